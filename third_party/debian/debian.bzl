@@ -1,0 +1,51 @@
+"""External repositories made of installed Debian packages: only the files of the named packages are visible."""
+
+load("//third_party/debian:absl.bzl", "generate_absl")
+
+def _tested_versions(ctx):
+    versions = {}
+    for line in ctx.read(ctx.attr._lock).split("\n"):
+        words = line.split(" ")
+        if len(words) == 2 and not line.startswith("#"):
+            versions[words[0]] = words[1]
+    return versions
+
+def _check_installed(ctx):
+    tested = _tested_versions(ctx)
+    missing = []
+    for package in ctx.attr.packages:
+        if package not in tested:
+            fail("@%s: add %s with its version to third_party/debian/packages.lock" % (ctx.name, package))
+        r = ctx.execute(["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", package])
+        status, _, version = r.stdout.partition(" ")
+        if r.return_code or status != "installed":
+            missing.append(package)
+        elif version != tested[package]:
+            # buildifier: disable=print
+            print("%s is %s here, tested was %s" % (package, version, tested[package]))
+    if missing:
+        fail("@%s needs Debian packages that are not installed; run\n\n    apt-get install %s\n" % (ctx.name, " ".join(missing)))
+
+def _debian_system_impl(ctx):
+    _check_installed(ctx)
+    r = ctx.execute(["sh", "-c", "dpkg-query --listfiles \"$@\" | while read -r f; do test -d \"$f\" || echo \"$f\"; done", "sh"] + ctx.attr.packages)
+    for f in r.stdout.split("\n"):
+        if f.startswith("/usr/include/") or f.startswith("/usr/lib/") or f.startswith("/usr/bin/"):
+            ctx.symlink(f, f[1:])
+    if ctx.attr.build_file:
+        ctx.symlink(ctx.attr.build_file, "BUILD.bazel")
+    elif ctx.attr.generator == "absl":
+        generate_absl(ctx)
+    else:
+        fail("either build_file or generator must be given")
+
+debian_system = repository_rule(
+    implementation = _debian_system_impl,
+    attrs = {
+        "packages": attr.string_list(mandatory = True),
+        "build_file": attr.label(allow_single_file = True),
+        "generator": attr.string(doc = "'absl': write BUILD files out of the pkg-config files"),
+        "_lock": attr.label(default = "//third_party/debian:packages.lock", allow_single_file = True),
+    },
+    configure = True,
+)
