@@ -1,0 +1,101 @@
+// Interrupts every thread of this process after each sampling period of its CPU time and calls back
+// with its registers.
+//
+// Shape    one sampler per process; StartSampler once, then hooks at the start and the end of
+// threads, StopSampler at last Units    ns of thread CPU time; weights and counters count whole
+// sampling periods Errors   StartSampler never fails the program: the status says what was refused;
+// everything later bumps a counter Threads  StartSampler and StopSampler: any one thread.
+// *ThreadSampling: the thread that it concerns Signals  StopSampler, ReadSamplerCounters and the
+// *Exec and *Fork hooks are async-signal-safe; StartSampler is not Source   perf_event_open(2),
+// fcntl(2) F_SETSIG, timer_create(2); kernel/events/core.c; measurements in README.md
+//
+// The callback runs in the sampled thread with kSamplingSignal blocked and every other signal as
+// the program left it, on the alternate stack where the program has set one; it may sleep. errno is
+// kept. A sample that comes while the callback of the same thread is active is counted and dropped.
+//
+//   coz::SamplerOptions options;
+//   options.callback = +[](const coz::Sample& sample) { ... };
+//   coz::SamplerStatus status = coz::StartSampler(options);
+#ifndef COZ_SAMPLER_SAMPLER_H_
+#define COZ_SAMPLER_SAMPLER_H_
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdint>
+
+#include "coz/sampler/sampler_status.h"
+
+namespace coz {
+
+// The one signal that every source uses, so the one that the runtime has to keep the program from
+// masking or taking. SIGTRAP is what the kernel gives for sigtrap events. It also serves the
+// fallbacks, because a real-time signal that does not fit the limit of pending signals turns into
+// SIGIO (fs/fcntl.c), which kills a program that has no handler.
+inline constexpr int kSamplingSignal = SIGTRAP;
+
+struct Sample {
+  uint64_t ip;                // exact runtime address of the interrupted instruction
+  const ucontext_t* context;  // registers of the interrupted code, for the unwinder
+  uint64_t weight;            // sampling periods this sample stands for, at least 1
+};
+
+// In signal context of the sampled thread.
+using SampleCallback = void (*)(const Sample& sample);
+
+// In signal context: kSamplingSignal was raised by something else (a breakpoint, raise(), a
+// debugger). The caller owes the program its own disposition. Without a callback the signal's
+// default action is taken.
+using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context);
+
+struct SamplerOptions {
+  uint64_t sampling_period_ns = 1000 * 1000;
+  SamplingSource source =
+      SamplingSource::kNone;    // kNone: the best that works; any other: that one or nothing
+  bool exclude_kernel = false;  // true: do not even try to sample time in the kernel
+  SampleCallback callback = nullptr;
+  ForeignSignalCallback foreign_signal = nullptr;
+};
+
+// Sums over all threads since StartSampler.
+struct SamplerCounters {
+  uint64_t samples = 0;       // callbacks made
+  uint64_t weight = 0;        // sampling periods handed to callbacks
+  uint64_t dropped = 0;       // came while the callback of the same thread was active
+  uint64_t lost_periods = 0;  // CPU time that passed without a signal, in periods: kernel time that
+                              // was excluded, throttling
+  uint64_t foreign_signals = 0;    // kSamplingSignal raised by something else
+  uint64_t unsampled_threads = 0;  // StartThreadSampling found no source with room for the thread
+};
+
+// Opens the best source, takes kSamplingSignal, unblocks it in the calling thread and starts to
+// sample that thread and all threads that it creates. Call before the program has threads.
+SamplerStatus StartSampler(const SamplerOptions& options);
+
+// First and last thing of every thread but the first. Nothing is to be done for kPerfSigtrap and
+// the calls are cheap; for the other sources a thread that does not call is not sampled, and one
+// that does not stop leaks a timer or a descriptor.
+void StartThreadSampling();
+void StopThreadSampling();
+
+// No callback begins after this returns, in any thread; those under way finish. The handler stays
+// installed, so that a signal under way does no harm.
+void StopSampler();
+
+// Threads inside a callback at this moment.
+uint32_t ActiveSampleCallbacks();
+
+// The child of fork is not sampled: closes its copies of the descriptors. First thing in the child.
+void OnForkInChild();
+
+// Around execve: a sample that the kernel takes while it replaces the program would be delivered to
+// the new one, which has no handler. PrepareForExec stops all sampling; ResumeAfterFailedExec
+// starts it again when execve has returned.
+void PrepareForExec();
+void ResumeAfterFailedExec();
+
+SamplerCounters ReadSamplerCounters();
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_SAMPLER_H_
