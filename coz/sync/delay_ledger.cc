@@ -1,0 +1,44 @@
+#include "coz/sync/delay_ledger.h"
+
+#include <algorithm>
+
+namespace coz {
+
+uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
+  const uint64_t required = global.global_delay_ns.load(std::memory_order_acquire);
+  uint64_t local = thread.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t floor =
+      std::min(required, global.forgiven_below_ns.load(std::memory_order_relaxed));
+  // A handler of this thread may move the local delay at any instruction, hence the exchange.
+  while (local < floor) {
+    if (thread.local_delay_ns.compare_exchange_weak(local, floor, std::memory_order_relaxed)) {
+      thread.forgiven_ns.fetch_add(floor - local, std::memory_order_relaxed);
+      local = floor;
+    }
+  }
+  return local < required ? required - local : 0;
+}
+
+void RecordPause(ThreadLedger& thread, uint64_t slept_ns) {
+  thread.local_delay_ns.fetch_add(slept_ns, std::memory_order_relaxed);
+  thread.paused_ns.fetch_add(slept_ns, std::memory_order_relaxed);
+  thread.pauses.fetch_add(1, std::memory_order_relaxed);
+}
+
+void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                     uint64_t waker_local_delay_ns) {
+  const uint64_t waker =
+      std::max(waker_local_delay_ns, global.global_delay_ns.load(std::memory_order_acquire));
+  // max(own virtual time, waker's) in terms of local delays.
+  const uint64_t credited = std::min(wait.local_delay_ns + (now_ns - wait.start_ns), waker);
+  const uint64_t local = thread.local_delay_ns.load(std::memory_order_relaxed);
+  // One instruction, so that what a handler of this thread adds at the same moment is kept. Modulo
+  // 2^64, as the delay also goes down: excess is absorbed by the wait.
+  thread.local_delay_ns.fetch_add(credited - local, std::memory_order_relaxed);
+  if (credited > local) {
+    thread.credited_ns.fetch_add(credited - local, std::memory_order_relaxed);
+  }
+  thread.blocked.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace coz

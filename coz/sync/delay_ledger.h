@@ -1,0 +1,130 @@
+// The delay ledger: which thread has served how much of the delay that virtual speedups require of
+// all threads.
+//
+// Every thread has a virtual time, `real time − local delay`. A sample in the selected unit raises
+// the global delay and the sampled thread's own local delay by the same amount: its virtual time
+// falls behind real time without a pause, while every other thread must pause until its local delay
+// has reached the global one. Waking is the only way in which one thread's time reaches another, so
+// a woken thread takes over the waker's virtual time unless its own is later:
+//
+//     virtual time after the wait = max(own virtual time at the start of the wait, waker's virtual
+//     time at the wake)
+//
+// All rules here follow from that line: credit is never more than the time really spent blocked nor
+// more than what the waker has served, a wait that did not block is credited nothing, and time
+// slept too long is absorbed by a wait like any other delay.
+//
+// Shape    GlobalLedger: one per experiment, in memory that all profiled processes and the
+// supervisor share.
+//          ThreadLedger: one per thread, in the same memory; written by its thread, read by the
+//          supervisor.
+// Units    ns of CLOCK_MONOTONIC; all counters are cumulative and never reset
+// Errors   none
+// Threads  GlobalLedger: safe. ThreadLedger: owner writes, anybody reads
+// Signals  every function is async-signal-safe, and safe against a handler of the same thread that
+// runs in its middle Source   Curtsinger and Berger, SOSP 2015, section 3.4; the virtual-time form
+// is ours (docs/design.md)
+#ifndef COZ_SYNC_DELAY_LEDGER_H_
+#define COZ_SYNC_DELAY_LEDGER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace coz {
+
+// Local delays of recent wakers by address of the object they woke through, so that a woken thread
+// takes over its own waker's excess and not an average. A collision or a stale entry costs at most
+// one thread's excess, some microseconds.
+class WakeTable {
+ public:
+  static constexpr size_t kEntries = 4096;
+
+  void Publish(const void* object, uint64_t waker_local_delay_ns) {
+    Entry(object).store(waker_local_delay_ns, std::memory_order_relaxed);
+  }
+  uint64_t Find(const void* object) const {
+    return const_cast<WakeTable*>(this)->Entry(object).load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t>& Entry(const void* object) {
+    // Fibonacci hashing; objects are at least 4-byte aligned.
+    const uint64_t key = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(object)) >> 2;
+    return local_delay_ns_[(key * 0x9E3779B97F4A7C15u) >> (64 - 12)];
+  }
+
+  std::atomic<uint64_t> local_delay_ns_[kEntries];
+  static_assert(kEntries == size_t{1} << 12, "Entry() takes 12 bits of the hash");
+};
+
+struct GlobalLedger {
+  // What is required of every thread. Raised by samples in the selected unit.
+  alignas(64) std::atomic<uint64_t> global_delay_ns;
+  // Debts older than this are not collected: a thread that waited in an uninterposed call for a
+  // minute does not pause for what was inserted in all that time, but at most for the current and
+  // the previous experiment. Written by the supervisor.
+  std::atomic<uint64_t> forgiven_below_ns;
+  alignas(64) WakeTable wakes;
+};
+
+struct ThreadLedger {
+  std::atomic<uint64_t> local_delay_ns;
+  std::atomic<uint64_t> imposed_ns;   // by this thread's samples, on the others
+  std::atomic<uint64_t> paused_ns;    // slept, as measured
+  std::atomic<uint64_t> credited_ns;  // local delay raised by wakers
+  std::atomic<uint64_t> forgiven_ns;
+  std::atomic<uint64_t> pauses;
+  std::atomic<uint32_t>
+      blocked;  // 1 while it waits for another thread: what it owes then will be credited
+};
+
+// The state of a thread when it began to wait.
+struct Wait {
+  uint64_t start_ns;
+  uint64_t local_delay_ns;
+};
+
+// True where the thread owes delay. The only part of the ledger on the fast path of a wrapped call.
+inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
+  return thread.local_delay_ns.load(std::memory_order_relaxed) <
+         global.global_delay_ns.load(std::memory_order_relaxed);
+}
+
+// A sample of `thread` fell in the selected unit: every other thread is to pause for `delay_ns`.
+inline void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
+  // Local first: were it the other way round, the supervisor could see the thread owe its own
+  // delay.
+  thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+  thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+  // Release pairs with the acquire in OwedDelay: who sees the delay also sees the selection it
+  // belongs to.
+  global.global_delay_ns.fetch_add(delay_ns, std::memory_order_release);
+}
+
+// What the thread has to pause for now, after forgiving what is too old.
+uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
+
+// The thread has paused for `slept_ns`, as measured. What exceeds the debt is kept as excess and
+// served first next time.
+void RecordPause(ThreadLedger& thread, uint64_t slept_ns);
+
+// Begins a wait that another thread may end.
+inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
+  thread.blocked.store(1, std::memory_order_relaxed);
+  return {now_ns, thread.local_delay_ns.load(std::memory_order_relaxed)};
+}
+
+// Ends a wait that was ended by something else than a profiled thread: no credit.
+inline void EndWaitUncredited(ThreadLedger& thread) {
+  thread.blocked.store(0, std::memory_order_relaxed);
+}
+
+// Ends a wait that a profiled thread ended, whose local delay was `waker_local_delay_ns` (0 where
+// unknown; a waker pays before it wakes, so at least the global delay is assumed).
+void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                     uint64_t waker_local_delay_ns);
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_DELAY_LEDGER_H_

@@ -1,0 +1,135 @@
+// Signals between threads, as means to wake and to wait. Process: target. Context: the program's
+// threads, and its signal handlers.
+//
+// Whether a wait for a signal was ended by a profiled thread is read off the signal's origin where
+// the call gives it, else off the time at which a wrapped call last sent one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "coz/sync/reserved_signals.h"
+#include "coz/sync/thread_sync.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+std::atomic<uint64_t> g_last_sent_ns{0};
+
+// Stands for "some signal" in the wake table.
+const void* SignalKey() { return &g_last_sent_ns; }
+
+void PayBeforeSignal() {
+  if (CurrentThreadLedger() == nullptr) return;
+  PayBeforeWake(SignalKey());
+  g_last_sent_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+}
+
+bool SentByThisProcess(const siginfo_t& info) {
+  return (info.si_code == SI_USER || info.si_code == SI_TKILL || info.si_code == SI_QUEUE) &&
+         info.si_pid == getpid();
+}
+
+template <typename WaitCall>
+int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
+  if (CurrentThreadLedger() == nullptr || set == nullptr) return wait_call(set, info);
+  PayIfBehind();
+  const sigset_t without_ours = WithoutReservedSignals(*set);
+  siginfo_t own_info = {};
+  BlockedScope blocked;
+  const int result = wait_call(&without_ours, &own_info);
+  blocked.End(result > 0 && SentByThisProcess(own_info), SignalKey());
+  if (result > 0 && info != nullptr) *info = own_info;
+  return result;
+}
+
+// A wait that a handled signal ends. Samples are kept out of it: one that comes with the wait
+// itself must not end it.
+template <typename WaitCall>
+int WaitForHandler(WaitCall wait_call) {
+  PayIfBehind();
+  BlockedScope blocked;
+  const int result = wait_call();
+  const bool sent_meanwhile = g_last_sent_ns.load(std::memory_order_relaxed) >= blocked.start_ns();
+  blocked.End(sent_meanwhile, SignalKey());
+  return result;
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+
+extern "C" {
+
+int kill(pid_t pid, int signal) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.kill(pid, signal);
+}
+
+int tgkill(pid_t pid, pid_t tid, int signal) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.tgkill(pid, tid, signal);
+}
+
+int raise(int signal) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.raise(signal);
+}
+
+int pthread_kill(pthread_t thread, int signal) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.pthread_kill(thread, signal);
+}
+
+int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.pthread_sigqueue(thread, signal, value);
+}
+
+int sigqueue(pid_t pid, int signal, const union sigval value) noexcept {
+  coz::PayBeforeSignal();
+  return g_real.sigqueue(pid, signal, value);
+}
+
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return coz::WaitForSignal(
+      set, info, [](const sigset_t* s, siginfo_t* i) { return g_real.sigwaitinfo(s, i); });
+}
+
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  return coz::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
+    return g_real.sigtimedwait(s, i, timeout);
+  });
+}
+
+// By sigwaitinfo, which tells who sent the signal; otherwise as POSIX has it: no EINTR, the error
+// is returned.
+int sigwait(const sigset_t* set, int* signal) {
+  if (coz::CurrentThreadLedger() == nullptr) return g_real.sigwait(set, signal);
+  const int saved_errno = errno;
+  int result;
+  do {
+    result = sigwaitinfo(set, nullptr);
+  } while (result < 0 && errno == EINTR);
+  const int error = result < 0 ? errno : 0;
+  errno = saved_errno;
+  if (result > 0) *signal = result;
+  return error;
+}
+
+int sigsuspend(const sigset_t* mask) {
+  // Declared nonnull, but libc answers EFAULT to null; volatile keeps the compiler from assuming the former.
+  const sigset_t* volatile given = mask;
+  if (coz::CurrentThreadLedger() == nullptr || given == nullptr) return g_real.sigsuspend(mask);
+  const sigset_t with_ours = coz::WithReservedSignals(*mask);
+  return coz::WaitForHandler([&with_ours] { return g_real.sigsuspend(&with_ours); });
+}
+
+int pause() {
+  return coz::WaitForHandler([] { return g_real.pause(); });
+}
+
+}  // extern "C"

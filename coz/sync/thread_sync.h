@@ -1,0 +1,114 @@
+// What wrapped calls do for the calling thread: pay what it owes, tell its wakees, take credit
+// after a wait.
+//
+// Shape    thread-local pointer to the thread's ledger; null where the thread is not profiled, and
+// every call is then a no-op Units    ns of CLOCK_MONOTONIC Errors   none Threads  each thread
+// touches its own state; the hooks and the global ledger are set once, before threads start Signals
+// every function is async-signal-safe Source   docs/design.md, "Delays"
+#ifndef COZ_SYNC_THREAD_SYNC_H_
+#define COZ_SYNC_THREAD_SYNC_H_
+
+#include <pthread.h>
+
+#include <cstdint>
+
+#include "coz/base/clock.h"
+#include "coz/sync/delay_ledger.h"
+
+namespace coz {
+
+// How the owner of the thread slots (coz/runtime) takes part in the life of threads.
+struct ThreadHooks {
+  // Returns the ledger of a thread that is about to be created, or null where it cannot be
+  // profiled. Called in the creator.
+  ThreadLedger* (*reserve)();
+  // The thread was not created after all.
+  void (*cancel)(ThreadLedger* reserved);
+  // First thing in the new thread; null where reserve returned null.
+  void (*start)(ThreadLedger* reserved);
+  // Last thing in the thread, after it has paid.
+  void (*exit)(ThreadLedger* ledger);
+};
+
+namespace sync_internal {
+// Initial-exec: the runtime is loaded with the program, so its thread-local storage is a fixed
+// offset from %fs.
+extern __thread ThreadLedger* t_ledger
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern GlobalLedger* g_ledger __attribute__((visibility("hidden")));
+extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
+}  // namespace sync_internal
+
+// Before any thread is profiled.
+void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks);
+
+// The calling thread takes part from now on. Its debt starts at nothing.
+void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns);
+
+// The calling thread takes part no more; returns what it had.
+ThreadLedger* LeaveThreadSync();
+
+inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
+
+// Pauses for what `thread`, the caller, owes.
+void PayDebt(ThreadLedger& thread);
+
+// Called by a thread before anything that may wake or overtake another one.
+inline void PayIfBehind() {
+  ThreadLedger* thread = sync_internal::t_ledger;
+  if (thread != nullptr && __builtin_expect(IsBehind(*sync_internal::g_ledger, *thread), 0)) {
+    PayDebt(*thread);
+  }
+}
+
+// Pays, and leaves the caller's local delay for whoever it wakes through `object`.
+inline void PayBeforeWake(const void* object) {
+  ThreadLedger* thread = sync_internal::t_ledger;
+  if (thread == nullptr) return;
+  GlobalLedger& global = *sync_internal::g_ledger;
+  if (__builtin_expect(IsBehind(global, *thread), 0)) PayDebt(*thread);
+  const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
+  // A wakee assumes the global delay anyway; only excess is news.
+  if (__builtin_expect(local_ns > global.global_delay_ns.load(std::memory_order_relaxed), 0)) {
+    global.wakes.Publish(object, local_ns);
+  }
+}
+
+// A wait of the calling thread that another thread may end.
+class BlockedScope {
+ public:
+  BlockedScope() : thread_(sync_internal::t_ledger) {
+    if (thread_ != nullptr) wait_ = BeginWait(*thread_, MonotonicNowNs());
+  }
+  BlockedScope(const BlockedScope&) = delete;
+  BlockedScope& operator=(const BlockedScope&) = delete;
+
+  // Another thread ended the wait through `object`. Exactly one of these two is called.
+  void EndedByThread(const void* object) {
+    if (thread_ == nullptr) return;
+    GlobalLedger& global = *sync_internal::g_ledger;
+    EndWaitCredited(global, *thread_, wait_, MonotonicNowNs(), global.wakes.Find(object));
+  }
+  // It timed out, was interrupted, or something outside of the program ended it.
+  void EndedOtherwise() {
+    if (thread_ != nullptr) EndWaitUncredited(*thread_);
+  }
+  // When it began; 0 where the thread is not profiled.
+  uint64_t start_ns() const { return wait_.start_ns; }
+
+  void End(bool by_thread, const void* object) {
+    if (by_thread) {
+      EndedByThread(object);
+    } else {
+      EndedOtherwise();
+    }
+  }
+
+ private:
+  ThreadLedger* thread_;
+  Wait wait_ = {};
+};
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_THREAD_SYNC_H_
