@@ -1,0 +1,37 @@
+#include "coz/experiment/options.h"
+
+#include "absl/strings/str_format.h"
+
+namespace coz {
+
+absl::Status SchedulerOptions::Check() const {
+  if (sampling_period_ns == 0) {
+    return absl::InvalidArgumentError(
+        "The sampling period was 0 ns; give one above 0, such as 1ms.");
+  }
+  for (const double speedup : fixed_speedups) {
+    if (!(speedup >= 0 && speedup <= 1)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "The fixed speedup was %g %%; give one from 0 to 100 %%.", speedup * 100));
+    }
+  }
+  if (!(baseline_probability >= 0 && baseline_probability <= 1)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "The probability of a baseline was %g; give one from 0 to 1.", baseline_probability));
+  }
+  if (min_experiment_ns == 0 || min_experiment_ns > max_experiment_ns) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("The shortest experiment was %d ns and the longest %d ns; give a shortest "
+                        "above 0 and not above the longest.",
+                        min_experiment_ns, max_experiment_ns));
+  }
+  if (latency_look_ns == 0 || look_ns == 0 || drain_look_ns == 0 || lease_ns <= look_ns * 2) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("Looks were %d, %d and %d ns apart with a lease of %d ns; give times above "
+                        "0 and a lease of more than two looks.",
+                        latency_look_ns, look_ns, drain_look_ns, lease_ns));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace coz

@@ -1,0 +1,41 @@
+#include "coz/experiment/record.h"
+
+#include <algorithm>
+
+namespace coz {
+
+std::string_view TaintName(TaintKind kind) {
+  switch (kind) {
+    case TaintKind::kOversubscribed:
+      return "oversubscribed";
+    case TaintKind::kDelayOwed:
+      return "delay-owed";
+    case TaintKind::kSamplesLost:
+      return "samples-lost";
+    case TaintKind::kUnitInactive:
+      return "unit-inactive";
+    case TaintKind::kTooFewVisits:
+      return "too-few-visits";
+    case TaintKind::kTargetEnded:
+      return "target-ended";
+    case TaintKind::kInterrupted:
+      return "interrupted";
+    case TaintKind::kSupervisorLate:
+      return "supervisor-late";
+  }
+  return "unknown";
+}
+
+bool Invalidates(TaintKind kind) {
+  // Of the others: an inactive unit is an observation that phase correction needs, few visits are
+  // pooled with those of other experiments, and the rest shifts a prediction by less than its
+  // interval or in a way the reader can judge.
+  return kind == TaintKind::kInterrupted || kind == TaintKind::kSupervisorLate;
+}
+
+bool IsValid(const ExperimentRecord& record) {
+  return std::none_of(record.taints.begin(), record.taints.end(),
+                      [](const Taint& taint) { return Invalidates(taint.kind); });
+}
+
+}  // namespace coz

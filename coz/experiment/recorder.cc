@@ -1,0 +1,190 @@
+#include "coz/experiment/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace coz {
+namespace {
+
+// Shares from which a figure is worth a warning; each shifts a prediction by about as much.
+constexpr double kOversubscribedShare = 0.2;
+constexpr double kOwedShare = 0.05;
+constexpr double kLostShare = 0.05;
+
+double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+PointCounts CountsAt(const TargetSnapshot& snapshot, size_t point) {
+  return point < snapshot.points.size() ? snapshot.points[point] : PointCounts();
+}
+
+double InFlight(const TargetSnapshot& snapshot, size_t point) {
+  const PointCounts counts = CountsAt(snapshot, point);
+  // The two counters are not read at one moment: a departure can be seen before its arrival.
+  return counts.arrivals > counts.departures
+             ? static_cast<double>(counts.arrivals - counts.departures)
+             : 0;
+}
+
+uint64_t VisitsBetween(const PointCounts& start, const PointCounts& end) {
+  return (end.visits - start.visits) + (end.departures - start.departures);
+}
+
+int64_t EffectiveBetween(const TargetSnapshot& start, const TargetSnapshot& end) {
+  return static_cast<int64_t>(end.now_ns - start.now_ns) -
+         static_cast<int64_t>(end.global_delay_ns - start.global_delay_ns);
+}
+
+// The share of what running threads were to serve in this time that they did serve, by pause or
+// credit.
+double ServedShare(const ExperimentRecord& record) {
+  const double served =
+      static_cast<double>(record.paid_ns) + static_cast<double>(record.credited_ns);
+  const double unserved =
+      static_cast<double>(record.owed_at_end_ns) - static_cast<double>(record.owed_at_start_ns);
+  if (unserved <= 0) return 1;
+  return served / (served + unserved);
+}
+
+}  // namespace
+
+ExperimentRecorder::ExperimentRecorder(const ExperimentPlan& plan, const TargetSnapshot& start)
+    : plan_(plan), start_(start), last_(start), in_flight_ns_(start.points.size()) {}
+
+void ExperimentRecorder::Look(const TargetSnapshot& now) {
+  const double effective_ns = static_cast<double>(EffectiveBetween(last_, now));
+  in_flight_ns_.resize(std::max(in_flight_ns_.size(), now.points.size()));
+  for (size_t point = 0; point < in_flight_ns_.size(); ++point) {
+    in_flight_ns_[point] += (InFlight(last_, point) + InFlight(now, point)) / 2 * effective_ns;
+  }
+  ++looks_;
+  if (now.runnable_threads > now.cpus) ++oversubscribed_looks_;
+  live_thread_sum_ += static_cast<uint64_t>(std::max(now.live_threads, 0));
+  runnable_thread_sum_ += static_cast<uint64_t>(std::max(now.runnable_threads, 0));
+  last_ = now;
+}
+
+void ExperimentRecorder::NoteLate(uint64_t late_ns) { late_ns_ = std::max(late_ns_, late_ns); }
+
+uint64_t ExperimentRecorder::BusiestVisits(const TargetSnapshot& now) const {
+  uint64_t busiest = 0;
+  for (size_t point = 0; point < now.points.size(); ++point) {
+    busiest = std::max(busiest, VisitsBetween(CountsAt(start_, point), CountsAt(now, point)));
+  }
+  return busiest;
+}
+
+int64_t ExperimentRecorder::EffectiveNs(const TargetSnapshot& now) const {
+  return EffectiveBetween(start_, now);
+}
+
+bool ExperimentRecorder::HasLatencyPairs(const TargetSnapshot& now) const {
+  return std::any_of(now.points.begin(), now.points.end(),
+                     [](const PointCounts& counts) { return counts.arrivals > 0; });
+}
+
+ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
+                                            const TargetSnapshot& end, uint64_t drain_start_ns,
+                                            bool settled) {
+  Look(end);
+  ExperimentRecord record;
+  record.index = plan_.index;
+  record.unit = plan_.unit;
+  record.virtual_speedup = plan_.virtual_speedup;
+  record.delay_per_sample_ns = plan_.delay_per_sample_ns;
+  record.selected_after_ns = plan_.selected_after_ns;
+  record.start_ns = start_.now_ns;
+  record.elapsed_ns = end.now_ns - start_.now_ns;
+  record.drain_ns = end.now_ns > drain_start_ns ? end.now_ns - drain_start_ns : 0;
+  record.inserted_delay_ns = end.global_delay_ns - start_.global_delay_ns;
+  record.effective_duration_ns = EffectiveBetween(start_, end);
+
+  for (size_t point = 0; point < end.points.size(); ++point) {
+    const PointCounts before = CountsAt(start_, point);
+    const PointCounts& after = end.points[point];
+    record.points.push_back({after.visits - before.visits, after.arrivals - before.arrivals,
+                             after.departures - before.departures, in_flight_ns_[point]});
+  }
+  record.selected_samples = end.selected_samples - start_.selected_samples;
+  record.total_samples = end.total_samples - start_.total_samples;
+  record.unmapped_samples = end.unmapped_samples - start_.unmapped_samples;
+  record.lost_samples = end.lost_samples - start_.lost_samples;
+
+  record.settled = settled;
+  record.owed_at_start_ns = start_.owed_ns;
+  record.owed_at_end_ns = end.owed_ns;
+  record.max_owed_at_end_ns = end.max_owed_ns;
+  record.paid_ns = end.paid_ns - start_.paid_ns;
+  record.credited_ns = end.credited_ns - start_.credited_ns;
+  record.excess_ns = end.excess_ns - start_.excess_ns;
+
+  const double looks = static_cast<double>(looks_);
+  record.mean_live_threads = static_cast<double>(live_thread_sum_) / looks;
+  record.mean_runnable_threads = static_cast<double>(runnable_thread_sum_) / looks;
+  record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;
+  record.cpus = end.cpus;
+
+  const double imposed_ns = Ratio(static_cast<double>(record.inserted_delay_ns),
+                                  static_cast<double>(record.selected_samples));
+  record.achieved_virtual_speedup =
+      imposed_ns / static_cast<double>(options.sampling_period_ns) * ServedShare(record);
+  AddTaints(options, end, &record);
+  return record;
+}
+
+void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const TargetSnapshot& end,
+                                   ExperimentRecord* record) const {
+  const auto taint = [record](TaintKind kind, std::string reason) {
+    record->taints.push_back({kind, std::move(reason)});
+  };
+  const double owed_share = Ratio(static_cast<double>(record->max_owed_at_end_ns),
+                                  static_cast<double>(record->elapsed_ns));
+  const double lost_share =
+      Ratio(static_cast<double>(record->lost_samples),
+            static_cast<double>(record->lost_samples + record->total_samples));
+  const uint64_t busiest = BusiestVisits(end);
+
+  if (record->oversubscribed_share > kOversubscribedShare) {
+    taint(TaintKind::kOversubscribed,
+          absl::StrFormat("More threads were runnable than CPUs (%d) at %.0f %% of the looks; on "
+                          "average %.1f were.",
+                          record->cpus, record->oversubscribed_share * 100,
+                          record->mean_runnable_threads));
+  }
+  if (owed_share > kOwedShare) {
+    taint(TaintKind::kDelayOwed,
+          absl::StrFormat("A running thread still owed %.1f ms of delay at the end, %.0f %% of the "
+                          "experiment.",
+                          static_cast<double>(record->max_owed_at_end_ns) / kNsPerMs,
+                          owed_share * 100));
+  }
+  if (lost_share > kLostShare) {
+    taint(TaintKind::kSamplesLost,
+          absl::StrFormat("%d of %d samples were lost.", record->lost_samples,
+                          record->lost_samples + record->total_samples));
+  }
+  if (plan_.virtual_speedup > 0 && record->selected_samples == 0) {
+    taint(TaintKind::kUnitInactive, "No sample was taken in the unit.");
+  }
+  if (!options.end_to_end && busiest < options.min_visits) {
+    taint(TaintKind::kTooFewVisits,
+          absl::StrFormat("The busiest progress point had %d visits, of %d wanted.", busiest,
+                          options.min_visits));
+  }
+  if (target_ended_ && !options.end_to_end) {
+    taint(TaintKind::kTargetEnded, "The target ended during the experiment.");
+  }
+  if (end.interruptions > start_.interruptions) {
+    taint(TaintKind::kInterrupted, absl::StrFormat("The target was stopped or suspended %d times.",
+                                                   end.interruptions - start_.interruptions));
+  }
+  if (late_ns_ > 0) {
+    taint(TaintKind::kSupervisorLate,
+          absl::StrFormat("The supervisor came %.1f ms too late to prolong the experiment, and "
+                          "delays had stopped.",
+                          static_cast<double>(late_ns_) / kNsPerMs));
+  }
+}
+
+}  // namespace coz

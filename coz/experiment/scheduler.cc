@@ -1,0 +1,218 @@
+#include "coz/experiment/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace coz {
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr int kSpeedupSteps = 20;  // 5 %, 10 % ... 100 %
+// While there is nothing to measure yet: often enough that a short program loses little of its
+// time.
+constexpr uint64_t kWaitLookNs = 5 * kNsPerMs;
+
+bool AnyProgress(const TargetSnapshot& now) {
+  return std::any_of(now.points.begin(), now.points.end(), [](const PointCounts& counts) {
+    return counts.visits + counts.arrivals + counts.departures > 0;
+  });
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
+                     ExperimentSink* sink)
+    : options_(options),
+      target_(target),
+      sink_(sink),
+      seed_(options.seed.has_value() ? *options.seed : DrawSeed()),
+      unit_random_(seed_, 0),
+      speedup_random_(seed_, 1),
+      look_random_(seed_, 2),
+      length_ns_(options.min_experiment_ns) {}
+
+uint64_t Scheduler::Step() {
+  if (state_ == State::kDone) return kNever;
+  if (state_ != State::kIdle && target_->NowNs() < next_step_ns_) return next_step_ns_;
+  switch (state_) {
+    case State::kIdle:
+      next_step_ns_ = Start();
+      break;
+    case State::kWaitingForProgress:
+      next_step_ns_ = WaitForProgress();
+      break;
+    case State::kWaitingForSample:
+    case State::kCooloff:
+      next_step_ns_ = WaitForSample();
+      break;
+    case State::kRunning:
+      next_step_ns_ = Run();
+      break;
+    case State::kDraining:
+      next_step_ns_ = Drain();
+      break;
+    case State::kDone:
+      break;
+  }
+  return state_ == State::kDone ? kNever : next_step_ns_;
+}
+
+uint64_t Scheduler::Start() {
+  run_start_ns_ = target_->NowNs();
+  if (!options_.end_to_end) return WaitForProgress();
+  run_start_ = target_->Read();
+  if (options_.fixed_unit.has_value()) return Begin(*options_.fixed_unit, *run_start_);
+  state_ = State::kWaitingForSample;
+  return run_start_ns_ + options_.end_to_end_choice_ns;
+}
+
+uint64_t Scheduler::WaitForProgress() {
+  const TargetSnapshot now = target_->Read();
+  if (AnyProgress(now)) {
+    // What was sampled before the first visit belongs to the program's start, which no point
+    // measures.
+    target_->RandomSampledUnit(unit_random_);
+    return WaitForSample();
+  }
+  state_ = State::kWaitingForProgress;
+  const uint64_t waited_ns = now.now_ns - run_start_ns_;
+  if (!warned_ && waited_ns >= options_.progress_warning_ns) {
+    warned_ = true;
+    sink_->OnNoProgress(waited_ns);
+  }
+  return now.now_ns + kWaitLookNs;
+}
+
+uint64_t Scheduler::WaitForSample() {
+  const std::optional<UnitId> unit = options_.fixed_unit.has_value()
+                                         ? options_.fixed_unit
+                                         : target_->RandomSampledUnit(unit_random_);
+  if (unit.has_value()) return Begin(*unit, options_.end_to_end ? *run_start_ : target_->Read());
+  state_ = State::kWaitingForSample;
+  return target_->NowNs() + kWaitLookNs;
+}
+
+double Scheduler::ChooseSpeedup() {
+  const std::vector<double>& fixed = options_.fixed_speedups;
+  const bool own_baseline = std::find(fixed.begin(), fixed.end(), 0.0) != fixed.end();
+  if (!own_baseline && speedup_random_.Fraction() < options_.baseline_probability) return 0;
+  if (!fixed.empty()) return fixed[speedup_random_.Below(fixed.size())];
+  return static_cast<double>(1 + speedup_random_.Below(kSpeedupSteps)) / kSpeedupSteps;
+}
+
+uint64_t Scheduler::Begin(UnitId unit, const TargetSnapshot& start) {
+  const uint64_t now_ns = target_->NowNs();
+  ExperimentPlan plan;
+  plan.index = next_index_;
+  plan.unit = unit;
+  plan.virtual_speedup = ChooseSpeedup();
+  plan.delay_per_sample_ns = static_cast<uint64_t>(
+      std::llround(plan.virtual_speedup * static_cast<double>(options_.sampling_period_ns)));
+  plan.selected_after_ns = options_.end_to_end ? now_ns - start.now_ns : 0;
+  // The start is read before the first delay can be added: what the experiment inserts is in its
+  // difference.
+  recorder_.emplace(plan, start);
+  planned_ns_ = length_ns_;
+  deadline_ns_ = now_ns + options_.lease_ns;
+  target_->Select(unit, plan.delay_per_sample_ns, deadline_ns_);
+  state_ = State::kRunning;
+  sink_->OnExperimentStarted(unit, plan.virtual_speedup, start.now_ns);
+  return now_ns;
+}
+
+bool Scheduler::LongEnough(const TargetSnapshot& now) {
+  if (options_.end_to_end) return false;
+  const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
+  while (elapsed_ns >= planned_ns_) {
+    const bool mostly_delay = recorder_->EffectiveNs(now) < static_cast<int64_t>(planned_ns_ / 2);
+    if (mostly_delay && elapsed_ns < planned_ns_ * 2) return false;
+    const uint64_t visits = recorder_->BusiestVisits(now);
+    if (visits >= options_.min_visits || planned_ns_ >= options_.max_experiment_ns) return true;
+    planned_ns_ = std::min(planned_ns_ * 2, options_.max_experiment_ns);
+    if (visits > 0) length_ns_ = std::max(length_ns_, planned_ns_);
+  }
+  return false;
+}
+
+uint64_t Scheduler::Run() {
+  const TargetSnapshot now = target_->Read();
+  recorder_->Look(now);
+  if (now.now_ns > deadline_ns_) recorder_->NoteLate(now.now_ns - deadline_ns_);
+  if (LongEnough(now)) return StartDrain(now.max_owed_ns);
+  deadline_ns_ = now.now_ns + options_.lease_ns;
+  target_->Extend(deadline_ns_);
+
+  const uint64_t look_ns =
+      recorder_->HasLatencyPairs(now) ? options_.latency_look_ns : options_.look_ns;
+  // Spread by half to either side, lest the looks fall in step with a program's own period.
+  const uint64_t next_ns = now.now_ns + look_ns / 2 + look_random_.Below(look_ns + 1);
+  const uint64_t end_ns = recorder_->start_ns() + planned_ns_;
+  return !options_.end_to_end && end_ns > now.now_ns ? std::min(next_ns, end_ns) : next_ns;
+}
+
+uint64_t Scheduler::StartDrain(uint64_t max_owed_ns) {
+  target_->StopDelays();
+  drain_start_ns_ = target_->NowNs();
+  const uint64_t wanted_ns =
+      2 * options_.sampling_period_ns + max_owed_ns + options_.drain_slack_ns;
+  drain_end_ns_ = drain_start_ns_ + std::min(wanted_ns, options_.drain_limit_ns);
+  state_ = State::kDraining;
+  return Drain();
+}
+
+uint64_t Scheduler::Drain() {
+  const bool settled = target_->Settled();
+  const uint64_t now_ns = target_->NowNs();
+  if (!settled && now_ns < drain_end_ns_) {
+    return std::min(now_ns + options_.drain_look_ns, drain_end_ns_);
+  }
+  return End(target_->Read(), settled);
+}
+
+uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
+  const ExperimentRecord record = recorder_->Finish(options_, end, drain_start_ns_, settled);
+  recorder_.reset();
+  ++next_index_;
+  state_ = stopping_ || options_.end_to_end ? State::kDone : State::kCooloff;
+  sink_->OnExperiment(record);
+  return end.now_ns + options_.cooloff_ns;
+}
+
+void Scheduler::Drop() {
+  if (recorder_.has_value()) {
+    target_->StopDelays();
+    recorder_.reset();
+    sink_->OnExperimentDropped();
+  }
+  state_ = State::kDone;
+}
+
+void Scheduler::Stop() {
+  stopping_ = true;
+  if (state_ == State::kDraining) return;
+  if (state_ != State::kRunning) return Drop();
+  const TargetSnapshot now = target_->Read();
+  const bool keep =
+      options_.end_to_end || now.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;
+  if (!keep) return Drop();
+  recorder_->Look(now);
+  next_step_ns_ = StartDrain(now.max_owed_ns);
+}
+
+void Scheduler::Finish() {
+  stopping_ = true;
+  if (state_ == State::kDone || !recorder_.has_value()) return Drop();
+  const TargetSnapshot end = target_->Read();
+  const bool keep = options_.end_to_end || state_ == State::kDraining ||
+                    end.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;
+  if (!keep) return Drop();
+  if (state_ == State::kRunning) {
+    target_->StopDelays();
+    drain_start_ns_ = end.now_ns;
+  }
+  recorder_->NoteTargetEnded();
+  End(end, target_->Settled());
+}
+
+}  // namespace coz

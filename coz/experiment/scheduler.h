@@ -1,0 +1,107 @@
+// Runs the experiments of one profile: chooses unit and speedup, times them, drains them and
+// measures them.
+//
+// Shape    a state machine without threads or sleeps: wait for progress, wait for a sample, run,
+// drain, cool off, again Units    ns of the target's clock; speedups as fractions Errors   Check()
+// of the options: InvalidArgument with the option and the value; afterwards taints in the records
+// Threads  compatible: one thread steps
+// Signals  none
+// Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
+//
+//   Scheduler scheduler(options, &target, &sink);
+//   while (!scheduler.done()) SleepUntil(scheduler.Step());   // at Ctrl-C or --duration:
+//   scheduler.Stop()
+//   // when the target has exited: scheduler.Finish()
+#ifndef COZ_EXPERIMENT_SCHEDULER_H_
+#define COZ_EXPERIMENT_SCHEDULER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "coz/experiment/options.h"
+#include "coz/experiment/random.h"
+#include "coz/experiment/record.h"
+#include "coz/experiment/recorder.h"
+#include "coz/experiment/target.h"
+
+namespace coz {
+
+class Scheduler {
+ public:
+  // `options` must pass Check(). Target and sink must outlive the scheduler. Nothing happens before
+  // the first Step.
+  Scheduler(const SchedulerOptions& options, ExperimentTarget* target, ExperimentSink* sink);
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Does what is due and returns when it wants to be called next. Calls before that time are
+  // harmless. Once done, it returns UINT64_MAX.
+  uint64_t Step();
+
+  // Ends the profile while the target lives on: an experiment in progress that is long enough is
+  // drained and kept, else dropped. Delays end at once; step on until done().
+  void Stop();
+
+  // Ends the profile at once, because the target has ended. An experiment in progress that is long
+  // enough is kept.
+  void Finish();
+
+  bool done() const { return state_ == State::kDone; }
+  bool waiting_for_progress() const { return state_ == State::kWaitingForProgress; }
+  uint64_t seed() const { return seed_; }  // given or drawn: to be recorded
+  uint64_t experiments() const { return next_index_; }
+  uint64_t experiment_length_ns() const {
+    return length_ns_;
+  }  // grows with SchedulerOptions::min_visits
+
+ private:
+  enum class State {
+    kIdle,
+    kWaitingForProgress,
+    kWaitingForSample,
+    kRunning,
+    kDraining,
+    kCooloff,
+    kDone
+  };
+
+  // Each does what its state asks for and returns the time of the next step.
+  uint64_t Start();
+  uint64_t WaitForProgress();
+  uint64_t WaitForSample();
+  uint64_t Run();
+  uint64_t Drain();
+
+  uint64_t Begin(UnitId unit, const TargetSnapshot& start);
+  bool LongEnough(const TargetSnapshot& now);
+  uint64_t StartDrain(uint64_t max_owed_ns);
+  uint64_t End(const TargetSnapshot& end, bool settled);
+  void Drop();
+  double ChooseSpeedup();
+
+  const SchedulerOptions options_;
+  ExperimentTarget* const target_;
+  ExperimentSink* const sink_;
+  const uint64_t seed_;
+  Random unit_random_;
+  Random speedup_random_;
+  Random look_random_;
+
+  State state_ = State::kIdle;
+  uint64_t next_step_ns_ = 0;
+  uint64_t run_start_ns_ = 0;
+  bool warned_ = false;
+  bool stopping_ = false;
+  uint64_t next_index_ = 0;
+  uint64_t length_ns_;        // of experiments to come
+  uint64_t planned_ns_ = 0;   // length of the one in progress
+  uint64_t deadline_ns_ = 0;  // of the target's last Select or Extend
+  uint64_t drain_start_ns_ = 0;
+  uint64_t drain_end_ns_ = 0;                   // gives up then
+  std::optional<TargetSnapshot> run_start_;     // end to end: the experiment covers the whole run
+  std::optional<ExperimentRecorder> recorder_;  // of the experiment in progress
+};
+
+}  // namespace coz
+
+#endif  // COZ_EXPERIMENT_SCHEDULER_H_

@@ -1,0 +1,83 @@
+// The seam between the experiment scheduler and what it experiments on: a live program, a fake, or
+// the simulator.
+//
+// Shape    one interface; a snapshot of cumulative counters, points indexed by progress point id
+// Units    ns of one monotonic clock of the implementer's choice; counts; delays as in coz/sync
+// Errors   none: a target that has ended answers with its last counters and, where known, the time
+// of its end Threads  compatible: every call comes from the thread that steps the scheduler Signals
+// none Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
+#ifndef COZ_EXPERIMENT_TARGET_H_
+#define COZ_EXPERIMENT_TARGET_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "coz/experiment/random.h"
+
+namespace coz {
+
+// Names what an experiment speeds up. Only the implementer of ExperimentTarget gives it a meaning.
+using UnitId = uint32_t;
+
+// Cumulative since the target's start. A throughput point counts visits, a latency pair the other
+// two.
+struct PointCounts {
+  uint64_t visits = 0;
+  uint64_t arrivals = 0;
+  uint64_t departures = 0;
+};
+
+// Every counter is cumulative and never falls, unless said otherwise.
+struct TargetSnapshot {
+  uint64_t now_ns = 0;
+  uint64_t global_delay_ns = 0;  // required of every thread since the target's start
+  uint64_t selected_samples =
+      0;  // samples in the selected unit while it was selected, baselines too
+  uint64_t total_samples = 0;
+  uint64_t unmapped_samples = 0;    // no unit in scope was found for them
+  uint64_t lost_samples = 0;        // the kernel or the sampler dropped them
+  uint64_t owed_ns = 0;             // now: global minus local delay, summed over running threads
+  uint64_t max_owed_ns = 0;         // now: the largest of these
+  uint64_t paid_ns = 0;             // slept in pauses, over all threads
+  uint64_t credited_ns = 0;         // credited, over all threads
+  uint64_t excess_ns = 0;           // slept longer than asked, over all threads; part of paid_ns
+  uint64_t interruptions = 0;       // times the target was stopped, or the machine suspended
+  int live_threads = 0;             // now
+  int runnable_threads = 0;         // now: on a CPU or waiting for one
+  int cpus = 1;                     // now: that the target may run on
+  std::vector<PointCounts> points;  // may grow, never shrinks
+};
+
+class ExperimentTarget {
+ public:
+  virtual ~ExperimentTarget() = default;
+
+  virtual uint64_t NowNs() = 0;
+
+  // From now on each sample in `unit` is counted and makes every other thread owe
+  // `delay_per_sample_ns` (0: a baseline). A sample at or after `deadline_ns` adds no delay, so
+  // that a target whose supervisor died runs free.
+  virtual void Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) = 0;
+
+  // Moves the deadline of the last Select.
+  virtual void Extend(uint64_t deadline_ns) = 0;
+
+  // From now on no sample adds a delay or counts as selected.
+  virtual void StopDelays() = 0;
+
+  virtual TargetSnapshot Read() = 0;
+
+  // Whether no running thread owes a delay. Threads that wait do not count: they pay or are
+  // credited when they wake.
+  virtual bool Settled() = 0;
+
+  // The unit of a sample drawn with equal probability from the samples in scope that were taken
+  // since the last call (a bounded share of them will do), or nothing when there was none. All
+  // randomness comes from `random`.
+  virtual std::optional<UnitId> RandomSampledUnit(Random& random) = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_EXPERIMENT_TARGET_H_
