@@ -19,8 +19,9 @@ uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
   return local < required ? required - local : 0;
 }
 
-void RecordPause(ThreadLedger& thread, uint64_t slept_ns) {
+void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns) {
   thread.local_delay_ns.fetch_add(slept_ns, std::memory_order_relaxed);
+  thread.asked_ns.fetch_add(asked_ns, std::memory_order_relaxed);
   thread.paused_ns.fetch_add(slept_ns, std::memory_order_relaxed);
   thread.pauses.fetch_add(1, std::memory_order_relaxed);
 }

@@ -71,12 +71,13 @@ struct GlobalLedger {
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
   std::atomic<uint64_t> imposed_ns;   // by this thread's samples, on the others
+  std::atomic<uint64_t> asked_ns;     // what pauses were meant to last
   std::atomic<uint64_t> paused_ns;    // slept, as measured
   std::atomic<uint64_t> credited_ns;  // local delay raised by wakers
   std::atomic<uint64_t> forgiven_ns;
   std::atomic<uint64_t> pauses;
-  std::atomic<uint32_t>
-      blocked;  // 1 while it waits for another thread: what it owes then will be credited
+  std::atomic<uint32_t> blocked;  // 1 while it waits for another thread: what it owes is credited then
+  std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
 };
 
 // The state of a thread when it began to wait.
@@ -105,9 +106,9 @@ inline void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t del
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
 
-// The thread has paused for `slept_ns`, as measured. What exceeds the debt is kept as excess and
-// served first next time.
-void RecordPause(ThreadLedger& thread, uint64_t slept_ns);
+// The thread has paused for `slept_ns`, as measured, where `asked_ns` were owed. The rest is kept as
+// excess and served first next time.
+void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 
 // Begins a wait that another thread may end.
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {

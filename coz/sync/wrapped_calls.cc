@@ -30,7 +30,10 @@ void* FindNext(const char* name, const char* version) {
 template <typename Result, typename... Parameters>
 struct CallType {
   using Pointer = Result (*)(Parameters...);
-  static Result Missing(Parameters...) { return static_cast<Result>(ENOSYS); }
+  static Result Missing(Parameters...) {
+    errno = ENOSYS;
+    return Result(-1);  // optional calls all return int
+  }
 };
 
 template <typename Result, typename... Parameters>

@@ -12,14 +12,18 @@
 #ifndef COZ_SYNC_WRAPPED_CALLS_H_
 #define COZ_SYNC_WRAPPED_CALLS_H_
 
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <time.h>
 
 namespace coz {
 
 using StartRoutine = void* (*)(void*);
+using SignalHandler = void (*)(int);
 
 // clang-format off
 #define COZ_WRAPPED_CALLS(X)                                                                                                        \
@@ -66,7 +70,22 @@ using StartRoutine = void* (*)(void*);
   X(kRequired, nullptr, int, sigwaitinfo, (const sigset_t* s, siginfo_t* i), (s, i))                                                 \
   X(kRequired, nullptr, int, sigtimedwait, (const sigset_t* s, siginfo_t* i, const timespec* d), (s, i, d))                          \
   X(kRequired, nullptr, int, sigsuspend, (const sigset_t* s), (s))                                                                   \
-  X(kRequired, nullptr, int, pause, (), ())
+  X(kRequired, nullptr, int, pause, (), ())                                                                                         \
+  X(kRequired, nullptr, int, sigaction, (int n, const struct sigaction* a, struct sigaction* o), (n, a, o))                          \
+  X(kRequired, nullptr, SignalHandler, signal, (int n, SignalHandler h), (n, h))                                                     \
+  X(kRequired, nullptr, int, sigprocmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))                                        \
+  X(kRequired, nullptr, int, pthread_sigmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))                                    \
+  X(kRequired, nullptr, int, signalfd, (int f, const sigset_t* s, int g), (f, s, g))                                                 \
+  X(kRequired, nullptr, int, ppoll, (pollfd* f, nfds_t n, const timespec* t, const sigset_t* s), (f, n, t, s))                       \
+  X(kRequired, nullptr, int, pselect, (int n, fd_set* r, fd_set* w, fd_set* e, const timespec* t, const sigset_t* s), (n, r, w, e, t, s)) \
+  X(kRequired, nullptr, int, epoll_pwait, (int e, epoll_event* v, int n, int t, const sigset_t* s), (e, v, n, t, s))                 \
+  X(kOptional, nullptr, int, epoll_pwait2, (int e, epoll_event* v, int n, const timespec* t, const sigset_t* s), (e, v, n, t, s))    \
+  X(kRequired, nullptr, int, execve, (const char* f, char* const* a, char* const* e), (f, a, e))                                     \
+  X(kRequired, nullptr, int, execv, (const char* f, char* const* a), (f, a))                                                         \
+  X(kRequired, nullptr, int, execvp, (const char* f, char* const* a), (f, a))                                                        \
+  X(kRequired, nullptr, int, execvpe, (const char* f, char* const* a, char* const* e), (f, a, e))                                    \
+  X(kRequired, nullptr, int, fexecve, (int f, char* const* a, char* const* e), (f, a, e))                                            \
+  X(kOptional, nullptr, int, execveat, (int d, const char* f, char* const* a, char* const* e, int g), (d, f, a, e, g))
 // clang-format on
 
 struct RealCalls {

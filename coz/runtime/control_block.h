@@ -1,0 +1,164 @@
+// The memory that the supervisor and the profiled processes share: orders, ledger, threads, progress points, samples.
+//
+// Shape    one fixed-size block at the start of a memfd of the supervisor; all zero but for what the supervisor fills in before the
+//          target starts. Tables in it only grow; an entry is read when its state says so. Strings end in NUL.
+// Units    ns of CLOCK_MONOTONIC; runtime addresses of the process that announced them; counters are cumulative
+// Errors   a full table is counted in the block, never fatal
+// Threads  every field that changes after start is atomic; the comment of each says who writes
+// Signals  lock-free, so usable from handlers
+// Source   docs/design.md, "Shared memory"
+#ifndef COZ_RUNTIME_CONTROL_BLOCK_H_
+#define COZ_RUNTIME_CONTROL_BLOCK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "coz/sampler/sampler_status.h"
+#include "coz/sync/delay_ledger.h"
+
+namespace coz {
+
+// Names a process of the target by where it finds the block.
+inline constexpr char kControlVariable[] = "COZ_CONTROL";
+
+inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
+inline constexpr uint32_t kControlVersion = 1;                 // of this layout
+
+inline constexpr uint32_t kMaxModules = 256;
+inline constexpr uint32_t kMaxPoints = 256;
+inline constexpr uint32_t kMaxThreads = 8192;
+inline constexpr uint32_t kSampleRingEntries = 1 << 16;
+inline constexpr uint32_t kModulePathBytes = 1024;
+inline constexpr uint32_t kPointNameBytes = 232;
+
+inline constexpr uint32_t kNoUnit = 0xffffffff;
+
+// A loaded object of a target process. Announced by the target when a sample first falls into it (the program itself: at start);
+// the supervisor answers with a line table, or that it is out of scope.
+enum class ModuleState : uint32_t { kFree, kBeingWritten, kAnnounced, kTableReady, kNotMapped };
+
+struct ModuleSlot {
+  std::atomic<ModuleState> state;
+  uint32_t is_program;  // the executable of the process
+  int32_t pid;
+  uint32_t image;  // the process's count of execs
+  uint64_t load_bias;
+  uint64_t start_address;
+  uint64_t end_address;
+  char path[kModulePathBytes];
+  // The answer. Line `i` of the table is unit `first_unit + i`.
+  int32_t table_fd;  // of the supervisor, found as /proc/SUPERVISOR/fd/N
+  uint32_t first_unit;
+  uint64_t table_bytes;
+};
+
+enum class PointKind : uint32_t {
+  kThroughput = 1,
+  kBegin = 2,
+  kEnd = 3
+};  // as the original numbers them
+enum class PointState : uint32_t { kFree, kBeingWritten, kReady };
+
+// The original's counter type: what _coz_get_counter returns.
+struct CompatibleCounter {
+  std::atomic<size_t> count;
+  size_t backoff;
+};
+static_assert(sizeof(CompatibleCounter) == 16,
+              "programs built with the original's coz.h rely on it");
+
+// Kind and name identify a point; BEGIN and END of one name are two slots. Its visits are the sum of `shared` and of every thread
+// slot's counter.
+struct PointSlot {
+  std::atomic<PointState> state;
+  PointKind kind;
+  char name[kPointNameBytes];
+  CompatibleCounter shared;
+};
+
+enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
+
+// A thread's own cache lines. A freed slot keeps its counters and goes on to another thread.
+struct alignas(64) ThreadSlot {
+  ThreadLedger ledger;  // first, so that the ledger's address is the slot's
+  std::atomic<ThreadState> state;
+  std::atomic<uint32_t> next_free;  // index + 1 of the next slot in the free list
+  int32_t pid;
+  int32_t tid;
+  uint32_t blocks_reserved_signal;  // what the program believes, handed to the threads it creates
+  alignas(64) std::atomic<uint64_t> visits[kMaxPoints];
+};
+static_assert(offsetof(ThreadSlot, ledger) == 0);
+
+// A sample is `lap of the ring:24 | weight:8 | unit:32`, so that the reader can tell an entry of this lap from an old one.
+struct SampleRing {
+  alignas(64) std::atomic<uint64_t> next;
+  alignas(64) std::atomic<uint64_t> entries[kSampleRingEntries];
+};
+
+struct SampleCounters {
+  std::atomic<uint64_t> in_scope;      // sampling periods, as are the next three
+  std::atomic<uint64_t> selected;      // in the selected unit
+  std::atomic<uint64_t> out_of_scope;  // no frame of the callchain in scope
+  std::atomic<uint64_t>
+      unmapped;  // the line table was not there yet, or the code belongs to no file
+};
+
+struct ControlBlock {
+  // Written by the supervisor before the target starts.
+  uint64_t magic;
+  uint32_t version;
+  int32_t supervisor_pid;
+  uint64_t bytes;
+  uint64_t sampling_period_ns;
+  SamplingSource wanted_source;  // kNone: the best
+  uint32_t wanted_unwinder;      // UnwinderKind; 0: the best
+  uint32_t exclude_kernel;
+
+  // Written by the supervisor's child before it becomes the target, so that children of the target know that they are not it.
+  std::atomic<int32_t> target_pid;
+
+  // Written by the supervisor at any time. The selection is `(unit + 1) << 32 | delay per sample in ns`; 0 when there is none.
+  std::atomic<uint64_t> selection;
+  std::atomic<uint64_t>
+      selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone
+  std::atomic<uint64_t> heartbeat_ns;
+  std::atomic<uint32_t> stop;  // the target samples no more
+
+  // Written by the target.
+  std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
+  SamplerStatus sampler_status;  // of the newest image
+  std::atomic<uint64_t> dropped_samples;
+  std::atomic<uint64_t> lost_periods;
+  std::atomic<uint64_t> broken_unwinds;
+  std::atomic<uint32_t> threads_without_slot;
+  std::atomic<uint32_t> points_without_slot;
+  std::atomic<uint32_t> modules_without_slot;
+  std::atomic<uint32_t> threads_started;
+  std::atomic<uint32_t> threads_high_water;        // slots below this index have been used
+  alignas(64) std::atomic<uint64_t> free_threads;  // head of the free list: tag:32 | index + 1
+  alignas(64) std::atomic<uint32_t> module_count;  // slots below this index have been taken
+  std::atomic<uint32_t> point_count;               // likewise
+  alignas(64) SampleCounters samples;
+
+  GlobalLedger ledger;
+  SampleRing ring;
+  ModuleSlot modules[kMaxModules];
+  PointSlot points[kMaxPoints];
+  ThreadSlot threads[kMaxThreads];
+};
+
+inline constexpr uint64_t PackSelection(uint32_t unit, uint32_t delay_per_sample_ns) {
+  return (uint64_t{unit} + 1) << 32 | delay_per_sample_ns;
+}
+inline constexpr uint32_t SelectedUnit(uint64_t selection) {
+  return static_cast<uint32_t>((selection >> 32) - 1);  // kNoUnit when there is none
+}
+inline constexpr uint32_t SelectedDelayNs(uint64_t selection) {
+  return static_cast<uint32_t>(selection);
+}
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_CONTROL_BLOCK_H_

@@ -1,0 +1,119 @@
+/*
+ * Marks of a program for the causal profiler coz: progress points, latency pairs, and custom blocking.
+ *
+ * Shape    macros that are statements; C99, C++11 or later; no library to link
+ * Units    each visit counts one
+ * Errors   none: without the profiler each mark is a load and a branch that is never taken
+ * Threads  safe; when profiled, each thread counts in memory of its own
+ * Signals  a mark's first visit in a thread is not async-signal-safe, later ones are
+ * Source   docs/progress-points.md. Names are those of the original coz.h, so either header will do.
+ *
+ *   for (;;) { serve(next_request()); COZ_PROGRESS_NAMED("requests"); }
+ *
+ *   COZ_BEGIN("order"); ... COZ_END("order");         the time between the two is a latency
+ *
+ * Code that blocks by other means than libc (its own futex calls, say) tells the profiler so:
+ *
+ *   COZ_PRE_BLOCK; int ended_by_thread = my_wait(); COZ_POST_BLOCK(ended_by_thread);
+ *   COZ_CATCH_UP; my_wake();                           before anything that may wake another thread
+ */
+#ifndef COZ_H
+#define COZ_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define COZ_COUNTER_TYPE_THROUGHPUT 1
+#define COZ_COUNTER_TYPE_BEGIN 2
+#define COZ_COUNTER_TYPE_END 3
+
+/* Weak, so that programs for a libc with a separate libdl need not link it. */
+#pragma weak dlsym
+
+/* One per mark. The profiler finds these in the program's data by their first two words and so knows marks that were never
+ * visited. */
+typedef struct {
+  uint64_t magic[2];
+  const char* name;
+  int32_t type;
+  int32_t state; /* 0 not asked yet, 1 no profiler, 2 profiled */
+} coz_mark_t;
+
+#define COZ_MARK_MAGIC_0 0x9ad3c1f05b7e24d8u
+#define COZ_MARK_MAGIC_1 0x63702d7a6f632e31u
+
+/* This thread's counter of a mark, or null without a profiler. */
+__attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_mark_t* mark) {
+  typedef uint64_t* (*find_t)(int, const char*);
+  union { /* ISO C has no conversion from void* to a function */
+    void* symbol;
+    find_t call;
+  } find;
+  uint64_t* counter = 0;
+  find.symbol = 0;
+  /* The first argument is RTLD_DEFAULT, which needs _GNU_SOURCE. */
+  if (dlsym != 0) find.symbol = dlsym(0, "_coz_thread_counter");
+  if (find.symbol != 0) counter = find.call(mark->type, mark->name);
+  __atomic_store_n(&mark->state, counter != 0 ? 2 : 1, __ATOMIC_RELAXED);
+  return counter;
+}
+
+#define COZ_INCREMENT_COUNTER(type_, name_)                                                                      \
+  if (1) { /* as the original has it, so that a mark without a semicolon compiles too */                         \
+    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};                       \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {                         \
+      static __thread uint64_t* coz_counter_;                                                                    \
+      if (__builtin_expect(coz_counter_ == 0, 0)) coz_counter_ = coz_find_counter_(&coz_mark_);                  \
+      if (coz_counter_ != 0) {                                                                                   \
+        /* Only this thread writes it; the profiler reads. */                                                    \
+        __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);   \
+      }                                                                                                          \
+    }                                                                                                            \
+  }
+
+#define COZ_STRING_2_(x) #x
+#define COZ_STRING_(x) COZ_STRING_2_(x)
+
+#define COZ_PROGRESS COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, __FILE__ ":" COZ_STRING_(__LINE__))
+#define COZ_PROGRESS_NAMED(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, name)
+#define COZ_BEGIN(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_BEGIN, name)
+#define COZ_END(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_END, name)
+
+/* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once in each file that uses it. */
+#define COZ_DEFINE_CALL_(function_, symbol_)                                                                     \
+  __attribute__((unused)) static void function_(int argument) {                                                  \
+    static void* found = 0;                                                                                      \
+    static int asked = 0;                                                                                        \
+    union {                                                                                                      \
+      void* symbol;                                                                                              \
+      void (*call)(int);                                                                                         \
+    } function;                                                                                                  \
+    if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {                                                            \
+      if (dlsym != 0) __atomic_store_n(&found, dlsym(0, symbol_), __ATOMIC_RELAXED);                             \
+      __atomic_store_n(&asked, 1, __ATOMIC_RELEASE);                                                             \
+    }                                                                                                            \
+    function.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);                                                 \
+    if (function.symbol != 0) function.call(argument);                                                           \
+  }
+
+COZ_DEFINE_CALL_(coz_pre_block_, "_coz_pre_block")
+COZ_DEFINE_CALL_(coz_post_block_, "_coz_post_block")
+COZ_DEFINE_CALL_(coz_catch_up_, "_coz_add_delays")
+
+/* Around a wait of the program's own making. `ended_by_thread`: nonzero when another thread of this program ended it, zero when
+ * it timed out or did not block. */
+#define COZ_PRE_BLOCK coz_pre_block_(0)
+#define COZ_POST_BLOCK(ended_by_thread) coz_post_block_(ended_by_thread)
+
+/* The calling thread pauses for what it owes. */
+#define COZ_CATCH_UP coz_catch_up_(0)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* COZ_H */

@@ -1,0 +1,59 @@
+// Which unit an address of this process belongs to: loaded objects, their line tables, and how they are agreed with the supervisor.
+//
+// Shape    at most kMaxModules objects of this process; a table is mapped read-only when the supervisor has it ready
+// Units    runtime addresses; units of the experiment (control_block.h)
+// Errors   an object or table that cannot be had leaves its samples unmapped, which the caller counts
+// Threads  safe
+// Signals  UnitAt is async-signal-safe: system calls are made directly, and what another thread is at work on is skipped
+// Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3)
+#ifndef COZ_RUNTIME_MODULE_MAP_H_
+#define COZ_RUNTIME_MODULE_MAP_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "coz/runtime/control_block.h"
+#include "coz/sourcemap/line_table.h"
+
+namespace coz {
+
+enum class UnitLookup { kFound, kOutOfScope, kUnmapped };
+
+class ModuleMap {
+ public:
+  // Announces the program itself. Once, before threads start. Also hands each range of initialised data of the program to `data`.
+  void AddProgram(ControlBlock* control,
+                  void (*data)(ControlBlock& control, const void* begin, const void* end));
+
+  // kFound: *unit is the unit at `address`. An object seen for the first time is announced, and unmapped until the supervisor
+  // has answered.
+  UnitLookup UnitAt(uint64_t address, uint32_t* unit);
+
+ private:
+  enum class LocalState : uint32_t { kUnused, kAnnounced, kReady, kOutOfScope };
+  struct LocalModule {
+    std::atomic<LocalState> state;
+    uint64_t start_address;
+    uint64_t end_address;
+    uint64_t load_bias;
+    ModuleSlot* slot;
+    LineTable table;
+  };
+
+  LocalModule* Find(uint64_t address);
+  bool Announce(uint64_t address);
+  bool Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias, const char* path,
+           bool is_program);
+  void TakeAnswer(LocalModule& module);
+  bool TryLock() { return !busy_.test_and_set(std::memory_order_acquire); }
+  void Unlock() { busy_.clear(std::memory_order_release); }
+
+  ControlBlock* control_ = nullptr;
+  std::atomic<uint32_t> count_{0};
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
+  LocalModule modules_[kMaxModules] = {};
+};
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_MODULE_MAP_H_

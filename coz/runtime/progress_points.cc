@@ -1,0 +1,58 @@
+#include "coz/runtime/progress_points.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "coz/runtime/coz.h"
+
+namespace coz {
+namespace {
+
+const char* TailThatFits(const char* name) {
+  const size_t length = strlen(name);
+  return length < kPointNameBytes ? name : name + (length - (kPointNameBytes - 1));
+}
+
+bool IsValidKind(int kind) {
+  return kind == static_cast<int>(PointKind::kThroughput) ||
+         kind == static_cast<int>(PointKind::kBegin) || kind == static_cast<int>(PointKind::kEnd);
+}
+
+}  // namespace
+
+PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* name) {
+  const char* wanted = TailThatFits(name);
+  for (uint32_t i = 0; i < kMaxPoints; ++i) {
+    PointSlot& slot = control.points[i];
+    PointState state = PointState::kFree;
+    if (slot.state.compare_exchange_strong(state, PointState::kBeingWritten,
+                                           std::memory_order_acquire)) {
+      slot.kind = kind;
+      strcpy(slot.name, wanted);
+      slot.state.store(PointState::kReady, std::memory_order_release);
+      control.point_count.store(i + 1, std::memory_order_release);
+      return &slot;
+    }
+    // Another thread writes it, a few instructions long.
+    while (state == PointState::kBeingWritten) {
+      sched_yield();
+      state = slot.state.load(std::memory_order_acquire);
+    }
+    if (slot.kind == kind && strcmp(slot.name, wanted) == 0) return &slot;
+  }
+  control.points_without_slot.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void AddPointsOfMarks(ControlBlock& control, const void* begin, const void* end) {
+  const uintptr_t last = reinterpret_cast<uintptr_t>(end);
+  uintptr_t at = (reinterpret_cast<uintptr_t>(begin) + 7) & ~uintptr_t{7};
+  for (; at + sizeof(coz_mark_t) <= last; at += 8) {
+    const coz_mark_t* mark = reinterpret_cast<const coz_mark_t*>(at);
+    if (mark->magic[0] != COZ_MARK_MAGIC_0 || mark->magic[1] != COZ_MARK_MAGIC_1) continue;
+    if (mark->name == nullptr || !IsValidKind(mark->type)) continue;
+    FindOrAddPoint(control, static_cast<PointKind>(mark->type), mark->name);
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,28 @@
+// The progress points of the target, as slots of the control block.
+//
+// Shape    found by kind and name; slots are only ever added
+// Units    slot indices
+// Errors   table full or name too long for a slot: see each function
+// Threads  safe, across processes too
+// Signals  none of this is async-signal-safe in the strict sense: a thread may wait for another that is writing a slot
+// Source   coz.h
+#ifndef COZ_RUNTIME_PROGRESS_POINTS_H_
+#define COZ_RUNTIME_PROGRESS_POINTS_H_
+
+#include <cstddef>
+
+#include "coz/runtime/control_block.h"
+
+namespace coz {
+
+// The slot of the point, made on first use; null (and counted) when the table is full. A name is cut to its last
+// kPointNameBytes - 1 bytes: paths differ at their end.
+PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* name);
+
+// Adds every mark of coz.h that lies in [begin, end): initialised data of a loaded object, so that marks which are never visited
+// are known too.
+void AddPointsOfMarks(ControlBlock& control, const void* begin, const void* end);
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_PROGRESS_POINTS_H_

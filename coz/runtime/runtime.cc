@@ -1,0 +1,332 @@
+#include "coz/runtime/runtime.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "coz/base/clock.h"
+#include "coz/base/errno_saver.h"
+#include "coz/base/unique_fd.h"
+#include "coz/runtime/control_block.h"
+#include "coz/runtime/module_map.h"
+#include "coz/runtime/progress_points.h"
+#include "coz/runtime/signal_shield.h"
+#include "coz/runtime/thread_slots.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/unwinder.h"
+#include "coz/sync/thread_exit.h"
+#include "coz/sync/thread_sync.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// Null in processes that are not profiled.
+ControlBlock* g_control = nullptr;
+pid_t g_pid = 0;
+ModuleMap g_modules;
+
+// Set when the thread has given up its slot: late samples do not take another.
+__thread bool t_left __attribute__((tls_model("initial-exec"))) = false;
+// Samples until this thread next looks at whether the supervisor is alive.
+__thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
+// Between _coz_pre_block and _coz_post_block.
+__thread Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
+
+constexpr uint32_t kSamplesBetweenChecks = 256;
+constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
+
+ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
+
+ThreadLedger* ReserveSlotForNewThread() {
+  ThreadSlot* slot = ReserveThreadSlot(*g_control);
+  if (slot == nullptr) return nullptr;
+  slot->blocks_reserved_signal = BlocksReservedSignal();
+  return &slot->ledger;
+}
+
+void CancelSlot(ThreadLedger* reserved) { FreeThreadSlot(*g_control, SlotOf(reserved)); }
+
+void OccupySlot(ThreadSlot& slot) {
+  slot.pid = g_pid;
+  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+  g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
+  slot.state.store(ThreadState::kRunning, std::memory_order_release);
+}
+
+void StartThread(ThreadLedger* reserved) {
+  PrepareThreadForUnwinding();
+  StartThreadSampling();
+  if (reserved == nullptr) return;
+  ThreadSlot& slot = SlotOf(reserved);
+  SetBlocksReservedSignal(slot.blocks_reserved_signal);
+  OccupySlot(slot);
+}
+
+void EndThread(ThreadLedger* ledger) {
+  StopThreadSampling();
+  t_left = true;
+  FreeThreadSlot(*g_control, SlotOf(ledger));
+}
+
+// The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
+ThreadSlot* CurrentSlot() {
+  ThreadLedger* ledger = CurrentThreadLedger();
+  if (ledger == nullptr && !t_left) {
+    ThreadSlot* slot = ReserveThreadSlot(*g_control);
+    if (slot == nullptr) {
+      t_left = true;  // counted once
+      return nullptr;
+    }
+    OccupySlot(*slot);
+    EnterThreadSync(&slot->ledger,
+                    g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    ledger = &slot->ledger;
+  }
+  return ledger == nullptr ? nullptr : &SlotOf(ledger);
+}
+
+struct UnitSearch {
+  uint32_t unit = kNoUnit;
+  bool unmapped = false;
+};
+
+bool IsInScope(uint64_t lookup_address, void* opaque) {
+  UnitSearch& search = *static_cast<UnitSearch*>(opaque);
+  switch (g_modules.UnitAt(lookup_address, &search.unit)) {
+    case UnitLookup::kFound:
+      return true;
+    case UnitLookup::kUnmapped:
+      search.unmapped = true;
+      return false;
+    case UnitLookup::kOutOfScope:
+      return false;
+  }
+  return false;
+}
+
+void PushSample(SampleRing& ring, uint32_t unit, uint64_t weight) {
+  const uint64_t index = ring.next.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
+  const uint64_t clamped_weight = weight < 255 ? weight : 255;
+  ring.entries[index % kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
+                                                 std::memory_order_release);
+}
+
+// The unit of a sample, counted by what became of it.
+uint32_t Attribute(const Sample& sample) {
+  UnitSearch search;
+  uint64_t lookup_address = 0;
+  if (FindFirstInScope(sample.context, IsInScope, &search, &lookup_address)) {
+    g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
+    PushSample(g_control->ring, search.unit, sample.weight);
+    return search.unit;
+  }
+  std::atomic<uint64_t>& counter =
+      search.unmapped ? g_control->samples.unmapped : g_control->samples.out_of_scope;
+  counter.fetch_add(sample.weight, std::memory_order_relaxed);
+  return kNoUnit;
+}
+
+void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
+  const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
+  if (unit == kNoUnit || SelectedUnit(selection) != unit) return;
+  g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
+  const uint64_t delay_ns = SelectedDelayNs(selection);
+  if (delay_ns == 0) return;
+  const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
+  if (MonotonicNowNs() > deadline_ns) return;
+  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * sample.weight);
+}
+
+// Stops for good when the supervisor said so, or is gone.
+bool ShouldStop() {
+  if (g_control->stop.load(std::memory_order_relaxed) != 0) return true;
+  if (t_until_check-- != 0) return false;
+  t_until_check = kSamplesBetweenChecks;
+  const uint64_t heartbeat_ns = g_control->heartbeat_ns.load(std::memory_order_relaxed);
+  if (MonotonicNowNs() < heartbeat_ns + kSupervisorSilenceNs) return false;
+  return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
+}
+
+void PublishCounters() {
+  const SamplerCounters sampler = ReadSamplerCounters();
+  g_control->dropped_samples.store(sampler.dropped, std::memory_order_relaxed);
+  g_control->lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
+  const UnwinderCounters unwinder = ReadUnwinderCounters();
+  g_control->broken_unwinds.store(
+      unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep,
+      std::memory_order_relaxed);
+}
+
+void OnSample(const Sample& sample) {
+  if (ShouldStop()) {
+    StopSampler();
+    return;
+  }
+  ThreadSlot* slot = CurrentSlot();
+  const uint32_t unit = Attribute(sample);
+  if (slot == nullptr) return;
+  if (t_until_check % 64 == 0) PublishCounters();
+  ImposeIfSelected(unit, sample, *slot);
+  // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
+  const bool waits = slot->ledger.blocked.load(std::memory_order_relaxed) != 0;
+  if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
+}
+
+void Complain(const char* what) {
+  static constexpr char kPrefix[] = "coz: the program runs without the profiler: ";
+  char line[256];
+  strcpy(line, kPrefix);
+  strncat(line, what, sizeof(line) - sizeof(kPrefix) - 1);
+  strcat(line, "\n");
+  (void)!write(STDERR_FILENO, line, strlen(line));
+}
+
+ControlBlock* MapControlBlock(const char* path) {
+  const UniqueFd fd(open(path, O_RDWR | O_CLOEXEC));
+  struct stat status;
+  if (!fd.ok() || fstat(fd.get(), &status) != 0) {
+    Complain("its supervisor cannot be reached (is it in another container?)");
+    return nullptr;
+  }
+  if (static_cast<uint64_t>(status.st_size) < sizeof(ControlBlock)) {
+    Complain("the supervisor is of another version; use the coz command this library came with");
+    return nullptr;
+  }
+  void* mapped =
+      mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) {
+    Complain("the memory shared with its supervisor cannot be mapped");
+    return nullptr;
+  }
+  ControlBlock* control = static_cast<ControlBlock*>(mapped);
+  if (control->magic != kControlMagic || control->version != kControlVersion) {
+    munmap(mapped, sizeof(ControlBlock));
+    Complain("the supervisor is of another version; use the coz command this library came with");
+    return nullptr;
+  }
+  return control;
+}
+
+// The child of fork is not the target. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
+// the target, whose addresses its threads hold, stay as they are.
+void BecomeUnprofiled() {
+  if (g_control == nullptr) return;
+  OnForkInChild();
+  mmap(g_control, sizeof(ControlBlock), PROT_READ | PROT_WRITE,
+       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  LeaveThreadSync();
+  t_left = true;
+  LiftSignalShield();
+  g_pid = 0;
+}
+
+void PayAtExit() { PayIfBehind(); }
+
+SamplerStatus StartSampling(const ControlBlock& control) {
+  SamplerOptions options;
+  options.sampling_period_ns = control.sampling_period_ns;
+  options.source = control.wanted_source;
+  options.exclude_kernel = control.exclude_kernel != 0;
+  options.callback = OnSample;
+  options.foreign_signal = DeliverForeignSignal;
+  return StartSampler(options);
+}
+
+void Attach(ControlBlock* control) {
+  g_control = control;
+  g_pid = getpid();
+  control->images.fetch_add(1, std::memory_order_release);
+  InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread});
+  InitThreadExit();
+  g_modules.AddProgram(control, AddPointsOfMarks);
+  InitUnwinder(static_cast<UnwinderKind>(control->wanted_unwinder));
+  PrepareThreadForUnwinding();
+  InitSignalShield(kSamplingSignal);
+  pthread_atfork(nullptr, nullptr, BecomeUnprofiled);
+  if (ThreadSlot* slot = ReserveThreadSlot(*control)) {
+    OccupySlot(*slot);
+    EnterThreadSync(&slot->ledger, control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    ArmThreadExit();
+  }
+  atexit(PayAtExit);
+  control->sampler_status = StartSampling(*control);
+}
+
+__attribute__((constructor)) void InitRuntime() {
+  const ErrnoSaver errno_saver;
+  ResolveRealCalls();
+  const char* path = getenv(kControlVariable);
+  if (path == nullptr) return;
+  // A child of the target inherits variable and library, and is another process.
+  ControlBlock* control = MapControlBlock(path);
+  if (control == nullptr) return;
+  if (control->target_pid.load(std::memory_order_acquire) != getpid()) {
+    munmap(control, sizeof(ControlBlock));
+    return;
+  }
+  Attach(control);
+}
+
+}  // namespace
+
+bool IsProfiledProcess() { return g_control != nullptr && getpid() == g_pid; }
+
+}  // namespace coz
+
+// The interface that marks and the original's programs look up with dlsym.
+extern "C" {
+
+#define COZ_EXPORT __attribute__((visibility("default")))
+
+COZ_EXPORT coz::CompatibleCounter* _coz_get_counter(int kind, const char* name) {
+  if (!coz::IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
+  coz::PointSlot* point =
+      coz::FindOrAddPoint(*coz::g_control, static_cast<coz::PointKind>(kind), name);
+  return point == nullptr ? nullptr : &point->shared;
+}
+
+COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
+  if (!coz::IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
+  coz::PointSlot* point =
+      coz::FindOrAddPoint(*coz::g_control, static_cast<coz::PointKind>(kind), name);
+  if (point == nullptr) return nullptr;
+  coz::ThreadSlot* slot = coz::CurrentSlot();
+  // std::atomic<uint64_t> is lock-free and laid out as uint64_t; marks access it with atomic loads and stores. A thread without
+  // a slot shares a counter and may lose visits; it was counted.
+  static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
+  return slot == nullptr
+             ? reinterpret_cast<uint64_t*>(&point->shared.count)
+             : reinterpret_cast<uint64_t*>(&slot->visits[point - coz::g_control->points]);
+}
+
+COZ_EXPORT void _coz_add_delays() { coz::PayIfBehind(); }
+
+COZ_EXPORT void _coz_pre_block() {
+  coz::PayIfBehind();
+  if (coz::ThreadLedger* ledger = coz::CurrentThreadLedger()) {
+    coz::t_custom_wait = coz::BeginWait(*ledger, coz::MonotonicNowNs());
+  }
+}
+
+COZ_EXPORT void _coz_post_block(int ended_by_thread) {
+  coz::ThreadLedger* ledger = coz::CurrentThreadLedger();
+  if (ledger == nullptr) return;
+  if (ended_by_thread != 0 && coz::t_custom_wait.start_ns != 0) {
+    coz::EndWaitCredited(coz::g_control->ledger, *ledger, coz::t_custom_wait, coz::MonotonicNowNs(),
+                         0);
+  } else {
+    coz::EndWaitUncredited(*ledger);
+  }
+  coz::t_custom_wait = {};
+}
+
+}  // extern "C"

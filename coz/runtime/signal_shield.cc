@@ -1,0 +1,248 @@
+#include "coz/runtime/signal_shield.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "coz/sync/reserved_signals.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find it taken.
+class DispositionLock {
+ public:
+  DispositionLock() {
+    sigset_t all;
+    sigfillset(&all);
+    g_real.pthread_sigmask(SIG_BLOCK, &all, &saved_);
+    while (busy_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~DispositionLock() {
+    busy_.clear(std::memory_order_release);
+    g_real.pthread_sigmask(SIG_SETMASK, &saved_, nullptr);
+  }
+  DispositionLock(const DispositionLock&) = delete;
+  DispositionLock& operator=(const DispositionLock&) = delete;
+
+ private:
+  static std::atomic_flag busy_;
+  sigset_t saved_;
+};
+std::atomic_flag DispositionLock::busy_ = ATOMIC_FLAG_INIT;
+
+int g_reserved_signal = 0;       // 0: no shield
+struct sigaction g_disposition;  // of the reserved signal, as the program sees it
+std::atomic<bool>
+    g_mask_has_reserved[_NSIG];  // of each other signal's handler, as the program set it
+__thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
+
+bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
+
+int SwapDisposition(const struct sigaction* action, struct sigaction* old_action) {
+  const DispositionLock lock;
+  const struct sigaction old = g_disposition;
+  if (action != nullptr) g_disposition = *action;
+  if (old_action != nullptr) *old_action = old;
+  return 0;
+}
+
+// sigaction for a signal that is the program's own.
+int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* old_action) {
+  const bool in_range = signal > 0 && signal < _NSIG;
+  const bool old_mask_had = in_range && g_mask_has_reserved[signal].load(std::memory_order_relaxed);
+  int result;
+  if (action != nullptr) {
+    struct sigaction without = *action;
+    without.sa_mask = WithoutReservedSignals(action->sa_mask);
+    const bool mask_has = Contains(&action->sa_mask);
+    result = g_real.sigaction(signal, &without, old_action);
+    if (result == 0 && in_range) {
+      g_mask_has_reserved[signal].store(mask_has, std::memory_order_relaxed);
+    }
+  } else {
+    result = g_real.sigaction(signal, nullptr, old_action);
+  }
+  if (result == 0 && old_action != nullptr && old_mask_had) {
+    sigaddset(&old_action->sa_mask, g_reserved_signal);
+  }
+  return result;
+}
+
+// What a call to sigprocmask makes of the virtual bit.
+uint32_t BlocksAfter(int how, const sigset_t* set, uint32_t before) {
+  if (set == nullptr) return before;
+  const uint32_t in_set = Contains(set) ? 1 : 0;
+  switch (how) {
+    case SIG_BLOCK:
+      return before | in_set;
+    case SIG_UNBLOCK:
+      return before & ~in_set;
+    default:
+      return in_set;
+  }
+}
+
+template <typename RealCall>
+int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_set) {
+  if (g_reserved_signal == 0) return real_call(how, set, old_set);
+  const uint32_t before = t_blocks_reserved;
+  const uint32_t after =
+      BlocksAfter(how, set, before);  // `set` and `old_set` may be the same object
+  int result;
+  if (set != nullptr) {
+    const sigset_t without = WithoutReservedSignals(*set);
+    result = real_call(how, &without, old_set);
+  } else {
+    result = real_call(how, nullptr, old_set);
+  }
+  if (result != 0) return result;
+  t_blocks_reserved = after;
+  if (old_set != nullptr && before != 0) sigaddset(old_set, g_reserved_signal);
+  return 0;
+}
+
+// The signal's default action, which is to end the process: as if the profiler had never taken it.
+void TakeDefaultAction(int signal) {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  g_real.sigaction(signal, &standard, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  g_real.raise(signal);
+  g_real.pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+// Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
+template <typename Call>
+auto WithSamplesMasked(const sigset_t* mask, Call call) {
+  if (g_reserved_signal == 0 || mask == nullptr) return call(mask);
+  const sigset_t with_ours = WithReservedSignals(*mask);
+  return call(&with_ours);
+}
+
+}  // namespace
+
+void InitSignalShield(int reserved_signal) {
+  g_real.sigaction(reserved_signal, nullptr, &g_disposition);
+  sigset_t mask;
+  g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  t_blocks_reserved = sigismember(&mask, reserved_signal) == 1 ? 1 : 0;
+  sigset_t reserved;
+  sigemptyset(&reserved);
+  sigaddset(&reserved, reserved_signal);
+  SetReservedSignals(reserved);
+  g_reserved_signal = reserved_signal;
+}
+
+void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
+  struct sigaction action;
+  SwapDisposition(nullptr, &action);
+  // The kernel does not let a program ignore what its own instruction raised (int3): si_code > 0.
+  const bool ignored = action.sa_handler == SIG_IGN && info->si_code <= 0;
+  if (ignored) return;
+  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+    TakeDefaultAction(signal);
+    return;
+  }
+  if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    SwapDisposition(&standard, nullptr);
+  }
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+}
+
+void LiftSignalShield() {
+  if (g_reserved_signal == 0) return;
+  const int signal = g_reserved_signal;
+  g_reserved_signal = 0;
+  sigset_t none;
+  sigemptyset(&none);
+  SetReservedSignals(none);
+  g_real.sigaction(signal, &g_disposition, nullptr);
+  if (t_blocks_reserved != 0) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    g_real.pthread_sigmask(SIG_BLOCK, &only, nullptr);
+  }
+}
+
+uint32_t BlocksReservedSignal() { return t_blocks_reserved; }
+void SetBlocksReservedSignal(uint32_t blocks) { t_blocks_reserved = blocks; }
+
+}  // namespace coz
+
+using coz::g_real;
+using coz::g_reserved_signal;
+
+extern "C" {
+
+int sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
+  if (g_reserved_signal == 0) return g_real.sigaction(signal, action, old_action);
+  if (signal == g_reserved_signal) return coz::SwapDisposition(action, old_action);
+  return coz::SetOwnAction(signal, action, old_action);
+}
+
+coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
+  if (g_reserved_signal == 0 || number != g_reserved_signal) return g_real.signal(number, handler);
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigaddset(&action.sa_mask, number);
+  struct sigaction old = {};
+  coz::SwapDisposition(&action, &old);
+  return old.sa_handler;
+}
+
+int sigprocmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
+  return coz::ChangeMask(g_real.sigprocmask, how, set, old_set);
+}
+
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
+  return coz::ChangeMask(g_real.pthread_sigmask, how, set, old_set);
+}
+
+int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
+  if (g_reserved_signal == 0) return g_real.signalfd(fd, mask, flags);
+  const sigset_t without = coz::WithoutReservedSignals(*mask);
+  return g_real.signalfd(fd, &without, flags);
+}
+
+int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  return coz::WithSamplesMasked(
+      mask, [=](const sigset_t* m) { return g_real.ppoll(fds, count, timeout, m); });
+}
+
+int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
+            const timespec* timeout, const sigset_t* mask) {
+  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
+  });
+}
+
+int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
+                const sigset_t* mask) {
+  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
+  });
+}
+
+int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
+                 const sigset_t* mask) {
+  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
+  });
+}
+
+}  // extern "C"
