@@ -5,9 +5,9 @@
 // Errors   none
 // Threads  compatible
 // Signals  none
-// Source   Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. The
-// distributions of
-//          the C++ library are not used: the standard leaves their results to the library.
+// Source   Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+//
+// The distributions of the C++ library are not used: the standard leaves their results open.
 #ifndef COZ_EXPERIMENT_RANDOM_H_
 #define COZ_EXPERIMENT_RANDOM_H_
 

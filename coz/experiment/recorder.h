@@ -1,5 +1,4 @@
-// Turns the snapshots taken during one experiment into its record: differences, integrals, achieved
-// speedup, taints.
+// Turns the snapshots of one experiment into its record: differences, integrals, speedup, taints.
 //
 // Shape    one recorder for one experiment: made at its start, fed with looks, finished once
 // Units    ns of the target's clock

@@ -126,7 +126,8 @@ bool Scheduler::LongEnough(const TargetSnapshot& now) {
   const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
   while (elapsed_ns >= planned_ns_) {
     const bool mostly_delay = recorder_->EffectiveNs(now) < static_cast<int64_t>(planned_ns_ / 2);
-    if (mostly_delay && elapsed_ns < planned_ns_ * 2) return false;
+    // Few visits are then the delays' doing, and no reason for a longer one.
+    if (mostly_delay) return elapsed_ns >= planned_ns_ * 2;
     const uint64_t visits = recorder_->BusiestVisits(now);
     if (visits >= options_.min_visits || planned_ns_ >= options_.max_experiment_ns) return true;
     planned_ns_ = std::min(planned_ns_ * 2, options_.max_experiment_ns);

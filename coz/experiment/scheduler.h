@@ -1,17 +1,16 @@
-// Runs the experiments of one profile: chooses unit and speedup, times them, drains them and
-// measures them.
+// Runs the experiments of a profile: chooses unit and speedup, times, drains and measures them.
 //
-// Shape    a state machine without threads or sleeps: wait for progress, wait for a sample, run,
-// drain, cool off, again Units    ns of the target's clock; speedups as fractions Errors   Check()
-// of the options: InvalidArgument with the option and the value; afterwards taints in the records
+// Shape    a state machine without threads or sleeps, driven by Step
+// Units    ns of the target's clock; speedups as fractions
+// Errors   options are checked by their own Check(); afterwards taints in the records
 // Threads  compatible: one thread steps
 // Signals  none
 // Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
 //
 //   Scheduler scheduler(options, &target, &sink);
-//   while (!scheduler.done()) SleepUntil(scheduler.Step());   // at Ctrl-C or --duration:
-//   scheduler.Stop()
-//   // when the target has exited: scheduler.Finish()
+//   while (!scheduler.done()) SleepUntil(scheduler.Step());
+//
+// with Stop() at Ctrl-C or --duration, and Finish() when the target has exited.
 #ifndef COZ_EXPERIMENT_SCHEDULER_H_
 #define COZ_EXPERIMENT_SCHEDULER_H_
 

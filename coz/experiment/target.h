@@ -1,11 +1,11 @@
-// The seam between the experiment scheduler and what it experiments on: a live program, a fake, or
-// the simulator.
+// The seam between the scheduler and what it experiments on: a program, a fake, or the simulator.
 //
 // Shape    one interface; a snapshot of cumulative counters, points indexed by progress point id
 // Units    ns of one monotonic clock of the implementer's choice; counts; delays as in coz/sync
-// Errors   none: a target that has ended answers with its last counters and, where known, the time
-// of its end Threads  compatible: every call comes from the thread that steps the scheduler Signals
-// none Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
+// Errors   none: a target that has ended answers with its last counters and the time of its end
+// Threads  compatible: every call comes from the thread that steps the scheduler
+// Signals  none
+// Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
 #ifndef COZ_EXPERIMENT_TARGET_H_
 #define COZ_EXPERIMENT_TARGET_H_
 

@@ -1,0 +1,123 @@
+#include "coz/experiment/recorder.h"
+
+#include <algorithm>
+
+#include "coz/base/clock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+TargetSnapshot At(uint64_t now_ns, uint64_t global_delay_ns) {
+  TargetSnapshot snapshot;
+  snapshot.now_ns = now_ns;
+  snapshot.global_delay_ns = global_delay_ns;
+  return snapshot;
+}
+
+bool HasTaint(const ExperimentRecord& record, TaintKind kind) {
+  return std::any_of(record.taints.begin(), record.taints.end(),
+                     [kind](const Taint& taint) { return taint.kind == kind; });
+}
+
+constexpr ExperimentPlan kHalf = {0, 1, 0.5, kNsPerMs / 2, 0};
+
+TEST(RecorderTest, InFlightIsIntegratedOverEffectiveTime) {
+  TargetSnapshot start = At(0, 0);
+  start.points = {{0, 10, 8}};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot middle = At(100, 60);  // 40 ns effective with 2 to 4 in flight
+  middle.points = {{0, 20, 16}};
+  recorder.Look(middle);
+  TargetSnapshot end = At(200, 60);  // 100 ns effective with 4 in flight
+  end.points = {{0, 30, 26}, {7, 0, 0}};
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 200, true);
+  ASSERT_EQ(record.points.size(), 2u);
+  EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 40 * 3 + 100 * 4);
+  EXPECT_EQ(record.points[0].arrivals, 20u);
+  EXPECT_EQ(record.points[0].departures, 18u);
+  EXPECT_EQ(record.points[1].visits, 7u);  // a point that appeared during the experiment
+}
+
+TEST(RecorderTest, ADepartureSeenBeforeItsArrivalCountsNothing) {
+  TargetSnapshot start = At(0, 0);
+  start.points = {{0, 1, 2}};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(100, 0);
+  end.points = {{0, 5, 6}};
+  EXPECT_EQ(recorder.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_ns, 0);
+}
+
+TEST(RecorderTest, AchievedSpeedupLeavesOutWhatIsStillOwed) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);
+  end.selected_samples = 200;
+  end.paid_ns = 60 * kNsPerMs;
+  end.credited_ns = 20 * kNsPerMs;
+  end.owed_ns = 20 * kNsPerMs;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 0, false);
+  EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5 * 0.8);
+}
+
+TEST(RecorderTest, DebtsFromBeforeThatArePaidNowDoNotRaiseTheAchievedSpeedup) {
+  TargetSnapshot start = At(0, 0);
+  start.owed_ns = 50 * kNsPerMs;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);
+  end.selected_samples = 200;
+  end.paid_ns = 150 * kNsPerMs;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 0, true);
+  EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5);
+  EXPECT_EQ(record.owed_at_start_ns, 50 * kNsPerMs);
+}
+
+TEST(RecorderTest, MoreRunnableThreadsThanCpusTaint) {
+  TargetSnapshot start = At(0, 0);
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot now = At(10, 0);
+  now.cpus = 2;
+  now.live_threads = 9;
+  now.runnable_threads = 4;
+  recorder.Look(now);
+  now.runnable_threads = 2;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), now, 10, true);
+  EXPECT_TRUE(HasTaint(record, TaintKind::kOversubscribed));
+  EXPECT_DOUBLE_EQ(record.mean_runnable_threads, 3);
+  EXPECT_DOUBLE_EQ(record.oversubscribed_share, 0.5);
+  EXPECT_DOUBLE_EQ(record.mean_live_threads, 9);
+}
+
+TEST(RecorderTest, AsManyRunnableThreadsAsCpusDoNotTaint) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot now = At(10, 0);
+  now.cpus = now.runnable_threads = 2;
+  EXPECT_FALSE(
+      HasTaint(recorder.Finish(SchedulerOptions(), now, 10, true), TaintKind::kOversubscribed));
+}
+
+TEST(RecorderTest, LostSamplesTaint) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot end = At(10, 0);
+  end.total_samples = 90;
+  end.lost_samples = 10;
+  EXPECT_TRUE(
+      HasTaint(recorder.Finish(SchedulerOptions(), end, 10, true), TaintKind::kSamplesLost));
+}
+
+TEST(RecorderTest, AnInactiveUnitTaintsOnlyASpeedup) {
+  ExperimentRecorder half(kHalf, At(0, 0));
+  EXPECT_TRUE(
+      HasTaint(half.Finish(SchedulerOptions(), At(10, 0), 10, true), TaintKind::kUnitInactive));
+  ExperimentRecorder baseline(ExperimentPlan(), At(0, 0));
+  EXPECT_FALSE(
+      HasTaint(baseline.Finish(SchedulerOptions(), At(10, 0), 10, true), TaintKind::kUnitInactive));
+}
+
+TEST(RecorderTest, EffectiveDurationMayFallALittleBelowNothing) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  EXPECT_EQ(recorder.Finish(SchedulerOptions(), At(1000, 1003), 1000, true).effective_duration_ns,
+            -3);
+}
+
+}  // namespace
+}  // namespace coz
