@@ -1,0 +1,266 @@
+#include "coz/report/analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/statistics.h"
+
+namespace coz {
+namespace {
+
+// A phase factor this near to 1 is not worth a second figure.
+constexpr double kPhaseTolerance = 0.05;
+constexpr double kMaxBaselineWeight = 2;
+
+bool IsBaseline(const ExperimentRow& row) { return SpeedupKey(row.record->virtual_speedup()) == 0; }
+
+bool IsTainted(const ExperimentRow& row) { return row.record->validity().taint_size() > 0; }
+
+const PointSeen* Find(const ExperimentRow& row, size_t point) {
+  for (const PointSeen& seen : row.points) {
+    if (seen.point == point) return &seen;
+  }
+  return nullptr;
+}
+
+// A unit's share of samples pooled over experiments, and its error from their variation.
+struct Share {
+  double value = 0;
+  double error = 0;  // standard error, relative to value
+
+  static Share Of(const std::vector<const ExperimentRow*>& rows, size_t unit) {
+    double own = 0;
+    double all = 0;
+    for (const ExperimentRow* row : rows) {
+      own += static_cast<double>(row->SamplesOf(unit));
+      all += static_cast<double>(row->record->total_samples());
+    }
+    Share share;
+    if (own <= 0 || all <= 0) return share;
+    share.value = own / all;
+    double squares = 0;
+    for (const ExperimentRow* row : rows) {
+      const double expected = share.value * static_cast<double>(row->record->total_samples());
+      squares += std::pow(static_cast<double>(row->SamplesOf(unit)) - expected, 2);
+    }
+    const double n = static_cast<double>(rows.size());
+    share.error = n > 1 ? std::sqrt(squares * n / (n - 1)) / own : 1;
+    return share;
+  }
+};
+
+struct PhaseCorrection {
+  double factor = 1;
+  double error = 0;  // relative standard error
+};
+
+class PointAnalyzer {
+ public:
+  PointAnalyzer(const ExperimentTable& table, const AnalysisOptions& options, size_t point)
+      : table_(table), options_(options) {
+    result_.point = point;
+    // A run ends once, so one visit is all that an end-to-end experiment can have.
+    end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
+    for (const ExperimentRow& row : table.experiments) {
+      if (IsTainted(row)) continue;
+      by_unit_[row.unit].push_back(&row);
+      if (IsBaseline(row)) baselines_.push_back(&row);
+      if (!Usable(row)) ++result_.low_visit_experiments;
+    }
+  }
+
+  PointAnalysis Run() {
+    for (const auto& [unit, rows] : by_unit_) AnalyzeUnit(unit, rows);
+    Rank();
+    return std::move(result_);
+  }
+
+ private:
+  bool Usable(const ExperimentRow& row) const {
+    const PointSeen* seen = Find(row, result_.point);
+    const uint64_t enough = end_to_end_ ? 1 : options_.min_visits;
+    return seen != nullptr && seen->least_visits >= enough && seen->duration > 0;
+  }
+
+  RateObservation Observe(const ExperimentRow& row, double weight) const {
+    const PointSeen* seen = Find(row, result_.point);
+    return {row.record->virtual_speedup(), seen->duration, seen->visits, weight};
+  }
+
+  void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {
+    result_.set_aside.push_back({unit, reason, static_cast<int>(experiments), missing});
+  }
+
+  void AnalyzeUnit(size_t unit, const std::vector<const ExperimentRow*>& all) {
+    std::vector<const ExperimentRow*> active;
+    for (const ExperimentRow* row : all) {
+      if (row->SamplesOf(unit) > 0) active.push_back(row);
+    }
+    if (active.empty()) return SetAside(unit, SetAsideReason::kNeverActive, all.size());
+    std::vector<const ExperimentRow*> own;
+    std::copy_if(active.begin(), active.end(), std::back_inserter(own),
+                 [this](const ExperimentRow* row) { return Usable(*row); });
+    if (own.empty()) return SetAside(unit, SetAsideReason::kFewVisits, all.size());
+
+    LineAnalysis line;
+    line.unit = unit;
+    const Share share = Share::Of(own, unit);
+    const std::vector<RateObservation> observations = Gather(own, share.value, &line);
+    std::set<int> speedups;
+    for (const RateObservation& o : observations) speedups.insert(SpeedupKey(o.virtual_speedup));
+    const int distinct = static_cast<int>(speedups.size() - speedups.count(0));
+    if (distinct < options_.min_speedups) {
+      return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(),
+                      options_.min_speedups - distinct);
+    }
+    if (speedups.count(0) == 0) return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
+    const std::optional<Estimate> slope = EstimateSlope(observations);
+    if (!slope.has_value()) return SetAside(unit, SetAsideReason::kNoFit, all.size());
+    line.slope_while_active = *slope;
+    line.speedups = EstimateSpeedups(observations);
+    Correct(Phases(unit, share), &line);
+    Judge(&line);
+    result_.lines.push_back(std::move(line));
+  }
+
+  // The line's own experiments, and other lines' baselines by how active the line was in them.
+  std::vector<RateObservation> Gather(const std::vector<const ExperimentRow*>& own,
+                                      double own_share, LineAnalysis* line) const {
+    std::vector<RateObservation> observations;
+    for (const ExperimentRow* row : own) {
+      ++(IsBaseline(*row) ? line->baselines : line->others);
+      observations.push_back(Observe(*row, 1));
+    }
+    for (const ExperimentRow* row : baselines_) {
+      const uint64_t samples = row->SamplesOf(line->unit);
+      if (row->unit == line->unit || samples == 0 || !Usable(*row)) continue;
+      const double share =
+          static_cast<double>(samples) / static_cast<double>(row->record->total_samples());
+      ++line->pooled_baselines;
+      observations.push_back(Observe(*row, std::min(kMaxBaselineWeight, share / own_share)));
+    }
+    return observations;
+  }
+
+  PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
+    if (in_experiments.value <= 0 || table_.samples == 0) return {};
+    std::vector<const ExperimentRow*> all;
+    for (const ExperimentRow& row : table_.experiments) all.push_back(&row);
+    const double run =
+        static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
+    const double factor = run / in_experiments.value;
+    const double error = std::hypot(in_experiments.error, Share::Of(all, unit).error);
+    if (std::fabs(factor - 1) < kPhaseTolerance || factor <= 0) return {};
+    if (std::fabs(std::log(factor)) < 2.5 * error) return {};
+    return {factor, error};
+  }
+
+  static Estimate Scale(const Estimate& estimate, const PhaseCorrection& phases) {
+    Estimate scaled;
+    scaled.value = estimate.value * phases.factor;
+    const double own = (estimate.high - estimate.low) / 2 * phases.factor;
+    const double half = std::hypot(own, 2 * phases.error * scaled.value);
+    scaled.low = scaled.value - half;
+    scaled.high = scaled.value + half;
+    return scaled;
+  }
+
+  static void Correct(const PhaseCorrection& phases, LineAnalysis* line) {
+    line->phase_factor = phases.factor;
+    line->slope = line->slope_while_active;
+    if (phases.factor == 1) return;
+    line->slope = Scale(line->slope, phases);
+    for (SpeedupEstimate& s : line->speedups) s.program_speedup = Scale(s.program_speedup, phases);
+  }
+
+  void Judge(LineAnalysis* line) const {
+    const auto best =
+        std::max_element(line->speedups.begin(), line->speedups.end(),
+                         [](const SpeedupEstimate& a, const SpeedupEstimate& b) {
+                           return std::make_pair(a.program_speedup.low, a.program_speedup.value) <
+                                  std::make_pair(b.program_speedup.low, b.program_speedup.value);
+                         });
+    line->best = static_cast<size_t>(best - line->speedups.begin());
+    const Estimate& slope = line->slope;
+    if (slope.low >= -options_.no_effect_slope && slope.high <= options_.no_effect_slope) {
+      line->verdict = Verdict::kNoEffect;
+    } else if (slope.low > 0) {
+      line->verdict = Verdict::kFaster;
+    } else if (slope.high < 0) {
+      line->verdict = Verdict::kSlower;
+    }
+  }
+
+  void Rank() {
+    std::stable_sort(result_.lines.begin(), result_.lines.end(),
+                     [](const LineAnalysis& a, const LineAnalysis& b) {
+                       const bool a_open = a.verdict == Verdict::kCannotTell;
+                       const bool b_open = b.verdict == Verdict::kCannotTell;
+                       if (a_open != b_open) return b_open;
+                       if (a.slope.value != b.slope.value) return a.slope.value > b.slope.value;
+                       return a.slope.low > b.slope.low;
+                     });
+    std::stable_sort(result_.set_aside.begin(), result_.set_aside.end(),
+                     [this](const LineSetAside& a, const LineSetAside& b) {
+                       return table_.units[a.unit].samples > table_.units[b.unit].samples;
+                     });
+  }
+
+  const ExperimentTable& table_;
+  const AnalysisOptions& options_;
+  bool end_to_end_ = false;
+  std::map<size_t, std::vector<const ExperimentRow*>> by_unit_;
+  std::vector<const ExperimentRow*> baselines_;
+  PointAnalysis result_;
+};
+
+// A run with `--fixed-speedup` cannot have more speedups than were asked for.
+int MinSpeedups(const profile::Profile& profile, int wanted) {
+  std::set<int> fixed;
+  for (const profile::Session& session : profile.session()) {
+    if (session.options().fixed_virtual_speedup_size() == 0) return wanted;
+    for (double s : session.options().fixed_virtual_speedup()) fixed.insert(SpeedupKey(s));
+  }
+  fixed.erase(0);
+  return fixed.empty() ? wanted : std::min(wanted, static_cast<int>(fixed.size()));
+}
+
+}  // namespace
+
+Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
+                 const AnalysisOptions& options) {
+  AnalysisOptions effective = options;
+  effective.min_speedups = MinSpeedups(profile, options.min_speedups);
+  Analysis analysis;
+  analysis.experiments = static_cast<int>(table.experiments.size());
+  for (const ExperimentRow& row : table.experiments) {
+    analysis.baselines += IsBaseline(row) ? 1 : 0;
+    analysis.tainted += IsTainted(row) ? 1 : 0;
+    for (const profile::Taint& taint : row.record->validity().taint()) {
+      const int reason = profile::Taint::Reason_IsValid(taint.reason()) ? taint.reason() : 0;
+      ++analysis.taints_by_reason[reason];
+    }
+  }
+  std::vector<size_t> points(table.points.size());
+  std::iota(points.begin(), points.end(), 0);
+  std::stable_sort(points.begin(), points.end(), [&table](size_t a, size_t b) {
+    return table.points[a].visits > table.points[b].visits;
+  });
+  for (size_t point : points) {
+    analysis.points.push_back(PointAnalyzer(table, effective, point).Run());
+  }
+  return analysis;
+}
+
+}  // namespace coz

@@ -1,0 +1,269 @@
+#include "coz/report/analysis.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using report_testing::SyntheticLine;
+using report_testing::SyntheticOptions;
+using report_testing::SyntheticProfile;
+
+SyntheticLine Line(uint32_t line, double share, double slope) {
+  return {"/src/app/work.cc", line, "Work()", share, slope, {}};
+}
+
+Analysis AnalyzeOf(const profile::Profile& profile, const AnalysisOptions& options = {}) {
+  return Analyze(profile, BuildExperimentTable(profile), options);
+}
+
+// Ten speedups and four baselines, all of line 0.
+void AddSweep(SyntheticProfile* made, size_t line = 0) {
+  for (int i = 0; i < 4; ++i) made->AddExperiment(line, 0);
+  for (int i = 1; i <= 10; ++i) made->AddExperiment(line, 0.1 * i);
+}
+
+TEST(AnalysisTest, LinesAreRankedBySlope) {
+  SyntheticProfile made(
+      {}, {Line(1, 0.2, 0.05), Line(2, 0.3, 0.6), Line(3, 0.3, -0.4), Line(4, 0.15, 0.3)});
+  made.AddRandomExperiments(300);
+  const Analysis analysis = AnalyzeOf(made.profile());
+  ASSERT_EQ(analysis.points.size(), 1u);
+  const std::vector<LineAnalysis>& lines = analysis.points[0].lines;
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0].unit, 1u);
+  EXPECT_EQ(lines[1].unit, 3u);
+  EXPECT_EQ(lines[2].unit, 0u);
+  EXPECT_EQ(lines[3].unit, 2u);
+  EXPECT_NEAR(lines[0].slope.value, 0.6, 0.03);
+  EXPECT_NEAR(lines[3].slope.value, -0.4, 0.03);
+  EXPECT_EQ(lines[0].verdict, Verdict::kFaster);
+  EXPECT_EQ(lines[2].verdict, Verdict::kNoEffect);
+  EXPECT_EQ(lines[3].verdict, Verdict::kSlower);
+}
+
+TEST(AnalysisTest, UndecidedLinesComeAfterDecidedOnesWhateverTheirSlope) {
+  SyntheticOptions noisy;
+  noisy.noise = 1.0;
+  noisy.session = 2;
+  noisy.seed = 9;
+  SyntheticProfile steady({}, {Line(1, 0.5, 0.2)});
+  AddSweep(&steady);
+  SyntheticProfile shaky(noisy, {Line(2, 0.5, 0.5)});
+  AddSweep(&shaky);
+  profile::Profile both = steady.profile();
+  both.MergeFrom(shaky.profile());
+  const Analysis analysis = AnalyzeOf(both);
+  ASSERT_EQ(analysis.points[0].lines.size(), 2u);
+  EXPECT_EQ(analysis.points[0].lines[0].unit, 0u);
+  EXPECT_EQ(analysis.points[0].lines[1].verdict, Verdict::kCannotTell);
+}
+
+TEST(AnalysisTest, ExperimentsOfOneLineArePooledOverSessions) {
+  SyntheticOptions second;
+  second.session = 77;
+  second.seed = 5;
+  SyntheticProfile a({}, {Line(1, 0.5, 0.5)});
+  SyntheticProfile b(second, {Line(9, 0.1, 0), Line(1, 0.5, 0.5)});
+  AddSweep(&a);
+  AddSweep(&b, 1);
+  profile::Profile both = a.profile();
+  both.MergeFrom(b.profile());
+  const Analysis analysis = AnalyzeOf(both);
+  ASSERT_EQ(analysis.points.size(), 1u);
+  ASSERT_EQ(analysis.points[0].lines.size(), 1u);
+  EXPECT_EQ(analysis.points[0].lines[0].baselines, 8);
+  EXPECT_EQ(analysis.points[0].lines[0].others, 20);
+  EXPECT_EQ(analysis.points[0].lines[0].speedups.size(), 10u);
+}
+
+TEST(AnalysisTest, LineWithoutBaselineIsSetAside) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);
+  const PointAnalysis point = AnalyzeOf(made.profile()).points[0];
+  EXPECT_TRUE(point.lines.empty());
+  ASSERT_EQ(point.set_aside.size(), 1u);
+  EXPECT_EQ(point.set_aside[0].reason, SetAsideReason::kNoBaseline);
+}
+
+TEST(AnalysisTest, LineWithFourSpeedupsIsSetAsideAndLacksOne) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  for (int i = 0; i <= 4; ++i) {
+    made.AddExperiment(0, 0.2 * i);
+    made.AddExperiment(0, 0.2 * i);
+  }
+  EXPECT_EQ(AnalyzeOf(made.profile()).points[0].set_aside[0].reason, SetAsideReason::kFewSpeedups);
+  EXPECT_EQ(AnalyzeOf(made.profile()).points[0].set_aside[0].missing_speedups, 1);
+  made.AddExperiment(0, 0.95);
+  EXPECT_EQ(AnalyzeOf(made.profile()).points[0].lines.size(), 1u);
+}
+
+TEST(AnalysisTest, FixedSpeedupsLowerTheNumberNeeded) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  for (int i = 0; i < 6; ++i) made.AddExperiment(0, i % 2 == 0 ? 0 : 0.5);
+  EXPECT_TRUE(AnalyzeOf(made.profile()).points[0].lines.empty());
+  profile::Options* options = made.profile().mutable_session(0)->mutable_options();
+  options->add_fixed_virtual_speedup(0);
+  options->add_fixed_virtual_speedup(0.5);
+  EXPECT_EQ(AnalyzeOf(made.profile()).points[0].lines.size(), 1u);
+}
+
+TEST(AnalysisTest, FewVisitsAtOnePointDoNotSilenceAnother) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  AddSweep(&made);
+  profile::ProgressPoint* idle = made.profile().add_progress_point();
+  idle->set_session(made.options().session);
+  idle->set_id(2);
+  idle->set_name("startup");
+  idle->set_kind(profile::PROGRESS_POINT_KIND_THROUGHPUT);
+  for (profile::Experiment& experiment : *made.profile().mutable_experiment()) {
+    profile::PointCounts* counts = experiment.add_point();
+    counts->set_point(2);
+    counts->set_visits(4);
+  }
+  const Analysis analysis = AnalyzeOf(made.profile());
+  ASSERT_EQ(analysis.points.size(), 2u);
+  EXPECT_EQ(analysis.points[0].lines.size(), 1u);
+  EXPECT_EQ(analysis.points[0].low_visit_experiments, 0);
+  EXPECT_EQ(analysis.points[1].low_visit_experiments, 14);
+  EXPECT_EQ(analysis.points[1].set_aside[0].reason, SetAsideReason::kFewVisits);
+}
+
+TEST(AnalysisTest, TaintedExperimentsAreNotUsed) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  AddSweep(&made);
+  made.AddExperiment(0, 0.5);
+  profile::Experiment* last = made.profile().mutable_experiment(14);
+  last->set_effective_duration_ns(last->effective_duration_ns() * 100);
+  last->mutable_validity()->add_taint()->set_reason(profile::Taint::OWED_DELAY);
+  const Analysis analysis = AnalyzeOf(made.profile());
+  EXPECT_EQ(analysis.tainted, 1);
+  EXPECT_EQ(analysis.taints_by_reason[profile::Taint::OWED_DELAY], 1);
+  EXPECT_EQ(analysis.points[0].lines[0].others, 10);
+  EXPECT_NEAR(analysis.points[0].lines[0].slope.value, 0.5, 0.05);
+}
+
+TEST(AnalysisTest, LatencyFollowsLittlesLaw) {
+  SyntheticOptions options;
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  SyntheticProfile made(options, {Line(1, 0.2, 0.6)});
+  AddSweep(&made);
+  const LineAnalysis line = AnalyzeOf(made.profile()).points[0].lines.at(0);
+  // Shorter latency is a gain: the sign is that of throughput.
+  EXPECT_NEAR(line.slope.value, 0.6, 0.05);
+  EXPECT_EQ(line.verdict, Verdict::kFaster);
+}
+
+TEST(AnalysisTest, EndToEndRunsCountWithOneVisitEach) {
+  profile::Profile all;
+  int run = 0;
+  for (double s : {0.0, 0.0, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0}) {
+    SyntheticOptions options;
+    options.session = static_cast<uint64_t>(++run);
+    options.seed = options.session;
+    options.noise = 0.001;
+    options.kind = profile::PROGRESS_POINT_KIND_END_TO_END;
+    SyntheticProfile made(options, {Line(1, 0.5, 0.5)});
+    made.AddExperiment(0, s);
+    profile::Experiment* experiment = made.profile().mutable_experiment(0);
+    experiment->mutable_point(0)->set_visits(1);
+    experiment->set_effective_duration_ns(static_cast<uint64_t>(1e9 * (1 - 0.5 * s)));
+    all.MergeFrom(made.profile());
+  }
+  EXPECT_NEAR(AnalyzeOf(all).points[0].lines.at(0).slope.value, 0.5, 0.001);
+}
+
+// Half of the run the line is active and worth 0.8; in the other half it does not run and visits take twice as long.
+profile::Profile TwoPhases() {
+  SyntheticOptions slow;
+  slow.session = 2;
+  slow.seed = 3;
+  slow.ns_per_visit = 2'000'000;
+  SyntheticProfile a({}, {Line(1, 0.8, 0.8), Line(2, 0.01, 0)});
+  SyntheticProfile b(slow, {Line(1, 0, 0), Line(2, 0.9, 0.5)});
+  for (int i = 0; i < 5; ++i) AddSweep(&a);
+  for (int i = 0; i < 5; ++i) AddSweep(&b, 1);
+  profile::Profile both = a.profile();
+  both.MergeFrom(b.profile());
+  return both;
+}
+
+TEST(AnalysisTest, PhaseCorrectionCountsEffectOnlyWhileLineIsActive) {
+  const PointAnalysis point = AnalyzeOf(TwoPhases()).points[0];
+  const LineAnalysis& line = point.lines.at(0).unit == 0 ? point.lines[0] : point.lines.at(1);
+  ASSERT_EQ(line.unit, 0u);
+  EXPECT_NEAR(line.slope_while_active.value, 0.8, 0.02);
+  EXPECT_NEAR(line.phase_factor, 0.5, 0.15);
+  EXPECT_NEAR(line.slope.value, line.slope_while_active.value * line.phase_factor, 1e-9);
+  EXPECT_GT(line.slope.high - line.slope.low, 0);
+}
+
+TEST(AnalysisTest, BaselinesOfPhasesWithoutTheLineDoNotMixIn) {
+  const PointAnalysis point = AnalyzeOf(TwoPhases()).points[0];
+  for (const LineAnalysis& line : point.lines) {
+    if (line.unit == 0) {
+      EXPECT_EQ(line.pooled_baselines, 0);
+    } else {
+      // It had a few samples in the fast phase too: its baselines there hardly count.
+      EXPECT_NEAR(line.slope_while_active.value, 0.5, 0.05);
+    }
+  }
+}
+
+TEST(AnalysisTest, NoPhaseCorrectionInASteadyProgram) {
+  SyntheticProfile made({}, {Line(1, 0.4, 0.4), Line(2, 0.3, 0.2), Line(3, 0.01, 0)});
+  made.AddRandomExperiments(400);
+  const Analysis analysis = AnalyzeOf(made.profile());
+  for (const LineAnalysis& line : analysis.points[0].lines) {
+    EXPECT_EQ(line.phase_factor, 1) << line.unit;
+  }
+}
+
+TEST(AnalysisTest, OtherLinesBaselinesNarrowTheInterval) {
+  SyntheticOptions options;
+  options.noise = 0.05;
+  SyntheticProfile alone(options, {Line(1, 0.4, 0.4), Line(2, 0.3, 0.2)});
+  AddSweep(&alone);
+  SyntheticProfile pooled(options, {Line(1, 0.4, 0.4), Line(2, 0.3, 0.2)});
+  AddSweep(&pooled);
+  for (int i = 0; i < 60; ++i) pooled.AddExperiment(1, 0);
+  const Estimate a = AnalyzeOf(alone.profile()).points[0].lines.at(0).slope;
+  const LineAnalysis line = AnalyzeOf(pooled.profile()).points[0].lines.at(0);
+  EXPECT_EQ(line.pooled_baselines, 60);
+  EXPECT_LT(line.slope.high - line.slope.low, a.high - a.low);
+}
+
+TEST(AnalysisTest, IntervalsCoverTruthThroughTheWholePath) {
+  int covered = 0;
+  int lines = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    SyntheticOptions options;
+    options.seed = seed;
+    options.noise = 0.05;
+    const std::vector<SyntheticLine> truth = {Line(1, 0.4, 0.5), Line(2, 0.3, 0),
+                                              Line(3, 0.2, 0.2)};
+    SyntheticProfile made(options, truth);
+    made.AddRandomExperiments(120);
+    const Analysis analysis = AnalyzeOf(made.profile());
+    for (const LineAnalysis& line : analysis.points[0].lines) {
+      covered +=
+          line.slope.low <= truth[line.unit].slope && truth[line.unit].slope <= line.slope.high ? 1
+                                                                                                : 0;
+      ++lines;
+    }
+  }
+  EXPECT_GE(static_cast<double>(covered) / lines, 0.93);
+  EXPECT_LE(static_cast<double>(covered) / lines, 0.97);
+}
+
+TEST(AnalysisTest, EmptyProfileHasNoPoints) { EXPECT_TRUE(AnalyzeOf({}).points.empty()); }
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,156 @@
+#include "coz/report/experiment_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "coz/report/profile.pb.h"
+
+namespace coz {
+namespace {
+
+using SessionAndId = std::pair<uint64_t, uint32_t>;
+using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
+using PointKey = std::pair<std::string, int>;
+
+class Builder {
+ public:
+  explicit Builder(const profile::Profile& profile) : profile_(profile) {}
+
+  ExperimentTable Build() {
+    for (const profile::Unit& unit : profile_.unit()) AddUnit(unit);
+    for (const profile::ProgressPoint& point : profile_.progress_point()) AddPoint(point);
+    for (const profile::Experiment& experiment : profile_.experiment()) AddExperiment(experiment);
+    for (const profile::SampleCounts& counts : profile_.sample_counts()) AddCounts(counts);
+    return std::move(table_);
+  }
+
+ private:
+  void AddUnit(const profile::Unit& unit) {
+    // Within a line the name of the function may be spelled in several ways (inlined copies, compilers).
+    const bool named = unit.kind() != profile::UNIT_KIND_LINE;
+    const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
+    const auto [it, added] = units_.try_emplace(key, table_.units.size());
+    if (added) {
+      table_.units.push_back({unit.kind(), unit.file(), unit.line(), unit.function(), 0});
+    }
+    unit_ids_[{unit.session(), unit.id()}] = it->second;
+  }
+
+  void AddPoint(const profile::ProgressPoint& point) {
+    const PointKey key(point.name(), point.kind());
+    const auto [it, added] = points_.try_emplace(key, table_.points.size());
+    if (added) table_.points.push_back({point.name(), point.kind(), 0});
+    point_ids_[{point.session(), point.id()}] = it->second;
+  }
+
+  // -1 and one more orphan if it was never defined.
+  template <typename Map>
+  int64_t Find(const Map& map, uint64_t session, uint32_t id) {
+    const auto it = map.find({session, id});
+    if (it != map.end()) return static_cast<int64_t>(it->second);
+    ++table_.orphans;
+    return -1;
+  }
+
+  void AddVisits(uint64_t session, const profile::PointCounts& counts) {
+    const int64_t point = Find(point_ids_, session, counts.point());
+    if (point < 0) return;
+    PointRow& row = table_.points[static_cast<size_t>(point)];
+    row.visits +=
+        row.kind == profile::PROGRESS_POINT_KIND_LATENCY ? counts.arrivals() : counts.visits();
+  }
+
+  void AddSeen(const profile::Experiment& record, const profile::PointCounts& counts,
+               ExperimentRow* row) {
+    const auto it = point_ids_.find({record.session(), counts.point()});
+    if (it == point_ids_.end()) return;
+    PointSeen seen;
+    seen.point = it->second;
+    seen.duration = static_cast<double>(record.effective_duration_ns());
+    if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
+      // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
+      seen.visits =
+          (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
+      seen.least_visits = std::min(counts.arrivals(), counts.departures());
+      seen.duration *= counts.in_flight_average();
+    } else {
+      seen.visits = static_cast<double>(counts.visits());
+      seen.least_visits = counts.visits();
+    }
+    row->points.push_back(seen);
+  }
+
+  void AddExperiment(const profile::Experiment& record) {
+    table_.samples += record.total_samples();
+    table_.unmapped_samples += record.validity().unmapped_samples();
+    table_.lost_samples += record.validity().lost_samples();
+    for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
+    ExperimentRow row;
+    row.record = &record;
+    for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
+      const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
+      if (unit < 0) continue;
+      row.unit_samples.emplace_back(static_cast<size_t>(unit), record.unit_samples(i));
+      table_.units[static_cast<size_t>(unit)].samples += record.unit_samples(i);
+    }
+    std::sort(row.unit_samples.begin(), row.unit_samples.end());
+    const int64_t selected = Find(unit_ids_, record.session(), record.selected_unit());
+    if (selected < 0) return;
+    row.unit = static_cast<size_t>(selected);
+    for (const profile::PointCounts& counts : record.point()) AddSeen(record, counts, &row);
+    table_.experiments.push_back(std::move(row));
+  }
+
+  void AddCounts(const profile::SampleCounts& counts) {
+    for (int i = 0; i < std::min(counts.unit_id_size(), counts.unit_samples_size()); ++i) {
+      table_.samples += counts.unit_samples(i);
+      const int64_t unit = Find(unit_ids_, counts.session(), counts.unit_id(i));
+      if (unit >= 0) table_.units[static_cast<size_t>(unit)].samples += counts.unit_samples(i);
+    }
+    table_.samples += counts.out_of_scope_samples() + counts.unmapped_samples();
+    table_.out_of_scope_samples += counts.out_of_scope_samples();
+    table_.unmapped_samples += counts.unmapped_samples();
+    table_.lost_samples += counts.lost_samples();
+    for (const profile::PointCounts& point : counts.point()) AddVisits(counts.session(), point);
+  }
+
+  const profile::Profile& profile_;
+  ExperimentTable table_;
+  absl::flat_hash_map<UnitKey, size_t> units_;
+  absl::flat_hash_map<PointKey, size_t> points_;
+  absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
+  absl::flat_hash_map<SessionAndId, size_t> point_ids_;
+};
+
+}  // namespace
+
+std::string UnitRow::Name() const {
+  switch (kind) {
+    case profile::UNIT_KIND_FUNCTION:
+    case profile::UNIT_KIND_GROUP:
+      return function;
+    case profile::UNIT_KIND_FILE:
+    case profile::UNIT_KIND_LIBRARY:
+      return file;
+    default:
+      return absl::StrCat(file, ":", line);
+  }
+}
+
+uint64_t ExperimentRow::SamplesOf(size_t wanted) const {
+  const auto it = std::lower_bound(unit_samples.begin(), unit_samples.end(),
+                                   std::pair<size_t, uint64_t>(wanted, 0));
+  return it != unit_samples.end() && it->first == wanted ? it->second : 0;
+}
+
+ExperimentTable BuildExperimentTable(const profile::Profile& profile) {
+  return Builder(profile).Build();
+}
+
+}  // namespace coz

@@ -1,0 +1,75 @@
+// The experiments of a profile with their names resolved: what every analysis and export works on.
+//
+// Shape    units and progress points are numbered over all sessions: the same file:line of two sessions is one unit, points of
+//          one name and kind are one point. Experiments keep the order of the file
+// Units    ns, counts
+// Errors   none: records that name a session's missing unit or point are counted in `orphans`
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   profile.proto
+#ifndef COZ_REPORT_EXPERIMENT_TABLE_H_
+#define COZ_REPORT_EXPERIMENT_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coz/report/profile.pb.h"
+
+namespace coz {
+
+struct UnitRow {
+  profile::UnitKind kind = profile::UNIT_KIND_UNKNOWN;
+  std::string file;
+  uint32_t line = 0;
+  std::string function;
+  uint64_t samples = 0;  // of the whole run, in and outside experiments
+
+  // "file:line", a function's, file's, library's or group's name.
+  std::string Name() const;
+};
+
+struct PointRow {
+  std::string name;
+  profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_UNKNOWN;
+  uint64_t visits = 0;  // of the whole run; arrivals of latency pairs
+};
+
+struct PointSeen {
+  size_t point = 0;
+  // The divisor: visits; for latency pairs the mean of arrivals and departures.
+  double visits = 0;
+  // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks at.
+  uint64_t least_visits = 0;
+  // The numerator: effective duration; for latency pairs times the average in flight (Little's law: W = L·T/n).
+  double duration = 0;
+};
+
+struct ExperimentRow {
+  const profile::Experiment* record = nullptr;  // owned by the profile
+  size_t unit = 0;
+  std::vector<PointSeen> points;
+  std::vector<std::pair<size_t, uint64_t>> unit_samples;  // sorted by unit
+
+  uint64_t SamplesOf(size_t unit) const;
+};
+
+struct ExperimentTable {
+  std::vector<UnitRow> units;
+  std::vector<PointRow> points;
+  std::vector<ExperimentRow> experiments;
+  uint64_t samples = 0;  // all of the run, whatever their line
+  uint64_t out_of_scope_samples = 0;
+  uint64_t unmapped_samples = 0;
+  uint64_t lost_samples = 0;
+  uint64_t orphans = 0;
+};
+
+// The table points into `profile`, which must outlive it.
+ExperimentTable BuildExperimentTable(const profile::Profile& profile);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_EXPERIMENT_TABLE_H_
