@@ -1,0 +1,177 @@
+#include "coz/sourcemap/debug_file.h"
+
+#include <elf.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/base/unique_fd.h"
+
+namespace coz {
+namespace {
+
+absl::Status CheckReadable(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.ok()) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+}
+
+std::string BuildIdOf(Dwfl_Module* module) {
+  const unsigned char* bytes = nullptr;
+  GElf_Addr address;
+  const int size = dwfl_module_build_id(module, &bytes, &address);
+  return size > 0 ? std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size))
+                  : std::string();
+}
+
+std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id, Elf* elf) {
+  const std::string sought =
+      build_id.empty() ? "it has no build-id by which a separate debug file could be found"
+                       : absl::StrCat("no separate debug file of its build-id ", HexOf(build_id),
+                                      " was found beside it or below /usr/lib/debug");
+  const std::vector<std::string> unreadable = UnreadableSections(elf);
+  if (!unreadable.empty()) {
+    return absl::StrFormat(
+        "cannot read the debug information of %s: section %s is compressed with zstd, which this "
+        "libelf does not support, and %s; run objcopy --decompress-debug-sections on it, or build "
+        "with -gz=zlib",
+        path, unreadable.front(), sought);
+  }
+  return absl::StrFormat(
+      "%s has no debug information: it has no .debug_info section, and %s; build it with -g (keep "
+      "-O2), or install its debug package",
+      path, sought);
+}
+
+}  // namespace
+
+std::string HexOf(std::string_view bytes) {
+  std::string hex;
+  for (const char c : bytes) absl::StrAppendFormat(&hex, "%02x", static_cast<unsigned char>(c));
+  return hex;
+}
+
+std::string_view DebugSection(Elf* elf, std::string_view suffix) {
+  size_t names = 0;
+  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* name_pointer = elf_strptr(elf, names, header.sh_name);
+    if (name_pointer == nullptr) continue;
+    std::string_view name = name_pointer;
+    const size_t underscore = name.find('_');
+    if (underscore == std::string_view::npos) continue;
+    const std::string_view kind = name.substr(0, underscore);
+    name.remove_prefix(underscore + 1);
+    if (name.size() > 4 && name.substr(name.size() - 4) == ".dwo") name.remove_suffix(4);
+    if ((kind != ".debug" && kind != ".zdebug") || name != suffix) continue;
+    const Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    return {static_cast<const char*>(data->d_buf), data->d_size};
+  }
+  return {};
+}
+
+std::vector<std::string> UnreadableSections(Elf* elf) {
+  std::vector<std::string> unreadable;
+  size_t names = 0;
+  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return unreadable;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    GElf_Chdr compression;
+    if (gelf_getshdr(section, &header) == nullptr || (header.sh_flags & SHF_COMPRESSED) == 0) {
+      continue;
+    }
+    if (gelf_getchdr(section, &compression) != nullptr && compression.ch_type == ELFCOMPRESS_ZLIB) {
+      continue;
+    }
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    unreadable.push_back(name == nullptr ? "" : name);
+  }
+  return unreadable;
+}
+
+absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& path,
+                                                           const std::string& search_path) {
+  if (absl::Status status = CheckReadable(path); !status.ok()) return status;
+  std::unique_ptr<DebugFile> file(new DebugFile);
+  file->search_path_ = search_path;
+  file->search_path_pointer_ = search_path.empty() ? nullptr : file->search_path_.data();
+  file->callbacks_.find_elf = dwfl_build_id_find_elf;
+  file->callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  file->callbacks_.section_address = dwfl_offline_section_address;
+  file->callbacks_.debuginfo_path = &file->search_path_pointer_;
+  file->dwfl_ = dwfl_begin(&file->callbacks_);
+  file->module_ = dwfl_report_offline(file->dwfl_, "", path.c_str(), -1);
+  dwfl_report_end(file->dwfl_, nullptr, nullptr);
+  Elf* elf =
+      file->module_ == nullptr ? nullptr : dwfl_module_getelf(file->module_, &file->elf_bias_);
+  if (elf == nullptr) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cannot read %s as an ELF file: %s; see `file %s`", path, dwfl_errmsg(-1), path));
+  }
+  file->build_id_ = BuildIdOf(file->module_);
+  file->FindCode(elf);
+  Dwarf_Addr bias = 0;
+  file->dwarf_ = dwfl_module_getdwarf(file->module_, &bias);
+  if (file->dwarf_ == nullptr) {
+    return absl::FailedPreconditionError(WhyNoDebugInfo(path, file->build_id_, elf));
+  }
+  file->dwarf_bias_ = bias - file->elf_bias_;
+  const char* debug_path = nullptr;
+  dwfl_module_info(file->module_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                   &debug_path);
+  file->debug_path_ = debug_path == nullptr ? path : debug_path;
+  return file;
+}
+
+DebugFile::~DebugFile() {
+  if (dwfl_ != nullptr) dwfl_end(dwfl_);
+}
+
+void DebugFile::FindCode(Elf* elf) {
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if ((header.sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR)) continue;
+    code_.push_back({header.sh_addr, header.sh_addr + header.sh_size});
+  }
+  // A binary whose section headers were removed still has its segments.
+  size_t segments = 0;
+  if (code_.empty() && elf_getphdrnum(elf, &segments) == 0) {
+    for (size_t i = 0; i < segments; ++i) {
+      GElf_Phdr header;
+      if (gelf_getphdr(elf, static_cast<int>(i), &header) == nullptr) continue;
+      if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+      code_.push_back({header.p_vaddr, header.p_vaddr + header.p_memsz});
+    }
+  }
+  std::sort(code_.begin(), code_.end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
+}
+
+std::vector<FunctionSymbol> DebugFile::FunctionSymbols() const {
+  std::vector<FunctionSymbol> symbols;
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr address;
+    const char* name =
+        dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
+    const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    if (name == nullptr || symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0) continue;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) continue;
+    symbols.push_back({address - elf_bias_, address - elf_bias_ + symbol.st_size, name});
+  }
+  std::sort(symbols.begin(), symbols.end(),
+            [](const FunctionSymbol& a, const FunctionSymbol& b) { return a.begin < b.begin; });
+  return symbols;
+}
+
+}  // namespace coz

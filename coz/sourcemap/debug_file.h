@@ -1,0 +1,91 @@
+// Opens a binary with its debug information, wherever that lies: in the binary itself, in a separate
+// file found by build-id or .gnu_debuglink, or at a debuginfod server where DEBUGINFOD_URLS is set.
+//
+// Shape    one binary, one Dwarf; sections are borrowed from both
+// Units    ELF addresses of the binary; addresses of the debug file differ by dwarf_bias()
+// Errors   Open: NOT_FOUND or PERMISSION_DENIED when the binary cannot be read, INVALID_ARGUMENT
+//          when it is not ELF, FAILED_PRECONDITION when there is no debug information (the message
+//          says where it was sought)
+// Threads  compatible
+// Signals  not safe
+// Source   elfutils/libdwfl.h; GDB manual, "Debugging Information in Separate Files"
+#ifndef COZ_SOURCEMAP_DEBUG_FILE_H_
+#define COZ_SOURCEMAP_DEBUG_FILE_H_
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <gelf.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace coz {
+
+struct AddressRange {
+  uint64_t begin;
+  uint64_t end;
+};
+
+struct FunctionSymbol {
+  uint64_t begin;  // ELF address
+  uint64_t end;
+  const char* name;  // borrowed, mangled
+};
+
+class DebugFile {
+ public:
+  // `search_path` is libdwfl's list of folders for separate debug files; empty: its default,
+  // `.debug` beside the binary and /usr/lib/debug.
+  static absl::StatusOr<std::unique_ptr<DebugFile>> Open(const std::string& path,
+                                                         const std::string& search_path);
+  ~DebugFile();
+  DebugFile(const DebugFile&) = delete;
+  DebugFile& operator=(const DebugFile&) = delete;
+
+  Dwarf* dwarf() const { return dwarf_; }
+  // ELF address in the binary = address in the debug information + dwarf_bias(), modulo 2^64.
+  uint64_t dwarf_bias() const { return dwarf_bias_; }
+  // Of the file that holds the debug information: the binary itself or another.
+  const std::string& debug_path() const { return debug_path_; }
+  const std::string& build_id() const { return build_id_; }
+  // Of the binary's code sections, ordered; what debug information says of other addresses is about
+  // code that the linker has dropped.
+  const std::vector<AddressRange>& code() const { return code_; }
+  // Ordered by address.
+  std::vector<FunctionSymbol> FunctionSymbols() const;
+
+ private:
+  DebugFile() = default;
+  void FindCode(Elf* elf);
+
+  std::string search_path_;
+  char* search_path_pointer_ = nullptr;  // libdwfl wants a char**
+  Dwfl_Callbacks callbacks_ = {};
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  Dwarf* dwarf_ = nullptr;
+  uint64_t elf_bias_ = 0;
+  uint64_t dwarf_bias_ = 0;
+  std::string debug_path_;
+  std::string build_id_;
+  std::vector<AddressRange> code_;
+};
+
+// The bytes of a debug section under any of its names (".debug_x", ".zdebug_x", ".debug_x.dwo"), or
+// empty. `suffix` is the part after ".debug_". Sections are decompressed once libdw has opened the file.
+std::string_view DebugSection(Elf* elf, std::string_view suffix);
+
+// Names of sections whose compression libelf does not support.
+std::vector<std::string> UnreadableSections(Elf* elf);
+
+// "\x1a\x2b" as "1a2b".
+std::string HexOf(std::string_view bytes);
+
+}  // namespace coz
+
+#endif  // COZ_SOURCEMAP_DEBUG_FILE_H_

@@ -1,0 +1,185 @@
+#include "coz/sourcemap/die_scanner.h"
+
+#include <dwarf.h>
+
+namespace coz {
+namespace {
+
+// Compilers number abbreviations from 1 without gaps; a table that does not is damaged or hostile.
+constexpr uint64_t kMaxAbbreviationCode = 1 << 20;
+
+}  // namespace
+
+int32_t DieScanner::FixedBytes(uint64_t form) const {
+  switch (form) {
+    case DW_FORM_flag_present:
+    case DW_FORM_implicit_const:
+      return 0;
+    case DW_FORM_data1:
+    case DW_FORM_ref1:
+    case DW_FORM_flag:
+    case DW_FORM_strx1:
+    case DW_FORM_addrx1:
+      return 1;
+    case DW_FORM_data2:
+    case DW_FORM_ref2:
+    case DW_FORM_strx2:
+    case DW_FORM_addrx2:
+      return 2;
+    case DW_FORM_strx3:
+    case DW_FORM_addrx3:
+      return 3;
+    case DW_FORM_data4:
+    case DW_FORM_ref4:
+    case DW_FORM_strx4:
+    case DW_FORM_addrx4:
+    case DW_FORM_ref_sup4:
+      return 4;
+    case DW_FORM_data8:
+    case DW_FORM_ref8:
+    case DW_FORM_ref_sig8:
+    case DW_FORM_ref_sup8:
+      return 8;
+    case DW_FORM_data16:
+      return 16;
+    case DW_FORM_addr:
+      return encoding_.address_bytes;
+    case DW_FORM_ref_addr:
+      return encoding_.version <= 2 ? encoding_.address_bytes : encoding_.offset_bytes;
+    case DW_FORM_strp:
+    case DW_FORM_line_strp:
+    case DW_FORM_sec_offset:
+    case DW_FORM_strp_sup:
+    case DW_FORM_GNU_ref_alt:
+    case DW_FORM_GNU_strp_alt:
+      return encoding_.offset_bytes;
+    default:
+      return -1;
+  }
+}
+
+bool DieScanner::SkipForm(uint64_t form, ByteReader* reader) const {
+  const int32_t fixed = FixedBytes(form);
+  if (fixed >= 0) {
+    reader->Skip(static_cast<uint64_t>(fixed));
+    return true;
+  }
+  switch (form) {
+    case DW_FORM_udata:
+    case DW_FORM_sdata:
+    case DW_FORM_ref_udata:
+    case DW_FORM_strx:
+    case DW_FORM_addrx:
+    case DW_FORM_loclistx:
+    case DW_FORM_rnglistx:
+    case DW_FORM_GNU_str_index:
+    case DW_FORM_GNU_addr_index:
+      reader->Uleb();
+      return true;
+    case DW_FORM_string:
+      reader->CString();
+      return true;
+    case DW_FORM_block1:
+      reader->Skip(reader->U8());
+      return true;
+    case DW_FORM_block2:
+      reader->Skip(reader->U16());
+      return true;
+    case DW_FORM_block4:
+      reader->Skip(reader->U32());
+      return true;
+    case DW_FORM_block:
+    case DW_FORM_exprloc:
+      reader->Skip(reader->Uleb());
+      return true;
+    case DW_FORM_indirect: {
+      const uint64_t actual = reader->Uleb();
+      return actual != DW_FORM_indirect && SkipForm(actual, reader);
+    }
+    default:
+      return false;
+  }
+}
+
+bool DieScanner::ReadAbbreviation(ByteReader* reader, Abbreviation* abbreviation) {
+  const uint64_t tag = reader->Uleb();
+  abbreviation->exists = true;
+  abbreviation->has_children = reader->U8() != 0;
+  abbreviation->first_form = static_cast<uint32_t>(forms_.size());
+  bool has_addresses = false;
+  int32_t fixed_bytes = 0;
+  while (reader->ok()) {
+    const uint64_t attribute = reader->Uleb();
+    const uint64_t form = reader->Uleb();
+    if (form == DW_FORM_implicit_const) reader->Sleb();
+    if (attribute == 0 && form == 0) break;
+    if (form > UINT16_MAX) return false;
+    has_addresses |= attribute == DW_AT_low_pc || attribute == DW_AT_ranges;
+    const int32_t bytes = FixedBytes(form);
+    fixed_bytes = bytes < 0 || fixed_bytes < 0 ? -1 : fixed_bytes + bytes;
+    forms_.push_back(static_cast<uint16_t>(form));
+  }
+  abbreviation->form_count = static_cast<uint32_t>(forms_.size()) - abbreviation->first_form;
+  abbreviation->fixed_bytes = fixed_bytes;
+  abbreviation->is_inlined_call = tag == DW_TAG_inlined_subroutine;
+  abbreviation->is_code =
+      has_addresses && (tag == DW_TAG_subprogram || abbreviation->is_inlined_call);
+  return reader->ok();
+}
+
+bool DieScanner::ReadAbbreviations(std::string_view debug_abbrev, uint64_t offset,
+                                   const UnitEncoding& encoding) {
+  encoding_ = encoding;
+  abbreviations_.clear();
+  forms_.clear();
+  if (offset >= debug_abbrev.size()) return false;
+  ByteReader reader(debug_abbrev.substr(offset));
+  for (uint64_t code = reader.Uleb(); code != 0; code = reader.Uleb()) {
+    if (code > kMaxAbbreviationCode) return false;
+    if (code >= abbreviations_.size()) abbreviations_.resize(code + 1);
+    if (!ReadAbbreviation(&reader, &abbreviations_[code])) return false;
+  }
+  return reader.ok();
+}
+
+const DieScanner::Abbreviation* DieScanner::Find(uint64_t code) const {
+  return code < abbreviations_.size() && abbreviations_[code].exists ? &abbreviations_[code]
+                                                                     : nullptr;
+}
+
+bool DieScanner::SkipAttributes(const Abbreviation& abbreviation, ByteReader* reader) const {
+  if (abbreviation.fixed_bytes >= 0) {
+    reader->Skip(static_cast<uint64_t>(abbreviation.fixed_bytes));
+    return true;
+  }
+  const uint32_t end = abbreviation.first_form + abbreviation.form_count;
+  for (uint32_t i = abbreviation.first_form; i < end; ++i) {
+    if (!SkipForm(forms_[i], reader)) return false;
+  }
+  return true;
+}
+
+bool DieScanner::Scan(std::string_view unit, const Visitor& visit) const {
+  ByteReader reader(unit);
+  uint32_t depth = 0;
+  while (!reader.AtEnd()) {
+    const char* die = reader.position();
+    const uint64_t code = reader.Uleb();
+    if (code == 0) {
+      // Padding behind the unit's own DIE ends the unit too.
+      if (depth <= 1) return reader.ok();
+      --depth;
+      continue;
+    }
+    const Abbreviation* abbreviation = Find(code);
+    if (abbreviation == nullptr) return false;
+    if (abbreviation->is_code) {
+      visit(abbreviation->is_inlined_call ? Kind::kInlinedCall : Kind::kFunction, die, depth);
+    }
+    if (!SkipAttributes(*abbreviation, &reader)) return false;
+    if (abbreviation->has_children) ++depth;
+  }
+  return reader.ok();
+}
+
+}  // namespace coz

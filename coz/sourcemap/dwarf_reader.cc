@@ -1,0 +1,166 @@
+#include "coz/sourcemap/dwarf_reader.h"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/line_table_builder.h"
+#include "coz/sourcemap/source_files.h"
+#include "coz/sourcemap/unit_reader.h"
+
+namespace coz {
+namespace {
+
+// Names of template instances can reach hundreds of kilobytes; a report has no use for them.
+constexpr size_t kMaxNameBytes = 1000;
+constexpr int kProgressSteps = 200;
+
+std::string ReadableName(const char* linkage_name, const char* name) {
+  std::string readable = name == nullptr ? "" : name;
+  if (linkage_name != nullptr) {
+    int status = 0;
+    const std::unique_ptr<char, void (*)(void*)> demangled(
+        abi::__cxa_demangle(linkage_name, nullptr, nullptr, &status), std::free);
+    if (demangled != nullptr) {
+      readable = demangled.get();
+    } else if (readable.empty()) {
+      readable = linkage_name;
+    }
+  }
+  if (readable.size() > kMaxNameBytes) readable = readable.substr(0, kMaxNameBytes - 3) + "...";
+  return readable;
+}
+
+// Names code that has no function in the debug information, assembly for example.
+class SymbolNames {
+ public:
+  explicit SymbolNames(const DebugFile& file) : file_(file) {}
+
+  std::string NameAt(uint64_t elf_address) {
+    if (!is_loaded_) symbols_ = file_.FunctionSymbols();
+    is_loaded_ = true;
+    const auto after = std::upper_bound(
+        symbols_.begin(), symbols_.end(), elf_address,
+        [](uint64_t address, const FunctionSymbol& symbol) { return address < symbol.begin; });
+    if (after == symbols_.begin() || elf_address >= std::prev(after)->end) return "";
+    return ReadableName(std::prev(after)->name, nullptr);
+  }
+
+ private:
+  const DebugFile& file_;
+  bool is_loaded_ = false;
+  std::vector<FunctionSymbol> symbols_;
+};
+
+class Progress {
+ public:
+  explicit Progress(const std::function<void(double)>& callback) : callback_(callback) {}
+
+  void Report(double fraction) {
+    const int step = static_cast<int>(fraction * kProgressSteps);
+    if (callback_ == nullptr || step <= last_step_) return;
+    last_step_ = step;
+    callback_(fraction);
+  }
+
+ private:
+  const std::function<void(double)>& callback_;
+  int last_step_ = -1;
+};
+
+void ReadUnits(Dwarf* dwarf, UnitReader* reader, Progress* progress) {
+  const double info_bytes =
+      std::max<double>(1, static_cast<double>(DebugSection(dwarf_getelf(dwarf), "info").size()));
+  Dwarf_CU* unit = nullptr;
+  uint8_t unit_type = 0;
+  Dwarf_Die die;
+  Dwarf_Die split;
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &unit_type, &die, &split) == 0) {
+    reader->Read(die, split, unit_type);
+    // Building the image is the last tenth.
+    const double fraction = static_cast<double>(dwarf_dieoffset(&die)) / info_bytes;
+    progress->Report(std::min(1.0, fraction) * 0.9);
+  }
+}
+
+void CountSections(const DebugFile& file, ReadStatistics* statistics) {
+  for (const std::string& name : UnreadableSections(dwarf_getelf(file.dwarf()))) {
+    statistics->skipped.push_back(
+        {"section in a compression that libelf does not support", 1, name});
+  }
+  size_t names = 0;
+  Elf* elf = dwarf_getelf(file.dwarf());
+  if (elf_getshdrstrndx(elf, &names) != 0 || dwarf_getalt(file.dwarf()) != nullptr) return;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    if (name != nullptr && std::string_view(name) == ".gnu_debugaltlink") {
+      statistics->skipped.push_back(
+          {"alternate debug file (dwz) that was not found", 1, file.debug_path()});
+    }
+  }
+}
+
+void AddLines(const std::vector<LineInterval>& lines, const SourceFiles& sources,
+              SymbolNames* symbols, LineTableBuilder* builder, ReadStatistics* statistics) {
+  constexpr uint32_t kUnknown = 0xffffffff;
+  std::vector<uint32_t> file_ids;
+  for (const LineInterval& line : lines) {
+    const uint32_t file = line.position.file;
+    if (file >= file_ids.size()) file_ids.resize(file + 1, kUnknown);
+    if (file_ids[file] == kUnknown) {
+      file_ids[file] = builder->AddString(sources.path(file));
+      ++statistics->files_in_scope;
+    }
+    uint32_t name_id;
+    if (line.function == nullptr) {
+      name_id = builder->AddString(symbols->NameAt(line.begin));
+    } else {
+      SourceFunction& function = *line.function;
+      if (function.name_id == kUnknown) {
+        function.name_id = builder->AddString(ReadableName(function.linkage_name, function.name));
+      }
+      name_id = function.name_id;
+    }
+    builder->AddInterval(line.begin, line.end, file_ids[file], line.position.line, name_id);
+    statistics->bytes_in_scope += line.end - line.begin;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ReadResult> ReadLineTable(const std::string& path, const SourceScope& scope,
+                                         const ReadOptions& options) {
+  auto file = DebugFile::Open(path, options.debug_search_path);
+  if (!file.ok()) return file.status();
+  ReadResult result;
+  ReadStatistics& statistics = result.statistics;
+  statistics.debug_path = (*file)->debug_path();
+  CountSections(**file, &statistics);
+
+  Progress progress(options.progress);
+  SourceFiles sources(scope);
+  UnitReader reader(**file, &sources, &statistics);
+  ReadUnits((*file)->dwarf(), &reader, &progress);
+  MakeDisjoint(&reader.lines());
+
+  LineTableBuilder builder;
+  builder.set_build_id((*file)->build_id());
+  builder.set_scope_fingerprint(scope.Fingerprint());
+  SymbolNames symbols(**file);
+  AddLines(reader.lines(), sources, &symbols, &builder, &statistics);
+  auto image = builder.Build();
+  if (!image.ok()) return image.status();
+  result.image = *std::move(image);
+  progress.Report(1.0);
+  return result;
+}
+
+}  // namespace coz

@@ -1,0 +1,67 @@
+// Builds the line table of a binary from its DWARF debug information, versions 2 to 5.
+//
+// Which line an address gets is decided by the rules in attribution.h: the innermost line that is in
+// scope, never a line of a header out of scope while a line of the program's own is around it.
+// Only compilation units that name a file in scope are decoded.
+//
+// Shape    path in, line-table image (line_table.h) and statistics out
+// Units    ELF addresses of the binary, bytes
+// Errors   NOT_FOUND, PERMISSION_DENIED: the binary cannot be read. INVALID_ARGUMENT: it is not ELF.
+//          FAILED_PRECONDITION: it has no debug information; the message names what was sought and
+//          what to do. Parts that could not be read are counted and named in the statistics. A
+//          binary without lines in scope gives a table without lines.
+// Threads  safe: no shared state
+// Signals  not safe
+// Source   DWARF 5; elfutils/libdw.h
+#ifndef COZ_SOURCEMAP_DWARF_READER_H_
+#define COZ_SOURCEMAP_DWARF_READER_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/sourcemap/scope.h"
+
+namespace coz {
+
+struct ReadOptions {
+  // Folders, separated by colons, in which separate debug files are sought; empty: `.debug` beside
+  // the binary and /usr/lib/debug.
+  std::string debug_search_path;
+  // Called with the fraction done, from 0 to 1, at most some hundred times.
+  std::function<void(double fraction)> progress;
+};
+
+// One kind of thing that could not be read.
+struct SkippedPart {
+  std::string reason;
+  uint64_t count = 0;
+  std::string example;  // the first one's name
+};
+
+struct ReadStatistics {
+  std::string debug_path;  // the file that held the debug information
+  uint64_t units = 0;
+  uint64_t units_out_of_scope = 0;  // they name no file in scope
+  uint64_t rows = 0;                // of the line tables that were decoded
+  uint64_t functions = 0;           // with code of their own
+  uint64_t inlined_calls = 0;
+  uint64_t files_in_scope = 0;
+  uint64_t bytes_in_scope = 0;       // of code that got a line
+  std::string example_out_of_scope;  // a unit's source file that the scope left out, if any
+  std::vector<SkippedPart> skipped;
+};
+
+struct ReadResult {
+  std::string image;
+  ReadStatistics statistics;
+};
+
+absl::StatusOr<ReadResult> ReadLineTable(const std::string& path, const SourceScope& scope,
+                                         const ReadOptions& options = {});
+
+}  // namespace coz
+
+#endif  // COZ_SOURCEMAP_DWARF_READER_H_
