@@ -66,12 +66,13 @@ class Builder {
         row.kind == profile::PROGRESS_POINT_KIND_LATENCY ? counts.arrivals() : counts.visits();
   }
 
-  void AddSeen(const profile::Experiment& record, const profile::PointCounts& counts,
-               ExperimentRow* row) {
+  void AddSeen(const profile::Experiment& record, int index, ExperimentRow* row) {
+    const profile::PointCounts& counts = record.point(index);
     const auto it = point_ids_.find({record.session(), counts.point()});
     if (it == point_ids_.end()) return;
     PointSeen seen;
     seen.point = it->second;
+    seen.record_index = static_cast<size_t>(index);
     seen.duration = static_cast<double>(record.effective_duration_ns());
     if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
@@ -103,7 +104,7 @@ class Builder {
     const int64_t selected = Find(unit_ids_, record.session(), record.selected_unit());
     if (selected < 0) return;
     row.unit = static_cast<size_t>(selected);
-    for (const profile::PointCounts& counts : record.point()) AddSeen(record, counts, &row);
+    for (int i = 0; i < record.point_size(); ++i) AddSeen(record, i, &row);
     table_.experiments.push_back(std::move(row));
   }
 
@@ -151,6 +152,20 @@ uint64_t ExperimentRow::SamplesOf(size_t wanted) const {
 
 ExperimentTable BuildExperimentTable(const profile::Profile& profile) {
   return Builder(profile).Build();
+}
+
+uint64_t TotalRunTimeNs(const profile::Profile& profile) {
+  absl::flat_hash_map<uint64_t, uint64_t> last;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    uint64_t& end = last[experiment.session()];
+    end = std::max(end, experiment.start_ns() + experiment.elapsed_ns());
+  }
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    last[end.session()] = end.run_time_ns();
+  }
+  uint64_t total = 0;
+  for (const auto& [session, end] : last) total += end;
+  return total;
 }
 
 }  // namespace coz

@@ -39,6 +39,7 @@ struct PointRow {
 
 struct PointSeen {
   size_t point = 0;
+  size_t record_index = 0;  // in Experiment.point
   // The divisor: visits; for latency pairs the mean of arrivals and departures.
   double visits = 0;
   // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks at.
@@ -69,6 +70,9 @@ struct ExperimentTable {
 
 // The table points into `profile`, which must outlive it.
 ExperimentTable BuildExperimentTable(const profile::Profile& profile);
+
+// Sum over sessions; of a session that was cut short, to the end of its last record.
+uint64_t TotalRunTimeNs(const profile::Profile& profile);
 
 }  // namespace coz
 
