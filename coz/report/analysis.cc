@@ -185,13 +185,6 @@ class PointAnalyzer {
   }
 
   void Judge(LineAnalysis* line) const {
-    const auto best =
-        std::max_element(line->speedups.begin(), line->speedups.end(),
-                         [](const SpeedupEstimate& a, const SpeedupEstimate& b) {
-                           return std::make_pair(a.program_speedup.low, a.program_speedup.value) <
-                                  std::make_pair(b.program_speedup.low, b.program_speedup.value);
-                         });
-    line->best = static_cast<size_t>(best - line->speedups.begin());
     const Estimate& slope = line->slope;
     if (slope.low >= -options_.no_effect_slope && slope.high <= options_.no_effect_slope) {
       line->verdict = Verdict::kNoEffect;
@@ -200,6 +193,20 @@ class PointAnalyzer {
     } else if (slope.high < 0) {
       line->verdict = Verdict::kSlower;
     }
+    line->best = Strongest(line->speedups, line->verdict == Verdict::kSlower);
+  }
+
+  static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {
+    const auto strength = [slower](const SpeedupEstimate& s) {
+      const Estimate& e = s.program_speedup;
+      return slower ? std::make_pair(-e.high, -e.value) : std::make_pair(e.low, e.value);
+    };
+    const auto best =
+        std::max_element(speedups.begin(), speedups.end(),
+                         [&strength](const SpeedupEstimate& a, const SpeedupEstimate& b) {
+                           return strength(a) < strength(b);
+                         });
+    return static_cast<size_t>(best - speedups.begin());
   }
 
   void Rank() {
@@ -243,6 +250,7 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   AnalysisOptions effective = options;
   effective.min_speedups = MinSpeedups(profile, options.min_speedups);
   Analysis analysis;
+  analysis.options = effective;
   analysis.experiments = static_cast<int>(table.experiments.size());
   for (const ExperimentRow& row : table.experiments) {
     analysis.baselines += IsBaseline(row) ? 1 : 0;

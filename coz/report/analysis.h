@@ -46,7 +46,8 @@ struct LineAnalysis {
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
   std::vector<SpeedupEstimate> speedups;
-  // The speedup whose program speedup has the highest lower bound, so that luck is not rewarded; index into speedups.
+  // Index into speedups of the strongest prediction: highest lower bound, so that luck is not rewarded; for lines that slow
+  // the program down, lowest upper bound.
   size_t best = 0;
   // What slope and speedups were multiplied by; 1 if phases make no difference.
   double phase_factor = 1;
@@ -75,6 +76,7 @@ struct PointAnalysis {
 };
 
 struct Analysis {
+  AnalysisOptions options;            // as used
   std::vector<PointAnalysis> points;  // most visited first
   int experiments = 0;
   int baselines = 0;

@@ -47,6 +47,9 @@ TEST(AnalysisTest, LinesAreRankedBySlope) {
   EXPECT_EQ(lines[0].verdict, Verdict::kFaster);
   EXPECT_EQ(lines[2].verdict, Verdict::kNoEffect);
   EXPECT_EQ(lines[3].verdict, Verdict::kSlower);
+  // The strongest prediction of a line that slows the program is its largest sure loss.
+  EXPECT_GT(lines[0].speedups[lines[0].best].program_speedup.low, 0.5);
+  EXPECT_LT(lines[3].speedups[lines[3].best].program_speedup.high, -0.3);
 }
 
 TEST(AnalysisTest, UndecidedLinesComeAfterDecidedOnesWhateverTheirSlope) {

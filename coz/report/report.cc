@@ -1,0 +1,51 @@
+#include "coz/report/report.h"
+
+#include <sys/ioctl.h>
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/export_coz.h"
+#include "coz/report/profile_reader.h"
+#include "coz/report/report_text.h"
+
+namespace coz {
+namespace {
+
+absl::Status Finish(std::ostream& out) {
+  out.flush();
+  if (out) return absl::OkStatus();
+  return absl::UnavailableError(
+      "cannot write the output: the disk is full or the reader has gone; write to another file "
+      "with `> FILE`");
+}
+
+}  // namespace
+
+absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
+  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
+  if (!read.ok()) return read.status();
+  const ExperimentTable table = BuildExperimentTable(read->profile);
+  const Analysis analysis = Analyze(read->profile, table, options.analysis);
+  if (options.header) out << RenderHeader(read->profile, table, analysis, read->stats);
+  out << RenderPoints(read->profile, table, analysis, options.text);
+  return Finish(out);
+}
+
+absl::Status RunExport(const ExportOptions& options, std::ostream& out) {
+  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
+  if (!read.ok()) return read.status();
+  ExportCoz(read->profile, options.format, out);
+  return Finish(out);
+}
+
+int TerminalWidth(int fd) {
+  winsize size = {};
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
+  return size.ws_col;
+}
+
+}  // namespace coz

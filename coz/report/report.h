@@ -1,0 +1,44 @@
+// `coz report` and `coz export` without their command lines: a profile's path in, text out.
+//
+// Shape    text on a stream
+// Units    none
+// Errors   those of ReadProfile; UNAVAILABLE when the output cannot be written
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   issue 2, item 7
+#ifndef COZ_REPORT_REPORT_H_
+#define COZ_REPORT_REPORT_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "coz/report/analysis.h"
+#include "coz/report/export_coz.h"
+#include "coz/report/report_text.h"
+
+namespace coz {
+
+struct ReportOptions {
+  std::string path = "profile.pb";  // "-": standard input
+  AnalysisOptions analysis;
+  TextOptions text;
+  // Leaves out what only a reader of the whole report needs: for the end of `coz run`.
+  bool header = true;
+};
+
+absl::Status RunReport(const ReportOptions& options, std::ostream& out);
+
+struct ExportOptions {
+  std::string path = "profile.pb";
+  CozFormat format = CozFormat::kJsonLines;
+};
+
+absl::Status RunExport(const ExportOptions& options, std::ostream& out);
+
+// Columns of the terminal that the descriptor is, or 100.
+int TerminalWidth(int fd);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_REPORT_H_

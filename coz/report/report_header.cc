@@ -1,0 +1,195 @@
+// The head of the terminal report: facts about the run, not about lines.
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+#include "coz/report/report_text.h"
+#include "coz/report/text_layout.h"
+
+namespace coz {
+namespace {
+
+std::string Duration(uint64_t ns) {
+  const uint64_t tenths = ns / 100'000'000;
+  if (tenths < 600) return absl::StrFormat("%d.%d s", tenths / 10, tenths % 10);
+  const uint64_t seconds = tenths / 10;
+  if (seconds < 3600) return absl::StrFormat("%d min %d s", seconds / 60, seconds % 60);
+  return absl::StrFormat("%d h %d min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string Percent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "0.0 %";
+  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string Counted(uint64_t n, absl::string_view noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
+
+absl::string_view SourceName(profile::SamplingSource source) {
+  switch (source) {
+    case profile::SAMPLING_SOURCE_PERF_SIGTRAP:
+      return "perf sigtrap";
+    case profile::SAMPLING_SOURCE_PERF_FSETSIG:
+      return "perf fsetsig";
+    case profile::SAMPLING_SOURCE_CPU_TIMER:
+      return "cpu timer";
+    default:
+      return "unknown";
+  }
+}
+
+absl::string_view TaintName(int reason) {
+  switch (reason) {
+    case profile::Taint::OWED_DELAY:
+      return "delay still owed at the end";
+    case profile::Taint::LOST_SAMPLES:
+      return "samples lost";
+    case profile::Taint::SPEEDUP_MISSED:
+      return "virtual speedup not reached";
+    case profile::Taint::CUT_SHORT:
+      return "cut short";
+    case profile::Taint::OVERCOMMITTED:
+      return "more runnable threads than CPUs";
+    case profile::Taint::SUSPENDED:
+      return "suspended";
+    case profile::Taint::PROCESS_CHANGED:
+      return "process changed";
+    default:
+      return "other reasons";
+  }
+}
+
+std::string Quoted(const std::string& argument) {
+  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);
+  });
+  return plain ? argument
+               : absl::StrCat("'", absl::StrReplaceAll(Printable(argument), {{"'", "'\\''"}}), "'");
+}
+
+std::string LocalTime(uint64_t unix_ns) {
+  const auto seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
+  tm parts = {};
+  char text[32] = "";
+  if (localtime_r(&seconds, &parts) != nullptr)
+    strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &parts);
+  return text;
+}
+
+// How each session ended, where that is not the ordinary end.
+void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
+  absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends;
+  for (const profile::SessionEnd& end : profile.session_end()) ends[end.session()] = &end;
+  int open = 0;
+  for (const profile::Session& session : profile.session()) {
+    const auto it = ends.find(session.id());
+    if (it == ends.end()) {
+      ++open;
+    } else if (it->second->reason() == profile::END_REASON_SUPERVISOR_ERROR) {
+      notes->push_back(absl::StrCat("coz stopped on an error: ", it->second->error()));
+    } else if (it->second->exit_signal() != 0) {
+      notes->push_back(absl::StrCat("the program was ended by signal ", it->second->exit_signal()));
+    } else if (it->second->exit_status() != 0) {
+      notes->push_back(
+          absl::StrCat("the program ended with exit status ", it->second->exit_status()));
+    }
+  }
+  if (open > 0) {
+    notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(open), "session"),
+                                  " without an end: cut short, or still running"));
+  }
+}
+
+void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
+  if (analysis.tainted == 0) return;
+  std::vector<std::string> reasons;
+  for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
+    if (analysis.taints_by_reason[i] > 0) {
+      reasons.push_back(absl::StrCat(analysis.taints_by_reason[i], " ", TaintName(i)));
+    }
+  }
+  notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(analysis.tainted), "experiment"),
+                                " not used: ", absl::StrJoin(reasons, ", ")));
+}
+
+std::vector<std::string> Notes(const profile::Profile& profile, const ExperimentTable& table,
+                               const Analysis& analysis, const ReadStats& stats) {
+  std::vector<std::string> notes = stats.Notes();
+  for (const profile::Session& session : profile.session()) {
+    const std::string& reason = session.fallback_reason();
+    if (!reason.empty() && std::find(notes.begin(), notes.end(), reason) == notes.end()) {
+      notes.push_back(reason);
+    }
+    for (const profile::Binary& binary : session.binary()) {
+      for (const std::string& skipped : binary.debug_info_skipped()) {
+        notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
+      }
+    }
+  }
+  AddEnds(profile, &notes);
+  AddTaints(analysis, &notes);
+  if (table.orphans > 0) {
+    notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
+                                 " without a name, as records before were lost"));
+  }
+  return notes;
+}
+
+std::string SessionLine(const profile::Session& session) {
+  std::string line =
+      absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s\n",
+                      LocalTime(session.start_unix_ns()), Printable(session.machine().host()),
+                      session.machine().cpu_count(), SourceName(session.sampling_source()),
+                      static_cast<double>(session.sampling_period_ns()) / 1e6,
+                      session.kernel_samples_included() ? "user and kernel code" : "user code");
+  return line;
+}
+
+}  // namespace
+
+std::string TargetCommand(const profile::Profile& profile) {
+  if (profile.session_size() == 0) return "PROGRAM ARGS";
+  std::vector<std::string> words;
+  for (const std::string& argument : profile.session(0).command())
+    words.push_back(Quoted(argument));
+  return words.empty() ? "PROGRAM ARGS" : absl::StrJoin(words, " ");
+}
+
+std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const ReadStats& stats) {
+  std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
+  constexpr int kSessionsShown = 3;
+  for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {
+    absl::StrAppend(&text, SessionLine(profile.session(i)));
+  }
+  if (profile.session_size() > kSessionsShown) {
+    absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");
+  }
+  uint64_t in_scope = 0;
+  for (const UnitRow& unit : table.units) in_scope += unit.samples;
+  absl::StrAppend(&text, "  ", Duration(TotalRunTimeNs(profile)), ", ",
+                  Counted(static_cast<uint64_t>(analysis.experiments), "experiment"), " (",
+                  analysis.baselines, " at 0 %); ", Counted(table.samples, "sample"), ", ",
+                  Percent(in_scope, table.samples), " in scope, ", table.lost_samples, " lost\n");
+  for (const std::string& note : Notes(profile, table, analysis, stats)) {
+    absl::StrAppend(&text, "  note: ", note, "\n");
+  }
+  return text;
+}
+
+}  // namespace coz

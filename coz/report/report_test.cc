@@ -1,0 +1,152 @@
+#include "coz/report/report.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "coz/report/text_layout.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using report_testing::SyntheticProfile;
+
+std::string Save(const profile::Profile& profile) {
+  const std::string path = ::testing::TempDir() + "/report.pb";
+  std::ofstream(path, std::ios::binary) << profile.SerializeAsString();
+  return path;
+}
+
+std::string ReportOf(const profile::Profile& profile, int width = 100) {
+  setenv("TZ", "UTC", 1);
+  tzset();
+  ReportOptions options;
+  options.path = Save(profile);
+  options.text.width = width;
+  std::ostringstream out;
+  const absl::Status status = RunReport(options, out);
+  EXPECT_TRUE(status.ok()) << status;
+  return out.str();
+}
+
+profile::Profile FourLines() {
+  SyntheticProfile made(
+      {}, {{"/home/me/app/src/parse.cc", 41, "app::Parser::Next(std::string_view)", 0.4, 0.45, {}},
+           {"/home/me/app/src/größe.cc", 7, "Grow()", 0.2, 0, {}},
+           {"/home/me/app/lib/lock.cc",
+            103,
+            "app::Lock<std::mutex>::Acquire(int, long)",
+            0.15,
+            -0.3,
+            {}},
+           {"/home/me/app/lib/rare.cc", 9, "Rare()", 0.02, 0, {}}});
+  made.AddRandomExperiments(120);
+  made.End();
+  return made.profile();
+}
+
+TEST(ReportTest, TableOfAFixedProfileIsAsExpected) {
+  std::ifstream golden("coz/report/testdata/report.golden.txt");
+  const std::string expected(std::istreambuf_iterator<char>(golden), {});
+  const std::string actual = ReportOf(FourLines());
+  EXPECT_EQ(actual, expected)
+      << "if this is meant, put it into coz/report/testdata/report.golden.txt:\n"
+      << actual;
+}
+
+TEST(ReportTest, LinesFitTheWidth) {
+  for (int width : {100, 160}) {
+    for (const std::string& line :
+         std::vector<std::string>(absl::StrSplit(ReportOf(FourLines(), width), '\n'))) {
+      // Commands are not cut: they are to be copied.
+      if (absl::StrContains(line, "next: ")) continue;
+      EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+  }
+}
+
+TEST(ReportTest, SaysWhatSetAsideLinesLack) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (double s : {0.0, 0.2, 0.4, 0.6}) made.AddExperiment(0, s);
+  const std::string text = ReportOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("needs 2 more speedup values"));
+  EXPECT_THAT(text, HasSubstr("coz run --fixed-line a.cc:5 --- ./app --threads=2"));
+  EXPECT_THAT(text, HasSubstr("without an end"));
+}
+
+TEST(ReportTest, ProfileWithoutPointsSaysHowToAddOne) {
+  profile::Profile bare = SyntheticProfile({}, {}).profile();
+  bare.clear_progress_point();
+  EXPECT_THAT(ReportOf(bare), HasSubstr("COZ_PROGRESS"));
+}
+
+TEST(ReportTest, UnvisitedPointsAreNamed) {
+  SyntheticProfile made({}, {});
+  EXPECT_THAT(ReportOf(made.profile()),
+              HasSubstr("No progress point was visited (known: requests)"));
+}
+
+TEST(ReportTest, NoExperimentSaysHowLongToRun) {
+  SyntheticProfile made({}, {{}});
+  profile::SampleCounts* counts = made.profile().add_sample_counts();
+  counts->set_session(made.options().session);
+  counts->add_unit_id(1);
+  counts->add_unit_samples(10);
+  counts->add_point()->set_point(1);
+  counts->mutable_point(0)->set_visits(100);
+  EXPECT_THAT(ReportOf(made.profile()), HasSubstr("No experiment was finished"));
+}
+
+TEST(ReportTest, TaintsFallbackAndCutsAreNoted) {
+  profile::Profile made = FourLines();
+  made.mutable_session(0)->set_fallback_reason("perf is forbidden (EACCES)");
+  made.mutable_experiment(0)->mutable_validity()->add_taint()->set_reason(
+      profile::Taint::OWED_DELAY);
+  made.clear_session_end();
+  const std::string text = ReportOf(made);
+  EXPECT_THAT(text, HasSubstr("note: perf is forbidden (EACCES)"));
+  EXPECT_THAT(text, HasSubstr("1 experiment not used: 1 delay still owed at the end"));
+  EXPECT_THAT(text, HasSubstr("cut short, or still running"));
+}
+
+TEST(ReportTest, ControlCharactersInNamesDoNotReachTheTerminal) {
+  profile::Profile made = FourLines();
+  for (profile::Unit& unit : *made.mutable_unit()) unit.set_function("\x1b[31mred");
+  made.mutable_session(0)->set_command(0, "\x1b]0;title\x07");
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("\x1b")));
+}
+
+TEST(ReportTest, BadInputIsAStatus) {
+  ReportOptions options;
+  options.path = ::testing::TempDir() + "/missing.pb";
+  std::ostringstream out;
+  EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(out.str(), "");
+  ExportOptions export_options;
+  export_options.path = options.path;
+  EXPECT_EQ(RunExport(export_options, out).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ReportTest, UnwritableOutputIsAStatus) {
+  ReportOptions options;
+  options.path = Save(FourLines());
+  std::ofstream full("/dev/full");
+  EXPECT_EQ(RunReport(options, full).code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace coz

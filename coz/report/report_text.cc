@@ -1,0 +1,340 @@
+#include "coz/report/report_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/text_layout.h"
+
+namespace coz {
+namespace {
+
+constexpr int kMinFunctionWidth = 8;
+
+// Kinds of a table's columns that are neither place nor function, at their usual width.
+constexpr int kOtherColumns = 70;
+
+std::string PlusMinus(const Estimate& estimate) {
+  if (!std::isfinite(estimate.low)) return "±?";
+  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
+}
+
+// "-0.00" would look like a finding.
+std::string Fixed(double value, int digits) {
+  const double scale = std::pow(10, digits);
+  const double rounded = std::round(value * scale) / scale;
+  return absl::StrFormat("%.*f", digits, rounded == 0 ? 0.0 : rounded);
+}
+
+std::string Signed(double value) {
+  const std::string text = Fixed(value, 0);
+  return text == "0" || text[0] == '-' ? text : absl::StrCat("+", text);
+}
+
+std::string Prediction(const SpeedupEstimate& s) {
+  const Estimate& e = s.program_speedup;
+  const std::string half =
+      std::isfinite(e.low) ? absl::StrFormat("±%.0f", 50 * (e.high - e.low)) : "±?";
+  return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half,
+                         100 * s.virtual_speedup);
+}
+
+absl::string_view VerdictWord(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNoEffect:
+      return "no effect";
+    case Verdict::kCannotTell:
+      return "cannot tell";
+  }
+  return "";
+}
+
+absl::string_view KindName(profile::ProgressPointKind kind) {
+  switch (kind) {
+    case profile::PROGRESS_POINT_KIND_LATENCY:
+      return "latency";
+    case profile::PROGRESS_POINT_KIND_END_TO_END:
+      return "end to end";
+    case profile::PROGRESS_POINT_KIND_BREAKPOINT:
+      return "breakpoint";
+    case profile::PROGRESS_POINT_KIND_SAMPLED:
+      return "sampled";
+    default:
+      return "throughput";
+  }
+}
+
+std::string Lines(size_t n) { return absl::StrCat(n, n == 1 ? " line" : " lines"); }
+
+class PointRenderer {
+ public:
+  PointRenderer(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis, const TextOptions& options)
+      : profile_(profile),
+        table_(table),
+        options_(options),
+        min_visits_(analysis.options.min_visits) {
+    std::vector<std::string> files;
+    for (const ExperimentRow& row : table.experiments) {
+      if (!table.units[row.unit].file.empty()) files.push_back(table.units[row.unit].file);
+    }
+    folder_ = CommonFolder(files);
+  }
+
+  std::string Render(const PointAnalysis& point) const {
+    const PointRow& row = table_.points[point.point];
+    std::string text =
+        absl::StrFormat("\nProgress point %s (%s): %d %s\n", Printable(row.name),
+                        KindName(row.kind), row.visits, row.visits == 1 ? "visit" : "visits");
+    if (point.low_visit_experiments > 0 && row.visits > 0) {
+      absl::StrAppendFormat(&text,
+                            "  %d experiments had fewer than %d visits and are not used for it\n",
+                            point.low_visit_experiments, static_cast<int>(min_visits_));
+    }
+    if (!point.lines.empty()) absl::StrAppend(&text, Table(point), Phases(point));
+    if (!point.set_aside.empty()) absl::StrAppend(&text, SetAside(point));
+    return text;
+  }
+
+ private:
+  // Without the folder that all have in common: the report says it once.
+  std::string Place(size_t unit) const {
+    std::string name = table_.units[unit].Name();
+    if (absl::StartsWith(name, folder_)) name.erase(0, folder_.size());
+    return Printable(name);
+  }
+
+  std::string Share(size_t unit) const {
+    if (table_.samples == 0) return "?";
+    return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(table_.units[unit].samples) /
+                                          static_cast<double>(table_.samples));
+  }
+
+  size_t Shown(size_t n) const {
+    return options_.max_lines > 0 ? std::min(n, static_cast<size_t>(options_.max_lines)) : n;
+  }
+
+  // Places get what they need up to three fifths of what is left, functions the rest.
+  std::pair<int, int> NameWidths(const PointAnalysis& point, size_t shown) const {
+    int place = 4;
+    int function = 8;
+    for (size_t i = 0; i < shown; ++i) {
+      const UnitRow& unit = table_.units[point.lines[i].unit];
+      place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
+      function = std::max(function, DisplayWidth(Printable(unit.function)));
+    }
+    const int space = std::max(20, options_.width - kOtherColumns);
+    if (place + function <= space) return {place, function};
+    place = std::min(place, std::max(space * 3 / 5, space - function));
+    function = space - place;
+    if (function < kMinFunctionWidth) return {space, 0};
+    return {place, function};
+  }
+
+  std::string Table(const PointAnalysis& point) const {
+    const size_t shown = Shown(point.lines.size());
+    const auto [place, function] = NameWidths(point, shown);
+    const auto L = Align::kLeft;
+    const auto R = Align::kRight;
+    TextTable table({R, L, L, R, L, L, R, R, L});
+    table.AddRow(
+        {"#", "line", "function", "slope", "", "best prediction", "samples", "exp.", "verdict"});
+    for (size_t i = 0; i < shown; ++i) {
+      const LineAnalysis& line = point.lines[i];
+      const std::string name = Printable(table_.units[line.unit].function);
+      table.AddRow({absl::StrCat(i + 1), ElideFront(Place(line.unit), place),
+                    ShortenFunction(name, function), Fixed(line.slope.value, 2),
+                    absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
+                    Prediction(line.speedups[line.best]), Share(line.unit),
+                    absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others),
+                    std::string(VerdictWord(line.verdict))});
+    }
+    std::string text;
+    if (!folder_.empty()) absl::StrAppend(&text, "  lines are in ", Printable(folder_), "\n");
+    absl::StrAppend(&text, table.Render(1));
+    if (shown < point.lines.size()) {
+      absl::StrAppend(&text, "  and ", Lines(point.lines.size() - shown),
+                      " more: `coz report --lines=0` shows all\n");
+    }
+    return text;
+  }
+
+  std::string Phases(const PointAnalysis& point) const {
+    std::string text;
+    for (size_t i = 0; i < Shown(point.lines.size()); ++i) {
+      const LineAnalysis& line = point.lines[i];
+      if (line.phase_factor == 1) continue;
+      absl::StrAppendFormat(
+          &text,
+          "  * %s: %.2f %s while the line is active, times %.2f for its share of the "
+          "whole run\n",
+          Place(line.unit), line.slope_while_active.value, PlusMinus(line.slope_while_active),
+          line.phase_factor);
+    }
+    return text;
+  }
+
+  std::string Lacks(const LineSetAside& line) const {
+    switch (line.reason) {
+      case SetAsideReason::kNoBaseline:
+        return "no experiment at 0 %";
+      case SetAsideReason::kFewSpeedups:
+        return absl::StrFormat("needs %d more speedup value%s", line.missing_speedups,
+                               line.missing_speedups == 1 ? "" : "s");
+      case SetAsideReason::kFewVisits:
+        return absl::StrCat("fewer than ", min_visits_, " visits to the point in each experiment");
+      case SetAsideReason::kNeverActive:
+        return "not active in its experiments";
+      case SetAsideReason::kNoFit:
+        return "too few experiments for a slope";
+    }
+    return "";
+  }
+
+  static absl::string_view ReasonInWords(SetAsideReason reason) {
+    switch (reason) {
+      case SetAsideReason::kNoBaseline:
+        return "no experiment at 0 %";
+      case SetAsideReason::kFewSpeedups:
+        return "too few speedup values";
+      case SetAsideReason::kFewVisits:
+        return "too few visits in an experiment";
+      case SetAsideReason::kNeverActive:
+        return "not active in their experiments";
+      case SetAsideReason::kNoFit:
+        return "too few experiments for a slope";
+    }
+    return "";
+  }
+
+  std::string SetAside(const PointAnalysis& point) const {
+    std::map<SetAsideReason, size_t> reasons;
+    for (const LineSetAside& line : point.set_aside) ++reasons[line.reason];
+    std::string text = absl::StrCat("  Set aside: ");
+    const char* separator = "";
+    for (const auto& [reason, n] : reasons) {
+      absl::StrAppend(&text, separator, Lines(n), ", ", ReasonInWords(reason));
+      separator = "; ";
+    }
+    absl::StrAppend(&text, "\n");
+    TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+    const size_t all = point.set_aside.size();
+    const size_t shown = options_.max_set_aside > 0
+                             ? std::min(all, static_cast<size_t>(options_.max_set_aside))
+                             : all;
+    for (size_t i = 0; i < shown; ++i) {
+      const LineSetAside& line = point.set_aside[i];
+      table.AddRow({ElideFront(Place(line.unit), std::max(20, options_.width - 60)),
+                    Share(line.unit), absl::StrCat(line.experiments, " exp."), Lacks(line)});
+    }
+    absl::StrAppend(&text, table.Render(4));
+    absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front()), "\n");
+    return text;
+  }
+
+  std::string Advice(const LineSetAside& first) const {
+    if (first.reason == SetAsideReason::kFewVisits) {
+      return absl::StrCat("run longer, or put a progress point where it is visited more often");
+    }
+    const UnitRow& unit = table_.units[first.unit];
+    if (unit.kind != profile::UNIT_KIND_LINE) return "run longer";
+    return absl::StrCat("run longer, or look at one line with `coz run --fixed-line ",
+                        Place(first.unit), " --- ", TargetCommand(profile_), "`");
+  }
+
+  const profile::Profile& profile_;
+  const ExperimentTable& table_;
+  const TextOptions& options_;
+  const uint64_t min_visits_;
+  std::string folder_;
+};
+
+// Nothing was measured: what happened, and what to do about it.
+std::string NothingToShow(const profile::Profile& profile, const ExperimentTable& table,
+                          const Analysis& analysis) {
+  const std::string command = TargetCommand(profile);
+  std::string names;
+  bool visited = false;
+  for (const PointRow& point : table.points) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", Printable(point.name));
+    visited |= point.visits > 0;
+  }
+  if (table.points.empty()) {
+    return absl::StrCat(
+        "\nThe program has no progress point that coz saw, so there is nothing to measure progress "
+        "by.\n"
+        "  Put COZ_PROGRESS from coz.h where a unit of work is done (a request, a transaction), "
+        "build with -g and run\n"
+        "  `coz run --- ",
+        command, "` again; or measure the whole run with `coz run --end-to-end --- ", command,
+        "`.\n");
+  }
+  if (!visited) {
+    return absl::StrCat(
+        "\nNo progress point was visited (known: ", names,
+        "), so no experiment says anything.\n  Give the program work that passes there, or put "
+        "COZ_PROGRESS where it does its work, and run `coz run --- ",
+        command, "` again.\n");
+  }
+  if (analysis.experiments == 0 && table.samples == 0) {
+    return absl::StrCat(
+        "\nNo experiment was made: the program used no CPU time in which samples are taken.\n"
+        "  Run it for some seconds with real work: `coz run --- ",
+        command, "`.\n");
+  }
+  if (table.units.empty()) {
+    return absl::StrCat(
+        "\nNo experiment was made: no sample fell on a line in scope.\n"
+        "  Build with -g, or widen the scope: `coz run -b % -s % --- ",
+        command, "`.\n");
+  }
+  return absl::StrCat(
+      "\nNo experiment was finished: an experiment takes half a second or more.\n"
+      "  Let the program run for 20 s or more: `coz run --- ",
+      command, "`.\n");
+}
+
+}  // namespace
+
+std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const TextOptions& options) {
+  const bool visited = std::any_of(table.points.begin(), table.points.end(),
+                                   [](const PointRow& point) { return point.visits > 0; });
+  if (analysis.experiments == 0 || !visited) return NothingToShow(profile, table, analysis);
+  const PointRenderer renderer(profile, table, analysis, options);
+  std::string text;
+  bool any = false;
+  for (const PointAnalysis& point : analysis.points) {
+    if (table.points[point.point].visits == 0) {
+      absl::StrAppend(&text, "\nProgress point ", Printable(table.points[point.point].name),
+                      " was never visited.\n");
+      continue;
+    }
+    any |= !point.lines.empty();
+    absl::StrAppend(&text, renderer.Render(point));
+  }
+  if (any) {
+    absl::StrAppend(&text,
+                    "\nslope 0.40: making the line 10 % faster makes the program 4 % faster\n",
+                    "± is a 95 % interval; exp. counts experiments at 0 % and others\n");
+  }
+  return text;
+}
+
+}  // namespace coz

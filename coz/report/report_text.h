@@ -1,0 +1,41 @@
+// The terminal report: what was run, then a ranked table for each progress point, then what was set aside and why.
+//
+// Shape    UTF-8 text without colour, lines of at most `width` columns (the command and long notes excepted)
+// Units    shares and program speedups in percent, slopes as fractions; ± is half a 95 % interval
+// Errors   none: a profile without experiments or visits gets a text that says what to do
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   issue 2, item 7
+#ifndef COZ_REPORT_REPORT_TEXT_H_
+#define COZ_REPORT_REPORT_TEXT_H_
+
+#include <string>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+
+namespace coz {
+
+struct TextOptions {
+  int width = 100;
+  // Lines shown for each progress point, and lines named among those set aside; 0: all.
+  int max_lines = 20;
+  int max_set_aside = 5;
+};
+
+// Command, length, sampling, samples, notes.
+std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const ReadStats& stats);
+
+// Tables and what was set aside, or what to do when there is nothing to show.
+std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const TextOptions& options);
+
+// The command line of the target as one may type it, for messages that name the next command.
+std::string TargetCommand(const profile::Profile& profile);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_REPORT_TEXT_H_
