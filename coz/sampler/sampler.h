@@ -1,13 +1,12 @@
 // Interrupts every thread of this process after each sampling period of its CPU time and calls back
 // with its registers.
 //
-// Shape    one sampler per process; StartSampler once, then hooks at the start and the end of
-// threads, StopSampler at last Units    ns of thread CPU time; weights and counters count whole
-// sampling periods Errors   StartSampler never fails the program: the status says what was refused;
-// everything later bumps a counter Threads  StartSampler and StopSampler: any one thread.
-// *ThreadSampling: the thread that it concerns Signals  StopSampler, ReadSamplerCounters and the
-// *Exec and *Fork hooks are async-signal-safe; StartSampler is not Source   perf_event_open(2),
-// fcntl(2) F_SETSIG, timer_create(2); kernel/events/core.c; measurements in README.md
+// Shape    one sampler per process; StartSampler, hooks at start and end of threads, StopSampler
+// Units    ns of thread CPU time; weights and counters are whole sampling periods
+// Errors   the status says what the system refused; whatever goes wrong later bumps a counter
+// Threads  Start/StopSampler: any one thread. Start/StopThreadSampling: the thread concerned
+// Signals  all async-signal-safe but StartSampler
+// Source   perf_event_open(2), fcntl(2) F_SETSIG, timer_create(2), kernel/events/core.c; README.md
 //
 // The callback runs in the sampled thread with kSamplingSignal blocked and every other signal as
 // the program left it, on the alternate stack where the program has set one; it may sleep. errno is
@@ -50,31 +49,32 @@ using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context
 
 struct SamplerOptions {
   uint64_t sampling_period_ns = 1000 * 1000;
-  SamplingSource source =
-      SamplingSource::kNone;    // kNone: the best that works; any other: that one or nothing
-  bool exclude_kernel = false;  // true: do not even try to sample time in the kernel
+  // kNone: the best that works; any other: that one or nothing.
+  SamplingSource source = SamplingSource::kNone;
+  // True: do not even try to sample time in the kernel.
+  bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
 };
 
 // Sums over all threads since StartSampler.
 struct SamplerCounters {
-  uint64_t samples = 0;       // callbacks made
-  uint64_t weight = 0;        // sampling periods handed to callbacks
-  uint64_t dropped = 0;       // came while the callback of the same thread was active
-  uint64_t lost_periods = 0;  // CPU time that passed without a signal, in periods: kernel time that
-                              // was excluded, throttling
+  uint64_t samples = 0;            // callbacks made
+  uint64_t weight = 0;             // sampling periods handed to callbacks
+  uint64_t dropped = 0;            // periods that ended while the thread's callback was active
+  uint64_t lost_periods = 0;       // no signal: kernel time that is excluded, throttling
+  uint64_t unsampled_ns = 0;       // rests shorter than a period at the end of threads
   uint64_t foreign_signals = 0;    // kSamplingSignal raised by something else
-  uint64_t unsampled_threads = 0;  // StartThreadSampling found no source with room for the thread
+  uint64_t unsampled_threads = 0;  // no source had room for the thread
 };
 
 // Opens the best source, takes kSamplingSignal, unblocks it in the calling thread and starts to
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
-// First and last thing of every thread but the first. Nothing is to be done for kPerfSigtrap and
-// the calls are cheap; for the other sources a thread that does not call is not sampled, and one
-// that does not stop leaks a timer or a descriptor.
+// First and last thing of every thread but the first. For kPerfSigtrap they only account for the
+// thread's unsampled rest, and may be left out. With the other sources a thread that does not call
+// is not sampled, and one that does not stop leaks a timer or a descriptor.
 void StartThreadSampling();
 void StopThreadSampling();
 

@@ -1,13 +1,11 @@
-// What the sampler could get from the system, as plain data that travels through shared memory, and
-// its explanation.
+// What the sampler could get from the system, as plain data for shared memory, and its explanation.
 //
-// Shape    trivially copyable; zero-initialised means "not started"
+// Shape    trivially copyable; zeros mean "not started"
 // Units    errno values; 0 means "not refused" (it worked, or was never tried)
 // Errors   none
 // Threads  compatible
-// Signals  the data is; ExplainSamplerStatus is for the supervisor only (it allocates)
-// Source   perf_event_open(2), timer_create(2), Documentation/admin-guide/sysctl/kernel.rst
-// (perf_event_paranoid)
+// Signals  the data is safe; ExplainSamplerStatus is for the supervisor only (it allocates)
+// Source   perf_event_open(2), timer_create(2), admin-guide/sysctl/kernel.rst (perf_event_paranoid)
 #ifndef COZ_SAMPLER_SAMPLER_STATUS_H_
 #define COZ_SAMPLER_SAMPLER_STATUS_H_
 

@@ -1,15 +1,13 @@
 // Walks from the registers of interrupted code out through its callers until one lies in scope.
 //
-// Shape    a walk visits the leaf and then one caller after the other, at most kMaxUnwindFrames
+// Shape    the leaf, then one caller after the other, at most kMaxUnwindFrames
 // Units    runtime addresses
-// Errors   a walk that ends early returns false, and one counter per reason says how often that was
+// Errors   a walk that ends early returns false; one counter per reason says how often that was
 // Threads  safe: no lock; the cache of decoded rules is shared and lock-free
-// Signals  FindFirstInScope is async-signal-safe: no heap, no lock, no dynamic TLS, under 4 KiB of
-// stack, and a corrupt
-//          stack cannot make it fault. InitUnwinder and PrepareThreadForUnwinding are not, call
-//          them outside handlers
-// Source   DWARF 5 section 6.4; LSB "Exception Frames"; _dl_find_object (glibc manual, "Dynamic
-// Linker Introspection")
+// Signals  FindFirstInScope and ForgetUnwindCache are async-signal-safe: no heap, no lock, no
+//          dynamic TLS, under 4 KiB of stack, and a corrupt stack cannot make them fault.
+//          InitUnwinder and PrepareThreadForUnwinding belong outside handlers
+// Source   DWARF 5 section 6.4; LSB "Exception Frames"; glibc manual on _dl_find_object
 #ifndef COZ_SAMPLER_UNWINDER_H_
 #define COZ_SAMPLER_UNWINDER_H_
 
@@ -32,24 +30,26 @@ enum class UnwinderKind : uint8_t {
   kLibunwind = 2,  // libunwind.so.8, if it can be loaded
 };
 
+// Every walk ends in one of these ways.
 struct UnwinderCounters {
-  uint64_t walks = 0;
   uint64_t found = 0;
   uint64_t reached_end = 0;  // whole callchain walked, nothing in scope
   uint64_t no_cfi = 0;       // code without call frame information
-  uint64_t bad_cfi = 0;      // call frame information that is broken or beyond x86-64 user code
-  uint64_t bad_memory =
-      0;  // a stack address that cannot be read, or a frame that does not lead outwards
-  uint64_t too_deep = 0;  // kMaxUnwindFrames
+  uint64_t bad_cfi = 0;      // call frame information that is broken or not for x86-64
+  uint64_t bad_memory = 0;   // a stack address that cannot be read
+  uint64_t too_deep = 0;     // kMaxUnwindFrames
 };
 
 // Chooses the implementation once, before the first walk: `preferred`, or the other one where that
 // is missing. kNone: the best. Returns what will be used.
 UnwinderKind InitUnwinder(UnwinderKind preferred = UnwinderKind::kNone);
 
-// In each new thread, outside handlers: lets libunwind allocate its per-thread data now. Nothing
-// for kEhFrame.
+// In each new thread, outside handlers: notes the bounds of its stack, so that a walk need not ask
+// the kernel whether an address can be read, and lets libunwind allocate its per-thread data now.
 void PrepareThreadForUnwinding();
+
+// After dlclose: other code may come to lie at the addresses that the cache has rules for.
+void ForgetUnwindCache();
 
 // The first address in scope on the callchain of `context`, its leaf included, as it was given to
 // `in_scope`. On false *lookup_address is unchanged.

@@ -1,0 +1,118 @@
+#include "coz/sampler/perf_event.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "coz/base/raw_syscall.h"
+
+namespace coz {
+namespace {
+
+// Comes back in siginfo, so that a program's own sigtrap events are told apart.
+constexpr uint64_t kSignature = 0x636f7a2073616d70;  // "coz samp"
+
+constexpr int kTrapPerf = 6;  // TRAP_PERF, which libc's headers lack
+
+// The kernel's siginfo of a sigtrap event (include/uapi/asm-generic/siginfo.h), which glibc 2.36
+// does not declare.
+struct PerfSiginfo {
+  int signo;
+  int error;
+  int code;
+  uint64_t address;
+  uint64_t data;
+  uint32_t type;
+  uint32_t flags;
+};
+static_assert(offsetof(PerfSiginfo, address) == offsetof(siginfo_t, si_addr));
+static_assert(sizeof(PerfSiginfo) <= sizeof(siginfo_t));
+
+// From 5.19 on, a sigtrap event of a thread that has blocked SIGTRAP is delivered later; earlier
+// kernels force the signal, which ends the process. glibc itself blocks all signals at times.
+bool KernelHasHarmlessSigtrap() {
+  utsname name;
+  if (RawSyscall(SYS_uname, &name) != 0) return false;
+  int parts[2] = {0, 0};
+  const char* at = name.release;
+  for (int& part : parts) {
+    while (*at >= '0' && *at <= '9') part = part * 10 + (*at++ - '0');
+    if (*at == '.') ++at;
+  }
+  return parts[0] > 5 || (parts[0] == 5 && parts[1] >= 19);
+}
+
+// Programs count on low descriptor numbers (close(0); open(...)), and some dup2 onto fixed low
+// ones. The top of a usual limit of 1024 disturbs neither them nor select().
+int MoveOutOfTheWay(int fd) {
+  rlimit limit;
+  if (RawSyscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit) != 0) return fd;
+  const uint64_t ceiling = limit.rlim_cur < 1024 ? limit.rlim_cur : 1024;
+  if (ceiling < 128) return fd;
+  const long moved = RawSyscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, ceiling - 24);
+  if (moved < 0) return fd;
+  RawSyscall(SYS_close, fd);
+  return static_cast<int>(moved);
+}
+
+}  // namespace
+
+int OpenTaskClock(const PerfEventOptions& options) {
+  if (options.inherited_sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = options.inherited_sigtrap ? sizeof(attr) : PERF_ATTR_SIZE_VER0;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = options.sampling_period_ns;
+  attr.disabled = 1;
+  attr.exclude_kernel = options.exclude_kernel;
+  attr.exclude_hv = 1;
+  attr.wakeup_events = 1;
+  if (options.inherited_sigtrap) {
+    attr.inherit = 1;
+    attr.inherit_thread = 1;
+    attr.remove_on_exec = 1;
+    attr.sigtrap = 1;
+    attr.sig_data = kSignature;
+  }
+  const int this_thread = 0, any_cpu = -1, no_group = -1;
+  const long fd =
+      RawSyscall(SYS_perf_event_open, &attr, this_thread, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC);
+  return fd < 0 ? static_cast<int>(fd) : MoveOutOfTheWay(static_cast<int>(fd));
+}
+
+int ArmThreadSignal(int fd, int signo) {
+  f_owner_ex owner;
+  owner.type = F_OWNER_TID;
+  owner.pid = static_cast<pid_t>(RawSyscall(SYS_gettid));
+  long result = RawSyscall(SYS_fcntl, fd, F_SETSIG, signo);
+  if (result == 0) result = RawSyscall(SYS_fcntl, fd, F_SETOWN_EX, &owner);
+  if (result == 0) result = RawSyscall(SYS_fcntl, fd, F_SETFL, O_ASYNC);
+  return static_cast<int>(result);
+}
+
+int EnablePerfEvent(int fd) {
+  return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0));
+}
+
+int DisablePerfEvent(int fd) {
+  return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+bool IsTaskClockSigtrap(const siginfo_t& info) {
+  PerfSiginfo perf;
+  memcpy(&perf, &info, sizeof(perf));
+  // Not the type: in inherited events it is the number that the kernel has given the task clock.
+  return perf.code == kTrapPerf && perf.data == kSignature;
+}
+
+}  // namespace coz

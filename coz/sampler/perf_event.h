@@ -1,0 +1,42 @@
+// The sole owner of perf_event_open: opens the software task clock of the calling thread.
+//
+// Shape    one descriptor per event, close-on-exec, the event still disabled
+// Units    sampling period in ns of thread CPU time
+// Errors   a negative errno instead of the descriptor
+// Threads  safe
+// Signals  async-signal-safe
+// Source   perf_event_open(2); kernel/events/core.c; measurements in README.md
+#ifndef COZ_SAMPLER_PERF_EVENT_H_
+#define COZ_SAMPLER_PERF_EVENT_H_
+
+#include <signal.h>
+
+#include <cstdint>
+
+namespace coz {
+
+struct PerfEventOptions {
+  uint64_t sampling_period_ns = 0;
+  // True: one event for the thread and all threads that it creates, each overflow a SIGTRAP.
+  // False: an event for this thread, to be armed with ArmThreadSignal.
+  bool inherited_sigtrap = false;
+  bool exclude_kernel = false;
+};
+
+// The descriptor, or -errno. Kernels whose sigtrap kills a thread that has blocked SIGTRAP (before
+// 5.19) are answered with -EOPNOTSUPP.
+int OpenTaskClock(const PerfEventOptions& options);
+
+// Sends `signo` to the calling thread at each overflow of `fd`. 0, or -errno.
+int ArmThreadSignal(int fd, int signo);
+
+// For an inherited event: in all threads. Returns 0, or -errno.
+int EnablePerfEvent(int fd);
+int DisablePerfEvent(int fd);
+
+// Whether `info` was sent by an inherited sigtrap event of this process's sampler.
+bool IsTaskClockSigtrap(const siginfo_t& info);
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_PERF_EVENT_H_

@@ -1,0 +1,56 @@
+// Says how many sampling periods of a thread's CPU time have ended since its last sample.
+//
+// Shape    one per sampled thread, zero-initialised for a thread whose CPU clock starts at zero
+// Units    ns of thread CPU time
+// Errors   none
+// Threads  owner
+// Signals  async-signal-safe
+// Source   kernel/events/core.c __perf_event_overflow: overflows during one stay in the kernel send
+//          a single SIGTRAP, so a system call of 17 periods comes as one sample (README.md)
+#ifndef COZ_SAMPLER_PERIOD_TRACKER_H_
+#define COZ_SAMPLER_PERIOD_TRACKER_H_
+
+#include <cstdint>
+
+namespace coz {
+
+class PeriodTracker {
+ public:
+  constexpr PeriodTracker() = default;
+
+  void Restart(uint64_t now_ns) {
+    last_ns_ = now_ns;
+    balance_ns_ = 0;
+  }
+
+  // To be called at each sample: periods ended since the last call, at least 1. What is left over
+  // is carried, so that over time the sum is the CPU time divided by the period.
+  uint64_t Advance(uint64_t now_ns, uint64_t period_ns) {
+    const int64_t period = static_cast<int64_t>(period_ns);
+    balance_ns_ += static_cast<int64_t>(now_ns - last_ns_);
+    last_ns_ = now_ns;
+    // The timer of the event and the thread's CPU clock disagree a little at each context switch:
+    // a sample that comes early by up to an eighth of a period still ends a period.
+    int64_t periods = (balance_ns_ + period / 8) / period;
+    if (periods < 1) periods = 1;
+    balance_ns_ -= periods * period;
+    // Where the CPU clock leaves time out (interrupts, on some kernels) the balance would fall for
+    // ever, and the next long system call would pay for it.
+    if (balance_ns_ < -period / 4) balance_ns_ = -period / 4;
+    return static_cast<uint64_t>(periods);
+  }
+
+  // The CPU time since the end of the last period.
+  uint64_t RestNs(uint64_t now_ns) const {
+    const int64_t rest = balance_ns_ + static_cast<int64_t>(now_ns - last_ns_);
+    return rest > 0 ? static_cast<uint64_t>(rest) : 0;
+  }
+
+ private:
+  uint64_t last_ns_ = 0;
+  int64_t balance_ns_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_PERIOD_TRACKER_H_

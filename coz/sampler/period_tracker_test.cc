@@ -1,0 +1,58 @@
+#include "coz/sampler/period_tracker.h"
+
+#include <gtest/gtest.h>
+
+namespace coz {
+namespace {
+
+constexpr uint64_t kPeriodNs = 1000 * 1000;
+
+TEST(PeriodTrackerTest, RegularSamplesStandForOnePeriodEach) {
+  PeriodTracker tracker;
+  for (uint64_t k = 1; k <= 1000; ++k) {
+    EXPECT_EQ(tracker.Advance(k * kPeriodNs + k % 3 * 900, kPeriodNs), 1u);
+  }
+}
+
+TEST(PeriodTrackerTest, LongSystemCallStandsForThePeriodsThatEndedInIt) {
+  PeriodTracker tracker;
+  EXPECT_EQ(tracker.Advance(kPeriodNs, kPeriodNs), 1u);
+  // Overflows at 2, 3 … 18 periods, and one signal when the call returns at 18.7.
+  EXPECT_EQ(tracker.Advance(187 * kPeriodNs / 10, kPeriodNs), 17u);
+  // The next overflow comes 0.3 periods later.
+  EXPECT_EQ(tracker.Advance(19 * kPeriodNs, kPeriodNs), 1u);
+  EXPECT_EQ(tracker.Advance(20 * kPeriodNs, kPeriodNs), 1u);
+}
+
+TEST(PeriodTrackerTest, SumOfWeightsIsCpuTimeDividedByPeriod) {
+  PeriodTracker tracker;
+  uint64_t now_ns = 0;
+  uint64_t sum = 0;
+  for (uint64_t k = 0; k < 10000; ++k) {
+    now_ns += kPeriodNs + k * 7919 % (3 * kPeriodNs);
+    sum += tracker.Advance(now_ns, kPeriodNs);
+  }
+  EXPECT_NEAR(static_cast<double>(sum), static_cast<double>(now_ns) / kPeriodNs, 2);
+}
+
+TEST(PeriodTrackerTest, ClockThatRunsSlowDoesNotSwallowALaterSystemCall) {
+  PeriodTracker tracker;
+  uint64_t now_ns = 0;
+  for (int k = 0; k < 10000; ++k) {
+    now_ns += kPeriodNs * 95 / 100;
+    EXPECT_EQ(tracker.Advance(now_ns, kPeriodNs), 1u);
+  }
+  EXPECT_GE(tracker.Advance(now_ns + 10 * kPeriodNs, kPeriodNs), 9u);
+}
+
+TEST(PeriodTrackerTest, RestIsTheTimeSinceTheLastPeriodEnded) {
+  PeriodTracker tracker;
+  EXPECT_EQ(tracker.RestNs(400), 400u);
+  tracker.Advance(kPeriodNs + 100, kPeriodNs);
+  EXPECT_EQ(tracker.RestNs(kPeriodNs + 600), 600u);
+  tracker.Restart(5 * kPeriodNs);
+  EXPECT_EQ(tracker.RestNs(5 * kPeriodNs + 1), 1u);
+}
+
+}  // namespace
+}  // namespace coz

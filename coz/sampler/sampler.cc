@@ -1,0 +1,280 @@
+#include "coz/sampler/sampler.h"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "coz/base/clock.h"
+#include "coz/base/errno_saver.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/sampler/perf_event.h"
+#include "coz/sampler/period_tracker.h"
+#include "coz/sampler/sampling_signal.h"
+#include "coz/sampler/thread_source.h"
+
+namespace coz {
+namespace {
+
+struct Counters {
+  std::atomic<uint64_t> samples{0};
+  std::atomic<uint64_t> weight{0};
+  std::atomic<uint64_t> dropped{0};
+  std::atomic<uint64_t> lost_periods{0};
+  std::atomic<uint64_t> unsampled_ns{0};
+  std::atomic<uint64_t> foreign_signals{0};
+  std::atomic<uint64_t> unsampled_threads{0};
+};
+
+// Written by StartSampler while the process has one thread; `enabled` and `inherited_fd` later too.
+struct Process {
+  std::atomic<bool> enabled{false};
+  std::atomic<uint32_t> active_callbacks{0};
+  std::atomic<int> inherited_fd{-1};
+  long pid = 0;
+  SamplingSource source = SamplingSource::kNone;
+  bool kernel_included = false;
+  uint64_t sampling_period_ns = 0;
+  SampleCallback callback = nullptr;
+  ForeignSignalCallback foreign_signal = nullptr;
+  Counters counters;
+};
+
+struct Thread {
+  ThreadSource source;
+  PeriodTracker tracker;
+  uintptr_t active_frame = 0;  // the handler's, while the callback runs
+  uint32_t drops_in_a_row = 0;
+  bool stopped = false;
+};
+
+Process process;
+
+// Initial-exec, as the first touch of dynamic thread-local data allocates, within a handler here.
+__attribute__((tls_model("initial-exec"))) thread_local Thread thread;
+
+constexpr uint32_t kMaxDropsInARow = 64;
+
+void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
+  counter->fetch_add(amount, std::memory_order_relaxed);
+}
+
+uint64_t ThreadCpuNowNs() {
+  timespec now;
+  RawSyscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
+bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
+
+void HandleForeignSignal(int signo, siginfo_t* info, void* context) {
+  Add(&process.counters.foreign_signals, 1);
+  if (process.foreign_signal != nullptr) {
+    process.foreign_signal(signo, info, context);
+  } else {
+    TakeDefaultAction(signo);
+  }
+}
+
+// The signal is blocked while the callback runs, so a nested sample means that a handler of the
+// program, which has interrupted the callback, has unblocked it — or that such a handler has left
+// the callback by longjmp, and it will never return. Then the stack is shallower than the callback
+// was, or, at the latest, no other sample gets through for a while.
+bool IsCallbackActive(const ucontext_t& context) {
+  if (thread.active_frame == 0) return false;
+  const auto interrupted_sp = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+  return interrupted_sp < thread.active_frame && ++thread.drops_in_a_row <= kMaxDropsInARow;
+}
+
+uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
+  const uint64_t now_ns = ThreadCpuNowNs();
+  if (info.si_code == SI_TIMER) {
+    thread.tracker.Restart(now_ns);
+    return periods_in_signal;
+  }
+  const uint64_t ended = thread.tracker.Advance(now_ns, process.sampling_period_ns);
+  if (process.kernel_included) return ended;
+  // What was spent in the kernel belongs to no address that this sample could name.
+  Add(&process.counters.lost_periods, ended - 1);
+  return 1;
+}
+
+void CallBack(const Sample& sample) {
+  // Sequentially consistent on both sides: either StopSampler's caller sees this callback as
+  // active, or this thread sees that sampling has ended.
+  process.active_callbacks.fetch_add(1);
+  if (process.enabled.load()) {
+    Add(&process.counters.samples, 1);
+    Add(&process.counters.weight, sample.weight);
+    process.callback(sample);
+  }
+  process.active_callbacks.fetch_sub(1);
+}
+
+void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
+  ErrnoSaver errno_saver;
+  const uint32_t periods = IsTaskClockSigtrap(*info) ? 1 : PeriodsInSignal(*info);
+  if (periods == 0) return HandleForeignSignal(signo, info, raw_context);
+  if (!process.enabled.load(std::memory_order_acquire)) return StopThreadSource(&thread.source);
+  if (thread.stopped) return;
+
+  const auto* context = static_cast<const ucontext_t*>(raw_context);
+  const uint64_t weight = WeightOfSample(*info, periods);
+  if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
+  thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  thread.drops_in_a_row = 0;
+  CallBack({static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]), context, weight});
+  thread.active_frame = 0;
+}
+
+bool IsWanted(const SamplerOptions& options, SamplingSource source) {
+  return process.source == SamplingSource::kNone &&
+         (options.source == SamplingSource::kNone || options.source == source);
+}
+
+void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
+  PerfEventOptions event;
+  event.sampling_period_ns = options.sampling_period_ns;
+  event.inherited_sigtrap = true;
+  event.exclude_kernel = options.exclude_kernel;
+  int fd = OpenTaskClock(event);
+  if ((fd == -EACCES || fd == -EPERM) && !event.exclude_kernel) {
+    status->kernel_errno = -fd;
+    event.exclude_kernel = true;
+    fd = OpenTaskClock(event);
+  }
+  if (fd < 0) {
+    status->perf_sigtrap_errno = -fd;
+    status->kernel_errno = 0;
+    return;
+  }
+  process.inherited_fd.store(fd, std::memory_order_relaxed);
+  process.source = SamplingSource::kPerfSigtrap;
+  process.kernel_included = !event.exclude_kernel;
+}
+
+// The first thread's own source is the proof that the kind works.
+void TryPerfSetsig(const SamplerOptions& options, SamplerStatus* status) {
+  const int result = StartThreadEvent(options.sampling_period_ns, kSamplingSignal, &thread.source);
+  if (result == 0) process.source = SamplingSource::kPerfSetsig;
+  status->perf_setsig_errno = -result;
+}
+
+void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
+  const int result = StartThreadTimer(options.sampling_period_ns, kSamplingSignal, &thread.source);
+  if (result == 0) {
+    process.source = SamplingSource::kCpuTimer;
+    process.kernel_included = true;
+  }
+  status->cpu_timer_errno = -result;
+}
+
+}  // namespace
+
+SamplerStatus StartSampler(const SamplerOptions& options) {
+  SamplerStatus status;
+  process.pid = RawSyscall(SYS_getpid);
+  process.source = SamplingSource::kNone;
+  process.kernel_included = false;
+  process.sampling_period_ns = options.sampling_period_ns;
+  process.callback = options.callback;
+  process.foreign_signal = options.foreign_signal;
+  thread.stopped = false;
+  thread.tracker.Restart(ThreadCpuNowNs());
+  InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
+  UnblockSignal(kSamplingSignal);
+  process.enabled.store(true);
+
+  if (IsWanted(options, SamplingSource::kPerfSigtrap)) TryPerfSigtrap(options, &status);
+  if (IsWanted(options, SamplingSource::kPerfSetsig)) TryPerfSetsig(options, &status);
+  if (IsWanted(options, SamplingSource::kCpuTimer)) TryCpuTimer(options, &status);
+  status.source = process.source;
+  status.kernel_included = process.kernel_included;
+  if (process.source == SamplingSource::kPerfSigtrap) {
+    EnablePerfEvent(process.inherited_fd.load(std::memory_order_relaxed));
+  } else if (process.source == SamplingSource::kNone) {
+    process.enabled.store(false);
+  }
+  return status;
+}
+
+void StartThreadSampling() {
+  thread.stopped = false;
+  if (process.source == SamplingSource::kPerfSigtrap) return;
+  if (!process.enabled.load(std::memory_order_acquire)) return;
+  thread.tracker.Restart(ThreadCpuNowNs());
+  const uint64_t period = process.sampling_period_ns;
+  int result = -ENOENT;
+  if (process.source == SamplingSource::kPerfSetsig) {
+    result = StartThreadEvent(period, kSamplingSignal, &thread.source);
+  }
+  // No descriptor left for this thread is no reason to leave it out.
+  if (result != 0) result = StartThreadTimer(period, kSamplingSignal, &thread.source);
+  if (result != 0) Add(&process.counters.unsampled_threads, 1);
+}
+
+void StopThreadSampling() {
+  thread.stopped = true;
+  StopThreadSource(&thread.source);
+  if (process.enabled.load(std::memory_order_acquire)) {
+    Add(&process.counters.unsampled_ns, thread.tracker.RestNs(ThreadCpuNowNs()));
+  }
+}
+
+void StopSampler() {
+  if (!InSampledProcess()) return;
+  process.enabled.store(false);
+  const int fd = process.inherited_fd.exchange(-1);
+  if (fd >= 0) {
+    DisablePerfEvent(fd);
+    RawSyscall(SYS_close, fd);
+  }
+  // Other threads' own sources end with the next signal that they send.
+  StopThreadSource(&thread.source);
+}
+
+uint32_t ActiveSampleCallbacks() { return process.active_callbacks.load(); }
+
+void OnForkInChild() {
+  process.enabled.store(false);
+  process.active_callbacks.store(0);
+  const int fd = process.inherited_fd.exchange(-1);
+  if (fd >= 0) RawSyscall(SYS_close, fd);
+  CloseInheritedEvents();
+  thread.source = ThreadSource();
+  thread.active_frame = 0;
+}
+
+void PrepareForExec() {
+  if (!InSampledProcess()) return;
+  const int fd = process.inherited_fd.load(std::memory_order_relaxed);
+  if (fd >= 0) DisablePerfEvent(fd);
+  StopThreadSource(&thread.source);
+}
+
+void ResumeAfterFailedExec() {
+  if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return;
+  const int fd = process.inherited_fd.load(std::memory_order_relaxed);
+  if (fd >= 0) EnablePerfEvent(fd);
+  StartThreadSampling();
+}
+
+SamplerCounters ReadSamplerCounters() {
+  const Counters& from = process.counters;
+  const auto relaxed = std::memory_order_relaxed;
+  SamplerCounters to;
+  to.samples = from.samples.load(relaxed);
+  to.weight = from.weight.load(relaxed);
+  to.dropped = from.dropped.load(relaxed);
+  to.lost_periods = from.lost_periods.load(relaxed);
+  to.unsampled_ns = from.unsampled_ns.load(relaxed);
+  to.foreign_signals = from.foreign_signals.load(relaxed);
+  to.unsampled_threads = from.unsampled_threads.load(relaxed);
+  return to;
+}
+
+}  // namespace coz

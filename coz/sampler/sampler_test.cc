@@ -1,0 +1,515 @@
+// A process has one sampler, so every test samples in a child and judges in the parent.
+#include "coz/sampler/sampler.h"
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coz/testing/capabilities.h"
+#include "coz/testing/in_child.h"
+
+namespace coz {
+namespace {
+
+using testing::RunInChild;
+using testing::SharedValue;
+
+constexpr uint64_t kMs = 1000 * 1000;
+
+struct Outcome {
+  SamplerStatus status;
+  SamplerCounters counters;
+  std::atomic<uint64_t> values[16];
+};
+
+// The child's view; a callback has no argument.
+Outcome* outcome = nullptr;
+
+uint64_t ThreadCpuNs() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000 * kMs + static_cast<uint64_t>(now.tv_nsec);
+}
+
+__attribute__((noinline)) void BurnInUserCode(uint64_t cpu_ns) {
+  const uint64_t end_ns = ThreadCpuNs() + cpu_ns;
+  while (ThreadCpuNs() < end_ns) {
+    for (volatile int i = 0; i < 100000; i = i + 1) {
+    }
+  }
+}
+
+void Ignore(const Sample&) {}
+
+thread_local uint64_t samples_here = 0;
+void CountHere(const Sample&) { ++samples_here; }
+
+class SamplerTest : public ::testing::TestWithParam<SamplingSource> {
+ protected:
+  void SetUp() override {
+    if (GetParam() != SamplingSource::kCpuTimer) {
+      COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    }
+    outcome = &*shared_;
+  }
+
+  static SamplerStatus Start(SampleCallback callback, uint64_t period_ns = kMs) {
+    SamplerOptions options;
+    options.sampling_period_ns = period_ns;
+    options.source = GetParam();
+    options.exclude_kernel = true;
+    options.callback = callback;
+    outcome->status = StartSampler(options);
+    return outcome->status;
+  }
+
+  SharedValue<Outcome> shared_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sources, SamplerTest,
+                         ::testing::Values(SamplingSource::kPerfSigtrap,
+                                           SamplingSource::kPerfSetsig, SamplingSource::kCpuTimer),
+                         [](const auto& source) {
+                           std::string name = SamplingSourceName(source.param);
+                           name[name.find('-')] = '_';
+                           return name;
+                         });
+
+TEST_P(SamplerTest, WeightsAddUpToCpuTimeInPeriods) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&Ignore);
+              const uint64_t start_ns = ThreadCpuNs();
+              BurnInUserCode(300 * kMs);
+              outcome->values[0] = ThreadCpuNs() - start_ns;
+              StopSampler();
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->status.source, GetParam());
+  const double periods = static_cast<double>(outcome->values[0]) / kMs;
+  const SamplerCounters& counters = outcome->counters;
+  EXPECT_NEAR(static_cast<double>(counters.weight + counters.lost_periods), periods,
+              0.05 * periods + 8);
+  EXPECT_GT(counters.weight, periods / 2);
+}
+
+TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
+  static auto in_loop = [](uint64_t ip) {
+    const auto begin = reinterpret_cast<uint64_t>(&BurnInUserCode);
+    return ip >= begin && ip < begin + 512;
+  };
+  ASSERT_EQ(RunInChild([] {
+              Start(+[](const Sample& sample) {
+                ++outcome->values[in_loop(sample.ip) ? 0 : 1];
+                const auto& registers = sample.context->uc_mcontext.gregs;
+                if (static_cast<uint64_t>(registers[REG_RIP]) != sample.ip) ++outcome->values[2];
+              });
+              BurnInUserCode(200 * kMs);
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 9 * outcome->values[1]);
+  EXPECT_EQ(outcome->values[2], 0u);
+}
+
+TEST_P(SamplerTest, EveryThreadIsSampledHoweverItWasMade) {
+  static auto body = [](int index) {
+    StartThreadSampling();
+    BurnInUserCode(60 * kMs);
+    StopThreadSampling();
+    outcome->values[index] = samples_here;
+  };
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              std::vector<std::thread> threads;
+              for (int i = 0; i < 3; ++i) threads.emplace_back(body, i);
+              thrd_t c11_thread;
+              thrd_create(
+                  &c11_thread, +[](void*) { return body(3), 0; }, nullptr);
+              thrd_join(c11_thread, nullptr);
+              for (std::thread& thread : threads) thread.join();
+            }),
+            0);
+  for (int i = 0; i < 4; ++i) EXPECT_GE(outcome->values[i], 5u) << i;
+}
+
+TEST_P(SamplerTest, NoCallbackComesAfterStop) {
+  ASSERT_EQ(RunInChild([] {
+              Start(+[](const Sample&) { ++outcome->values[0]; });
+              std::atomic<bool> stopped{false};
+              std::thread other([&stopped] {
+                StartThreadSampling();
+                while (!stopped) BurnInUserCode(kMs);
+                outcome->values[2] = outcome->values[0].load();
+                BurnInUserCode(50 * kMs);
+              });
+              BurnInUserCode(50 * kMs);
+              StopSampler();
+              while (ActiveSampleCallbacks() != 0) sched_yield();
+              outcome->values[1] = outcome->values[0].load();
+              stopped = true;
+              BurnInUserCode(50 * kMs);
+              other.join();
+            }),
+            0);
+  EXPECT_GT(outcome->values[1], 0u);
+  EXPECT_EQ(outcome->values[0], outcome->values[1]);
+  EXPECT_EQ(outcome->values[0], outcome->values[2]);
+}
+
+TEST_P(SamplerTest, ThreadThatHasStoppedIsNotSampled) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              StopThreadSampling();
+              samples_here = 0;
+              BurnInUserCode(60 * kMs);
+              outcome->values[0] = samples_here;
+              StartThreadSampling();
+              BurnInUserCode(60 * kMs);
+              outcome->values[1] = samples_here;
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 0u);
+  EXPECT_GT(outcome->values[1], 5u);
+}
+
+TEST_P(SamplerTest, ErrnoOfTheProgramIsKept) {
+  ASSERT_EQ(RunInChild([] {
+              Start(+[](const Sample&) { errno = EDOM; });
+              errno = 0;
+              for (volatile uint64_t i = 0; i < 300 * 1000 * 1000; i = i + 1) {
+              }
+              outcome->values[0] = static_cast<uint64_t>(errno);
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_GT(outcome->counters.samples, 0u);
+  EXPECT_EQ(outcome->values[0], 0u);
+}
+
+TEST_P(SamplerTest, ThreadThatBlocksTheSignalLivesOn) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              sigset_t all, old;
+              sigfillset(&all);
+              sigprocmask(SIG_SETMASK, &all, &old);
+              BurnInUserCode(50 * kMs);
+              sigprocmask(SIG_SETMASK, &old, nullptr);
+              outcome->values[0] = samples_here;
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 0u);
+}
+
+TEST_P(SamplerTest, NestedSampleIsDroppedAndCounted) {
+  static thread_local int depth = 0;
+  ASSERT_EQ(RunInChild([] {
+              Start(+[](const Sample&) {
+                if (++depth > 1) ++outcome->values[0];
+                sigset_t mask;
+                sigemptyset(&mask);
+                sigaddset(&mask, kSamplingSignal);
+                sigprocmask(SIG_UNBLOCK, &mask, nullptr);
+                BurnInUserCode(20 * kMs);
+                --depth;
+              });
+              BurnInUserCode(60 * kMs);
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_GT(outcome->counters.dropped, 0u);
+  EXPECT_EQ(outcome->values[0], 0u);
+}
+
+TEST_P(SamplerTest, SamplingGoesOnAfterTheProgramJumpedOutOfACallback) {
+  static sigjmp_buf before;
+  ASSERT_EQ(RunInChild([] {
+              signal(
+                  SIGALRM, +[](int) { siglongjmp(before, 1); });
+              Start(+[](const Sample&) {
+                if (++outcome->values[0] == 1) raise(SIGALRM);
+              });
+              if (sigsetjmp(before, 1) == 0) BurnInUserCode(200 * kMs);
+              BurnInUserCode(300 * kMs);
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 2u);
+}
+
+uint64_t CountDescriptorsOfPerf() {
+  uint64_t count = 0;
+  DIR* folder = opendir("/proc/self/fd");
+  while (const dirent* entry = readdir(folder)) {
+    char target[128] = {};
+    if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0) {
+      count += std::string(target).find("perf_event") != std::string::npos;
+    }
+  }
+  closedir(folder);
+  return count;
+}
+
+TEST_P(SamplerTest, ChildOfForkIsNotSampledAndHoldsNoDescriptor) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              std::atomic<bool> done{false};
+              std::thread other([&done] {
+                StartThreadSampling();
+                while (!done) BurnInUserCode(kMs);
+                StopThreadSampling();
+              });
+              BurnInUserCode(20 * kMs);
+              outcome->values[0] = CountDescriptorsOfPerf();
+              outcome->values[1] = static_cast<uint64_t>(RunInChild([] {
+                OnForkInChild();
+                samples_here = 0;
+                BurnInUserCode(50 * kMs);
+                outcome->values[2] = samples_here;
+                outcome->values[3] = CountDescriptorsOfPerf();
+              }));
+              samples_here = 0;
+              BurnInUserCode(50 * kMs);
+              outcome->values[4] = samples_here;
+              done = true;
+              other.join();
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0] != 0, GetParam() != SamplingSource::kCpuTimer);
+  EXPECT_EQ(outcome->values[1], 0u);
+  EXPECT_EQ(outcome->values[2], 0u);
+  EXPECT_EQ(outcome->values[3], 0u);
+  EXPECT_GT(outcome->values[4], 5u);
+}
+
+TEST_P(SamplerTest, ChildOfForkCanStartASamplerOfItsOwn) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              outcome->values[0] = static_cast<uint64_t>(RunInChild([] {
+                OnForkInChild();
+                samples_here = 0;
+                Start(&CountHere);
+                BurnInUserCode(50 * kMs);
+                outcome->values[1] = samples_here;
+              }));
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 0u);
+  EXPECT_GT(outcome->values[1], 5u);
+}
+
+// With 50 µs between samples, most of these would come in the kernel's part of execve.
+TEST_P(SamplerTest, ExecutedProgramRunsUnsampledWithoutADescriptor) {
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(RunInChild([] {
+                Start(&Ignore, kMs / 20);
+                BurnInUserCode(kMs);
+                PrepareForExec();
+                execl("/bin/sh", "sh", "-c",
+                      "ls -l /proc/$$/fd | grep -q perf_event && exit 3; "
+                      "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done",
+                      nullptr);
+                _exit(4);
+              }),
+              0);
+  }
+}
+
+TEST_P(SamplerTest, SamplingGoesOnAfterAFailedExec) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere);
+              PrepareForExec();
+              execl("/nonexistent", "nonexistent", nullptr);
+              ResumeAfterFailedExec();
+              BurnInUserCode(50 * kMs);
+              outcome->values[0] = samples_here;
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 5u);
+}
+
+TEST_P(SamplerTest, ForeignSignalsReachTheirCallback) {
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = GetParam();
+              options.exclude_kernel = true;
+              options.callback = &Ignore;
+              options.foreign_signal = +[](int signo, siginfo_t* info, void* context) {
+                if (signo == SIGTRAP && context != nullptr) ++outcome->values[0];
+                if (info->si_code == SI_TKILL) ++outcome->values[1];
+              };
+              StartSampler(options);
+              raise(SIGTRAP);
+              asm volatile("int3");
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 2u);
+  EXPECT_EQ(outcome->values[1], 1u);
+  EXPECT_EQ(outcome->counters.foreign_signals, 2u);
+}
+
+TEST_P(SamplerTest, ForeignSignalWithoutCallbackTakesItsDefaultAction) {
+  const int status = RunInChild([] {
+    Start(&Ignore);
+    asm volatile("int3");
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGTRAP);
+}
+
+TEST_P(SamplerTest, ShortThreadsLeakNothing) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&Ignore);
+              for (int i = 0; i < 2000; ++i) {
+                std::thread([] {
+                  StartThreadSampling();
+                  StopThreadSampling();
+                }).join();
+              }
+              std::ifstream timers("/proc/self/timers");
+              std::string line;
+              while (std::getline(timers, line)) outcome->values[0] += line.rfind("ID:", 0) == 0;
+              outcome->values[1] = CountDescriptorsOfPerf();
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], GetParam() == SamplingSource::kCpuTimer ? 1u : 0u);
+  EXPECT_EQ(outcome->values[1], GetParam() == SamplingSource::kCpuTimer ? 0u : 1u);
+  EXPECT_EQ(outcome->counters.unsampled_threads, 0u);
+  EXPECT_GT(outcome->counters.unsampled_ns, 2000u);
+}
+
+TEST(SamplerLimitsTest, ThreadsWithoutARoomForATimerAreCountedAndRun) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kCpuTimer;
+              options.callback = &Ignore;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_SIGPENDING, &none);
+              for (int i = 0; i < 10; ++i) {
+                std::thread([] {
+                  StartThreadSampling();
+                  BurnInUserCode(2 * kMs);
+                  StopThreadSampling();
+                }).join();
+              }
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->counters.unsampled_threads, 10u);
+}
+
+TEST(SamplerLimitsTest, SetsigSurvivesAnExhaustedLimitOfPendingSignals) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSetsig;
+              options.callback = &CountHere;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_SIGPENDING, &none);
+              BurnInUserCode(50 * kMs);
+              outcome->values[0] = samples_here;
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 5u);
+}
+
+TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSetsig;
+              options.callback = &CountHere;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_NOFILE, &none);
+              std::thread([] {
+                StartThreadSampling();
+                BurnInUserCode(100 * kMs);
+                StopThreadSampling();
+                outcome->values[0] = samples_here;
+              }).join();
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 5u);
+}
+
+// As in a container: perf_event_open answers `error`.
+void ForbidPerfEventOpen(int error) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {4, program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(5);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(6);
+}
+
+TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
+  for (const int error : {EPERM, EACCES, ENOSYS}) {
+    SharedValue<Outcome> shared;
+    outcome = &*shared;
+    ASSERT_EQ(RunInChild([error] {
+                ForbidPerfEventOpen(error);
+                SamplerOptions options;
+                options.callback = &CountHere;
+                outcome->status = StartSampler(options);
+                BurnInUserCode(60 * kMs);
+                outcome->values[0] = samples_here;
+              }),
+              0);
+    EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
+    EXPECT_EQ(outcome->status.perf_sigtrap_errno, error);
+    EXPECT_EQ(outcome->status.perf_setsig_errno, error);
+    EXPECT_EQ(outcome->status.cpu_timer_errno, 0);
+    EXPECT_GT(outcome->values[0], 5u);
+  }
+}
+
+TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              ForbidPerfEventOpen(EPERM);
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSigtrap;
+              options.callback = &CountHere;
+              outcome->status = StartSampler(options);
+              BurnInUserCode(20 * kMs);
+              outcome->values[0] = samples_here;
+            }),
+            0);
+  EXPECT_EQ(outcome->status.source, SamplingSource::kNone);
+  EXPECT_EQ(outcome->status.perf_sigtrap_errno, EPERM);
+  EXPECT_EQ(outcome->status.perf_setsig_errno, 0);
+  EXPECT_EQ(outcome->values[0], 0u);
+}
+
+}  // namespace
+}  // namespace coz

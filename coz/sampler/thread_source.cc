@@ -1,0 +1,106 @@
+#include "coz/sampler/thread_source.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/sampler/perf_event.h"
+
+namespace coz {
+namespace {
+
+// Descriptors of all threads, a bit each, so that the child of fork can close them. Descriptors
+// beyond that are refused, which leaves such a thread to the timer.
+constexpr int kMaxDescriptor = 1 << 16;
+std::atomic<uint64_t> open_events[kMaxDescriptor / 64];
+
+std::atomic<bool> has_opened_events;
+
+// Comes back in siginfo, to tell our timers from the program's.
+void* TimerSignature() { return &open_events; }
+
+std::atomic<uint64_t>& WordOf(int fd) { return open_events[fd / 64]; }
+uint64_t BitOf(int fd) { return uint64_t{1} << (fd % 64); }
+
+}  // namespace
+
+int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
+  PerfEventOptions options;
+  options.sampling_period_ns = sampling_period_ns;
+  options.exclude_kernel = true;
+  const int fd = OpenTaskClock(options);
+  if (fd < 0) return fd;
+  int result = fd < kMaxDescriptor ? ArmThreadSignal(fd, signo) : -EMFILE;
+  if (result == 0) {
+    has_opened_events.store(true, std::memory_order_relaxed);
+    WordOf(fd).fetch_or(BitOf(fd), std::memory_order_relaxed);
+    source->fd_plus_1 = fd + 1;
+    result = EnablePerfEvent(fd);
+    if (result != 0) StopThreadSource(source);
+  } else {
+    RawSyscall(SYS_close, fd);
+  }
+  return result;
+}
+
+int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
+  sigevent event;
+  memset(&event, 0, sizeof(event));
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signo;
+  event.sigev_value.sival_ptr = TimerSignature();
+  event._sigev_un._tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
+  int timer;
+  long result = RawSyscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
+  if (result != 0) return static_cast<int>(result);
+  source->timer_plus_1 = timer + 1;
+  itimerspec when;
+  when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
+  when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
+  when.it_value = when.it_interval;
+  result = RawSyscall(SYS_timer_settime, timer, 0, &when, nullptr);
+  if (result != 0) StopThreadSource(source);
+  return static_cast<int>(result);
+}
+
+void StopThreadSource(ThreadSource* source) {
+  if (source->fd_plus_1 != 0) {
+    const int fd = source->fd_plus_1 - 1;
+    // Out of the table first: the number may belong to another file as soon as it is closed.
+    WordOf(fd).fetch_and(~BitOf(fd), std::memory_order_relaxed);
+    RawSyscall(SYS_close, fd);
+    source->fd_plus_1 = 0;
+  }
+  if (source->timer_plus_1 != 0) {
+    RawSyscall(SYS_timer_delete, source->timer_plus_1 - 1);
+    source->timer_plus_1 = 0;
+  }
+}
+
+uint32_t PeriodsInSignal(const siginfo_t& info) {
+  if (info.si_code == SI_TIMER && info.si_value.sival_ptr == TimerSignature()) {
+    return 1 + static_cast<uint32_t>(info.si_overrun < 0 ? 0 : info.si_overrun);
+  }
+  if (!has_opened_events.load(std::memory_order_relaxed)) return 0;
+  if (info.si_code == SI_SIGIO) return 1;
+  // The kernel had no room for the siginfo (RLIMIT_SIGPENDING) and sent the bare signal.
+  return info.si_code == SI_USER && info.si_pid == 0 ? 1 : 0;
+}
+
+void CloseInheritedEvents() {
+  for (int word = 0; word < kMaxDescriptor / 64; ++word) {
+    uint64_t bits = open_events[word].exchange(0, std::memory_order_relaxed);
+    while (bits != 0) {
+      RawSyscall(SYS_close, word * 64 + __builtin_ctzll(bits));
+      bits &= bits - 1;
+    }
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,43 @@
+// The sources that need something per thread: a perf event with F_SETSIG, or a POSIX CPU timer.
+//
+// Shape    at most one descriptor or timer per thread, kept in the caller's ThreadSource
+// Units    sampling period in ns of thread CPU time
+// Errors   a negative errno
+// Threads  each call concerns the calling thread only, but for CloseInheritedEvents
+// Signals  async-signal-safe
+// Source   fcntl(2) F_SETSIG; timer_create(2); kernel/time/posix-cpu-timers.c
+#ifndef COZ_SAMPLER_THREAD_SOURCE_H_
+#define COZ_SAMPLER_THREAD_SOURCE_H_
+
+#include <signal.h>
+
+#include <cstdint>
+
+namespace coz {
+
+// Zeros mean "none", so that it can be zero-initialised thread-local data.
+struct ThreadSource {
+  int fd_plus_1 = 0;
+  int timer_plus_1 = 0;
+};
+
+// Opens and starts. Time in the kernel is always excluded: a signal that is raised there would end
+// a poll or a nanosleep with EINTR.
+int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
+
+int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
+
+// Closes or deletes whatever is there.
+void StopThreadSource(ThreadSource* source);
+
+// The sampling periods that `info` stands for when a source of this kind has sent it, even one that
+// is stopped by now, else 0.
+uint32_t PeriodsInSignal(const siginfo_t& info);
+
+// In the child of fork: closes the descriptors of all threads of the parent. Timers do not pass
+// fork.
+void CloseInheritedEvents();
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_THREAD_SOURCE_H_
