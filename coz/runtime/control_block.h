@@ -128,6 +128,7 @@ struct ControlBlock {
 
   // Written by the target.
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
+  std::atomic<uint32_t> sampler_ready;  // images whose sampler_status is written
   SamplerStatus sampler_status;  // of the newest image
   std::atomic<uint64_t> dropped_samples;
   std::atomic<uint64_t> lost_periods;
@@ -139,7 +140,6 @@ struct ControlBlock {
   std::atomic<uint32_t> threads_high_water;        // slots below this index have been used
   alignas(64) std::atomic<uint64_t> free_threads;  // head of the free list: tag:32 | index + 1
   alignas(64) std::atomic<uint32_t> module_count;  // slots below this index have been taken
-  std::atomic<uint32_t> point_count;               // likewise
   alignas(64) SampleCounters samples;
 
   GlobalLedger ledger;

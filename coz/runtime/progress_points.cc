@@ -30,7 +30,6 @@ PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* nam
       slot.kind = kind;
       strcpy(slot.name, wanted);
       slot.state.store(PointState::kReady, std::memory_order_release);
-      control.point_count.store(i + 1, std::memory_order_release);
       return &slot;
     }
     // Another thread writes it, a few instructions long.

@@ -259,6 +259,7 @@ void Attach(ControlBlock* control) {
   }
   atexit(PayAtExit);
   control->sampler_status = StartSampling(*control);
+  control->sampler_ready.fetch_add(1, std::memory_order_release);
 }
 
 __attribute__((constructor)) void InitRuntime() {

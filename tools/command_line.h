@@ -1,0 +1,34 @@
+// What all subcommands share: where the product's other files are, and how a command ends.
+#ifndef COZ_TOOLS_COMMAND_LINE_H_
+#define COZ_TOOLS_COMMAND_LINE_H_
+
+#include <string>
+
+#include "CLI/App.hpp"
+#include "absl/status/status.h"
+
+namespace coz {
+
+// Exit status of `coz` when coz itself fails; the program's own statuses are passed through.
+inline constexpr int kFailure = 125;
+
+// A file of the product, by its path in the repository: beside this executable in Bazel's output tree, else where it was
+// installed. Empty where neither is.
+std::string FindProductFile(const std::string& path_in_repository,
+                            const std::string& path_installed);
+
+// Changes to the folder in which the user typed the command, when Bazel or bazelw has changed it.
+void EnterCallersFolder();
+
+// Prints "coz: MESSAGE" on standard error and returns kFailure; 0 for OK.
+int Report(const absl::Status& status);
+
+// Each adds one subcommand to the application. `exit_status` is what the process ends with.
+void AddRunCommand(CLI::App& app, int* exit_status);
+void AddDemoCommand(CLI::App& app, int* exit_status);
+void AddReportCommand(CLI::App& app, int* exit_status);
+void AddExportCommand(CLI::App& app, int* exit_status);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_COMMAND_LINE_H_

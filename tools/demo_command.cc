@@ -1,0 +1,49 @@
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_format.h"
+#include "tools/command_line.h"
+#include "tools/report_output.h"
+#include "tools/supervisor/run_profile.h"
+
+namespace coz {
+namespace {
+
+absl::StatusOr<RunResult> RunDemo(uint64_t seconds, const std::string& output) {
+  RunOptions run;
+  run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  const std::string program = FindProductFile("examples/pipeline", "lib/coz/examples/pipeline");
+  if (run.runtime_library.empty() || program.empty()) {
+    return absl::NotFoundError(
+        "cannot find the demo's files beside the coz command; build them with: ./bazelw build "
+        "//tools:coz");
+  }
+  run.command = {program, absl::StrFormat("%d", seconds)};
+  run.output = output;
+  return RunProfile(run);
+}
+
+}  // namespace
+
+void AddDemoCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "demo", "profile a small bundled program for some 20 seconds and show its report");
+  struct Arguments {
+    uint64_t seconds = 20;
+    std::string output = "profile.pb";
+  };
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("--seconds", arguments->seconds, "how long (default 20)")
+      ->check(CLI::Range(2, 3600));
+  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)");
+  command->callback([arguments, exit_status] {
+    const absl::StatusOr<RunResult> result = RunDemo(arguments->seconds, arguments->output);
+    if (!result.ok()) {
+      *exit_status = Report(result.status());
+      return;
+    }
+    PrintRunSummary(*result, stdout);
+  });
+}
+
+}  // namespace coz

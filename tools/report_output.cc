@@ -1,0 +1,69 @@
+#include "tools/report_output.h"
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/report.h"
+#include "tools/command_line.h"
+
+namespace coz {
+namespace {
+
+constexpr int kHeadLines = 10;
+
+// Why there is no experiment.
+std::string WhyNothing(const RunResult& result) {
+  if (!result.runtime_attached) {
+    return "the program was not profiled, for it did not load the preload library; is it setuid, "
+           "or does something clear "
+           "LD_PRELOAD before it starts? Look with: LD_DEBUG=files PROGRAM";
+  }
+  if (!result.visited_points && result.points.empty()) {
+    return "no experiment was made, for the program has no progress point; put COZ_PROGRESS; (of "
+           "coz.h) where a unit of work is "
+           "done, or measure the whole run with: coz run --end-to-end --- PROGRAM";
+  }
+  if (!result.visited_points) {
+    return absl::StrCat(
+        "no experiment was made, for no progress point was visited; the program has ",
+        absl::StrJoin(result.points, ", "), "; give it work that reaches one, or add another");
+  }
+  if (!result.sampled) {
+    return "no experiment was made, for no sample was taken; the program hardly used the CPU, or "
+           "ended too soon: give it more work";
+  }
+  if (!result.sampled_in_scope) {
+    return "no experiment was made, for no sample fell in a line in scope; widen the scope with "
+           "--source-scope=% or "
+           "--binary-scope=%";
+  }
+  return "no experiment was finished; let the program run for some seconds at least, or try "
+         "--experiment-length=0.1";
+}
+
+}  // namespace
+
+void PrintRunSummary(const RunResult& result, FILE* output) {
+  if (!result.profile_status.ok()) Report(result.profile_status);
+  if (result.profile.experiment_size() == 0) {
+    absl::FPrintF(stderr, "coz: %s\n", WhyNothing(result));
+    return;
+  }
+  ReportOptions options;
+  options.path = result.profile_path;
+  options.header = false;
+  options.text.width = TerminalWidth(fileno(output));
+  options.text.max_lines = kHeadLines;
+  std::ostringstream text;
+  const absl::Status status = RunReport(options, text);
+  if (!status.ok()) {
+    Report(status);
+    return;
+  }
+  absl::FPrintF(output, "%s\nThe profile is in %s. For all of it: coz report %s\n", text.str(),
+                result.profile_path, result.profile_path);
+}
+
+}  // namespace coz

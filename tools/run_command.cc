@@ -1,0 +1,143 @@
+#include <cmath>
+#include <memory>
+
+#include "absl/strings/str_format.h"
+#include "tools/command_line.h"
+#include "tools/report_output.h"
+#include "tools/supervisor/run_profile.h"
+
+namespace coz {
+namespace {
+
+// Option values in the units that users type.
+struct RunArguments {
+  RunOptions run;
+  std::vector<std::string> fixed_speedups;
+  double duration_s = 0;
+  double sampling_period_ms = 1;
+  double experiment_s = 0;
+  uint64_t seed = 0;
+  std::string fixed_line;
+  std::string sampler = "auto";
+  std::string unwinder = "auto";
+};
+
+uint64_t ToNs(double value, double unit_ns) {
+  return static_cast<uint64_t>(std::llround(value * unit_ns));
+}
+
+absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<double>* fractions) {
+  for (const std::string& text : texts) {
+    char* end = nullptr;
+    const double percent = strtod(text.c_str(), &end);
+    const bool is_number = end != text.c_str() && (*end == '\0' || (*end == '%' && end[1] == '\0'));
+    if (!is_number || !(percent >= 0 && percent <= 100)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--fixed-speedup=%s is not a percentage from 0 to 100; write --fixed-speedup=50", text));
+    }
+    fractions->push_back(percent / 100);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
+  RunOptions& run = arguments->run;
+  run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (run.runtime_library.empty()) {
+    return absl::NotFoundError(
+        "cannot find libcoz.so beside the coz command; build both with: ./bazelw build "
+        "//tools:coz");
+  }
+  if (!arguments->fixed_line.empty()) run.fixed_line = arguments->fixed_line;
+  if (command.count("--seed") != 0) run.seed = arguments->seed;
+  if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
+  run.duration_ns = ToNs(arguments->duration_s, 1e9);
+  run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
+  ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
+  run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
+  return ParseSpeedups(arguments->fixed_speedups, &run.fixed_speedups);
+}
+
+void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status) {
+  absl::Status status = Complete(command, arguments);
+  if (!status.ok()) {
+    *exit_status = Report(status);
+    return;
+  }
+  absl::StatusOr<RunResult> result = RunProfile(arguments->run);
+  if (!result.ok()) {
+    *exit_status = Report(result.status());
+    return;
+  }
+  PrintRunSummary(*result, stderr);
+  ExitLike(result->exit);
+}
+
+void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
+  command
+      ->add_option("--duration", a->duration_s,
+                   "end the profile after so many seconds; the program runs on")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("SECONDS");
+  command->add_option("--seed", a->seed,
+                      "seed of the choice of lines and speedups (default: random)");
+  command->add_option("--fixed-line", a->fixed_line, "experiment on this line alone")
+      ->type_name("FILE:LINE");
+  command
+      ->add_option("--fixed-speedup", a->fixed_speedups,
+                   "experiment with these speedups alone, in percent")
+      ->delimiter(',')
+      ->type_name("PERCENT,...");
+  command->add_flag(
+      "--end-to-end", a->run.end_to_end,
+      "one experiment for the whole run: measure the run time instead of progress points");
+  command
+      ->add_option("--sampling-period", a->sampling_period_ms,
+                   "CPU time between samples of a thread (default 1)")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->type_name("MS");
+  command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
+      ->check(CLI::Range(0.05, 600.0))
+      ->type_name("SECONDS");
+}
+
+void AddSourceOptions(CLI::App* command, RunArguments* a) {
+  command
+      ->add_option("--sampler", a->sampler, "sampling source (default auto: the best that works)")
+      ->check(CLI::IsMember({"auto", "perf-sigtrap", "perf-setsig", "cpu-timer"}));
+  command
+      ->add_option("--unwinder", a->unwinder,
+                   "how callers of library code are found (default auto)")
+      ->check(CLI::IsMember({"auto", "eh-frame", "libunwind"}));
+  command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "run", "run a program and profile it: coz run [options] --- PROGRAM ARGUMENTS");
+  auto arguments = std::make_shared<RunArguments>();
+  command->add_option("-o,--output", arguments->run.output, "profile to write (default profile.pb)")
+      ->type_name("FILE");
+  command->add_flag("--append", arguments->run.append,
+                    "add to an existing profile instead of keeping it as FILE.old");
+  command
+      ->add_option("-b,--binary-scope", arguments->run.binary_scope,
+                   "binaries whose lines are experimented on; % is a wildcard (default MAIN: the "
+                   "program itself)")
+      ->type_name("PATTERN");
+  command
+      ->add_option("-s,--source-scope", arguments->run.source_scope,
+                   "source files whose lines are experimented on (default: the program's own)")
+      ->type_name("PATTERN");
+  AddMeasuringOptions(command, arguments.get());
+  AddSourceOptions(command, arguments.get());
+  command->add_flag("-v,--verbose", arguments->run.verbose, "say what each experiment did");
+  command->add_option("program", arguments->run.command, "the program and its arguments, after ---")
+      ->type_name("");
+  command->callback(
+      [command, arguments, exit_status] { Execute(*command, arguments.get(), exit_status); });
+}
+
+}  // namespace coz

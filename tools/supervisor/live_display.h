@@ -1,0 +1,55 @@
+// The block of lines that `coz run` keeps fresh on a terminal: time, experiments, the leaders so far.
+//
+// Shape    some lines of standard error, drawn over themselves; nothing at all where that is not a terminal
+// Units    ns
+// Errors   none
+// Threads  compatible
+// Signals  none
+// Source   ECMA-48 (cursor up, erase)
+#ifndef COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_
+#define COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/report/profile.pb.h"
+
+namespace coz {
+
+// The strongest lines of a profile that is being made, one text each, best first; at most `count`.
+std::vector<std::string> Leaders(const profile::Profile& profile, size_t count);
+
+class LiveDisplay {
+ public:
+  struct State {
+    uint64_t elapsed_ns = 0;
+    uint64_t duration_ns = 0;  // planned; 0: until the program ends
+    uint64_t experiments = 0;
+    bool waiting_for_progress = false;
+    std::string current;  // what is being tried; empty between experiments
+  };
+
+  // Draws on `fd` if it is a terminal.
+  explicit LiveDisplay(int fd);
+
+  bool is_on() const { return is_on_; }
+  // Draws if the last time is long enough ago.
+  void Refresh(const State& state, const profile::Profile& profile);
+  // Takes the block off the terminal.
+  void Clear();
+
+ private:
+  void Draw(const std::vector<std::string>& lines);
+
+  int fd_;
+  bool is_on_;
+  uint64_t last_drawn_ns_ = 0;
+  uint64_t leaders_experiments_ = ~uint64_t{0};
+  std::vector<std::string> leaders_;
+  size_t lines_drawn_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_

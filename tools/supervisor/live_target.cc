@@ -1,0 +1,242 @@
+#include "tools/supervisor/live_target.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "coz/base/clock.h"
+#include "coz/base/unique_fd.h"
+
+namespace coz {
+namespace {
+
+constexpr size_t kRecentSamples = 4096;
+// Reading a thread's state costs some microseconds, so that many are looked at at a time, this often.
+constexpr uint32_t kStatesPerLook = 16;
+constexpr uint64_t kStateLookNs = 20 * kNsPerMs;
+
+// The state letter of a thread in /proc/PID/task/TID/stat, or 0 where it is gone.
+char ThreadStateLetter(pid_t pid, pid_t tid) {
+  const std::string path = absl::StrFormat("/proc/%d/task/%d/stat", pid, tid);
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[256];
+  const ssize_t length = fd.ok() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  // The name in parentheses may contain anything, even parentheses.
+  const char* end_of_name = strrchr(text, ')');
+  return end_of_name != nullptr && end_of_name[1] == ' ' ? end_of_name[2] : 0;
+}
+
+// ns for which the machine was suspended since boot.
+uint64_t SuspendedNs() {
+  timespec boot;
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  const uint64_t boot_ns =
+      static_cast<uint64_t>(boot.tv_sec) * kNsPerSecond + static_cast<uint64_t>(boot.tv_nsec);
+  const uint64_t now_ns = MonotonicNowNs();
+  return boot_ns > now_ns ? boot_ns - now_ns : 0;
+}
+
+template <typename Visit>
+void ForEachThread(const ControlBlock& control, Visit visit) {
+  const uint32_t used =
+      std::min(control.threads_high_water.load(std::memory_order_acquire), kMaxThreads);
+  for (uint32_t i = 0; i < used; ++i) visit(control.threads[i]);
+}
+
+bool IsRunning(const ThreadSlot& slot) {
+  return slot.state.load(std::memory_order_acquire) == ThreadState::kRunning;
+}
+
+}  // namespace
+
+void LiveTarget::Poll() {
+  control_.heartbeat_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+  DiscoverPoints();
+  DrainRing();
+}
+
+void LiveTarget::DrainRing() {
+  SampleRing& ring = control_.ring;
+  const uint64_t written = ring.next.load(std::memory_order_acquire);
+  if (written - ring_read_ > kSampleRingEntries) {
+    lost_in_ring_ += written - ring_read_ - kSampleRingEntries;
+    ring_read_ = written - kSampleRingEntries;
+  }
+  for (; ring_read_ < written; ++ring_read_) {
+    const uint64_t entry =
+        ring.entries[ring_read_ % kSampleRingEntries].load(std::memory_order_acquire);
+    const uint64_t lap = (ring_read_ / kSampleRingEntries + 1) & 0xffffff;
+    // Its writer has taken the index and not yet stored the sample: come back for it.
+    if (entry >> 40 != lap) break;
+    const uint64_t weight = (entry >> 32) & 0xff;
+    const UnitId unit = static_cast<UnitId>(entry);
+    total_samples_[unit] += weight;
+    new_samples_[unit] += weight;
+    if (recent_.size() < kRecentSamples) {
+      recent_.push_back(unit);
+    } else {
+      recent_[recent_next_++ % kRecentSamples] = unit;
+    }
+  }
+}
+
+void LiveTarget::DiscoverPoints() {
+  // Slots are filled in order.
+  while (sources_.size() < kMaxPoints && control_.points[sources_.size()].state.load(
+                                             std::memory_order_acquire) == PointState::kReady) {
+    const PointSlot& slot = control_.points[sources_.size()];
+    const bool is_latency = slot.kind != PointKind::kThroughput;
+    uint32_t id = 0;
+    while (id < points_.size() &&
+           !(points_[id].is_latency == is_latency && points_[id].name == slot.name)) {
+      ++id;
+    }
+    if (id == points_.size()) points_.push_back({slot.name, is_latency});
+    sources_.push_back({id, slot.kind});
+  }
+}
+
+uint64_t LiveTarget::Visits(uint32_t slot) const {
+  uint64_t visits = control_.points[slot].shared.count.load(std::memory_order_relaxed);
+  ForEachThread(control_, [&](const ThreadSlot& thread) {
+    visits += thread.visits[slot].load(std::memory_order_relaxed);
+  });
+  return visits;
+}
+
+void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
+  counts->assign(points_.size(), PointCounts());
+  for (uint32_t slot = 0; slot < sources_.size(); ++slot) {
+    PointCounts& point = (*counts)[sources_[slot].point];
+    switch (sources_[slot].kind) {
+      case PointKind::kThroughput:
+        point.visits = Visits(slot);
+        break;
+      case PointKind::kBegin:
+        point.arrivals = Visits(slot);
+        break;
+      case PointKind::kEnd:
+        point.departures = Visits(slot);
+        break;
+    }
+  }
+}
+
+absl::flat_hash_map<UnitId, uint64_t> LiveTarget::TakeUnitSamples() {
+  absl::flat_hash_map<UnitId, uint64_t> taken;
+  std::swap(taken, new_samples_);
+  return taken;
+}
+
+int LiveTarget::threads_started() const {
+  return static_cast<int>(control_.threads_started.load(std::memory_order_relaxed));
+}
+
+uint64_t LiveTarget::NowNs() { return MonotonicNowNs(); }
+
+void LiveTarget::Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+  // A thread pays at most for this experiment and the one before.
+  const uint64_t delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_relaxed);
+  control_.ledger.forgiven_below_ns.store(last_selection_delay_ns_, std::memory_order_relaxed);
+  last_selection_delay_ns_ = selection_start_delay_ns_;
+  selection_start_delay_ns_ = delay_ns;
+  control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+  control_.selection.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
+                           std::memory_order_release);
+}
+
+void LiveTarget::Extend(uint64_t deadline_ns) {
+  control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+}
+
+void LiveTarget::StopDelays() { control_.selection.store(0, std::memory_order_release); }
+
+bool LiveTarget::SleepsInKernel(const ThreadSlot& slot) const {
+  if (slot.ledger.pausing.load(std::memory_order_relaxed) != 0) return false;
+  const char state = ThreadStateLetter(slot.pid, slot.tid);
+  return state != 'R';
+}
+
+LiveTarget::Debts LiveTarget::ReadDebts() const {
+  Debts debts;
+  const uint64_t required = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
+  const uint64_t floor = control_.ledger.forgiven_below_ns.load(std::memory_order_relaxed);
+  ForEachThread(control_, [&](const ThreadSlot& slot) {
+    if (!IsRunning(slot) || slot.ledger.blocked.load(std::memory_order_relaxed) != 0) return;
+    const uint64_t local =
+        std::max(floor, slot.ledger.local_delay_ns.load(std::memory_order_relaxed));
+    if (local >= required || SleepsInKernel(slot)) return;
+    debts.sum_ns += required - local;
+    debts.max_ns = std::max(debts.max_ns, required - local);
+  });
+  return debts;
+}
+
+bool LiveTarget::Settled() { return ReadDebts().max_ns == 0; }
+
+void LiveTarget::CountRunnable(uint64_t now_ns) {
+  if (now_ns < runnable_read_ns_ + kStateLookNs) return;
+  runnable_read_ns_ = now_ns;
+  std::vector<pid_t> threads;
+  ForEachThread(control_, [&](const ThreadSlot& slot) {
+    if (IsRunning(slot)) threads.push_back(slot.tid);
+  });
+  live_ = static_cast<int>(threads.size());
+  const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
+  uint32_t running = 0;
+  for (uint32_t i = 0; i < looks; ++i) {
+    if (ThreadStateLetter(pid_, threads[runnable_cursor_++ % threads.size()]) == 'R') ++running;
+  }
+  runnable_ = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
+}
+
+TargetSnapshot LiveTarget::Read() {
+  Poll();
+  TargetSnapshot snapshot;
+  // Clock and delay first and together: everything after is a little late for all experiments alike.
+  snapshot.now_ns = MonotonicNowNs();
+  snapshot.global_delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
+  CountPoints(&snapshot.points);
+  const SampleCounters& samples = control_.samples;
+  snapshot.selected_samples = samples.selected.load(std::memory_order_relaxed);
+  snapshot.unmapped_samples = samples.unmapped.load(std::memory_order_relaxed);
+  snapshot.total_samples = samples.in_scope.load(std::memory_order_relaxed) +
+                           samples.out_of_scope.load(std::memory_order_relaxed) +
+                           snapshot.unmapped_samples;
+  snapshot.lost_samples = control_.dropped_samples.load(std::memory_order_relaxed) + lost_in_ring_;
+  const Debts debts = ReadDebts();
+  snapshot.owed_ns = debts.sum_ns;
+  snapshot.max_owed_ns = debts.max_ns;
+  uint64_t asked_ns = 0;
+  ForEachThread(control_, [&](const ThreadSlot& slot) {
+    snapshot.paid_ns += slot.ledger.paused_ns.load(std::memory_order_relaxed);
+    snapshot.credited_ns += slot.ledger.credited_ns.load(std::memory_order_relaxed);
+    asked_ns += slot.ledger.asked_ns.load(std::memory_order_relaxed);
+  });
+  snapshot.excess_ns = snapshot.paid_ns > asked_ns ? snapshot.paid_ns - asked_ns : 0;
+  CountRunnable(snapshot.now_ns);
+  snapshot.live_threads = live_;
+  snapshot.runnable_threads = runnable_;
+  snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
+  cpu_set_t cpus;
+  if (sched_getaffinity(pid_, sizeof(cpus), &cpus) == 0) snapshot.cpus = CPU_COUNT(&cpus);
+  return snapshot;
+}
+
+std::optional<UnitId> LiveTarget::RandomSampledUnit(Random& random) {
+  DrainRing();
+  if (recent_.empty()) return std::nullopt;
+  const UnitId unit = recent_[random.Below(recent_.size())];
+  recent_.clear();
+  recent_next_ = 0;
+  return unit;
+}
+
+}  // namespace coz

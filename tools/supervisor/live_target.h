@@ -1,0 +1,97 @@
+// A running program as the experiment scheduler sees it: the control block of its runtime, and /proc.
+//
+// Shape    implements ExperimentTarget; also takes samples out of the ring and counts them per unit
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none: what cannot be read of a program that is ending stays as it was
+// Threads  compatible
+// Signals  none
+// Source   docs/design.md, "Shared memory"; proc(5)
+#ifndef COZ_TOOLS_SUPERVISOR_LIVE_TARGET_H_
+#define COZ_TOOLS_SUPERVISOR_LIVE_TARGET_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "coz/experiment/target.h"
+#include "coz/runtime/control_block.h"
+
+namespace coz {
+
+class LiveTarget : public ExperimentTarget {
+ public:
+  struct Point {
+    std::string name;
+    bool is_latency;
+  };
+
+  LiveTarget(ControlBlock* control, pid_t pid) : control_(*control), pid_(pid) {}
+
+  // Takes what has happened since the last call: samples, new points, sign of life. At least every 50 ms.
+  void Poll();
+
+  // Times that the target was stopped, by whoever reaps it.
+  void set_stops(uint64_t stops) { stops_ = stops; }
+
+  // By point id, in the order of discovery. BEGIN and END of one name are one point.
+  const std::vector<Point>& points() const { return points_; }
+  // Samples per unit since the last call.
+  absl::flat_hash_map<UnitId, uint64_t> TakeUnitSamples();
+  // Samples of every unit since the start.
+  const absl::flat_hash_map<UnitId, uint64_t>& unit_samples() const { return total_samples_; }
+  uint64_t samples_lost_in_ring() const { return lost_in_ring_; }
+  int threads_started() const;
+
+  uint64_t NowNs() override;
+  void Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
+  void Extend(uint64_t deadline_ns) override;
+  void StopDelays() override;
+  TargetSnapshot Read() override;
+  bool Settled() override;
+  std::optional<UnitId> RandomSampledUnit(Random& random) override;
+
+ private:
+  struct PointSource {
+    uint32_t point;
+    PointKind kind;
+  };
+  struct Debts {
+    uint64_t sum_ns = 0;
+    uint64_t max_ns = 0;
+  };
+
+  void DrainRing();
+  void DiscoverPoints();
+  void CountPoints(std::vector<PointCounts>* counts) const;
+  uint64_t Visits(uint32_t slot) const;
+  // What running threads owe. A thread that sleeps in the kernel, other than to pay, waits for something.
+  Debts ReadDebts() const;
+  bool SleepsInKernel(const ThreadSlot& slot) const;
+  void CountRunnable(uint64_t now_ns);
+
+  ControlBlock& control_;
+  const pid_t pid_;
+  uint64_t stops_ = 0;
+  uint64_t ring_read_ = 0;
+  uint64_t lost_in_ring_ = 0;
+  std::vector<Point> points_;
+  std::vector<PointSource> sources_;  // by point slot
+  absl::flat_hash_map<UnitId, uint64_t> total_samples_;
+  absl::flat_hash_map<UnitId, uint64_t> new_samples_;
+  std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them
+  uint64_t recent_next_ = 0;
+  uint64_t selection_start_delay_ns_ = 0;
+  uint64_t last_selection_delay_ns_ = 0;
+  uint64_t runnable_read_ns_ = 0;
+  uint32_t runnable_cursor_ = 0;
+  int runnable_ = 0;
+  int live_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_LIVE_TARGET_H_

@@ -1,0 +1,74 @@
+// Writes a run into a profile as it happens.
+//
+// Shape    one session: its head, a chunk per experiment, its end. Units and points are written with the first record that names
+//          them
+// Units    as in coz/report/profile.proto
+// Errors   the first failure of the writer is kept; the run goes on without a profile
+// Threads  compatible
+// Signals  none
+// Source   coz/report/profile.proto
+#ifndef COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_
+#define COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "coz/experiment/record.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_writer.h"
+#include "tools/supervisor/child_process.h"
+#include "tools/supervisor/live_target.h"
+#include "tools/supervisor/unit_index.h"
+
+namespace coz {
+
+class ProfileRecorder {
+ public:
+  ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target)
+      : writer_(std::move(writer)), units_(units), target_(target) {}
+
+  // `session` is complete but for its id and binaries, which are added.
+  void WriteSession(profile::Session session, uint64_t start_ns);
+  // The progress point that the end of the program visits: in every experiment of an end-to-end run.
+  void AddEndToEndPoint() { end_to_end_ = true; }
+  void WriteExperiment(const ExperimentRecord& record);
+  // Samples and visits since the last experiment, which belong to none.
+  void WriteBetweenExperiments();
+  void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last);
+
+  // All that was written, as one.
+  const profile::Profile& written() const { return written_; }
+  const absl::Status& status() const { return status_; }
+  const std::string& path() const { return writer_.path(); }
+
+ private:
+  uint32_t UnitOf(UnitId unit, profile::Profile* chunk);
+  uint32_t PointOf(uint32_t point, profile::Profile* chunk);
+  template <typename Record>
+  void AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples, Record* record,
+                      profile::Profile* chunk);
+  void AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
+                 profile::Profile* chunk);
+  void Append(const profile::Profile& chunk);
+
+  ProfileWriter writer_;
+  const UnitIndex* units_;
+  LiveTarget* target_;
+  profile::Profile written_;
+  absl::Status status_;
+  uint64_t session_ = 0;
+  uint64_t start_ns_ = 0;
+  uint64_t between_start_ns_ = 0;
+  bool end_to_end_ = false;
+  std::set<UnitId> written_units_;
+  std::set<uint32_t> written_points_;
+  TargetSnapshot between_start_;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_

@@ -1,0 +1,406 @@
+#include "tools/supervisor/run_profile.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+#include "coz/experiment/scheduler.h"
+#include "coz/report/profile_reader.h"
+#include "tools/supervisor/live_display.h"
+#include "tools/supervisor/live_target.h"
+#include "tools/supervisor/profile_recorder.h"
+#include "tools/supervisor/shared_control.h"
+#include "tools/supervisor/unit_index.h"
+#include "tools/version.h"
+
+namespace coz {
+namespace {
+
+// The longest time between two looks at the target: samples in the ring, announcements, sign of life.
+constexpr uint64_t kPollNs = 20 * kNsPerMs;
+// Until the program has announced itself and its table is answered for.
+constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
+constexpr uint64_t kStartNs = 200 * kNsPerMs;
+
+// Signals that somebody may send to the supervisor and means for the program.
+constexpr int kForwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGUSR1,
+                              SIGUSR2, SIGCONT, SIGALRM, SIGWINCH, SIGPIPE};
+
+// Blocks what is forwarded, and hands it out as a descriptor. Restores the mask at its end.
+class SignalInbox {
+ public:
+  SignalInbox() {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (int signal : kForwarded) sigaddset(&wanted, signal);
+    sigprocmask(SIG_BLOCK, &wanted, &original_mask_);
+    fd_.Reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~SignalInbox() { sigprocmask(SIG_SETMASK, &original_mask_, nullptr); }
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  int fd() const { return fd_.get(); }
+  const sigset_t& original_mask() const { return original_mask_; }
+
+  // Passes on what was sent to the supervisor alone. What the terminal sends goes to the whole process group, so the program has
+  // it already.
+  void Forward(pid_t target) {
+    signalfd_siginfo info;
+    while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) interrupted_ = true;
+      if (info.ssi_code != SI_KERNEL) kill(target, static_cast<int>(info.ssi_signo));
+    }
+  }
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  sigset_t original_mask_;
+  UniqueFd fd_;
+  bool interrupted_ = false;
+};
+
+std::string CpuModel() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (line.rfind("model name", 0) == 0) {
+      const size_t colon = line.find(": ");
+      return colon == std::string::npos ? "" : line.substr(colon + 2);
+    }
+  }
+  return "";
+}
+
+profile::SamplingSource SourceInProfile(SamplingSource source) {
+  switch (source) {
+    case SamplingSource::kPerfSigtrap:
+      return profile::SAMPLING_SOURCE_PERF_SIGTRAP;
+    case SamplingSource::kPerfSetsig:
+      return profile::SAMPLING_SOURCE_PERF_FSETSIG;
+    case SamplingSource::kCpuTimer:
+      return profile::SAMPLING_SOURCE_CPU_TIMER;
+    case SamplingSource::kNone:
+      break;
+  }
+  return profile::SAMPLING_SOURCE_UNKNOWN;
+}
+
+void FillOptions(const RunOptions& options, const SchedulerOptions& scheduler,
+                 profile::Options* written) {
+  for (const std::string& pattern : options.binary_scope) written->add_binary_scope(pattern);
+  if (options.binary_scope.empty()) written->add_binary_scope("MAIN");
+  for (const std::string& pattern : options.source_scope) written->add_source_scope(pattern);
+  if (options.fixed_line) written->add_fixed_line(*options.fixed_line);
+  for (double speedup : options.fixed_speedups) written->add_fixed_virtual_speedup(speedup);
+  written->set_min_experiment_ns(scheduler.min_experiment_ns);
+  written->set_cooloff_ns(scheduler.cooloff_ns);
+  written->set_end_to_end(options.end_to_end);
+  written->set_duration_ns(options.duration_ns);
+}
+
+profile::Session DescribeSession(const RunOptions& options, const SchedulerOptions& scheduler,
+                                 const SamplerStatus& sampler, int cpus) {
+  profile::Session session;
+  for (const std::string& argument : options.command) session.add_command(argument);
+  std::error_code ignored;
+  session.set_working_folder(std::filesystem::current_path(ignored).string());
+  timespec wall;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  session.set_start_unix_ns(static_cast<uint64_t>(wall.tv_sec) * kNsPerSecond +
+                            static_cast<uint64_t>(wall.tv_nsec));
+  utsname names = {};
+  uname(&names);
+  session.mutable_machine()->set_host(names.nodename);
+  session.mutable_machine()->set_kernel(names.release);
+  session.mutable_machine()->set_cpu_model(CpuModel());
+  session.mutable_machine()->set_cpu_count(static_cast<uint32_t>(cpus));
+  session.set_coz_version(kCozVersion);
+  session.set_sampling_source(SourceInProfile(sampler.source));
+  session.set_fallback_reason(ExplainSamplerStatus(sampler));
+  session.set_kernel_samples_included(sampler.kernel_included);
+  session.set_sampling_period_ns(options.sampling_period_ns);
+  session.set_seed(*scheduler.seed);
+  FillOptions(options, scheduler, session.mutable_options());
+  return session;
+}
+
+// Everything that lives as long as one run.
+class Run : public ExperimentSink {
+ public:
+  Run(const RunOptions& options, SharedControl control, UnitIndex units)
+      : options_(options),
+        control_(std::move(control)),
+        units_(std::move(units)),
+        display_(STDERR_FILENO) {}
+
+  absl::Status Start(const std::string& program, ProfileWriter writer);
+  RunResult Finish();
+  void Loop();
+
+ private:
+  void OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t start_ns) override;
+  void OnExperiment(const ExperimentRecord& record) override;
+  void OnExperimentDropped() override { current_.clear(); }
+  void OnNoProgress(uint64_t waited_ns) override;
+
+  void WriteHead();
+  bool ChooseFixedUnit();
+  void Wait(uint64_t until_ns);
+  void Say(const std::string& message);
+  void RefreshDisplay();
+  std::vector<std::string> PointNames() const;
+
+  const RunOptions& options_;
+  SharedControl control_;
+  UnitIndex units_;
+  LiveDisplay display_;
+  SignalInbox inbox_;
+  SchedulerOptions scheduler_options_;
+  std::optional<ChildProcess> child_;
+  std::optional<LiveTarget> target_;
+  std::optional<ProfileRecorder> recorder_;
+  std::optional<Scheduler> scheduler_;
+  uint64_t start_ns_ = 0;
+  std::string current_;
+  bool head_written_ = false;
+  bool ended_by_duration_ = false;
+};
+
+absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
+  scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
+  scheduler_options_.seed = options_.seed.value_or(DrawSeed());
+  scheduler_options_.fixed_speedups = options_.fixed_speedups;
+  scheduler_options_.end_to_end = options_.end_to_end;
+  if (options_.min_experiment_ns) {
+    scheduler_options_.min_experiment_ns = *options_.min_experiment_ns;
+    scheduler_options_.max_experiment_ns =
+        std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
+  }
+  if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
+
+  ControlBlock& block = control_.block();
+  block.sampling_period_ns = options_.sampling_period_ns;
+  block.wanted_source = options_.sampling_source;
+  block.wanted_unwinder = options_.unwinder;
+  block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
+  start_ns_ = MonotonicNowNs();
+  block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
+
+  StartOptions start;
+  start.program = program;
+  start.arguments = options_.command;
+  start.preload = options_.runtime_library;
+  start.control_path = control_.Path();
+  start.pid_cell = &block.target_pid;
+  start.signal_mask = &inbox_.original_mask();
+  absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
+  if (!child.ok()) return child.status();
+  // Timers of the supervisor are exact; the child's slack was set before.
+  prctl(PR_SET_TIMERSLACK, 1);
+  child_.emplace(*std::move(child));
+  target_.emplace(&block, child_->pid());
+  recorder_.emplace(std::move(writer), &units_, &*target_);
+  if (options_.end_to_end) recorder_->AddEndToEndPoint();
+  return absl::OkStatus();
+}
+
+void Run::WriteHead() {
+  head_written_ = true;
+  const SamplerStatus sampler = control_.block().sampler_status;
+  recorder_->WriteSession(
+      DescribeSession(options_, scheduler_options_, sampler, target_->Read().cpus), start_ns_);
+  const std::string explanation = ExplainSamplerStatus(sampler);
+  if (!explanation.empty()) Say(explanation);
+}
+
+bool Run::ChooseFixedUnit() {
+  if (!options_.fixed_line) return true;
+  const std::vector<UnitId> found = units_.Find(*options_.fixed_line);
+  if (found.empty()) return false;
+  scheduler_options_.fixed_unit = found.front();
+  return true;
+}
+
+void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
+  const Line line = units_.Describe(unit).line;
+  const std::string file = std::filesystem::path(line.file).filename();
+  current_ = absl::StrFormat("%s:%d %.0f %% faster", file, line.line, virtual_speedup * 100);
+  // Samples so far belong to no experiment.
+  recorder_->WriteBetweenExperiments();
+}
+
+void Run::OnExperiment(const ExperimentRecord& record) {
+  recorder_->WriteExperiment(record);
+  if (options_.verbose && !display_.is_on()) {
+    Say(absl::StrFormat("experiment %d: %s, %d selected samples, %.0f ms", record.index, current_,
+                        record.selected_samples, static_cast<double>(record.elapsed_ns) / 1e6));
+    for (const Taint& taint : record.taints) Say(absl::StrCat("  ", taint.reason));
+  }
+  current_.clear();
+}
+
+std::vector<std::string> Run::PointNames() const {
+  std::vector<std::string> names;
+  for (const LiveTarget::Point& point : target_->points()) names.push_back(point.name);
+  return names;
+}
+
+void Run::OnNoProgress(uint64_t waited_ns) {
+  const std::vector<std::string> names = PointNames();
+  Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
+                      static_cast<double>(waited_ns) / 1e9,
+                      names.empty()
+                          ? "the program has none"
+                          : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
+}
+
+void Run::Say(const std::string& message) {
+  display_.Clear();
+  absl::FPrintF(stderr, "coz: %s\n", message);
+}
+
+void Run::Wait(uint64_t until_ns) {
+  const uint64_t now_ns = MonotonicNowNs();
+  const uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+  const timespec timeout = {static_cast<time_t>(wait_ns / kNsPerSecond),
+                            static_cast<long>(wait_ns % kNsPerSecond)};
+  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {child_->pidfd(), POLLIN, 0}};
+  ppoll(fds, 2, &timeout, nullptr);
+  inbox_.Forward(child_->pid());
+  child_->Poll();
+  target_->set_stops(child_->stops());
+}
+
+void Run::RefreshDisplay() {
+  LiveDisplay::State state;
+  state.elapsed_ns = MonotonicNowNs() - start_ns_;
+  state.duration_ns = options_.duration_ns;
+  state.experiments = static_cast<uint64_t>(recorder_->written().experiment_size());
+  state.waiting_for_progress = scheduler_ && scheduler_->waiting_for_progress();
+  state.current = current_;
+  display_.Refresh(state, recorder_->written());
+}
+
+void Run::Loop() {
+  ControlBlock& block = control_.block();
+  while (!child_->exit_state().exited) {
+    const uint64_t now_ns = MonotonicNowNs();
+    units_.Answer(block);
+    target_->Poll();
+    uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
+    const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
+    if (attached && !head_written_) {
+      WriteHead();
+      if (ChooseFixedUnit()) scheduler_.emplace(scheduler_options_, &*target_, this);
+    }
+    if (scheduler_) {
+      next_ns = std::min(next_ns, scheduler_->Step());
+      const bool time_is_up =
+          options_.duration_ns != 0 && now_ns >= start_ns_ + options_.duration_ns;
+      if (time_is_up && !ended_by_duration_) {
+        ended_by_duration_ = true;
+        scheduler_->Stop();
+        next_ns = now_ns;
+      }
+      if (scheduler_->done()) block.stop.store(1, std::memory_order_relaxed);
+    }
+    RefreshDisplay();
+    Wait(next_ns);
+  }
+}
+
+RunResult Run::Finish() {
+  display_.Clear();
+  target_->Poll();
+  RunResult result;
+  result.exit = child_->exit_state();
+  result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
+  if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
+  if (!head_written_) WriteHead();
+  const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
+                                    : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
+                                                           : profile::END_REASON_TARGET_EXITED;
+  const TargetSnapshot last = target_->Read();
+  recorder_->WriteEnd(reason, result.exit, last);
+  for (const PointCounts& point : last.points) {
+    result.visited_points |= point.visits + point.arrivals + point.departures != 0;
+  }
+  result.sampled = last.total_samples != 0;
+  result.sampled_in_scope = !target_->unit_samples().empty();
+  result.profile = recorder_->written();
+  result.profile_path = recorder_->path();
+  result.profile_status = recorder_->status();
+  result.points = PointNames();
+  return result;
+}
+
+// How far the reading of debug information is, on a terminal.
+std::function<void(double)> ReadingProgress() {
+  if (isatty(STDERR_FILENO) != 1) return nullptr;
+  return [](double fraction) {
+    absl::FPrintF(stderr, "\rcoz: reading debug information %3.0f %%", fraction * 100);
+    if (fraction >= 1) absl::FPrintF(stderr, "\r\x1b[K");
+    fflush(stderr);
+  };
+}
+
+// An existing profile is kept under another name, unless it is to be added to.
+absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options) {
+  if (options.append) return ProfileWriter::Open(options.output, ProfileOpenMode::kAppend);
+  std::error_code error;
+  if (std::filesystem::is_regular_file(options.output, error)) {
+    std::filesystem::rename(options.output, options.output + ".old", error);
+  }
+  return ProfileWriter::Open(options.output, ProfileOpenMode::kTruncate);
+}
+
+absl::Status CheckFixedLine(const RunOptions& options, const UnitIndex& units) {
+  // A line of a library is only known when the library is loaded.
+  if (!options.fixed_line || !options.binary_scope.empty()) return absl::OkStatus();
+  if (!units.Find(*options.fixed_line).empty()) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrFormat("--fixed-line=%s: no code of the program belongs to this line (blank, "
+                      "optimised away, or out of scope); name a line "
+                      "with code, or widen --source-scope",
+                      *options.fixed_line));
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
+  }
+  absl::StatusOr<std::string> program = FindProgram(options.command.front());
+  if (!program.ok()) return program.status();
+  const std::vector<std::string> binary_scope =
+      options.binary_scope.empty() ? std::vector<std::string>{"MAIN"} : options.binary_scope;
+  UnitIndex units{BinaryScope(binary_scope), SourceScope(options.source_scope)};
+  if (absl::Status status = units.Prepare(*program, ReadingProgress()); !status.ok()) return status;
+  if (absl::Status status = CheckFixedLine(options, units); !status.ok()) return status;
+  absl::StatusOr<SharedControl> control = SharedControl::Create();
+  if (!control.ok()) return control.status();
+  absl::StatusOr<ProfileWriter> writer = OpenOutput(options);
+  if (!writer.ok()) return writer.status();
+  Run run(options, *std::move(control), std::move(units));
+  if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
+  run.Loop();
+  return run.Finish();
+}
+
+}  // namespace coz

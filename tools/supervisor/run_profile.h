@@ -1,0 +1,61 @@
+// Profiles one run of a program, from start to the last record of its profile.
+//
+// Shape    one call for one run
+// Units    in the names
+// Errors   what keeps the program from being started or profiled: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+//          FAILED_PRECONDITION, each one sentence with the next command. Once the program runs, nothing ends it but itself.
+// Threads  one call at a time: it takes over the process's signals
+// Signals  none
+// Source   docs/design.md, "The supervisor"
+#ifndef COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
+#define COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/report/profile.pb.h"
+#include "coz/sampler/sampler_status.h"
+#include "tools/supervisor/child_process.h"
+
+namespace coz {
+
+struct RunOptions {
+  std::vector<std::string> command;
+  std::string runtime_library;  // path of libcoz.so
+  std::string output = "profile.pb";
+  bool append = false;  // to an existing profile; otherwise that is kept as OUTPUT.old
+  std::vector<std::string> binary_scope;  // empty: MAIN
+  std::vector<std::string> source_scope;  // empty: the program's own sources
+  std::optional<std::string> fixed_line;
+  std::vector<double> fixed_speedups;  // fractions
+  bool end_to_end = false;
+  std::optional<uint64_t> seed;
+  uint64_t sampling_period_ns = 1000 * 1000;
+  std::optional<uint64_t> min_experiment_ns;
+  uint64_t duration_ns = 0;  // 0: as long as the program runs
+  SamplingSource sampling_source = SamplingSource::kNone;
+  uint32_t unwinder = 0;  // UnwinderKind
+  bool exclude_kernel = false;
+  bool verbose = false;
+};
+
+struct RunResult {
+  ExitState exit;
+  profile::Profile profile;
+  std::string profile_path;
+  absl::Status profile_status;      // of writing the profile
+  std::vector<std::string> points;  // names of all known progress points
+  bool visited_points = false;
+  bool sampled = false;
+  bool sampled_in_scope = false;
+  bool runtime_attached = false;
+};
+
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_

@@ -1,0 +1,99 @@
+#include "tools/supervisor/unit_index.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace coz {
+namespace {
+
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
+}  // namespace
+
+UnitIndex::Object& UnitIndex::Load(const std::string& path,
+                                   const std::function<void(double)>& progress) {
+  const auto known = object_by_path_.find(path);
+  if (known != object_by_path_.end()) return objects_[known->second];
+  object_by_path_[path] = objects_.size();
+  Object& object = objects_.emplace_back();
+  object.path = path;
+  object.first_unit = next_unit_;
+  ReadOptions options;
+  options.progress = progress;
+  absl::StatusOr<LoadedTable> table = LoadLineTable(path, source_scope_, options);
+  if (table.ok()) {
+    object.table = std::make_shared<LoadedTable>(*std::move(table));
+    next_unit_ += object.table->table().line_count();
+  } else {
+    object.why_no_table = std::string(table.status().message());
+  }
+  return object;
+}
+
+absl::Status UnitIndex::Prepare(const std::string& program,
+                                const std::function<void(double)>& progress) {
+  program_ = RealPath(program);
+  if (!binary_scope_.Contains(program_, true)) return absl::OkStatus();
+  const Object& object = Load(program_, progress);
+  const bool only_program = binary_scope_.patterns() == std::vector<std::string>{"MAIN"};
+  if (object.table == nullptr && only_program) {
+    return absl::FailedPreconditionError(object.why_no_table);
+  }
+  return absl::OkStatus();
+}
+
+void UnitIndex::AnswerOne(ModuleSlot& slot) {
+  const std::string path = RealPath(slot.path);
+  // What has no file (the vDSO) has an empty path.
+  if (path.empty() || !binary_scope_.Contains(path, slot.is_program != 0)) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  Object& object = Load(path, nullptr);
+  object.loaded = true;
+  object.load_bias = slot.load_bias;
+  if (object.table == nullptr) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  slot.table_fd = object.table->fd();
+  slot.table_bytes = object.table->size_bytes();
+  slot.first_unit = object.first_unit;
+  slot.state.store(ModuleState::kTableReady, std::memory_order_release);
+}
+
+void UnitIndex::Answer(ControlBlock& control) {
+  while (answered_ < kMaxModules && control.modules[answered_].state.load(
+                                        std::memory_order_acquire) == ModuleState::kAnnounced) {
+    AnswerOne(control.modules[answered_]);
+    ++answered_;
+  }
+}
+
+UnitIndex::Unit UnitIndex::Describe(UnitId unit) const {
+  uint32_t index = 0;
+  for (uint32_t i = 0; i < objects_.size(); ++i) {
+    if (objects_[i].table != nullptr && objects_[i].first_unit <= unit) index = i;
+  }
+  return {objects_[index].table->table().line(unit - objects_[index].first_unit), index};
+}
+
+std::vector<UnitId> UnitIndex::Find(std::string_view file_line) const {
+  std::vector<UnitId> found;
+  for (const Object& object : objects_) {
+    if (object.table == nullptr) continue;
+    std::array<uint32_t, 64> lines;
+    const uint32_t count = object.table->table().FindLines(file_line, lines.data(), lines.size());
+    for (uint32_t i = 0; i < std::min<uint32_t>(count, lines.size()); ++i) {
+      found.push_back(object.first_unit + lines[i]);
+    }
+  }
+  return found;
+}
+
+}  // namespace coz
