@@ -126,7 +126,9 @@ class PointAnalyzer {
     }
     if (speedups.count(0) == 0) return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
     const std::optional<Estimate> slope = EstimateSlope(observations);
-    if (!slope.has_value()) return SetAside(unit, SetAsideReason::kNoFit, all.size());
+    if (!slope.has_value() || !std::isfinite(slope->value)) {
+      return SetAside(unit, SetAsideReason::kNoFit, all.size());
+    }
     line.slope_while_active = *slope;
     line.speedups = EstimateSpeedups(observations);
     Correct(Phases(unit, share), &line);

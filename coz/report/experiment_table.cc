@@ -1,6 +1,7 @@
 #include "coz/report/experiment_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile.pb.h"
 
@@ -68,6 +70,8 @@ class Builder {
 
   void AddSeen(const profile::Experiment& record, int index, ExperimentRow* row) {
     const profile::PointCounts& counts = record.point(index);
+    const double in_flight = counts.in_flight_average();
+    if (!std::isfinite(in_flight) || in_flight < 0) return;
     const auto it = point_ids_.find({record.session(), counts.point()});
     if (it == point_ids_.end()) return;
     PointSeen seen;
@@ -79,7 +83,7 @@ class Builder {
       seen.visits =
           (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
       seen.least_visits = std::min(counts.arrivals(), counts.departures());
-      seen.duration *= counts.in_flight_average();
+      seen.duration *= in_flight;
     } else {
       seen.visits = static_cast<double>(counts.visits());
       seen.least_visits = counts.visits();
@@ -88,6 +92,14 @@ class Builder {
   }
 
   void AddExperiment(const profile::Experiment& record) {
+    if (!(record.virtual_speedup() >= 0 && record.virtual_speedup() <= 1)) {
+      ++table_.invalid;
+      return;
+    }
+    if (!seen_.insert({record.session(), record.index()}).second) {
+      ++table_.duplicates;
+      return;
+    }
     table_.samples += record.total_samples();
     table_.unmapped_samples += record.validity().unmapped_samples();
     table_.lost_samples += record.validity().lost_samples();
@@ -127,6 +139,7 @@ class Builder {
   absl::flat_hash_map<PointKey, size_t> points_;
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
   absl::flat_hash_map<SessionAndId, size_t> point_ids_;
+  absl::flat_hash_set<SessionAndId> seen_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // Shape    units and progress points are numbered over all sessions: the same file:line of two sessions is one unit, points of
 //          one name and kind are one point. Experiments keep the order of the file
 // Units    ns, counts
-// Errors   none: records that name a session's missing unit or point are counted in `orphans`
+// Errors   none: records that name a session's missing unit or point are counted in `orphans`, see also
+//          `invalid` and `duplicates`
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto
@@ -66,6 +67,10 @@ struct ExperimentTable {
   uint64_t unmapped_samples = 0;
   uint64_t lost_samples = 0;
   uint64_t orphans = 0;
+  uint64_t invalid =
+      0;  // experiments whose figures cannot be (a speedup that is no fraction, say); not used
+  uint64_t duplicates =
+      0;  // experiments that are in the profile twice, merged with a copy of itself; used once
 };
 
 // The table points into `profile`, which must outlive it.

@@ -147,6 +147,15 @@ std::vector<std::string> Notes(const profile::Profile& profile, const Experiment
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));
   }
+  if (table.invalid > 0) {
+    notes.push_back(
+        absl::StrCat(Counted(table.invalid, "experiment"), " not used: impossible figures"));
+  }
+  if (table.duplicates > 0) {
+    notes.push_back(
+        absl::StrCat(Counted(table.duplicates, "experiment"),
+                     " found twice and used once: the file was merged with a copy of itself"));
+  }
   return notes;
 }
 

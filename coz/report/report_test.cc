@@ -1,9 +1,11 @@
 #include "coz/report/report.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -128,6 +130,46 @@ TEST(ReportTest, ControlCharactersInNamesDoNotReachTheTerminal) {
   for (profile::Unit& unit : *made.mutable_unit()) unit.set_function("\x1b[31mred");
   made.mutable_session(0)->set_command(0, "\x1b]0;title\x07");
   EXPECT_THAT(ReportOf(made), Not(HasSubstr("\x1b")));
+}
+
+TEST(ReportTest, ProfileMergedWithItselfCountsOnce) {
+  profile::Profile twice = FourLines();
+  twice.MergeFrom(FourLines());
+  const std::string text = ReportOf(twice);
+  EXPECT_THAT(text, HasSubstr("120 experiments found twice and used once"));
+  EXPECT_THAT(text, HasSubstr("23+50"));
+}
+
+TEST(ReportTest, DamagedProfilesNeverCrash) {
+  SyntheticProfile made(
+      {}, {{"/src/a.cc", 5, "A<int>()", 0.5, 0.5, {}}, {"/src/b.cc", 6, "B()", 0.3, 0, {}}});
+  made.AddRandomExperiments(40);
+  made.End();
+  const std::string bytes = made.profile().SerializeAsString();
+  const std::string path = ::testing::TempDir() + "/damaged.pb";
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 1000; ++round) {
+    std::string damaged = bytes;
+    for (int flips = 0; flips <= round % 20; ++flips) {
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    std::ofstream(path, std::ios::binary) << damaged;
+    ReportOptions report;
+    report.path = path;
+    std::ostringstream out;
+    const absl::Status status = RunReport(report, out);
+    EXPECT_EQ(status.ok(), !out.str().empty());
+    ExportOptions exporting;
+    exporting.path = path;
+    EXPECT_EQ(RunExport(exporting, out).ok(), status.ok());
+  }
+}
+
+TEST(ReportTest, ImpossibleFiguresAreLeftOut) {
+  profile::Profile made = FourLines();
+  made.mutable_experiment(0)->set_virtual_speedup(std::nan(""));
+  made.mutable_experiment(1)->set_virtual_speedup(-3);
+  EXPECT_THAT(ReportOf(made), HasSubstr("2 experiments not used: impossible figures"));
 }
 
 TEST(ReportTest, BadInputIsAStatus) {
