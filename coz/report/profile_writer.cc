@@ -1,6 +1,7 @@
 #include "coz/report/profile_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,24 +18,41 @@
 #include "coz/base/unique_fd.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_io_error.h"
+#include "coz/report/profile_reader.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
 
 namespace coz {
 namespace {
 
-// Every field of Profile has wire type 2, so a profile starts with one of these bytes.
-constexpr unsigned char kFirstTag = 0x0a;
-constexpr unsigned char kLastTag = 0x32;
+// One writer at a time: two would not garble each other's chunks, but the one that opens cuts off what it takes for the
+// torn end of a crash. The kernel drops the lock with the process. Filesystems without locks go without.
+absl::Status Lock(const std::string& path, int fd) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot write the profile ", path,
+      ": another coz is writing to it; name another file with `coz run -o FILE --- …`"));
+}
 
-absl::Status CheckAppendable(const std::string& path, int fd, uint64_t size) {
+// What is appended after a torn record would be read as its rest, so that is cut off first. A file that is not a profile
+// from start to end stays as it is.
+absl::Status PrepareAppend(const std::string& path, int fd, uint64_t size) {
   if (size == 0) return absl::OkStatus();
-  unsigned char first = 0;
-  if (pread(fd, &first, 1, 0) != 1) return ProfileWriteError("look into", path, errno);
-  if (first >= kFirstTag && first <= kLastTag && first % 8 == 2) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot append to ", path,
-                   ": it is not a coz profile, and it would be damaged; name another file with "
-                   "`coz run -o FILE --- …`, or remove it with `rm ",
-                   path, "`"));
+  const UniqueFd reading(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reading.ok()) return ProfileWriteError("look into", path, errno);
+  google::protobuf::io::FileInputStream input(reading.get());
+  ReadStats stats;
+  const absl::Status status = ReadRecords(&input, &stats, [](const profile::Profile&) {});
+  if (!status.ok() || stats.unreadable_bytes > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot append to ", path, ": it is not a ", status.ok() ? "whole " : "",
+        "coz profile; name another file with `coz run -o FILE --- …`, or move it away with `mv ",
+        path, " ", path, ".old`"));
+  }
+  if (stats.truncated_bytes > 0 &&
+      ftruncate(fd, static_cast<off_t>(stats.bytes - stats.truncated_bytes)) != 0) {
+    return ProfileWriteError("repair the end of", path, errno);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -51,18 +69,19 @@ uint64_t NewSessionId() {
 }
 
 absl::StatusOr<ProfileWriter> ProfileWriter::Open(const std::string& path, ProfileOpenMode mode) {
-  const int truncate = mode == ProfileOpenMode::kTruncate ? O_TRUNC : 0;
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | truncate, 0644));
-  if (!fd.ok() && errno == EACCES) {
-    // A file one may write but not read (a drop box, /dev/fd of a pipe) is good enough.
-    fd.Reset(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | truncate, 0644));
-  }
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.ok()) return ProfileWriteError("write", path, errno);
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ProfileWriteError("write", path, errno);
-  if (S_ISREG(info.st_mode) && (fcntl(fd.get(), F_GETFL) & O_ACCMODE) == O_RDWR) {
-    absl::Status status = CheckAppendable(path, fd.get(), static_cast<uint64_t>(info.st_size));
+  if (S_ISREG(info.st_mode)) {
+    absl::Status status = Lock(path, fd.get());
     if (!status.ok()) return status;
+    if (mode == ProfileOpenMode::kAppend) {
+      status = PrepareAppend(path, fd.get(), static_cast<uint64_t>(info.st_size));
+      if (!status.ok()) return status;
+    } else if (ftruncate(fd.get(), 0) != 0) {
+      return ProfileWriteError("empty", path, errno);
+    }
   }
   return ProfileWriter(path, std::move(fd));
 }
@@ -82,8 +101,7 @@ absl::Status ProfileWriter::Append(const profile::Profile& chunk) {
     }
     if (errno == EINTR) continue;
     const int error = errno;
-    // A half chunk would make what follows unreadable. The file may be shared with other writers
-    // only between sessions, so its end is ours.
+    // A half chunk would make what follows unreadable. The lock makes the end of the file ours.
     const off_t end = lseek(fd_.get(), 0, SEEK_END);
     if (done > 0 && end >= static_cast<off_t>(done)) {
       if (ftruncate(fd_.get(), end - static_cast<off_t>(done)) != 0) fd_.Reset();

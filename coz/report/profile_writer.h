@@ -23,7 +23,7 @@
 namespace coz {
 
 enum class ProfileOpenMode {
-  kAppend,    // add a session to what is there; refuses a file that is not a profile's beginning
+  kAppend,  // add a session to what is there, less a torn record at its end; refuses what is no profile
   kTruncate,  // start anew
 };
 

@@ -56,6 +56,33 @@ TEST(ProfileWriterTest, ChunksMergeInOrder) {
   EXPECT_EQ(all.experiment(2).session(), 8u);
 }
 
+TEST(ProfileWriterTest, TornEndIsCutOffBeforeAppending) {
+  const std::string path = TempPath("torn.pb");
+  const std::string whole = Chunk(7, 1).SerializeAsString();
+  for (size_t torn = 1; torn < whole.size(); ++torn) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << whole << whole.substr(0, torn);
+    auto writer = ProfileWriter::Open(path);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE(writer->Append(Chunk(8, 2)).ok());
+    EXPECT_EQ(Contents(path), whole + Chunk(8, 2).SerializeAsString());
+  }
+}
+
+TEST(ProfileWriterTest, SecondWriterIsRefusedWhileTheFirstIsOpen) {
+  const std::string path = TempPath("locked.pb");
+  {
+    auto first = ProfileWriter::Open(path, ProfileOpenMode::kTruncate);
+    ASSERT_TRUE(first.ok()) << first.status();
+    ASSERT_TRUE(first->Append(Chunk(1, 1)).ok());
+    const std::string before = Contents(path);
+    const auto second = ProfileWriter::Open(path, ProfileOpenMode::kTruncate);
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(second.status().message()), HasSubstr("another coz"));
+    EXPECT_EQ(Contents(path), before);
+  }
+  EXPECT_TRUE(ProfileWriter::Open(path).ok());
+}
+
 TEST(ProfileWriterTest, NewFileIsReadableByOthersAsUmaskAllows) {
   const std::string path = TempPath("mode.pb");
   unlink(path.c_str());

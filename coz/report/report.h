@@ -23,7 +23,7 @@ struct ReportOptions {
   std::string path = "profile.pb";  // "-": standard input
   AnalysisOptions analysis;
   TextOptions text;
-  // Leaves out what only a reader of the whole report needs: for the end of `coz run`.
+  // Command, machine, counts, notes; false at the end of `coz run`, where the user has just seen them.
   bool header = true;
 };
 
