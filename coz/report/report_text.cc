@@ -163,7 +163,7 @@ class PointRenderer {
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
                     Prediction(line.speedups[line.best]), Share(line.unit),
                     absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others),
-                    std::string(VerdictWord(line.verdict))});
+                    absl::StrCat(VerdictWord(line.verdict))});
     }
     std::string text;
     if (!folder_.empty()) absl::StrAppend(&text, "  lines are in ", Printable(folder_), "\n");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,14 +122,14 @@ std::string Printable(absl::string_view text) {
 }
 
 std::string ElideFront(absl::string_view text, int width) {
-  if (DisplayWidth(text) <= width) return std::string(text);
+  if (DisplayWidth(text) <= width) return absl::StrCat(text);
   if (width <= 0) return "";
   while (!text.empty() && DisplayWidth(text) > width - 1) text.remove_prefix(Decode(text).bytes);
   return absl::StrCat(kEllipsis, text);
 }
 
 std::string ElideEnd(absl::string_view text, int width) {
-  if (DisplayWidth(text) <= width) return std::string(text);
+  if (DisplayWidth(text) <= width) return absl::StrCat(text);
   if (width <= 0) return "";
   size_t end = 0;
   for (int used = 0; end < text.size();) {
