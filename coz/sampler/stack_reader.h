@@ -1,0 +1,45 @@
+// Reads words of memory that may not be there, a stack above all, without ever faulting.
+//
+// Shape    one per walk; remembers one range that is known to be readable
+// Units    runtime addresses, bytes
+// Errors   false
+// Threads  owner; RememberStackOfThisThread is for the calling thread
+// Signals  Read is async-signal-safe, RememberStackOfThisThread is not
+// Source   rt_sigprocmask(2): copies the new mask from user memory before it looks at `how`, so
+//          with an invalid `how` it tells readable (EINVAL) from not (EFAULT) and changes nothing
+#ifndef COZ_SAMPLER_STACK_READER_H_
+#define COZ_SAMPLER_STACK_READER_H_
+
+#include <cstdint>
+
+namespace coz {
+
+// From then on a StackReader that starts within the stack of this thread asks the kernel nothing
+// about it.
+void RememberStackOfThisThread();
+
+class StackReader {
+ public:
+  // All between `stack_pointer` and the outer end of the thread's stack, where known, is readable:
+  // the interrupted code is using it.
+  explicit StackReader(uint64_t stack_pointer);
+
+  bool Read(uint64_t address, uint64_t* word) {
+    const bool known = address >= begin_ && address < end_ && end_ - address >= sizeof(*word);
+    if (!known && !Verify(address, sizeof(*word))) return false;
+    *word = *reinterpret_cast<const UnalignedWord*>(address);
+    return true;
+  }
+
+ private:
+  using UnalignedWord = uint64_t __attribute__((aligned(1), may_alias));
+
+  bool Verify(uint64_t address, uint64_t size);
+
+  uint64_t begin_ = 0;
+  uint64_t end_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_STACK_READER_H_
