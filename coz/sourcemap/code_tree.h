@@ -28,6 +28,7 @@ struct SourcePosition {
 struct SourceFunction {
   const char* linkage_name = nullptr;
   const char* name = nullptr;
+  const void* name_die = nullptr;  // where `name` was found
   SourcePosition declaration;
   uint32_t name_id = 0xffffffff;  // assigned when a line first needs the name
 };

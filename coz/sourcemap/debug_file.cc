@@ -1,6 +1,7 @@
 #include "coz/sourcemap/debug_file.h"
 
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 
 #include <algorithm>
@@ -49,6 +50,19 @@ std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id,
 }
 
 }  // namespace
+
+std::string ReadBuildId(const std::string& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) return "";
+  elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(
+      elf_begin(fd.get(), ELF_C_READ_MMAP_PRIVATE, nullptr), elf_end);
+  if (elf == nullptr) return "";
+  const void* bytes = nullptr;
+  const ssize_t size = dwelf_elf_gnu_build_id(elf.get(), &bytes);
+  return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size))
+                  : std::string();
+}
 
 std::string HexOf(std::string_view bytes) {
   std::string hex;

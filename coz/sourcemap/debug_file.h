@@ -83,6 +83,10 @@ std::string_view DebugSection(Elf* elf, std::string_view suffix);
 // Names of sections whose compression libelf does not support.
 std::vector<std::string> UnreadableSections(Elf* elf);
 
+// The GNU build-id of the ELF file at `path` alone, without a search for debug information; empty
+// where it has none or cannot be read.
+std::string ReadBuildId(const std::string& path);
+
 // "\x1a\x2b" as "1a2b".
 std::string HexOf(std::string_view bytes);
 

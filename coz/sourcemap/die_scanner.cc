@@ -101,12 +101,35 @@ bool DieScanner::SkipForm(uint64_t form, ByteReader* reader) const {
   }
 }
 
+DieScanner::Kind DieScanner::KindOf(uint64_t tag, bool has_children, bool has_addresses,
+                                    bool has_local_name) {
+  Kind kind;
+  kind.is_inlined_call = tag == DW_TAG_inlined_subroutine;
+  kind.is_code = has_addresses && (tag == DW_TAG_subprogram || kind.is_inlined_call);
+  kind.is_local_name = has_local_name && tag == DW_TAG_subprogram;
+  switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_subprogram:
+      kind.is_scope = has_children;
+      break;
+    default:
+      break;
+  }
+  return kind;
+}
+
 bool DieScanner::ReadAbbreviation(ByteReader* reader, Abbreviation* abbreviation) {
   const uint64_t tag = reader->Uleb();
   abbreviation->exists = true;
   abbreviation->has_children = reader->U8() != 0;
   abbreviation->first_form = static_cast<uint32_t>(forms_.size());
   bool has_addresses = false;
+  bool has_name = false;
+  bool has_linkage_name = false;
   int32_t fixed_bytes = 0;
   while (reader->ok()) {
     const uint64_t attribute = reader->Uleb();
@@ -115,15 +138,18 @@ bool DieScanner::ReadAbbreviation(ByteReader* reader, Abbreviation* abbreviation
     if (attribute == 0 && form == 0) break;
     if (form > UINT16_MAX) return false;
     has_addresses |= attribute == DW_AT_low_pc || attribute == DW_AT_ranges;
+    has_name |= attribute == DW_AT_name;
+    has_linkage_name |= attribute == DW_AT_linkage_name || attribute == DW_AT_MIPS_linkage_name;
     const int32_t bytes = FixedBytes(form);
     fixed_bytes = bytes < 0 || fixed_bytes < 0 ? -1 : fixed_bytes + bytes;
     forms_.push_back(static_cast<uint16_t>(form));
   }
   abbreviation->form_count = static_cast<uint32_t>(forms_.size()) - abbreviation->first_form;
   abbreviation->fixed_bytes = fixed_bytes;
-  abbreviation->is_inlined_call = tag == DW_TAG_inlined_subroutine;
-  abbreviation->is_code =
-      has_addresses && (tag == DW_TAG_subprogram || abbreviation->is_inlined_call);
+  abbreviation->kind =
+      KindOf(tag, abbreviation->has_children, has_addresses, has_name && !has_linkage_name);
+  abbreviation->is_visited =
+      abbreviation->kind.is_code || abbreviation->kind.is_scope || abbreviation->kind.is_local_name;
   return reader->ok();
 }
 
@@ -173,9 +199,7 @@ bool DieScanner::Scan(std::string_view unit, const Visitor& visit) const {
     }
     const Abbreviation* abbreviation = Find(code);
     if (abbreviation == nullptr) return false;
-    if (abbreviation->is_code) {
-      visit(abbreviation->is_inlined_call ? Kind::kInlinedCall : Kind::kFunction, die, depth);
-    }
+    if (abbreviation->is_visited) visit(abbreviation->kind, die, depth);
     if (!SkipAttributes(*abbreviation, &reader)) return false;
     if (abbreviation->has_children) ++depth;
   }

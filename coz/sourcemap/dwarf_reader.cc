@@ -1,11 +1,8 @@
 #include "coz/sourcemap/dwarf_reader.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,25 +14,7 @@
 namespace coz {
 namespace {
 
-// Names of template instances can reach hundreds of kilobytes; a report has no use for them.
-constexpr size_t kMaxNameBytes = 1000;
 constexpr int kProgressSteps = 200;
-
-std::string ReadableName(const char* linkage_name, const char* name) {
-  std::string readable = name == nullptr ? "" : name;
-  if (linkage_name != nullptr) {
-    int status = 0;
-    const std::unique_ptr<char, void (*)(void*)> demangled(
-        abi::__cxa_demangle(linkage_name, nullptr, nullptr, &status), std::free);
-    if (demangled != nullptr) {
-      readable = demangled.get();
-    } else if (readable.empty()) {
-      readable = linkage_name;
-    }
-  }
-  if (readable.size() > kMaxNameBytes) readable = readable.substr(0, kMaxNameBytes - 3) + "...";
-  return readable;
-}
 
 // Names code that has no function in the debug information, assembly for example.
 class SymbolNames {
@@ -92,7 +71,7 @@ void ReadUnits(Dwarf* dwarf, UnitReader* reader, Progress* progress) {
 void CountSections(const DebugFile& file, ReadStatistics* statistics) {
   for (const std::string& name : UnreadableSections(dwarf_getelf(file.dwarf()))) {
     statistics->skipped.push_back(
-        {"section in a compression that libelf does not support", 1, name});
+        {"section in a compression that libelf does not support", 1, name, false});
   }
   size_t names = 0;
   Elf* elf = dwarf_getelf(file.dwarf());
@@ -103,16 +82,16 @@ void CountSections(const DebugFile& file, ReadStatistics* statistics) {
     const char* name = elf_strptr(elf, names, header.sh_name);
     if (name != nullptr && std::string_view(name) == ".gnu_debugaltlink") {
       statistics->skipped.push_back(
-          {"alternate debug file (dwz) that was not found", 1, file.debug_path()});
+          {"alternate debug file (dwz) that was not found", 1, file.debug_path(), true});
     }
   }
 }
 
-void AddLines(const std::vector<LineInterval>& lines, const SourceFiles& sources,
-              SymbolNames* symbols, LineTableBuilder* builder, ReadStatistics* statistics) {
+void AddLines(UnitReader* reader, const SourceFiles& sources, SymbolNames* symbols,
+              LineTableBuilder* builder, ReadStatistics* statistics) {
   constexpr uint32_t kUnknown = 0xffffffff;
   std::vector<uint32_t> file_ids;
-  for (const LineInterval& line : lines) {
+  for (const LineInterval& line : reader->lines()) {
     const uint32_t file = line.position.file;
     if (file >= file_ids.size()) file_ids.resize(file + 1, kUnknown);
     if (file_ids[file] == kUnknown) {
@@ -125,7 +104,7 @@ void AddLines(const std::vector<LineInterval>& lines, const SourceFiles& sources
     } else {
       SourceFunction& function = *line.function;
       if (function.name_id == kUnknown) {
-        function.name_id = builder->AddString(ReadableName(function.linkage_name, function.name));
+        function.name_id = builder->AddString(reader->NameOf(function));
       }
       name_id = function.name_id;
     }
@@ -155,7 +134,7 @@ absl::StatusOr<ReadResult> ReadLineTable(const std::string& path, const SourceSc
   builder.set_build_id((*file)->build_id());
   builder.set_scope_fingerprint(scope.Fingerprint());
   SymbolNames symbols(**file);
-  AddLines(reader.lines(), sources, &symbols, &builder, &statistics);
+  AddLines(&reader, sources, &symbols, &builder, &statistics);
   auto image = builder.Build();
   if (!image.ok()) return image.status();
   result.image = *std::move(image);

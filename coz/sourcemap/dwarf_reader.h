@@ -27,8 +27,8 @@
 namespace coz {
 
 struct ReadOptions {
-  // Folders, separated by colons, in which separate debug files are sought; empty: `.debug` beside
-  // the binary and /usr/lib/debug.
+  // Folders, separated by colons, in which separate debug files are sought; only absolute ones are
+  // searched by build-id. Empty: `.debug` beside the binary and /usr/lib/debug.
   std::string debug_search_path;
   // Called with the fraction done, from 0 to 1, at most some hundred times.
   std::function<void(double fraction)> progress;
@@ -39,6 +39,8 @@ struct SkippedPart {
   std::string reason;
   uint64_t count = 0;
   std::string example;  // the first one's name
+  // The file may be there next time: a table that lacks it is not worth keeping.
+  bool may_appear = false;
 };
 
 struct ReadStatistics {

@@ -1,8 +1,11 @@
 #include "coz/sourcemap/unit_reader.h"
 
+#include <cxxabi.h>
 #include <dwarf.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 namespace coz {
@@ -46,15 +49,33 @@ SourcePosition PositionAttributes(Dwarf_Die* die, unsigned file_attribute, unsig
   return position;
 }
 
+// Names of template instances can reach hundreds of kilobytes; a report has no use for them.
+std::string Shortened(std::string name) {
+  constexpr size_t kMaxNameBytes = 1000;
+  if (name.size() > kMaxNameBytes) name = name.substr(0, kMaxNameBytes - 3) + "...";
+  return name;
+}
+
 }  // namespace
 
-void UnitReader::Skip(const std::string& reason, std::string_view example) {
+std::string ReadableName(const char* linkage_name, const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      linkage_name == nullptr ? nullptr
+                              : abi::__cxa_demangle(linkage_name, nullptr, nullptr, &status),
+      std::free);
+  if (demangled != nullptr) return Shortened(demangled.get());
+  if (name != nullptr) return Shortened(name);
+  return linkage_name == nullptr ? "" : Shortened(linkage_name);
+}
+
+void UnitReader::Skip(const std::string& reason, std::string_view example, bool may_appear) {
   for (SkippedPart& part : statistics_.skipped) {
     if (part.reason != reason) continue;
     ++part.count;
     return;
   }
-  statistics_.skipped.push_back({reason, 1, std::string(example)});
+  statistics_.skipped.push_back({reason, 1, std::string(example), may_appear});
 }
 
 const UnitReader::Sections& UnitReader::SectionsOf(Dwarf* dwarf) {
@@ -145,7 +166,10 @@ void UnitReader::Describe(Dwarf_Die die, SourceFunction* function) {
     }
     if (function->name == nullptr) {
       const std::string_view name = StringAttribute(&die, DW_AT_name);
-      if (!name.empty()) function->name = name.data();
+      if (!name.empty()) {
+        function->name = name.data();
+        function->name_die = die.addr;
+      }
     }
     if (function->declaration.line == 0) {
       function->declaration =
@@ -165,10 +189,10 @@ SourceFunction* UnitReader::FunctionOf(Dwarf_Die* die) {
   return &entry->second;
 }
 
-uint32_t UnitReader::AddInstance(DieScanner::Kind kind, Dwarf_Die* die, uint32_t parent,
+uint32_t UnitReader::AddInstance(bool is_inlined_call, Dwarf_Die* die, uint32_t parent,
                                  const FileIds& files) {
   SourcePosition call;
-  if (kind == DieScanner::Kind::kInlinedCall) {
+  if (is_inlined_call) {
     call = PositionAttributes(die, DW_AT_call_file, DW_AT_call_line, files);
     ++statistics_.inlined_calls;
   } else {
@@ -216,16 +240,45 @@ bool UnitReader::ReadTree(Dwarf_Die unit) {
   const FileIds& files = FilesOf(unit.cu);
   // The instances around the DIE at hand, with their depths in the tree of DIEs.
   std::vector<std::pair<uint32_t, uint32_t>> open;
+  scopes_.StartUnit();
+  const auto visit = [&](const DieScanner::Kind& kind, const char* address, uint32_t depth) {
+    Dwarf_Die die = {};
+    die.addr = const_cast<char*>(address);
+    die.cu = unit.cu;
+    if (kind.is_local_name) scopes_.AddName(address, depth);
+    if (kind.is_scope) scopes_.OpenScope(die, depth);
+    if (!kind.is_code) return;
+    while (!open.empty() && open.back().first >= depth) open.pop_back();
+    const bool is_root = !kind.is_inlined_call || open.empty();
+    const uint32_t parent = is_root ? kNoInstance : open.back().second;
+    open.emplace_back(depth, AddInstance(kind.is_inlined_call, &die, parent, files));
+  };
   return scanner.Scan(std::string_view(first_die, static_cast<size_t>(unit_end - first_die)),
-                      [&](DieScanner::Kind kind, const char* address, uint32_t depth) {
-                        while (!open.empty() && open.back().first >= depth) open.pop_back();
-                        Dwarf_Die die = {};
-                        die.addr = const_cast<char*>(address);
-                        die.cu = unit.cu;
-                        const bool is_root = kind == DieScanner::Kind::kFunction || open.empty();
-                        const uint32_t parent = is_root ? kNoInstance : open.back().second;
-                        open.emplace_back(depth, AddInstance(kind, &die, parent, files));
-                      });
+                      visit);
+}
+
+std::string UnitReader::NameOf(const SourceFunction& function) {
+  const std::string name = ReadableName(function.linkage_name, function.name);
+  if (function.linkage_name != nullptr || function.name_die == nullptr) return name;
+  std::string qualified;
+  for (Dwarf_Die scope : scopes_.Around(function.name_die)) {
+    const int tag = dwarf_tag(&scope);
+    if (tag == DW_TAG_subprogram) {
+      const SourceFunction& around = *FunctionOf(&scope);
+      // Its own name holds the scopes further out.
+      if (around.linkage_name != nullptr) qualified.clear();
+      qualified += ReadableName(around.linkage_name, around.name);
+    } else {
+      const char* scope_name = dwarf_diename(&scope);
+      // Compilers give a lambda's class no name.
+      qualified += scope_name != nullptr     ? scope_name
+                   : tag == DW_TAG_namespace ? "(anonymous namespace)"
+                   : name == "operator()"    ? "{lambda}"
+                                             : "(anonymous class)";
+    }
+    qualified += "::";
+  }
+  return Shortened(qualified + name);
 }
 
 void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
@@ -266,7 +319,7 @@ void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
   } else if (unit_type == DW_UT_skeleton) {
     std::string_view dwo = StringAttribute(&unit, DW_AT_dwo_name);
     if (dwo.empty()) dwo = StringAttribute(&unit, DW_AT_GNU_dwo_name);
-    Skip("split unit whose .dwo file is missing (lines only, no inlined calls)", dwo);
+    Skip("split unit whose .dwo file is missing (lines only, no inlined calls)", dwo, true);
   }
   // Node-based map: `files` stayed where it was.
   const std::vector<RowInterval> rows = ReadRows(&program, files, name);

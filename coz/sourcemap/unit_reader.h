@@ -25,6 +25,7 @@
 #include "coz/sourcemap/die_scanner.h"
 #include "coz/sourcemap/dwarf_reader.h"
 #include "coz/sourcemap/line_program.h"
+#include "coz/sourcemap/name_scopes.h"
 #include "coz/sourcemap/source_files.h"
 
 namespace coz {
@@ -38,6 +39,10 @@ class UnitReader {
   // `split` is the unit in the .dwo file that `unit` stands for, or has no address.
   void Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type);
 
+  // The name of a function of `lines()`, demangled and with the scopes around it. Call after the last
+  // Read: in a program optimized at link time, a function's declaration may be in another unit.
+  std::string NameOf(const SourceFunction& function);
+
   // Of all units read so far, in the order of units.
   std::vector<LineInterval>& lines() { return lines_; }
 
@@ -49,7 +54,7 @@ class UnitReader {
     std::string_view info;
   };
 
-  void Skip(const std::string& reason, std::string_view example);
+  void Skip(const std::string& reason, std::string_view example, bool may_appear = false);
   const Sections& SectionsOf(Dwarf* dwarf);
   FileIds Intern(const std::vector<std::string>& paths);
   // The files that attributes of the unit's DIEs refer to.
@@ -59,8 +64,7 @@ class UnitReader {
   std::vector<RowInterval> ReadRows(LineProgram* program, const FileIds& files,
                                     std::string_view unit_name);
   bool ReadTree(Dwarf_Die unit);
-  uint32_t AddInstance(DieScanner::Kind kind, Dwarf_Die* die, uint32_t parent,
-                       const FileIds& files);
+  uint32_t AddInstance(bool is_inlined_call, Dwarf_Die* die, uint32_t parent, const FileIds& files);
   SourceFunction* FunctionOf(Dwarf_Die* die);
   void Describe(Dwarf_Die die, SourceFunction* function);
 
@@ -71,10 +75,14 @@ class UnitReader {
   absl::node_hash_map<Dwarf_CU*, FileIds> files_of_unit_;
   absl::node_hash_map<const void*, SourceFunction> functions_;  // by the abstract DIE's address
   uint64_t abbreviations_offset_ = 0;
+  NameScopes scopes_;
   std::vector<LineRow> rows_;
   CodeTree tree_;
   std::vector<LineInterval> lines_;
 };
+
+// `linkage_name` demangled, or itself where it is none, or `name`; either may be null.
+std::string ReadableName(const char* linkage_name, const char* name);
 
 }  // namespace coz
 
