@@ -115,11 +115,11 @@ void AddLines(UnitReader* reader, const SourceFiles& sources, SymbolNames* symbo
 
 }  // namespace
 
-absl::StatusOr<ReadResult> ReadLineTable(const std::string& path, const SourceScope& scope,
-                                         const ReadOptions& options) {
+absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const SourceScope& scope,
+                                              const ReadOptions& options) {
   auto file = DebugFile::Open(path, options.debug_search_path);
   if (!file.ok()) return file.status();
-  ReadResult result;
+  LineTableResult result;
   ReadStatistics& statistics = result.statistics;
   statistics.debug_path = (*file)->debug_path();
   CountSections(**file, &statistics);

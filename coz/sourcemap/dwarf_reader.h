@@ -56,13 +56,13 @@ struct ReadStatistics {
   std::vector<SkippedPart> skipped;
 };
 
-struct ReadResult {
+struct LineTableResult {
   std::string image;
   ReadStatistics statistics;
 };
 
-absl::StatusOr<ReadResult> ReadLineTable(const std::string& path, const SourceScope& scope,
-                                         const ReadOptions& options = {});
+absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const SourceScope& scope,
+                                              const ReadOptions& options = {});
 
 }  // namespace coz
 

@@ -20,7 +20,7 @@ constexpr char kSourceFolder[] = "/fixture/coz/sourcemap/testdata/";
 
 // An image and its view.
 struct Table {
-  ReadResult result;
+  LineTableResult result;
   LineTable view;
 
   std::string TextAt(uint64_t elf_address) const {

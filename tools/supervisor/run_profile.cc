@@ -19,7 +19,6 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/experiment/scheduler.h"
-#include "coz/report/profile_reader.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
 #include "tools/supervisor/profile_recorder.h"

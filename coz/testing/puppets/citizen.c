@@ -1,0 +1,240 @@
+/*
+ * Does what programs may do with signals, processes and descriptors, and says whether it all came out right.
+ *
+ *   citizen SELF-CHECK NAME...      one line "ok NAME" or "FAILED NAME: ..." each; status 1 if one failed
+ *
+ * All of it while a second thread keeps the profiler busy with samples.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coz.h"
+
+static atomic_int stop;
+static char problem[256];
+
+static int fail(const char* what) {
+  snprintf(problem, sizeof(problem), "%s (errno %d)", what, errno);
+  return 0;
+}
+
+static void spin_for_ms(int ms) {
+  struct timespec start, now;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  volatile uint64_t x = 1;
+  do {
+    for (int i = 0; i < 10000; ++i) x = x * 6364136223846793005u + 1;
+    COZ_PROGRESS_NAMED("spin");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
+}
+
+static void* background(void* unused) {
+  while (!atomic_load(&stop)) spin_for_ms(1);
+  return unused;
+}
+
+static volatile int* volatile nowhere = (volatile int*)8;
+static sigjmp_buf after_fault;
+static void on_fault(int signal) { siglongjmp(after_fault, signal); }
+
+static int own_segv_handler(void) {
+  struct sigaction action = {.sa_handler = on_fault}, old;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &old);
+  if (sigsetjmp(after_fault, 1) == 0) {
+    *nowhere = 1;
+    return fail("no fault");
+  }
+  spin_for_ms(20);
+  sigaction(SIGSEGV, &old, NULL);
+  return 1;
+}
+
+static int query_trap(void) {
+  struct sigaction old = {.sa_flags = -1};
+  if (sigaction(SIGTRAP, NULL, &old) != 0) return fail("sigaction");
+  if (old.sa_handler != SIG_DFL || old.sa_flags != 0)
+    return fail("the program sees a handler that is not its own");
+  struct sigaction ignore = {.sa_handler = SIG_IGN, .sa_flags = SA_RESTART};
+  sigaction(SIGTRAP, &ignore, NULL);
+  sigaction(SIGTRAP, NULL, &old);
+  if (old.sa_handler != SIG_IGN || old.sa_flags != SA_RESTART)
+    return fail("what was set does not read back");
+  raise(SIGTRAP);
+  spin_for_ms(20);
+  signal(SIGTRAP, SIG_DFL);
+  return 1;
+}
+
+static atomic_int trapped;
+static void on_trap(int signal) { atomic_fetch_add(&trapped, signal); }
+
+static int own_trap_handler(void) {
+  struct sigaction action = {.sa_handler = on_trap};
+  sigaction(SIGTRAP, &action, NULL);
+  atomic_store(&trapped, 0);
+  raise(SIGTRAP);
+  __asm__ volatile("int3");
+  spin_for_ms(50);
+  if (atomic_load(&trapped) != 2 * SIGTRAP)
+    return fail("the handler did not run exactly for the program's own two signals");
+  signal(SIGTRAP, SIG_DFL);
+  return 1;
+}
+
+static int mask_reads_back(void) {
+  sigset_t all, seen;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  pthread_sigmask(SIG_SETMASK, NULL, &seen);
+  const int ok = sigismember(&seen, SIGTRAP) && sigismember(&seen, SIGTERM);
+  spin_for_ms(20);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTRAP);
+  sigprocmask(SIG_UNBLOCK, &only, &seen);
+  const int was = sigismember(&seen, SIGTRAP);
+  pthread_sigmask(SIG_SETMASK, NULL, &seen);
+  const int is = sigismember(&seen, SIGTRAP);
+  sigemptyset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  return ok && was && !is ? 1 : fail("a mask with SIGTRAP does not read back");
+}
+
+static int handler_mask_reads_back(void) {
+  struct sigaction action = {.sa_handler = on_trap}, seen;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+  sigaction(SIGUSR1, NULL, &seen);
+  if (!sigismember(&seen.sa_mask, SIGTRAP)) return fail("a handler's mask lost SIGTRAP");
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, NULL);
+  sigaction(SIGUSR1, NULL, &seen);
+  if (sigismember(&seen.sa_mask, SIGTRAP)) return fail("a handler's mask gained SIGTRAP");
+  signal(SIGUSR1, SIG_DFL);
+  return 1;
+}
+
+static void* wait_for_term(void* set) {
+  int got = 0;
+  sigwait(set, &got);
+  return (void*)(uintptr_t)got;
+}
+
+static int sigwait_in_thread(void) {
+  sigset_t set;
+  sigfillset(&set);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+  pthread_t waiter;
+  pthread_create(&waiter, NULL, wait_for_term, &set);
+  spin_for_ms(50);
+  kill(getpid(), SIGTERM);
+  void* got = NULL;
+  pthread_join(waiter, &got);
+  pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+  return (uintptr_t)got == SIGTERM ? 1 : fail("sigwait returned something else than SIGTERM");
+}
+
+static int child_of_fork(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    spin_for_ms(30);
+    struct sigaction seen;
+    sigaction(SIGTRAP, NULL, &seen);
+    _exit(seen.sa_handler == SIG_DFL ? 42 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 42
+             ? 1
+             : fail("the child of fork did not end as it should");
+}
+
+static int runs_a_program(void) {
+  FILE* out = popen("echo from the shell; exec sleep 0", "r");
+  char line[64] = "";
+  if (out == NULL || fgets(line, sizeof(line), out) == NULL) return fail("popen");
+  if (pclose(out) != 0) return fail("the shell's status");
+  return strcmp(line, "from the shell\n") == 0 ? 1 : fail(line);
+}
+
+static int failed_exec(void) {
+  execl("/nonexistent/program", "program", (char*)NULL);
+  if (errno != ENOENT) return fail("execl");
+  spin_for_ms(20);
+  return 1;
+}
+
+static int sleeps_are_whole(void) {
+  for (int i = 0; i < 20; ++i) {
+    struct timespec request = {0, 5000000};
+    if (nanosleep(&request, NULL) != 0) return fail("nanosleep was interrupted");
+    if (poll(NULL, 0, 2) != 0) return fail("poll was interrupted");
+  }
+  return 1;
+}
+
+static int closes_every_descriptor(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int fd = 3; fd < 256; ++fd) close(fd);
+    _exit(0);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  for (int fd = 3; fd < 256; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) close(fd);
+  }
+  spin_for_ms(30);
+  return status == 0 ? 1 : fail("child");
+}
+
+static const struct {
+  const char* name;
+  int (*run)(void);
+} kChecks[] = {
+    {"own_segv_handler", own_segv_handler},
+    {"query_trap", query_trap},
+    {"own_trap_handler", own_trap_handler},
+    {"mask_reads_back", mask_reads_back},
+    {"handler_mask_reads_back", handler_mask_reads_back},
+    {"sigwait_in_thread", sigwait_in_thread},
+    {"child_of_fork", child_of_fork},
+    {"runs_a_program", runs_a_program},
+    {"failed_exec", failed_exec},
+    {"sleeps_are_whole", sleeps_are_whole},
+    {"closes_every_descriptor", closes_every_descriptor},
+};
+
+int main(int argc, char** argv) {
+  int failures = 0;
+  pthread_t other;
+  pthread_create(&other, NULL, background, NULL);
+  for (size_t i = 0; i < sizeof(kChecks) / sizeof(kChecks[0]); ++i) {
+    if (argc > 1 && strcmp(argv[1], kChecks[i].name) != 0) continue;
+    if (kChecks[i].run()) {
+      printf("ok %s\n", kChecks[i].name);
+    } else {
+      printf("FAILED %s: %s\n", kChecks[i].name, problem);
+      ++failures;
+    }
+    fflush(stdout);
+  }
+  atomic_store(&stop, 1);
+  pthread_join(other, NULL);
+  return failures != 0;
+}

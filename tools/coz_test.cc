@@ -1,0 +1,347 @@
+// The coz command on real processes: what the program does is its own, what the profile holds is whole, and bad input gets one
+// sentence. What figures say is tested elsewhere.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/profile_reader.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandOptions;
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Coz() { return RunfilePath("tools/coz"); }
+std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
+
+class CozTest : public ::testing::Test {
+ protected:
+  CozTest() : folder_(testing::TemporaryFolder()) { options_.folder = folder_; }
+
+  // coz run with short experiments, so that a second is enough for some.
+  CommandResult Run(std::vector<std::string> coz_options, std::vector<std::string> program) {
+    std::vector<std::string> arguments = {Coz(), "run", "--experiment-length=0.1"};
+    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+    arguments.push_back("---");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return testing::RunCommand(arguments, options_);
+  }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  profile::Profile Profile(const std::string& name = "profile.pb") const {
+    absl::StatusOr<ReadResult> read = ReadProfile(Path(name));
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->profile : profile::Profile();
+  }
+
+  // The line of the loop in busy.c.
+  static std::string Line() {
+    std::ifstream source(RunfilePath("coz/testing/puppets/busy.c"));
+    std::string text;
+    for (int line = 1; std::getline(source, text); ++line) {
+      if (absl::StrContains(text, "i < 100000")) return absl::StrCat(line);
+    }
+    return "0";
+  }
+
+  const std::string folder_;
+  CommandOptions options_;
+};
+
+// One sentence of ours, and nothing of a crash.
+void ExpectOneSentence(const CommandResult& result, const std::string& part) {
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, ::testing::StartsWith("coz: "));
+  EXPECT_THAT(result.errors, HasSubstr(part));
+  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+}
+
+TEST_F(CozTest, MakesExperimentsAndWritesThem) {
+  const CommandResult result = Run({}, {Puppet("busy"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("coz report profile.pb"));
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 3);
+  ASSERT_EQ(profile.session_size(), 1);
+  EXPECT_EQ(profile.session(0).command(1), "2");
+  ASSERT_EQ(profile.progress_point_size(), 1);
+  EXPECT_EQ(profile.progress_point(0).name(), "work");
+  ASSERT_EQ(profile.session_end_size(), 1);
+  EXPECT_EQ(profile.session_end(0).reason(), profile::END_REASON_TARGET_EXITED);
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    ASSERT_EQ(experiment.point_size(), 1);
+    EXPECT_GT(experiment.point(0).visits(), 0u);
+    EXPECT_LE(experiment.effective_duration_ns(), experiment.elapsed_ns());
+  }
+}
+
+TEST_F(CozTest, FindsTheLineOfTheWork) {
+  Run({}, {Puppet("busy"), "1"});
+  uint64_t in_spin = 0;
+  uint64_t all = 0;
+  const profile::Profile profile = Profile();
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (int i = 0; i < experiment.unit_id_size(); ++i) {
+      all += experiment.unit_samples(i);
+      for (const profile::Unit& unit : profile.unit()) {
+        if (unit.id() == experiment.unit_id(i) && unit.function() == "spin") {
+          in_spin += experiment.unit_samples(i);
+        }
+      }
+    }
+  }
+  EXPECT_GT(all, 0u);
+  EXPECT_GT(in_spin * 10, all * 9) << in_spin << " of " << all;
+}
+
+TEST_F(CozTest, PassesStandardInputOn) {
+  options_.input = "one\ntwo\n";
+  EXPECT_EQ(Run({}, {Puppet("busy"), "0.2"}).output, "hello\none\ntwo\nbye\n");
+}
+
+TEST_F(CozTest, EndsWithTheProgramsStatus) {
+  EXPECT_EQ(Run({}, {Puppet("busy"), "0.3", "status", "7"}).status, 7);
+}
+
+TEST_F(CozTest, EndsByTheProgramsSignal) {
+  const CommandResult result = Run({}, {Puppet("busy"), "0.3", "signal", "9"});
+  EXPECT_EQ(result.signal, SIGKILL);
+  EXPECT_EQ(Profile().session_end(0).exit_signal(), 9u);
+  EXPECT_EQ(Run({}, {Puppet("busy"), "0.3", "signal", "5"}).signal, SIGTRAP);
+}
+
+TEST_F(CozTest, LeavesSignalsProcessesAndDescriptorsToTheProgram) {
+  const CommandResult result = Run({}, {Puppet("citizen")});
+  EXPECT_EQ(result.status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, Not(HasSubstr("FAILED")));
+  EXPECT_THAT(result.output, HasSubstr("ok closes_every_descriptor"));
+}
+
+TEST_F(CozTest, FollowsAnExec) {
+  Run({}, {"/bin/sh", "-c", absl::StrCat("exec ", Puppet("busy"), " 1")});
+  EXPECT_GE(Profile().experiment_size(), 2);
+}
+
+TEST_F(CozTest, SplitsItsCommandLineAtTwoOrThreeDashes) {
+  const CommandResult result = testing::RunCommand(
+      {Coz(), "run", "-o", "other.pb", "--", Puppet("busy"), "0.3", "status", "3"}, options_);
+  EXPECT_EQ(result.status, 3) << result.errors;
+  EXPECT_TRUE(std::filesystem::exists(Path("other.pb")));
+}
+
+TEST_F(CozTest, KeepsThePreviousProfile) {
+  Run({}, {Puppet("busy"), "0.5"});
+  const uint64_t first = Profile().session(0).id();
+  Run({}, {Puppet("busy"), "0.5"});
+  EXPECT_EQ(Profile("profile.pb.old").session(0).id(), first);
+  EXPECT_NE(Profile().session(0).id(), first);
+  Run({"--append"}, {Puppet("busy"), "0.5"});
+  EXPECT_EQ(Profile().session_size(), 2);
+}
+
+TEST_F(CozTest, LetsTheProgramRunOnAfterTheDuration) {
+  const CommandResult result = Run({"--duration=0.6"}, {Puppet("busy"), "1.5"});
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session_end(0).reason(), profile::END_REASON_DURATION_REACHED);
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    EXPECT_LT(experiment.start_ns(), 700'000'000u);
+  }
+}
+
+TEST_F(CozTest, RepeatsItsChoicesWithTheSameSeed) {
+  const auto speedups = [this] {
+    Run({"--seed=42", "--fixed-line=busy.c:" + Line()}, {Puppet("busy"), "1.5"});
+    std::vector<double> values;
+    for (const profile::Experiment& experiment : Profile().experiment()) {
+      values.push_back(experiment.virtual_speedup());
+    }
+    values.resize(std::min<size_t>(values.size(), 4));
+    return values;
+  };
+  const std::vector<double> first = speedups();
+  EXPECT_EQ(first.size(), 4u);
+  EXPECT_EQ(speedups(), first);
+}
+
+TEST_F(CozTest, KeepsToTheFixedLineAndSpeedup) {
+  Run({"--fixed-line=busy.c:" + Line(), "--fixed-speedup=40"}, {Puppet("busy"), "1.5"});
+  const profile::Profile profile = Profile();
+  ASSERT_GT(profile.experiment_size(), 2);
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    EXPECT_EQ(experiment.selected_unit(), profile.experiment(0).selected_unit());
+    EXPECT_TRUE(experiment.virtual_speedup() == 0 || experiment.virtual_speedup() == 0.4);
+  }
+}
+
+TEST_F(CozTest, MeasuresTheWholeRunEndToEnd) {
+  Run({"--end-to-end"}, {Puppet("busy"), "1", "never"});
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.experiment_size(), 1);
+  EXPECT_EQ(profile.progress_point(0).kind(), profile::PROGRESS_POINT_KIND_END_TO_END);
+}
+
+TEST_F(CozTest, SurvivesTheDeathOfItsProgram) {
+  options_.while_running = [](pid_t) {};
+  const CommandResult result = Run(
+      {}, {"/bin/sh", "-c",
+           absl::StrCat(Puppet("busy"), " 30 & pid=$!; sleep 0.1; kill -9 $pid; wait $pid; exec ",
+                        Puppet("busy"), " 1 signal 9")});
+  EXPECT_EQ(result.signal, SIGKILL);
+  EXPECT_GE(Profile().experiment_size(), 1);
+}
+
+TEST_F(CozTest, PassesAnInterruptOnAndKeepsTheProfile) {
+  options_.while_running = [](pid_t coz) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // how long somebody lets it run
+    kill(coz, SIGINT);
+  };
+  const CommandResult result = Run({}, {Puppet("busy"), "30"});
+  EXPECT_EQ(result.signal, SIGINT);
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 2);
+  EXPECT_EQ(profile.session_end(0).reason(), profile::END_REASON_INTERRUPTED);
+  EXPECT_THAT(result.errors, HasSubstr("coz report"));
+}
+
+TEST_F(CozTest, LetsTheProgramRunOnWhenItIsKilledItself) {
+  const std::string mark = Path("ended");
+  options_.while_running = [](pid_t coz) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    kill(coz, SIGKILL);
+  };
+  const CommandResult result = Run(
+      {}, {"/bin/sh", "-c",
+           absl::StrCat("trap '' TERM; exec 3>", mark, "; ", Puppet("busy"), " 1.5; echo $? >&3")});
+  EXPECT_EQ(result.signal, SIGKILL);
+  std::string status;
+  for (int i = 0; i < 200 && status.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::ifstream(mark) >> status;
+  }
+  EXPECT_EQ(status, "0");
+  EXPECT_TRUE(ReadProfile(Path("profile.pb")).ok());
+}
+
+TEST_F(CozTest, SamplesByEachSourceThatIsAskedFor) {
+  for (const char* source : {"perf-sigtrap", "perf-setsig", "cpu-timer"}) {
+    SCOPED_TRACE(source);
+    Run({absl::StrCat("--sampler=", source)}, {Puppet("busy"), "1"});
+    const profile::Profile profile = Profile();
+    EXPECT_GE(profile.experiment_size(), 2);
+    EXPECT_GT(profile.session_end(0).total_samples(), 100u);
+  }
+}
+
+TEST_F(CozTest, FallsBackWherePerfIsForbidden) {
+  const CommandResult result =
+      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EPERM), Coz(), "run",
+                           "--experiment-length=0.1", "---", Puppet("busy"), "1"},
+                          options_);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("perf_event_open"));
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session(0).sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
+  EXPECT_NE(profile.session(0).fallback_reason(), "");
+  EXPECT_GE(profile.experiment_size(), 2);
+}
+
+// Bad input.
+
+TEST_F(CozTest, SaysThatAProgramIsNotFound) {
+  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name");
+  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory");
+}
+
+TEST_F(CozTest, SaysThatAProgramIsNotExecutable) {
+  std::ofstream(Path("plain")) << "text";
+  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain");
+}
+
+TEST_F(CozTest, SaysThatAProgramIsAFolder) {
+  ExpectOneSentence(Run({}, {folder_}), "it is a folder");
+}
+
+TEST_F(CozTest, SaysThatAProgramIsStatic) {
+  ExpectOneSentence(Run({}, {Puppet("busy_static")}), "statically linked");
+}
+
+TEST_F(CozTest, SaysThatThereIsNoDebugInformation) {
+  ExpectOneSentence(Run({}, {Puppet("busy_stripped"), "1"}), "-g");
+}
+
+TEST_F(CozTest, SaysThatNoProgressPointWasVisited) {
+  const CommandResult result = Run({}, {Puppet("busy"), "0.5", "never"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("no progress point was visited; the program has work"));
+}
+
+TEST_F(CozTest, SaysThatTheOutputCannotBeWritten) {
+  ExpectOneSentence(Run({"-o", "/nonexistent/profile.pb"}, {Puppet("busy"), "1"}),
+                    "/nonexistent/profile.pb");
+}
+
+TEST_F(CozTest, SaysThatALineHasNoCode) {
+  ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}), "busy.c:1");
+}
+
+TEST_F(CozTest, SaysWhatIsWrongWithAnOption) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--fixed-speedup=150"},
+                                                  {"--sampler=magic"},
+                                                  {"--duration=-1"},
+                                                  {"--nonsense"}}) {
+    const CommandResult result = Run(options, {Puppet("busy"), "1"});
+    EXPECT_EQ(result.status, 125) << options[0];
+    EXPECT_EQ(result.output, "");
+    EXPECT_THAT(result.errors, HasSubstr(options[0].substr(0, 6)));
+  }
+}
+
+TEST_F(CozTest, ReportsAProfileCutInTheMiddle) {
+  Run({}, {Puppet("busy"), "1.5"});
+  const int whole = Profile().experiment_size();
+  std::filesystem::resize_file(Path("profile.pb"),
+                               std::filesystem::file_size(Path("profile.pb")) * 6 / 10);
+  const CommandResult result = testing::RunCommand({Coz(), "report", "profile.pb"}, options_);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_LT(Profile().experiment_size(), whole);
+  EXPECT_THAT(result.output, HasSubstr("cut"));
+}
+
+TEST_F(CozTest, SaysThatAFileIsNoProfile) {
+  std::ofstream(Path("notes.txt")) << "dear diary\n";
+  ExpectOneSentence(testing::RunCommand({Coz(), "report", "notes.txt"}, options_), "notes.txt");
+  ExpectOneSentence(testing::RunCommand({Coz(), "report", "missing.pb"}, options_), "missing.pb");
+  ExpectOneSentence(testing::RunCommand({Coz(), "export", Coz()}, options_), "coz");
+}
+
+TEST_F(CozTest, ExportsForTheOriginal) {
+  Run({}, {Puppet("busy"), "1"});
+  const CommandResult result = testing::RunCommand({Coz(), "export", "--format=coz"}, options_);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, ::testing::StartsWith("{"));
+  EXPECT_THAT(result.output, HasSubstr("\"throughput-point\""));
+}
+
+}  // namespace
+}  // namespace coz
