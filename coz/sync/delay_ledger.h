@@ -22,8 +22,9 @@
 // Errors   none
 // Threads  GlobalLedger: safe. ThreadLedger: owner writes, anybody reads
 // Signals  every function is async-signal-safe, and safe against a handler of the same thread that
-// runs in its middle Source   Curtsinger and Berger, SOSP 2015, section 3.4; the virtual-time form
-// is ours (docs/design.md)
+//          imposes or pays in its middle: nothing is lost, nothing counts twice
+// Source   Curtsinger and Berger, SOSP 2015, section 3.4; the virtual-time form is ours
+//          (docs/design.md)
 #ifndef COZ_SYNC_DELAY_LEDGER_H_
 #define COZ_SYNC_DELAY_LEDGER_H_
 
@@ -76,14 +77,18 @@ struct ThreadLedger {
   std::atomic<uint64_t> credited_ns;  // local delay raised by wakers
   std::atomic<uint64_t> forgiven_ns;
   std::atomic<uint64_t> pauses;
-  std::atomic<uint32_t> blocked;  // 1 while it waits for another thread: what it owes is credited then
+  std::atomic<uint32_t>
+      blocked;  // 1 while it waits for another thread: what it owes is credited then
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
 };
 
 // The state of a thread when it began to wait.
 struct Wait {
   uint64_t start_ns;
-  uint64_t local_delay_ns;
+  // Local delay less what the thread has imposed itself, modulo 2^64: what it imposes while it waits
+  // comes on top of any credit.
+  uint64_t served_ns;
+  uint64_t imposed_ns;
 };
 
 // True where the thread owes delay. The only part of the ledger on the fast path of a wrapped call.
@@ -113,7 +118,13 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 // Begins a wait that another thread may end.
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
   thread.blocked.store(1, std::memory_order_relaxed);
-  return {now_ns, thread.local_delay_ns.load(std::memory_order_relaxed)};
+  uint64_t imposed_ns;
+  uint64_t local_ns;
+  do {  // again where a handler of this thread has imposed between the two loads
+    imposed_ns = thread.imposed_ns.load(std::memory_order_relaxed);
+    local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  } while (imposed_ns != thread.imposed_ns.load(std::memory_order_relaxed));
+  return {now_ns, local_ns - imposed_ns, imposed_ns};
 }
 
 // Ends a wait that was ended by something else than a profiled thread: no credit.
@@ -125,6 +136,10 @@ inline void EndWaitUncredited(ThreadLedger& thread) {
 // unknown; a waker pays before it wakes, so at least the global delay is assumed).
 void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                      uint64_t waker_local_delay_ns);
+
+// The same where it is known exactly.
+void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                       uint64_t waker_local_delay_ns);
 
 }  // namespace coz
 

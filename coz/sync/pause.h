@@ -1,6 +1,6 @@
 // The sleep that serves delay.
 //
-// Shape    one function
+// Shape    two functions
 // Units    ns of CLOCK_MONOTONIC
 // Errors   none: a sleep that the kernel refuses counts as the time that it took
 // Threads  safe
@@ -15,6 +15,9 @@ namespace coz {
 
 // Sleeps for at least `duration_ns` and returns how long it really took.
 uint64_t PauseFor(uint64_t duration_ns);
+
+// The same, of a pause that counts from `start_ns` on.
+uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
 
 }  // namespace coz
 

@@ -29,12 +29,23 @@ ThreadLedger* LeaveThreadSync() {
 }
 
 void PayDebt(ThreadLedger& thread) {
+  // What a handler of this thread pays from here on is part of the time that passes, and is recorded
+  // by the handler.
+  uint64_t paid_ns;
+  uint64_t start_ns;
+  do {
+    paid_ns = thread.paused_ns.load(std::memory_order_relaxed);
+    start_ns = MonotonicNowNs();
+  } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, thread);
   if (owed_ns == 0) return;
-  // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by cancellation or longjmp.
+  // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
+  // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   thread.pausing.store(1, std::memory_order_relaxed);
-  RecordPause(thread, owed_ns, PauseFor(owed_ns));
+  const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
+  const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
+  RecordPause(thread, owed_ns, passed_ns - nested_ns);
   thread.pausing.store(0, std::memory_order_relaxed);
 }
 

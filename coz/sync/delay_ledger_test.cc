@@ -1,0 +1,226 @@
+#include "coz/sync/delay_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace coz {
+namespace {
+
+class DelayLedgerTest : public ::testing::Test {
+ protected:
+  void Impose(ThreadLedger& thread, uint64_t delay_ns) { ImposeDelay(*global_, thread, delay_ns); }
+  uint64_t Owed(ThreadLedger& thread) { return OwedDelay(*global_, thread); }
+  void Pay(ThreadLedger& thread, uint64_t excess_ns = 0) {
+    const uint64_t owed_ns = Owed(thread);
+    RecordPause(thread, owed_ns, owed_ns + excess_ns);
+  }
+  void EndCredited(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                   uint64_t waker_local_delay_ns = 0) {
+    EndWaitCredited(*global_, thread, wait, now_ns, waker_local_delay_ns);
+  }
+
+  std::unique_ptr<GlobalLedger> global_ = std::make_unique<GlobalLedger>();
+  ThreadLedger sampled_ = {};  // its samples fall into the selected unit
+  ThreadLedger waker_ = {};
+  ThreadLedger waiter_ = {};
+};
+
+TEST_F(DelayLedgerTest, ImposedDelayIsOwedByEveryOtherThread) {
+  Impose(sampled_, 100);
+  EXPECT_EQ(global_->global_delay_ns, 100u);
+  EXPECT_EQ(sampled_.local_delay_ns, 100u);
+  EXPECT_EQ(sampled_.imposed_ns, 100u);
+  EXPECT_EQ(Owed(sampled_), 0u);
+  EXPECT_EQ(Owed(waiter_), 100u);
+  EXPECT_TRUE(IsBehind(*global_, waiter_));
+  EXPECT_FALSE(IsBehind(*global_, sampled_));
+}
+
+TEST_F(DelayLedgerTest, ThreadThatIsBehindStillOwesItsDebtAfterImposing) {
+  Impose(sampled_, 100);
+  Impose(waiter_, 30);
+  EXPECT_EQ(Owed(waiter_), 100u);
+  EXPECT_EQ(Owed(sampled_), 30u);
+}
+
+TEST_F(DelayLedgerTest, PauseServesDebtAndKeepsItsExcess) {
+  Impose(sampled_, 100);
+  RecordPause(waiter_, Owed(waiter_), 115);
+  EXPECT_EQ(Owed(waiter_), 0u);
+  EXPECT_EQ(waiter_.asked_ns, 100u);
+  EXPECT_EQ(waiter_.paused_ns, 115u);
+  EXPECT_EQ(waiter_.pauses, 1u);
+  Impose(sampled_, 100);
+  EXPECT_EQ(Owed(waiter_), 85u);
+}
+
+TEST_F(DelayLedgerTest, ShortPauseLeavesTheRestOwed) {
+  Impose(sampled_, 100);
+  RecordPause(waiter_, Owed(waiter_), 60);
+  EXPECT_EQ(Owed(waiter_), 40u);
+}
+
+TEST_F(DelayLedgerTest, WaiterThatBlockedLongEnoughTakesOverTheWakersTime) {
+  const Wait wait = BeginWait(waiter_, 1000);
+  EXPECT_EQ(waiter_.blocked, 1u);
+  Impose(sampled_, 100);
+  Pay(waker_);
+  EndCredited(waiter_, wait, 1500);
+  EXPECT_EQ(waiter_.blocked, 0u);
+  EXPECT_EQ(waiter_.local_delay_ns, 100u);
+  EXPECT_EQ(waiter_.credited_ns, 100u);
+  EXPECT_EQ(Owed(waiter_), 0u);
+}
+
+TEST_F(DelayLedgerTest, CreditIsAtMostTheTimeBlocked) {
+  const Wait wait = BeginWait(waiter_, 1000);
+  Impose(sampled_, 100);
+  EndCredited(waiter_, wait, 1030);
+  EXPECT_EQ(waiter_.credited_ns, 30u);
+  EXPECT_EQ(Owed(waiter_), 70u);
+}
+
+TEST_F(DelayLedgerTest, DebtFromBeforeTheWaitIsServedByTimeBlocked) {
+  Impose(sampled_, 100);
+  const Wait wait = BeginWait(waiter_, 1000);
+  EndCredited(waiter_, wait, 1060);
+  EXPECT_EQ(Owed(waiter_), 40u);
+}
+
+TEST_F(DelayLedgerTest, WaitThatTookNoTimeCreditsNothing) {
+  Impose(sampled_, 100);
+  const Wait wait = BeginWait(waiter_, 1000);
+  EndCredited(waiter_, wait, 1000);
+  EXPECT_EQ(waiter_.credited_ns, 0u);
+  EXPECT_EQ(Owed(waiter_), 100u);
+}
+
+TEST_F(DelayLedgerTest, WaiterTakesOverTheWakersExcess) {
+  const Wait wait = BeginWait(waiter_, 1000);
+  Impose(sampled_, 100);
+  Pay(waker_, 25);
+  EndCredited(waiter_, wait, 1500, waker_.local_delay_ns);
+  EXPECT_EQ(waiter_.local_delay_ns, 125u);
+}
+
+TEST_F(DelayLedgerTest, ExcessIsAbsorbedByAWait) {
+  Impose(sampled_, 100);
+  Pay(waiter_, 40);
+  const Wait wait = BeginWait(waiter_, 1000);
+  EndCredited(waiter_, wait, 1500);
+  EXPECT_EQ(waiter_.local_delay_ns, 100u);
+  EXPECT_EQ(waiter_.credited_ns, 0u);
+}
+
+TEST_F(DelayLedgerTest, VirtualTimeIsTheLaterOfOwnAndWakers) {
+  for (uint64_t debt = 0; debt <= 60; debt += 20) {
+    for (uint64_t blocked = 0; blocked <= 100; blocked += 10) {
+      for (uint64_t waker_local = 60; waker_local <= 120; waker_local += 20) {
+        GlobalLedger& global = *global_;
+        global.global_delay_ns = 60;
+        ThreadLedger thread = {};
+        thread.local_delay_ns = 60 - debt;
+        const uint64_t start = 1000;
+        const uint64_t own_virtual = start - thread.local_delay_ns;
+        const uint64_t wakers_virtual = start + blocked - waker_local;
+        const Wait wait = BeginWait(thread, start);
+        EndWaitCredited(global, thread, wait, start + blocked, waker_local);
+        EXPECT_EQ(start + blocked - thread.local_delay_ns, std::max(own_virtual, wakers_virtual))
+            << "debt " << debt << ", blocked " << blocked << ", waker's delay " << waker_local;
+      }
+    }
+  }
+}
+
+TEST_F(DelayLedgerTest, UnpaidGlobalDelayIsNotTakenOverFromAWakerKnownExactly) {
+  const Wait wait = BeginWait(waiter_, 1000);
+  Impose(sampled_, 100);
+  Pay(waker_);
+  const uint64_t at_the_wake = waker_.local_delay_ns;
+  Impose(sampled_, 50);
+  EndWaitCreditedBy(waiter_, wait, 1500, at_the_wake);
+  EXPECT_EQ(Owed(waiter_), 50u);
+}
+
+TEST_F(DelayLedgerTest, UncreditedWaitLeavesTheDebt) {
+  BeginWait(waiter_, 1000);
+  Impose(sampled_, 100);
+  EndWaitUncredited(waiter_);
+  EXPECT_EQ(waiter_.blocked, 0u);
+  EXPECT_EQ(waiter_.credited_ns, 0u);
+  EXPECT_EQ(Owed(waiter_), 100u);
+}
+
+TEST_F(DelayLedgerTest, DebtBelowTheFloorIsForgiven) {
+  Impose(sampled_, 100);
+  global_->forgiven_below_ns = 70;
+  EXPECT_EQ(Owed(waiter_), 30u);
+  EXPECT_EQ(waiter_.forgiven_ns, 70u);
+  EXPECT_EQ(Owed(waiter_), 30u);
+  EXPECT_EQ(waiter_.forgiven_ns, 70u);
+}
+
+TEST_F(DelayLedgerTest, FloorAboveWhatIsRequiredForgivesOnlyWhatIsRequired) {
+  Impose(sampled_, 100);
+  global_->forgiven_below_ns = 500;
+  EXPECT_EQ(Owed(waiter_), 0u);
+  EXPECT_EQ(waiter_.local_delay_ns, 100u);
+}
+
+TEST_F(DelayLedgerTest, FloorLeavesExcessAlone) {
+  Impose(sampled_, 100);
+  Pay(waiter_, 40);
+  global_->forgiven_below_ns = 100;
+  EXPECT_EQ(Owed(waiter_), 0u);
+  EXPECT_EQ(waiter_.local_delay_ns, 140u);
+  EXPECT_EQ(waiter_.forgiven_ns, 0u);
+}
+
+// A sample of the waiter in the middle of its wait: its virtual time falls behind by what it imposes.
+
+TEST_F(DelayLedgerTest, DelayImposedDuringAShortWaitIsKept) {
+  const Wait wait = BeginWait(waiter_, 1000);
+  Impose(waiter_, 50);
+  EndCredited(waiter_, wait, 1010);
+  EXPECT_EQ(waiter_.local_delay_ns, 50u);
+  EXPECT_EQ(Owed(waiter_), 0u);
+}
+
+TEST_F(DelayLedgerTest, DelayImposedDuringAWaitIsNotServedByItTwice) {
+  Impose(sampled_, 100);
+  const Wait wait = BeginWait(waiter_, 1000);
+  Impose(waiter_, 50);
+  EndCredited(waiter_, wait, 1010);
+  EXPECT_EQ(Owed(waiter_), 90u);
+}
+
+TEST_F(DelayLedgerTest, DebtPaidByAHandlerDuringAWaitIsTimeBlockedAndCountsOnce) {
+  Impose(sampled_, 100);
+  const Wait wait = BeginWait(waiter_, 1000);
+  Pay(waiter_);  // 100 ns of the 130
+  Impose(sampled_, 100);
+  EndCredited(waiter_, wait, 1130);
+  EXPECT_EQ(waiter_.local_delay_ns, 130u);
+  EXPECT_EQ(Owed(waiter_), 70u);
+}
+
+TEST_F(DelayLedgerTest, DelayImposedBetweenDebtAndPauseIsKept) {
+  Impose(sampled_, 100);
+  const uint64_t owed_ns = Owed(waiter_);
+  Impose(waiter_, 50);
+  RecordPause(waiter_, owed_ns, owed_ns);
+  EXPECT_EQ(waiter_.local_delay_ns, 150u);
+  EXPECT_EQ(Owed(waiter_), 0u);
+}
+
+TEST_F(DelayLedgerTest, WakeTableKeepsTheLastWakerOfAnObject) {
+  int object = 0;
+  EXPECT_EQ(global_->wakes.Find(&object), 0u);
+  global_->wakes.Publish(&object, 7);
+  global_->wakes.Publish(&object, 9);
+  EXPECT_EQ(global_->wakes.Find(&object), 9u);
+}
+
+}  // namespace
+}  // namespace coz
