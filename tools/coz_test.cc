@@ -136,7 +136,7 @@ TEST_F(CozTest, LeavesSignalsProcessesAndDescriptorsToTheProgram) {
 }
 
 TEST_F(CozTest, FollowsAnExec) {
-  Run({}, {"/bin/sh", "-c", absl::StrCat("exec ", Puppet("busy"), " 1")});
+  Run({"--follow=exec"}, {"/bin/sh", "-c", absl::StrCat("exec ", Puppet("busy"), " 1")});
   EXPECT_GE(Profile().experiment_size(), 2);
 }
 
@@ -171,7 +171,8 @@ TEST_F(CozTest, RepeatsItsChoicesWithTheSameSeed) {
   const auto speedups = [this] {
     Run({"--seed=42", "--fixed-line=busy.c:" + Line()}, {Puppet("busy"), "1.5"});
     std::vector<double> values;
-    for (const profile::Experiment& experiment : Profile().experiment()) {
+    const profile::Profile profile = Profile();
+    for (const profile::Experiment& experiment : profile.experiment()) {
       values.push_back(experiment.virtual_speedup());
     }
     values.resize(std::min<size_t>(values.size(), 4));
@@ -200,9 +201,9 @@ TEST_F(CozTest, MeasuresTheWholeRunEndToEnd) {
 }
 
 TEST_F(CozTest, SurvivesTheDeathOfItsProgram) {
-  options_.while_running = [](pid_t) {};
-  const CommandResult result = Run(
-      {}, {"/bin/sh", "-c",
+  const CommandResult result =
+      Run({"--follow=exec"},
+          {"/bin/sh", "-c",
            absl::StrCat(Puppet("busy"), " 30 & pid=$!; sleep 0.1; kill -9 $pid; wait $pid; exec ",
                         Puppet("busy"), " 1 signal 9")});
   EXPECT_EQ(result.signal, SIGKILL);
@@ -228,8 +229,9 @@ TEST_F(CozTest, LetsTheProgramRunOnWhenItIsKilledItself) {
     std::this_thread::sleep_for(std::chrono::milliseconds(700));
     kill(coz, SIGKILL);
   };
-  const CommandResult result = Run(
-      {}, {"/bin/sh", "-c",
+  const CommandResult result =
+      Run({"--follow=exec"},
+          {"/bin/sh", "-c",
            absl::StrCat("trap '' TERM; exec 3>", mark, "; ", Puppet("busy"), " 1.5; echo $? >&3")});
   EXPECT_EQ(result.signal, SIGKILL);
   std::string status;

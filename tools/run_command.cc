@@ -20,6 +20,7 @@ struct RunArguments {
   std::string fixed_line;
   std::string sampler = "auto";
   std::string unwinder = "auto";
+  std::string follow = "none";
 };
 
 uint64_t ToNs(double value, double unit_ns) {
@@ -55,6 +56,7 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
   ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
+  run.follow_exec = arguments->follow == "exec";
   return ParseSpeedups(arguments->fixed_speedups, &run.fixed_speedups);
 }
 
@@ -109,6 +111,10 @@ void AddSourceOptions(CLI::App* command, RunArguments* a) {
       ->add_option("--unwinder", a->unwinder,
                    "how callers of library code are found (default auto)")
       ->check(CLI::IsMember({"auto", "eh-frame", "libunwind"}));
+  command
+      ->add_option("--follow", a->follow,
+                   "exec: profile what the program becomes by exec (a launcher like env or sh -c)")
+      ->check(CLI::IsMember({"none", "exec"}));
   command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
 }
 

@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/experiment/scheduler.h"
+#include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
 #include "tools/supervisor/profile_recorder.h"
@@ -368,9 +369,27 @@ absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options) {
   return ProfileWriter::Open(options.output, ProfileOpenMode::kTruncate);
 }
 
+// What can be known before the program runs.
+absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
+  if (options.follow_exec) return absl::OkStatus();
+  const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
+  if (!info.ok()) return info.status();
+  absl::Status status = CheckProfilable(*info);
+  // Where libraries are in scope, the program itself need not have debug information.
+  const bool only_libraries =
+      info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
+  if (status.ok() || only_libraries) return absl::OkStatus();
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(),
+                   " (if it becomes the program in question by exec: --follow=exec)"));
+}
+
 absl::Status CheckFixedLine(const RunOptions& options, const UnitIndex& units) {
-  // A line of a library is only known when the library is loaded.
-  if (!options.fixed_line || !options.binary_scope.empty()) return absl::OkStatus();
+  // A line of a library, or of a program to come, is only known when that is loaded.
+  if (!options.fixed_line || !options.binary_scope.empty() || options.follow_exec) {
+    return absl::OkStatus();
+  }
   if (!units.Find(*options.fixed_line).empty()) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrFormat("--fixed-line=%s: no code of the program belongs to this line (blank, "
@@ -387,10 +406,13 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
   }
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();
+  if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
   const std::vector<std::string> binary_scope =
       options.binary_scope.empty() ? std::vector<std::string>{"MAIN"} : options.binary_scope;
   UnitIndex units{BinaryScope(binary_scope), SourceScope(options.source_scope)};
-  if (absl::Status status = units.Prepare(*program, ReadingProgress()); !status.ok()) return status;
+  if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.follow_exec);
+      !status.ok())
+    return status;
   if (absl::Status status = CheckFixedLine(options, units); !status.ok()) return status;
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();

@@ -39,6 +39,7 @@ struct RunOptions {
   SamplingSource sampling_source = SamplingSource::kNone;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
+  bool follow_exec = false;  // the program is a launcher: profile what it becomes by exec
   bool verbose = false;
 };
 

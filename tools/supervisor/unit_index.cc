@@ -36,12 +36,12 @@ UnitIndex::Object& UnitIndex::Load(const std::string& path,
 }
 
 absl::Status UnitIndex::Prepare(const std::string& program,
-                                const std::function<void(double)>& progress) {
+                                const std::function<void(double)>& progress, bool may_lack_table) {
   program_ = RealPath(program);
   if (!binary_scope_.Contains(program_, true)) return absl::OkStatus();
   const Object& object = Load(program_, progress);
   const bool only_program = binary_scope_.patterns() == std::vector<std::string>{"MAIN"};
-  if (object.table == nullptr && only_program) {
+  if (object.table == nullptr && only_program && !may_lack_table) {
     return absl::FailedPreconditionError(object.why_no_table);
   }
   return absl::OkStatus();

@@ -40,7 +40,9 @@ class UnitIndex {
       : binary_scope_(std::move(binary_scope)), source_scope_(std::move(source_scope)) {}
 
   // Reads the program's table before it starts, so that its first sample is mapped.
-  absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress);
+  // A program that may do without a table is one that becomes another by exec.
+  absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress,
+                       bool may_lack_table);
 
   // Answers what the target has announced since the last call.
   void Answer(ControlBlock& control);

@@ -223,7 +223,12 @@ static const struct {
 int main(int argc, char** argv) {
   int failures = 0;
   pthread_t other;
+  /* Signals for the process are not for this thread. */
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
   pthread_create(&other, NULL, background, NULL);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
   for (size_t i = 0; i < sizeof(kChecks) / sizeof(kChecks[0]); ++i) {
     if (argc > 1 && strcmp(argv[1], kChecks[i].name) != 0) continue;
     if (kChecks[i].run()) {
