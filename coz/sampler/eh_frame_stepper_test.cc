@@ -161,6 +161,7 @@ class EhFrameStepperTest : public ::testing::Test {
 
   void ExpectAgreement(int least_instructions) const {
     EXPECT_GE(instructions, least_instructions);
+    printf("%d instructions, at %d of them neither gets out\n", instructions, both_lost);
     EXPECT_EQ(mismatches, 0) << "of " << instructions << " instructions, first:\nours   "
                              << Print(first_mismatch.ours) << "\noracle "
                              << Print(first_mismatch.oracle);

@@ -4,8 +4,11 @@
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <setjmp.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -58,8 +61,9 @@ __attribute__((noinline)) void BurnInUserCode(uint64_t cpu_ns) {
 
 void Ignore(const Sample&) {}
 
-thread_local uint64_t samples_here = 0;
-void CountHere(const Sample&) { ++samples_here; }
+// In periods: under load ticks are rare, and a CPU timer sends fewer, heavier samples.
+thread_local uint64_t periods_here = 0;
+void CountHere(const Sample& sample) { periods_here += sample.weight; }
 
 class SamplerTest : public ::testing::TestWithParam<SamplingSource> {
  protected:
@@ -105,8 +109,10 @@ TEST_P(SamplerTest, WeightsAddUpToCpuTimeInPeriods) {
   EXPECT_EQ(outcome->status.source, GetParam());
   const double periods = static_cast<double>(outcome->values[0]) / kMs;
   const SamplerCounters& counters = outcome->counters;
+  // Under load a tick seldom hits this thread, so that a timer's last periods are still to come.
+  const double tolerance = GetParam() == SamplingSource::kCpuTimer ? 0.25 : 0.05;
   EXPECT_NEAR(static_cast<double>(counters.weight + counters.lost_periods), periods,
-              0.05 * periods + 8);
+              tolerance * periods + 8);
   EXPECT_GT(counters.weight, periods / 2);
 }
 
@@ -133,7 +139,7 @@ TEST_P(SamplerTest, EveryThreadIsSampledHoweverItWasMade) {
     StartThreadSampling();
     BurnInUserCode(60 * kMs);
     StopThreadSampling();
-    outcome->values[index] = samples_here;
+    outcome->values[index] = periods_here;
   };
   ASSERT_EQ(RunInChild([] {
               Start(&CountHere);
@@ -177,12 +183,12 @@ TEST_P(SamplerTest, ThreadThatHasStoppedIsNotSampled) {
   ASSERT_EQ(RunInChild([] {
               Start(&CountHere);
               StopThreadSampling();
-              samples_here = 0;
+              periods_here = 0;
               BurnInUserCode(60 * kMs);
-              outcome->values[0] = samples_here;
+              outcome->values[0] = periods_here;
               StartThreadSampling();
               BurnInUserCode(60 * kMs);
-              outcome->values[1] = samples_here;
+              outcome->values[1] = periods_here;
             }),
             0);
   EXPECT_EQ(outcome->values[0], 0u);
@@ -211,7 +217,7 @@ TEST_P(SamplerTest, ThreadThatBlocksTheSignalLivesOn) {
               sigprocmask(SIG_SETMASK, &all, &old);
               BurnInUserCode(50 * kMs);
               sigprocmask(SIG_SETMASK, &old, nullptr);
-              outcome->values[0] = samples_here;
+              outcome->values[0] = periods_here;
             }),
             0);
   EXPECT_GT(outcome->values[0], 0u);
@@ -278,14 +284,14 @@ TEST_P(SamplerTest, ChildOfForkIsNotSampledAndHoldsNoDescriptor) {
               outcome->values[0] = CountDescriptorsOfPerf();
               outcome->values[1] = static_cast<uint64_t>(RunInChild([] {
                 OnForkInChild();
-                samples_here = 0;
+                periods_here = 0;
                 BurnInUserCode(50 * kMs);
-                outcome->values[2] = samples_here;
+                outcome->values[2] = periods_here;
                 outcome->values[3] = CountDescriptorsOfPerf();
               }));
-              samples_here = 0;
+              periods_here = 0;
               BurnInUserCode(50 * kMs);
-              outcome->values[4] = samples_here;
+              outcome->values[4] = periods_here;
               done = true;
               other.join();
             }),
@@ -302,10 +308,10 @@ TEST_P(SamplerTest, ChildOfForkCanStartASamplerOfItsOwn) {
               Start(&CountHere);
               outcome->values[0] = static_cast<uint64_t>(RunInChild([] {
                 OnForkInChild();
-                samples_here = 0;
+                periods_here = 0;
                 Start(&CountHere);
                 BurnInUserCode(50 * kMs);
-                outcome->values[1] = samples_here;
+                outcome->values[1] = periods_here;
               }));
             }),
             0);
@@ -321,7 +327,7 @@ TEST_P(SamplerTest, ExecutedProgramRunsUnsampledWithoutADescriptor) {
                 BurnInUserCode(kMs);
                 PrepareForExec();
                 execl("/bin/sh", "sh", "-c",
-                      "ls -l /proc/$$/fd | grep -q perf_event && exit 3; "
+                      "ls -l /proc/$$/fd 2>/dev/null | grep -q perf_event && exit 3; "
                       "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done",
                       nullptr);
                 _exit(4);
@@ -337,7 +343,7 @@ TEST_P(SamplerTest, SamplingGoesOnAfterAFailedExec) {
               execl("/nonexistent", "nonexistent", nullptr);
               ResumeAfterFailedExec();
               BurnInUserCode(50 * kMs);
-              outcome->values[0] = samples_here;
+              outcome->values[0] = periods_here;
             }),
             0);
   EXPECT_GT(outcome->values[0], 5u);
@@ -395,6 +401,69 @@ TEST_P(SamplerTest, ShortThreadsLeakNothing) {
   EXPECT_GT(outcome->counters.unsampled_ns, 2000u);
 }
 
+uint64_t CountInterrupted(long result) { return result < 0 && errno == EINTR ? 1 : 0; }
+
+// poll, epoll_wait, nanosleep and futex are never restarted after a handler (signal(7)), so the
+// only remedy is that no sample comes amid one.
+TEST_P(SamplerTest, BlockingCallsAreNotInterrupted) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere, kMs / 10);
+              int pipe_ends[2];
+              if (pipe(pipe_ends) != 0) _exit(3);
+              const int epoll = epoll_create1(EPOLL_CLOEXEC);
+              std::thread writer([&pipe_ends] {
+                StartThreadSampling();
+                for (int i = 0; i < 150; ++i) {
+                  BurnInUserCode(kMs);
+                  outcome->values[0] += CountInterrupted(write(pipe_ends[1], "x", 1));
+                }
+                StopThreadSampling();
+              });
+              for (int i = 0; i < 150; ++i) {
+                char byte;
+                uint32_t word = 0;
+                const timespec short_time = {0, 100 * 1000};
+                epoll_event event;
+                pollfd nothing = {-1, 0, 0};
+                outcome->values[0] += CountInterrupted(read(pipe_ends[0], &byte, 1));
+                BurnInUserCode(kMs / 10);
+                outcome->values[1] += CountInterrupted(nanosleep(&short_time, nullptr));
+                BurnInUserCode(kMs / 10);
+                outcome->values[2] += CountInterrupted(poll(&nothing, 1, 1));
+                BurnInUserCode(kMs / 10);
+                outcome->values[3] += CountInterrupted(epoll_wait(epoll, &event, 1, 1));
+                BurnInUserCode(kMs / 10);
+                outcome->values[4] += CountInterrupted(
+                    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &short_time, nullptr, 0));
+              }
+              writer.join();
+              outcome->values[5] = periods_here;
+            }),
+            0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(outcome->values[i], 0u) << i;
+  EXPECT_GT(outcome->values[5], 5u);
+}
+
+// Its first sample comes after a whole period of a thread's CPU time.
+TEST_P(SamplerTest, TimeOfThreadsShorterThanAPeriodIsAccountedFor) {
+  constexpr uint64_t kThreads = 40;
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountHere, 50 * kMs);
+              for (uint64_t i = 0; i < kThreads; ++i) {
+                std::thread([] {
+                  StartThreadSampling();
+                  BurnInUserCode(4 * kMs);
+                  StopThreadSampling();
+                  outcome->values[0] += periods_here;
+                }).join();
+              }
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 0u);
+  EXPECT_GE(outcome->counters.unsampled_ns, kThreads * 4 * kMs);
+}
+
 TEST(SamplerLimitsTest, ThreadsWithoutARoomForATimerAreCountedAndRun) {
   SharedValue<Outcome> shared;
   outcome = &*shared;
@@ -430,7 +499,7 @@ TEST(SamplerLimitsTest, SetsigSurvivesAnExhaustedLimitOfPendingSignals) {
               const rlimit none = {0, 0};
               setrlimit(RLIMIT_SIGPENDING, &none);
               BurnInUserCode(50 * kMs);
-              outcome->values[0] = samples_here;
+              outcome->values[0] = periods_here;
             }),
             0);
   EXPECT_GT(outcome->values[0], 5u);
@@ -451,7 +520,7 @@ TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
                 StartThreadSampling();
                 BurnInUserCode(100 * kMs);
                 StopThreadSampling();
-                outcome->values[0] = samples_here;
+                outcome->values[0] = periods_here;
               }).join();
             }),
             0);
@@ -481,7 +550,7 @@ TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
                 options.callback = &CountHere;
                 outcome->status = StartSampler(options);
                 BurnInUserCode(60 * kMs);
-                outcome->values[0] = samples_here;
+                outcome->values[0] = periods_here;
               }),
               0);
     EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
@@ -502,7 +571,7 @@ TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
               options.callback = &CountHere;
               outcome->status = StartSampler(options);
               BurnInUserCode(20 * kMs);
-              outcome->values[0] = samples_here;
+              outcome->values[0] = periods_here;
             }),
             0);
   EXPECT_EQ(outcome->status.source, SamplingSource::kNone);

@@ -5,8 +5,8 @@
 // Errors   a walk that ends early returns false; one counter per reason says how often that was
 // Threads  safe: no lock; the cache of decoded rules is shared and lock-free
 // Signals  FindFirstInScope and ForgetUnwindCache are async-signal-safe: no heap, no lock, no
-//          dynamic TLS, under 4 KiB of stack, and a corrupt stack cannot make them fault.
-//          InitUnwinder and PrepareThreadForUnwinding belong outside handlers
+//          dynamic TLS, under 4 KiB of stack (libunwind: more), and a corrupt stack cannot make
+//          them fault. InitUnwinder and PrepareThreadForUnwinding belong outside handlers
 // Source   DWARF 5 section 6.4; LSB "Exception Frames"; glibc manual on _dl_find_object
 #ifndef COZ_SAMPLER_UNWINDER_H_
 #define COZ_SAMPLER_UNWINDER_H_

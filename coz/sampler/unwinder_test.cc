@@ -1,5 +1,6 @@
 #include "coz/sampler/unwinder.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -214,6 +216,25 @@ TEST_P(UnwinderTest, CallerOnACoroutineStackIsFound) {
             }),
             0);
   EXPECT_TRUE(found->is_found);
+}
+
+// libunwind defines backtrace and _Unwind_* as well, and must not stand before libc and libgcc.
+TEST(UnwinderLibraryTest, LibunwindStaysOutOfTheProgramsScope) {
+  SharedValue<Found> shared;
+  ASSERT_EQ(RunInChild([&shared] {
+              if (InitUnwinder(UnwinderKind::kLibunwind) != UnwinderKind::kLibunwind) _exit(3);
+              if (dlsym(RTLD_DEFAULT, "_ULx86_64_step") != nullptr) _exit(4);
+              Dl_info info;
+              if (dladdr(dlsym(RTLD_DEFAULT, "backtrace"), &info) == 0) _exit(5);
+              if (strstr(info.dli_fname, "libc.so") == nullptr) _exit(6);
+              try {
+                throw 7;
+              } catch (int value) {
+                shared->lookup_address = static_cast<uint64_t>(value);
+              }
+            }),
+            0);
+  EXPECT_EQ(shared->lookup_address, 7u);
 }
 
 TEST(UnwinderCacheTest, ForgottenRulesAreDecodedAgain) {
