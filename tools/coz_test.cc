@@ -140,6 +140,23 @@ TEST_F(CozTest, FollowsAnExec) {
   EXPECT_GE(Profile().experiment_size(), 2);
 }
 
+TEST_F(CozTest, RunsProgramsBuiltWithTheOriginalsHeader) {
+  EXPECT_EQ(testing::RunCommand({Puppet("original")}, options_).output, "alone\n");
+  const CommandResult result = Run({}, {Puppet("original")});
+  EXPECT_EQ(result.output, "profiled\n") << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 3);
+  std::vector<std::string> latency_points;
+  std::vector<std::string> throughput_points;
+  for (const profile::ProgressPoint& point : profile.progress_point()) {
+    (point.kind() == profile::PROGRESS_POINT_KIND_LATENCY ? latency_points : throughput_points)
+        .push_back(point.name());
+  }
+  EXPECT_THAT(latency_points, ::testing::ElementsAre("turn"));
+  EXPECT_THAT(throughput_points,
+              ::testing::UnorderedElementsAre("turns", HasSubstr("original.cc:")));
+}
+
 TEST_F(CozTest, SplitsItsCommandLineAtTwoOrThreeDashes) {
   const CommandResult result = testing::RunCommand(
       {Coz(), "run", "-o", "other.pb", "--", Puppet("busy"), "0.3", "status", "3"}, options_);
