@@ -9,7 +9,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -134,7 +133,7 @@ TEST_P(UnwinderTest, CallerBeyondACallbackOutOfScopeIsFound) {
   ASSERT_EQ(Run([] { SortWithCallbackOutOfScope(); }), 0);
   EXPECT_TRUE(found->is_found);
   EXPECT_TRUE(IsWithin(found->lookup_address,
-                       reinterpret_cast<uint64_t>(&SortWithCallbackOutOfScope), 128));
+                       reinterpret_cast<uint64_t>(&SortWithCallbackOutOfScope), 512));
 }
 
 TEST_P(UnwinderTest, CallAtTheEndOfAFunctionBelongsToThatFunction) {
@@ -222,11 +221,10 @@ TEST_P(UnwinderTest, CallerOnACoroutineStackIsFound) {
 TEST(UnwinderLibraryTest, LibunwindStaysOutOfTheProgramsScope) {
   SharedValue<Found> shared;
   ASSERT_EQ(RunInChild([&shared] {
+              void* const before = dlsym(RTLD_DEFAULT, "backtrace");
               if (InitUnwinder(UnwinderKind::kLibunwind) != UnwinderKind::kLibunwind) _exit(3);
               if (dlsym(RTLD_DEFAULT, "_ULx86_64_step") != nullptr) _exit(4);
-              Dl_info info;
-              if (dladdr(dlsym(RTLD_DEFAULT, "backtrace"), &info) == 0) _exit(5);
-              if (strstr(info.dli_fname, "libc.so") == nullptr) _exit(6);
+              if (before == nullptr || dlsym(RTLD_DEFAULT, "backtrace") != before) _exit(5);
               try {
                 throw 7;
               } catch (int value) {
