@@ -1,21 +1,21 @@
 #include "tools/supervisor/live_display.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
-#include "coz/report/report.h"
 
 namespace coz {
 namespace {
 
 constexpr uint64_t kRefreshNs = 500 * kNsPerMs;
 constexpr size_t kLeaders = 3;
+constexpr int kBlockLines = 1 + static_cast<int>(kLeaders);
+constexpr int kLeastRows = 12;
 
 std::string Headline(const LiveDisplay::State& state) {
   std::string line = absl::StrFormat("coz: %.0f s", static_cast<double>(state.elapsed_ns) / 1e9);
@@ -62,21 +62,40 @@ void LiveDisplay::Refresh(const State& state, const profile::Profile& profile) {
   }
   std::vector<std::string> lines = {Headline(state)};
   lines.insert(lines.end(), leaders_.begin(), leaders_.end());
-  Draw(lines);
+  Reserve();
+  if (rows_ != 0) Draw(lines);
+}
+
+void LiveDisplay::Reserve() {
+  winsize size = {};
+  if (ioctl(fd_, TIOCGWINSZ, &size) != 0) return;
+  if (size.ws_row == rows_ && size.ws_col == columns_) return;
+  Clear();
+  if (size.ws_row < kLeastRows) return;
+  rows_ = size.ws_row;
+  columns_ = size.ws_col;
+  // Scroll the block's lines free and step back over them; setting the region moves the cursor, hence save and restore.
+  Write(absl::StrFormat("%s\033[%dA\0337\033[1;%dr\0338", std::string(kBlockLines, '\n'),
+                        kBlockLines, rows_ - kBlockLines));
 }
 
 void LiveDisplay::Clear() {
-  if (is_on_ && lines_drawn_ != 0) Draw({});
+  if (rows_ == 0) return;
+  Write(absl::StrFormat("\0337\033[r\033[%d;1H\033[J\0338", rows_ - kBlockLines + 1));
+  rows_ = 0;
 }
 
 void LiveDisplay::Draw(const std::vector<std::string>& lines) {
-  const size_t width = static_cast<size_t>(TerminalWidth(fd_)) - 1;
-  std::string output = "\r";
-  if (lines_drawn_ != 0) absl::StrAppendFormat(&output, "\x1b[%dA", lines_drawn_);
-  absl::StrAppend(&output, "\x1b[J");  // the program may have written in between: erase to the end
-  for (const std::string& line : lines) absl::StrAppend(&output, line.substr(0, width), "\n");
-  lines_drawn_ = lines.size();
-  (void)!write(fd_, output.data(), output.size());
+  std::string output = "\0337";
+  for (int i = 0; i < kBlockLines; ++i) {
+    const std::string text = static_cast<size_t>(i) < lines.size() ? lines[i] : "";
+    absl::StrAppendFormat(&output, "\033[%d;1H\033[2K%s", rows_ - kBlockLines + 1 + i,
+                          text.substr(0, static_cast<size_t>(columns_)));
+  }
+  Write(absl::StrCat(output, "\0338"));
 }
+
+// In one piece, so that the program's output does not come between saving and restoring the cursor.
+void LiveDisplay::Write(const std::string& text) { (void)!write(fd_, text.data(), text.size()); }
 
 }  // namespace coz

@@ -1,11 +1,13 @@
 // The block of lines that `coz run` keeps fresh on a terminal: time, experiments, the leaders so far.
 //
-// Shape    some lines of standard error, drawn over themselves; nothing at all where that is not a terminal
+// Shape    the last lines of the terminal on standard error, kept out of the region that scrolls, so
+//          that what the program prints is never drawn over; nothing at all where that is not a
+//          terminal
 // Units    ns
 // Errors   none
 // Threads  compatible
 // Signals  none
-// Source   ECMA-48 (cursor up, erase)
+// Source   ECMA-48; VT100 DECSTBM (scrolling region), DECSC and DECRC (save and restore cursor)
 #ifndef COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_
 #define COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_
 
@@ -36,18 +38,26 @@ class LiveDisplay {
   bool is_on() const { return is_on_; }
   // Draws if the last time is long enough ago.
   void Refresh(const State& state, const profile::Profile& profile);
-  // Takes the block off the terminal.
+  // Takes the block off the terminal. The next Refresh puts it back.
   void Clear();
 
+  ~LiveDisplay() { Clear(); }
+  LiveDisplay(const LiveDisplay&) = delete;
+  LiveDisplay& operator=(const LiveDisplay&) = delete;
+
  private:
+  // Takes the block's lines out of the scrolling region, now or after the terminal has changed its size.
+  void Reserve();
   void Draw(const std::vector<std::string>& lines);
+  void Write(const std::string& text);
 
   int fd_;
   bool is_on_;
   uint64_t last_drawn_ns_ = 0;
   uint64_t leaders_experiments_ = ~uint64_t{0};
   std::vector<std::string> leaders_;
-  size_t lines_drawn_ = 0;
+  int rows_ = 0;  // of the terminal while the block is there; 0: it is not
+  int columns_ = 0;
 };
 
 }  // namespace coz
