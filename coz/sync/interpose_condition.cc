@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "coz/sync/deadline.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
 
@@ -24,6 +25,7 @@ template <typename WaitCall>
 inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   if (CurrentThreadLedger() == nullptr) return wait_call();
   PayIfBehind();
+  pthread_testcancel();  // libc's waits are cancellation points even where they need not wait
   const int saved_errno = errno;
   if (g_real.sem_trywait(semaphore) == 0) return 0;
   if (errno != EAGAIN) return -1;
@@ -88,10 +90,14 @@ int sem_trywait(sem_t* semaphore) noexcept {
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
+  if (!coz::IsValidDeadline(*deadline)) return g_real.sem_timedwait(semaphore, deadline);
   return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_timedwait(semaphore, deadline); });
 }
 
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  if (!coz::IsSupportedClock(clock) || !coz::IsValidDeadline(*deadline)) {
+    return g_real.sem_clockwait(semaphore, clock, deadline);
+  }
   return coz::WaitOnSemaphore(semaphore,
                               [=] { return g_real.sem_clockwait(semaphore, clock, deadline); });
 }

@@ -3,44 +3,71 @@
 // A lock call pays first, so that the order in which threads get the lock is that of virtual time,
 // then tries: where the try succeeds the thread did not wait and nothing is credited. An unlock
 // pays first, because it may let another thread go on.
+//
+// The try must not hide an error: libc looks at a time-out's clock or nanoseconds first in some
+// calls, and only when it has to wait in others. Deadlines go by the former rule to it untried.
 #include <pthread.h>
 
 #include <cerrno>
 
+#include "coz/sync/deadline.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
 namespace {
 
-// `acquired` are the results with which a lock is held: EOWNERDEAD is success of a robust mutex.
+// `result` is one with which a lock is held: EOWNERDEAD is success of a robust mutex.
 bool Acquired(int result) { return result == 0 || result == EOWNERDEAD; }
+
+template <typename WaitCall>
+[[gnu::noinline]] int WaitForLock(const void* lock, WaitCall wait_call) {
+  BlockedScope blocked;
+  const int result = wait_call();
+  blocked.End(Acquired(result), lock);
+  return result;
+}
 
 // Takes `lock` by `try_call`, or else by `wait_call` as a wait that the thread which unlocks ends.
 template <typename Lock, typename Try, typename WaitCall>
-inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
-  if (CurrentThreadLedger() == nullptr) return wait_call();
+[[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
+  if (__builtin_expect(CurrentThreadLedger() == nullptr, 0)) return wait_call();
   PayIfBehind();
   const int tried = try_call(lock);
   if (__builtin_expect(tried != EBUSY, 1)) return tried;
-  BlockedScope blocked;
-  const int result = wait_call();
-  blocked.End(Acquired(result), const_cast<const void*>(static_cast<const volatile void*>(lock)));
-  return result;
+  return WaitForLock(const_cast<const void*>(static_cast<const volatile void*>(lock)), wait_call);
+}
+
+// glibc's try takes and keeps an unrecoverable robust mutex while it says ENOTRECOVERABLE, so that
+// the next to lock it waits for ever. pthread_mutexattr_setrobust sets this bit of the kind.
+inline bool IsRobust(const pthread_mutex_t* mutex) {
+  constexpr int kRobust = 16;
+  return (mutex->__data.__kind & kRobust) != 0;
+}
+
+template <typename WaitCall>
+[[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
+  if (__builtin_expect(IsRobust(mutex), 0)) {
+    PayIfBehind();
+    return WaitForLock(mutex, wait_call);
+  }
+  return AcquireLock(mutex, g_real.pthread_mutex_trylock, wait_call);
 }
 
 }  // namespace
 }  // namespace coz
 
 using coz::AcquireLock;
+using coz::AcquireMutex;
 using coz::g_real;
+using coz::IsSupportedClock;
+using coz::IsValidDeadline;
 using coz::PayBeforeWake;
 
 extern "C" {
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  return AcquireLock(mutex, g_real.pthread_mutex_trylock,
-                     [mutex] { return g_real.pthread_mutex_lock(mutex); });
+  return AcquireMutex(mutex, [mutex] { return g_real.pthread_mutex_lock(mutex); });
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
@@ -49,14 +76,14 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
-  return AcquireLock(mutex, g_real.pthread_mutex_trylock,
-                     [=] { return g_real.pthread_mutex_timedlock(mutex, deadline); });
+  return AcquireMutex(mutex, [=] { return g_real.pthread_mutex_timedlock(mutex, deadline); });
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                             const timespec* deadline) noexcept {
-  return AcquireLock(mutex, g_real.pthread_mutex_trylock,
-                     [=] { return g_real.pthread_mutex_clocklock(mutex, clock, deadline); });
+  if (!IsSupportedClock(clock)) return g_real.pthread_mutex_clocklock(mutex, clock, deadline);
+  return AcquireMutex(mutex,
+                      [=] { return g_real.pthread_mutex_clocklock(mutex, clock, deadline); });
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
@@ -85,23 +112,31 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
 }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedrdlock(lock, deadline);
   return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock,
                      [=] { return g_real.pthread_rwlock_timedrdlock(lock, deadline); });
 }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedwrlock(lock, deadline);
   return AcquireLock(lock, g_real.pthread_rwlock_trywrlock,
                      [=] { return g_real.pthread_rwlock_timedwrlock(lock, deadline); });
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
                                const timespec* deadline) noexcept {
+  if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
+    return g_real.pthread_rwlock_clockrdlock(lock, clock, deadline);
+  }
   return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock,
                      [=] { return g_real.pthread_rwlock_clockrdlock(lock, clock, deadline); });
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
                                const timespec* deadline) noexcept {
+  if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
+    return g_real.pthread_rwlock_clockwrlock(lock, clock, deadline);
+  }
   return AcquireLock(lock, g_real.pthread_rwlock_trywrlock,
                      [=] { return g_real.pthread_rwlock_clockwrlock(lock, clock, deadline); });
 }

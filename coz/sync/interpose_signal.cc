@@ -45,13 +45,18 @@ int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
   return result;
 }
 
-// A wait that a handled signal ends. Samples are kept out of it: one that comes with the wait
-// itself must not end it.
-template <typename WaitCall>
-int WaitForHandler(WaitCall wait_call) {
+int WaitForSignalInfo(const sigset_t* set, siginfo_t* info) {
+  return WaitForSignal(set, info,
+                       [](const sigset_t* s, siginfo_t* i) { return g_real.sigwaitinfo(s, i); });
+}
+
+// A wait with `mask` that a handled signal ends. Samples are kept out of it: one that comes with
+// the wait itself must not end it.
+int WaitForHandler(const sigset_t& mask) {
   PayIfBehind();
+  const sigset_t with_ours = WithReservedSignals(mask);
   BlockedScope blocked;
-  const int result = wait_call();
+  const int result = g_real.sigsuspend(&with_ours);
   const bool sent_meanwhile = g_last_sent_ns.load(std::memory_order_relaxed) >= blocked.start_ns();
   blocked.End(sent_meanwhile, SignalKey());
   return result;
@@ -94,10 +99,7 @@ int sigqueue(pid_t pid, int signal, const union sigval value) noexcept {
   return g_real.sigqueue(pid, signal, value);
 }
 
-int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  return coz::WaitForSignal(
-      set, info, [](const sigset_t* s, siginfo_t* i) { return g_real.sigwaitinfo(s, i); });
-}
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return coz::WaitForSignalInfo(set, info); }
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   return coz::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
@@ -112,7 +114,7 @@ int sigwait(const sigset_t* set, int* signal) {
   const int saved_errno = errno;
   int result;
   do {
-    result = sigwaitinfo(set, nullptr);
+    result = coz::WaitForSignalInfo(set, nullptr);
   } while (result < 0 && errno == EINTR);
   const int error = result < 0 ? errno : 0;
   errno = saved_errno;
@@ -124,12 +126,17 @@ int sigsuspend(const sigset_t* mask) {
   // Declared nonnull, but libc answers EFAULT to null; volatile keeps the compiler from assuming the former.
   const sigset_t* volatile given = mask;
   if (coz::CurrentThreadLedger() == nullptr || given == nullptr) return g_real.sigsuspend(mask);
-  const sigset_t with_ours = coz::WithReservedSignals(*mask);
-  return coz::WaitForHandler([&with_ours] { return g_real.sigsuspend(&with_ours); });
+  return coz::WaitForHandler(*mask);
 }
 
+// By sigsuspend with the mask as it is, which is the same, but can keep samples out.
 int pause() {
-  return coz::WaitForHandler([] { return g_real.pause(); });
+  sigset_t mask;
+  if (coz::CurrentThreadLedger() == nullptr ||
+      g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask) != 0) {
+    return g_real.pause();
+  }
+  return coz::WaitForHandler(mask);
 }
 
 }  // extern "C"

@@ -1,8 +1,12 @@
 // The signals that the profiler has taken for itself, and sets without them.
 //
 // Shape    a set of at most a few signals, fixed before threads start; empty where the process is
-// not profiled Units    none Errors   none Threads  safe after SetReservedSignals Signals
-// async-signal-safe, but for SetReservedSignals Source   sigsetops(3)
+//          not profiled
+// Units    none
+// Errors   none
+// Threads  safe after SetReservedSignals
+// Signals  async-signal-safe, but for SetReservedSignals
+// Source   sigsetops(3)
 #ifndef COZ_SYNC_RESERVED_SIGNALS_H_
 #define COZ_SYNC_RESERVED_SIGNALS_H_
 

@@ -3,9 +3,11 @@
 // Shape    one pthread key; its destructor pays the thread's debt and gives the ledger back
 // Units    none
 // Errors   where the program has used up all keys, the ledger is not given back; InitThreadExit
-// says so Threads  safe Signals  not async-signal-safe Source   pthread_key_create(3). A
-// destructor, not a cleanup handler: cleanup in C++ unwinds through libgcc, and the runtime has
-//          its own copy of that.
+//          says so
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   pthread_key_create(3). A destructor, not a cleanup handler: cleanup in C++ unwinds through
+//          libgcc, and the runtime has its own copy of that.
 #ifndef COZ_SYNC_THREAD_EXIT_H_
 #define COZ_SYNC_THREAD_EXIT_H_
 

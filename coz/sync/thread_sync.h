@@ -2,9 +2,13 @@
 // after a wait.
 //
 // Shape    thread-local pointer to the thread's ledger; null where the thread is not profiled, and
-// every call is then a no-op Units    ns of CLOCK_MONOTONIC Errors   none Threads  each thread
-// touches its own state; the hooks and the global ledger are set once, before threads start Signals
-// every function is async-signal-safe Source   docs/design.md, "Delays"
+//          every call is then a no-op
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none
+// Threads  each thread touches its own state; the hooks and the global ledger are set once, before
+//          threads start
+// Signals  every function is async-signal-safe
+// Source   docs/design.md, "Delays"
 #ifndef COZ_SYNC_THREAD_SYNC_H_
 #define COZ_SYNC_THREAD_SYNC_H_
 

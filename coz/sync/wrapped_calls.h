@@ -1,14 +1,15 @@
 // The table of libc calls that the runtime stands in front of, and the way to the real ones.
 //
 // Shape    COZ_WRAPPED_CALLS(X): X(presence, version, result, name, parameters, arguments).
-// `version` is the symbol version to
-//          bind where libc has several, else nullptr. An optional call may be missing in an older
-//          libc: its pointer then returns ENOSYS.
+//          `version` is the symbol version to bind where libc has several, else nullptr. An optional
+//          call may be missing in an older libc: its pointer then returns ENOSYS.
 // Units    none
 // Errors   a required call that libc lacks ends the resolution with a message and abort: no such
-// libc exists Threads  safe: resolution is idempotent Signals  the pointers are async-signal-safe
-// as far as what they point to, once ResolveRealCalls has run Source   dlsym(3), dlvsym(3);
-// glibc 2.36 headers
+//          libc exists
+// Threads  safe: resolution is idempotent
+// Signals  the pointers are async-signal-safe as far as what they point to, once ResolveRealCalls
+//          has run
+// Source   dlsym(3), dlvsym(3); glibc 2.36 headers
 #ifndef COZ_SYNC_WRAPPED_CALLS_H_
 #define COZ_SYNC_WRAPPED_CALLS_H_
 

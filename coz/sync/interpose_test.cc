@@ -1,0 +1,598 @@
+// Who pays, who is credited: each wrapped call with real threads.
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coz/sync/testing/fake_process.h"
+#include "coz/sync/thread_sync.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+using testing::FakeProcess;
+using testing::WaitUntil;
+using testing::WatchedThread;
+
+constexpr uint64_t kDelayNs = 5 * kNsPerMs;
+
+timespec In(uint64_t delay_ns, clockid_t clock) {
+  timespec time;
+  clock_gettime(clock, &time);
+  const uint64_t ns = static_cast<uint64_t>(time.tv_nsec) + delay_ns;
+  time.tv_sec += static_cast<time_t>(ns / kNsPerSecond);
+  time.tv_nsec = static_cast<long>(ns % kNsPerSecond);
+  return time;
+}
+constexpr uint64_t kFarNs = 600 * kNsPerSecond;
+timespec FarRealtime() { return In(kFarNs, CLOCK_REALTIME); }
+timespec FarMonotonic() { return In(kFarNs, CLOCK_MONOTONIC); }
+
+// One way to wait for another thread. The members are called in the order in which they stand; the
+// object outlives the wait.
+struct Scenario {
+  virtual ~Scenario() = default;
+  virtual bool Sleeps() const { return true; }       // rather than spin
+  virtual bool Wait() = 0;                           // by the waiter; true where it was woken
+  virtual void Wake(const std::thread& waiter) = 0;  // by the main thread
+};
+
+struct NamedScenario {
+  const char* name;
+  std::function<std::unique_ptr<Scenario>()> make;
+};
+
+// A wait for a lock that the main thread holds.
+struct LockScenario : Scenario {
+  using Call = std::function<int()>;
+  LockScenario(const Call& lock, Call wait, Call unlock, bool sleeps = true)
+      : wait_(std::move(wait)), unlock_(std::move(unlock)), sleeps_(sleeps) {
+    EXPECT_EQ(lock(), 0);
+  }
+  bool Sleeps() const override { return sleeps_; }
+  bool Wait() override { return wait_() == 0 && unlock_() == 0; }
+  void Wake(const std::thread&) override { EXPECT_EQ(unlock_(), 0); }
+
+ private:
+  Call wait_;
+  Call unlock_;
+  bool sleeps_;
+};
+
+template <typename T, typename Init>
+std::shared_ptr<T> NewShared(Init init) {
+  auto object = std::make_shared<T>();
+  EXPECT_EQ(init(object.get()), 0);
+  return object;
+}
+
+std::shared_ptr<pthread_mutex_t> NewMutex() {
+  return NewShared<pthread_mutex_t>([](auto* m) { return pthread_mutex_init(m, nullptr); });
+}
+
+NamedScenario MutexWait(const char* name, std::function<int(pthread_mutex_t*)> wait) {
+  return {name, [wait] {
+            auto mutex = NewMutex();
+            return std::make_unique<LockScenario>(
+                [mutex] { return pthread_mutex_lock(&*mutex); },
+                [mutex, wait] { return wait(&*mutex); },
+                [mutex] { return pthread_mutex_unlock(&*mutex); });
+          }};
+}
+
+NamedScenario RwlockWait(const char* name, bool holder_writes,
+                         std::function<int(pthread_rwlock_t*)> wait) {
+  return {
+      name, [wait, holder_writes] {
+        auto lock =
+            NewShared<pthread_rwlock_t>([](auto* l) { return pthread_rwlock_init(l, nullptr); });
+        return std::make_unique<LockScenario>(
+            [lock, holder_writes] {
+              return holder_writes ? pthread_rwlock_wrlock(&*lock) : pthread_rwlock_rdlock(&*lock);
+            },
+            [lock, wait] { return wait(&*lock); },
+            [lock] { return pthread_rwlock_unlock(&*lock); });
+      }};
+}
+
+std::unique_ptr<Scenario> MakeSpinWait() {
+  auto lock = NewShared<pthread_spinlock_t>([](auto* l) { return pthread_spin_init(l, 0); });
+  return std::make_unique<LockScenario>([lock] { return pthread_spin_lock(&*lock); },
+                                        [lock] { return pthread_spin_lock(&*lock); },
+                                        [lock] { return pthread_spin_unlock(&*lock); }, false);
+}
+
+// Anything that one call waits for and another ends.
+struct CallScenario : Scenario {
+  CallScenario(std::function<bool()> wait, std::function<void(const std::thread&)> wake)
+      : wait_(std::move(wait)), wake_(std::move(wake)) {}
+  bool Wait() override { return wait_(); }
+  void Wake(const std::thread& waiter) override { wake_(waiter); }
+
+ private:
+  std::function<bool()> wait_;
+  std::function<void(const std::thread&)> wake_;
+};
+
+NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
+                            std::function<int(pthread_cond_t*, pthread_mutex_t*)> wait) {
+  return {name, [wait, wake] {
+            auto condition =
+                NewShared<pthread_cond_t>([](auto* c) { return pthread_cond_init(c, nullptr); });
+            auto mutex = NewMutex();
+            auto woken = std::make_shared<bool>(false);
+            return std::make_unique<CallScenario>(
+                [=] {
+                  pthread_mutex_lock(&*mutex);
+                  bool ok = true;
+                  while (!*woken && ok) ok = wait(&*condition, &*mutex) == 0;
+                  return pthread_mutex_unlock(&*mutex) == 0 && ok;
+                },
+                [=](const std::thread&) {
+                  pthread_mutex_lock(&*mutex);
+                  *woken = true;
+                  wake(&*condition);
+                  pthread_mutex_unlock(&*mutex);
+                });
+          }};
+}
+
+NamedScenario SemaphoreWait(const char* name, std::function<int(sem_t*)> wait) {
+  return {name, [wait] {
+            auto semaphore = NewShared<sem_t>([](auto* s) { return sem_init(s, 0, 0); });
+            return std::make_unique<CallScenario>(
+                [=] { return wait(&*semaphore) == 0; },
+                [=](const std::thread&) { EXPECT_EQ(sem_post(&*semaphore), 0); });
+          }};
+}
+
+std::unique_ptr<Scenario> MakeBarrierWait() {
+  auto barrier =
+      NewShared<pthread_barrier_t>([](auto* b) { return pthread_barrier_init(b, nullptr, 2); });
+  const auto wait = [barrier] {
+    const int result = pthread_barrier_wait(&*barrier);
+    return result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD;
+  };
+  return std::make_unique<CallScenario>(wait, [wait](const std::thread&) { EXPECT_TRUE(wait()); });
+}
+
+// A wait for the end of a thread that runs until it is told to end, and pays then.
+NamedScenario JoinWait(const char* name, std::function<int(pthread_t)> join, bool by_exit = false) {
+  return {name, [join, by_exit] {
+            struct Joined {
+              std::atomic<bool> may_end{false};
+              bool by_exit;
+              pthread_t thread;
+            };
+            auto joined = std::make_shared<Joined>();
+            joined->by_exit = by_exit;
+            EXPECT_EQ(pthread_create(
+                          &joined->thread, nullptr,
+                          [](void* argument) -> void* {
+                            Joined& self = *static_cast<Joined*>(argument);
+                            while (!self.may_end) std::this_thread::yield();
+                            if (self.by_exit) pthread_exit(nullptr);
+                            return nullptr;
+                          },
+                          &*joined),
+                      0);
+            return std::make_unique<CallScenario>(
+                [=] { return join(joined->thread) == 0; },
+                [=](const std::thread&) { joined->may_end = true; });
+          }};
+}
+
+using SendSignal = std::function<int(pthread_t)>;
+
+int SendUsr1(pthread_t thread) { return pthread_kill(thread, SIGUSR1); }
+
+NamedScenario SignalWait(const char* name, std::function<bool(const sigset_t*)> wait,
+                         SendSignal send = SendUsr1) {
+  return {name, [wait, send] {
+            sigset_t set;
+            sigemptyset(&set);
+            sigaddset(&set, SIGUSR1);
+            // In the creator, so that a signal to the process waits for its waiter.
+            pthread_sigmask(SIG_BLOCK, &set, nullptr);
+            return std::make_unique<CallScenario>(
+                [=] { return wait(&set); },
+                [=](const std::thread& waiter) {
+                  EXPECT_EQ(send(const_cast<std::thread&>(waiter).native_handle()), 0);
+                });
+          }};
+}
+
+std::atomic<int> g_handled{0};
+
+NamedScenario HandlerWait(const char* name, std::function<int()> wait) {
+  return {name, [wait] {
+            struct sigaction action = {};
+            action.sa_handler = [](int) { ++g_handled; };
+            EXPECT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
+            const int handled_before = g_handled;
+            return std::make_unique<CallScenario>(
+                [=] { return wait() == -1 && errno == EINTR && g_handled == handled_before + 1; },
+                [](const std::thread& waiter) {
+                  EXPECT_EQ(pthread_kill(const_cast<std::thread&>(waiter).native_handle(), SIGUSR2),
+                            0);
+                });
+          }};
+}
+
+int WaitSuspended() {
+  sigset_t none;
+  sigemptyset(&none);
+  return sigsuspend(&none);
+}
+
+bool ReceivesBySigwait(const sigset_t* set) {
+  int signal = 0;
+  return sigwait(set, &signal) == 0 && signal == SIGUSR1;
+}
+
+bool ReceivesBySigwaitinfo(const sigset_t* set) {
+  siginfo_t info;
+  return sigwaitinfo(set, &info) == SIGUSR1 && info.si_pid == getpid();
+}
+
+bool ReceivesBySigtimedwait(const sigset_t* set) {
+  const timespec long_time = {600, 0};
+  return sigtimedwait(set, nullptr, &long_time) == SIGUSR1;
+}
+
+const NamedScenario kScenarios[] = {
+    MutexWait("mutex_lock", [](auto* m) { return pthread_mutex_lock(m); }),
+    MutexWait("mutex_timedlock",
+              [](auto* m) {
+                const timespec far = FarRealtime();
+                return pthread_mutex_timedlock(m, &far);
+              }),
+    MutexWait("mutex_clocklock",
+              [](auto* m) {
+                const timespec far = FarMonotonic();
+                return pthread_mutex_clocklock(m, CLOCK_MONOTONIC, &far);
+              }),
+    RwlockWait("rwlock_rdlock", true, [](auto* l) { return pthread_rwlock_rdlock(l); }),
+    RwlockWait("rwlock_wrlock", true, [](auto* l) { return pthread_rwlock_wrlock(l); }),
+    RwlockWait("rwlock_wrlock_held_by_reader", false,
+               [](auto* l) { return pthread_rwlock_wrlock(l); }),
+    RwlockWait("rwlock_timedrdlock", true,
+               [](auto* l) {
+                 const timespec far = FarRealtime();
+                 return pthread_rwlock_timedrdlock(l, &far);
+               }),
+    RwlockWait("rwlock_timedwrlock", false,
+               [](auto* l) {
+                 const timespec far = FarRealtime();
+                 return pthread_rwlock_timedwrlock(l, &far);
+               }),
+    RwlockWait("rwlock_clockrdlock", true,
+               [](auto* l) {
+                 const timespec far = FarMonotonic();
+                 return pthread_rwlock_clockrdlock(l, CLOCK_MONOTONIC, &far);
+               }),
+    RwlockWait("rwlock_clockwrlock", false,
+               [](auto* l) {
+                 const timespec far = FarMonotonic();
+                 return pthread_rwlock_clockwrlock(l, CLOCK_MONOTONIC, &far);
+               }),
+    {"spin_lock", MakeSpinWait},
+    ConditionWait("cond_wait_signal", pthread_cond_signal,
+                  [](auto* c, auto* m) { return pthread_cond_wait(c, m); }),
+    ConditionWait("cond_wait_broadcast", pthread_cond_broadcast,
+                  [](auto* c, auto* m) { return pthread_cond_wait(c, m); }),
+    ConditionWait("cond_timedwait", pthread_cond_signal,
+                  [](auto* c, auto* m) {
+                    const timespec far = FarRealtime();
+                    return pthread_cond_timedwait(c, m, &far);
+                  }),
+    ConditionWait("cond_clockwait", pthread_cond_signal,
+                  [](auto* c, auto* m) {
+                    const timespec far = FarMonotonic();
+                    return pthread_cond_clockwait(c, m, CLOCK_MONOTONIC, &far);
+                  }),
+    {"barrier_wait", MakeBarrierWait},
+    SemaphoreWait("sem_wait", [](auto* s) { return sem_wait(s); }),
+    SemaphoreWait("sem_timedwait",
+                  [](auto* s) {
+                    const timespec far = FarRealtime();
+                    return sem_timedwait(s, &far);
+                  }),
+    SemaphoreWait("sem_clockwait",
+                  [](auto* s) {
+                    const timespec far = FarMonotonic();
+                    return sem_clockwait(s, CLOCK_MONOTONIC, &far);
+                  }),
+    JoinWait("join", [](pthread_t t) { return pthread_join(t, nullptr); }),
+    JoinWait(
+        "join_pthread_exit", [](pthread_t t) { return pthread_join(t, nullptr); }, true),
+    JoinWait("timedjoin",
+             [](pthread_t t) {
+               const timespec far = FarRealtime();
+               return pthread_timedjoin_np(t, nullptr, &far);
+             }),
+    JoinWait("clockjoin",
+             [](pthread_t t) {
+               const timespec far = FarMonotonic();
+               return pthread_clockjoin_np(t, nullptr, CLOCK_MONOTONIC, &far);
+             }),
+    SignalWait("sigwait", ReceivesBySigwait),
+    SignalWait("sigwaitinfo", ReceivesBySigwaitinfo),
+    SignalWait("sigtimedwait", ReceivesBySigtimedwait),
+    SignalWait("sigwait_kill", ReceivesBySigwait,
+               [](pthread_t) { return kill(getpid(), SIGUSR1); }),
+    SignalWait("sigwait_sigqueue", ReceivesBySigwait,
+               [](pthread_t) { return sigqueue(getpid(), SIGUSR1, {}); }),
+    SignalWait("sigwait_pthread_sigqueue", ReceivesBySigwait,
+               [](pthread_t t) { return pthread_sigqueue(t, SIGUSR1, {}); }),
+    HandlerWait("sigsuspend", WaitSuspended),
+    HandlerWait("pause", [] { return pause(); }),
+};
+
+class WrappedWaitTest : public ::testing::TestWithParam<NamedScenario> {
+ protected:
+  FakeProcess process_;
+};
+
+struct AfterWait {
+  bool woken = false;
+  uint64_t credited_ns = 0;
+  uint64_t paused_ns = 0;
+  uint64_t paused_by_others_ns = 0;
+  bool behind = false;
+};
+
+TEST_P(WrappedWaitTest, WaiterIsCreditedAndWakerHasPaid) {
+  const std::unique_ptr<Scenario> scenario = GetParam().make();
+  WatchedThread waiter;
+  AfterWait after;
+  std::thread thread([&] {
+    waiter.Announce();
+    ThreadLedger& ledger = *CurrentThreadLedger();
+    after.woken = scenario->Wait();
+    after.paused_by_others_ns = process_.PausedByOthers(ledger);
+    after.credited_ns = ledger.credited_ns;
+    after.paused_ns = ledger.paused_ns;
+    after.behind = IsBehind(process_.global(), ledger);
+  });
+  WaitUntil("the waiter waits", [&] { return waiter.IsBlocked(scenario->Sleeps()); });
+  process_.Impose(kDelayNs);
+  scenario->Wake(thread);
+  thread.join();
+  EXPECT_TRUE(after.woken);
+  EXPECT_GE(after.paused_by_others_ns, kDelayNs) << "woken before the waker has paid";
+  EXPECT_GE(after.credited_ns, kDelayNs);
+  EXPECT_EQ(after.paused_ns, 0u);
+  EXPECT_FALSE(after.behind);
+  EXPECT_EQ(waiter.ledger.load()->blocked, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCalls, WrappedWaitTest, ::testing::ValuesIn(kScenarios),
+                         [](const auto& scenario) { return std::string(scenario.param.name); });
+
+// What ends by the clock, or never waits, is not credited.
+
+struct NamedCall {
+  const char* name;
+  std::function<void()> call;
+};
+
+int AwaitCondition(const std::function<int(pthread_cond_t*, pthread_mutex_t*)>& wait) {
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  const int result = wait(&condition, &mutex);
+  // Not by the wrapper, which would pay before the test has looked.
+  g_real.pthread_mutex_unlock(&mutex);
+  return result;
+}
+
+pthread_mutex_t g_held_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_rwlock_t g_held_rwlock = PTHREAD_RWLOCK_INITIALIZER;
+sem_t g_empty_semaphore;
+constexpr uint64_t kSoonNs = 100 * kNsPerMs;
+timespec SoonRealtime() { return In(kSoonNs, CLOCK_REALTIME); }
+timespec SoonMonotonic() { return In(kSoonNs, CLOCK_MONOTONIC); }
+
+const NamedCall kTimeouts[] = {
+    {"mutex_timedlock",
+     [] {
+       const timespec soon = SoonRealtime();
+       EXPECT_EQ(pthread_mutex_timedlock(&g_held_mutex, &soon), ETIMEDOUT);
+     }},
+    {"mutex_clocklock",
+     [] {
+       const timespec soon = SoonMonotonic();
+       EXPECT_EQ(pthread_mutex_clocklock(&g_held_mutex, CLOCK_MONOTONIC, &soon), ETIMEDOUT);
+     }},
+    {"rwlock_timedrdlock",
+     [] {
+       const timespec soon = SoonRealtime();
+       EXPECT_EQ(pthread_rwlock_timedrdlock(&g_held_rwlock, &soon), ETIMEDOUT);
+     }},
+    {"rwlock_clockwrlock",
+     [] {
+       const timespec soon = SoonMonotonic();
+       EXPECT_EQ(pthread_rwlock_clockwrlock(&g_held_rwlock, CLOCK_MONOTONIC, &soon), ETIMEDOUT);
+     }},
+    {"cond_timedwait",
+     [] {
+       const timespec soon = SoonRealtime();
+       EXPECT_EQ(
+           AwaitCondition([&](auto* c, auto* m) { return pthread_cond_timedwait(c, m, &soon); }),
+           ETIMEDOUT);
+     }},
+    {"cond_clockwait",
+     [] {
+       const timespec soon = SoonMonotonic();
+       EXPECT_EQ(AwaitCondition([&](auto* c, auto* m) {
+                   return pthread_cond_clockwait(c, m, CLOCK_MONOTONIC, &soon);
+                 }),
+                 ETIMEDOUT);
+     }},
+    {"sem_timedwait",
+     [] {
+       const timespec soon = SoonRealtime();
+       EXPECT_EQ(sem_timedwait(&g_empty_semaphore, &soon), -1);
+     }},
+    {"sigtimedwait",
+     [] {
+       sigset_t set;
+       sigemptyset(&set);
+       sigaddset(&set, SIGUSR1);
+       pthread_sigmask(SIG_BLOCK, &set, nullptr);
+       const timespec time = {0, static_cast<long>(kSoonNs)};
+       EXPECT_EQ(sigtimedwait(&set, nullptr, &time), -1);
+     }},
+};
+
+class TimedOutWaitTest : public ::testing::TestWithParam<NamedCall> {
+ protected:
+  FakeProcess process_;
+};
+
+TEST_P(TimedOutWaitTest, IsNotCredited) {
+  sem_init(&g_empty_semaphore, 0, 0);
+  ASSERT_EQ(pthread_mutex_lock(&g_held_mutex), 0);
+  ASSERT_EQ(pthread_rwlock_wrlock(&g_held_rwlock), 0);
+  bool imposed_in_time = false;
+  for (int attempt = 0; attempt < 20 && !imposed_in_time; ++attempt) {
+    WatchedThread waiter;
+    std::atomic<bool> ended{false};
+    uint64_t credited_ns = 1;
+    uint64_t owed_ns = 0;
+    std::thread thread([&] {
+      waiter.Announce();
+      ThreadLedger& ledger = *CurrentThreadLedger();
+      GetParam().call();
+      credited_ns = ledger.credited_ns;
+      owed_ns = OwedDelay(process_.global(), ledger);
+      ended = true;
+    });
+    WaitUntil("the waiter waits", [&] { return ended || waiter.IsBlocked(true); });
+    if (waiter.IsBlocked(true)) {
+      process_.Impose(kDelayNs);
+      imposed_in_time = !ended;
+    }
+    thread.join();
+    if (imposed_in_time) {
+      EXPECT_EQ(credited_ns, 0u);
+      EXPECT_GE(owed_ns, kDelayNs);
+    }
+  }
+  EXPECT_TRUE(imposed_in_time) << "the machine is too busy to judge";
+  g_real.pthread_mutex_unlock(&g_held_mutex);
+  g_real.pthread_rwlock_unlock(&g_held_rwlock);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCalls, TimedOutWaitTest, ::testing::ValuesIn(kTimeouts),
+                         [](const auto& call) { return std::string(call.param.name); });
+
+const NamedCall kImmediateCalls[] = {
+    {"mutex",
+     [] {
+       pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+       EXPECT_EQ(pthread_mutex_lock(&mutex), 0);
+     }},
+    {"mutex_trylock",
+     [] {
+       pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+       EXPECT_EQ(pthread_mutex_trylock(&mutex), 0);
+     }},
+    {"mutex_unlock",
+     [] {
+       pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+       g_real.pthread_mutex_lock(&mutex);
+       EXPECT_EQ(pthread_mutex_unlock(&mutex), 0);
+     }},
+    {"mutex_timedlock",
+     [] {
+       pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+       const timespec soon = SoonRealtime();
+       EXPECT_EQ(pthread_mutex_timedlock(&mutex, &soon), 0);
+     }},
+    {"rwlock_rdlock",
+     [] {
+       pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+       EXPECT_EQ(pthread_rwlock_rdlock(&lock), 0);
+     }},
+    {"rwlock_wrlock",
+     [] {
+       pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+       EXPECT_EQ(pthread_rwlock_wrlock(&lock), 0);
+     }},
+    {"rwlock_unlock",
+     [] {
+       pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+       g_real.pthread_rwlock_rdlock(&lock);
+       EXPECT_EQ(pthread_rwlock_unlock(&lock), 0);
+     }},
+    {"spin_lock",
+     [] {
+       pthread_spinlock_t lock;
+       pthread_spin_init(&lock, 0);
+       EXPECT_EQ(pthread_spin_lock(&lock), 0);
+     }},
+    {"spin_unlock",
+     [] {
+       pthread_spinlock_t lock;
+       pthread_spin_init(&lock, 0);
+       g_real.pthread_spin_lock(&lock);
+       EXPECT_EQ(pthread_spin_unlock(&lock), 0);
+     }},
+    {"sem_wait",
+     [] {
+       sem_t semaphore;
+       sem_init(&semaphore, 0, 1);
+       EXPECT_EQ(sem_wait(&semaphore), 0);
+     }},
+    {"sem_post", [] { EXPECT_EQ(sem_post(&g_empty_semaphore), 0); }},
+    {"cond_signal",
+     [] {
+       pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+       EXPECT_EQ(pthread_cond_signal(&condition), 0);
+     }},
+    {"cond_broadcast",
+     [] {
+       pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+       EXPECT_EQ(pthread_cond_broadcast(&condition), 0);
+     }},
+    {"barrier_of_one",
+     [] {
+       pthread_barrier_t barrier;
+       pthread_barrier_init(&barrier, nullptr, 1);
+       EXPECT_EQ(pthread_barrier_wait(&barrier), PTHREAD_BARRIER_SERIAL_THREAD);
+     }},
+    {"kill", [] { EXPECT_EQ(kill(getpid(), 0), 0); }},
+    {"pthread_kill", [] { EXPECT_EQ(pthread_kill(pthread_self(), 0), 0); }},
+};
+
+class ImmediateCallTest : public ::testing::TestWithParam<NamedCall> {
+ protected:
+  FakeProcess process_;
+};
+
+TEST_P(ImmediateCallTest, PaysAndIsNotCredited) {
+  sem_init(&g_empty_semaphore, 0, 0);
+  process_.Impose(kDelayNs);
+  GetParam().call();
+  const ThreadLedger& ledger = process_.main_ledger();
+  EXPECT_GE(ledger.paused_ns, kDelayNs);
+  EXPECT_EQ(ledger.credited_ns, 0u);
+  EXPECT_EQ(ledger.blocked, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCalls, ImmediateCallTest, ::testing::ValuesIn(kImmediateCalls),
+                         [](const auto& call) { return std::string(call.param.name); });
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,100 @@
+#include "coz/sync/testing/fake_process.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/sync/thread_exit.h"
+#include "coz/sync/thread_sync.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz::testing {
+namespace {
+
+constexpr int kLedgers = 4096;
+
+struct State {
+  GlobalLedger global;
+  ThreadLedger ledgers[kLedgers];
+  std::atomic<int> used;
+  std::atomic<int> reserved;
+  std::atomic<int> cancelled;
+  std::atomic<int> exited;
+};
+State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
+
+ThreadLedger* Reserve() {
+  ++g_state->reserved;
+  const int index = g_state->used++;
+  if (index >= kLedgers) abort();
+  return &g_state->ledgers[index];
+}
+
+}  // namespace
+
+FakeProcess::FakeProcess() {
+  static const bool have_exit_key = InitThreadExit();
+  if (!have_exit_key) abort();
+  ResolveRealCalls();
+  g_state = new State();
+  InitThreadSync(&g_state->global,
+                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, [](ThreadLedger*) {},
+                  [](ThreadLedger*) { ++g_state->exited; }});
+  EnterThreadSync(Reserve(), 0);
+  g_state->reserved = 0;
+}
+
+FakeProcess::~FakeProcess() { LeaveThreadSync(); }
+
+GlobalLedger& FakeProcess::global() { return g_state->global; }
+ThreadLedger& FakeProcess::main_ledger() { return g_state->ledgers[0]; }
+
+void FakeProcess::Impose(uint64_t delay_ns) { g_state->global.global_delay_ns += delay_ns; }
+
+uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
+  uint64_t sum_ns = 0;
+  for (int i = 0; i < g_state->used; ++i) {
+    const ThreadLedger& other = g_state->ledgers[i];
+    if (&other != &ledger) sum_ns += other.paused_ns;
+  }
+  return sum_ns;
+}
+
+int FakeProcess::reserved() const { return g_state->reserved; }
+int FakeProcess::cancelled() const { return g_state->cancelled; }
+int FakeProcess::exited() const { return g_state->exited; }
+
+void WaitUntil(const char* what, const std::function<bool()>& condition) {
+  const uint64_t give_up_ns = MonotonicNowNs() + 60 * kNsPerSecond;
+  while (!condition()) {
+    if (MonotonicNowNs() > give_up_ns) {
+      fprintf(stderr, "gave up waiting until %s\n", what);
+      abort();
+    }
+    RawSyscall(SYS_sched_yield);
+  }
+}
+
+void WatchedThread::Announce() {
+  tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
+  ledger = CurrentThreadLedger();
+}
+
+bool WatchedThread::IsBlocked(bool asleep) const {
+  const ThreadLedger* watched = ledger;
+  if (watched == nullptr || watched->blocked == 0) return false;
+  if (!asleep) return true;
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+}
+
+}  // namespace coz::testing
