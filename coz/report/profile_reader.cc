@@ -98,12 +98,13 @@ bool HasSession(const profile::Profile& p) {
     return r.session() != 0 && r.unit_id_size() == r.unit_samples_size();
   }
   for (const auto& r : p.session_end()) return r.session() != 0;
+  for (const auto& r : p.binary()) return r.session() != 0;
   return false;
 }
 
 void HandOn(const std::string& record, uint32_t field, ReadStats* stats,
             absl::FunctionRef<void(const profile::Profile&)> sink) {
-  if (field > profile::Profile::kSessionEndFieldNumber) {
+  if (field > profile::Profile::kBinaryFieldNumber) {
     ++stats->unknown_records;
     return;
   }

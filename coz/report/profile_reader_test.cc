@@ -181,5 +181,22 @@ TEST(ProfileReaderTest, FileReadsLikeMemory) {
   EXPECT_EQ(from_file->stats.bytes, bytes.size());
 }
 
+TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
+  profile::Profile written;
+  written.add_session()->set_id(1);
+  written.add_unit()->set_session(1);
+  written.add_progress_point()->set_session(1);
+  written.add_experiment()->set_session(1);
+  written.add_sample_counts()->set_session(1);
+  written.add_session_end()->set_session(1);
+  written.add_binary()->set_session(1);
+  // A kind that is added to the format has to be added here and to the reader.
+  ASSERT_EQ(profile::Profile::descriptor()->field_count(), 7);
+  const absl::StatusOr<ReadResult> read = ParseProfile(written.SerializeAsString(), "test");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->profile.SerializeAsString(), written.SerializeAsString());
+  EXPECT_EQ(read->stats.unknown_records, 0u);
+}
+
 }  // namespace
 }  // namespace coz

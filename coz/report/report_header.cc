@@ -135,10 +135,10 @@ std::vector<std::string> Notes(const profile::Profile& profile, const Experiment
     if (!reason.empty() && std::find(notes.begin(), notes.end(), reason) == notes.end()) {
       notes.push_back(reason);
     }
-    for (const profile::Binary& binary : session.binary()) {
-      for (const std::string& skipped : binary.debug_info_skipped()) {
-        notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
-      }
+  }
+  for (const profile::Binary& binary : profile.binary()) {
+    for (const std::string& skipped : binary.debug_info_skipped()) {
+      notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
     }
   }
   AddEnds(profile, &notes);

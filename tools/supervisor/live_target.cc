@@ -144,8 +144,7 @@ uint64_t LiveTarget::NowNs() { return MonotonicNowNs(); }
 void LiveTarget::Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
   // A thread pays at most for this experiment and the one before.
   const uint64_t delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_relaxed);
-  control_.ledger.forgiven_below_ns.store(last_selection_delay_ns_, std::memory_order_relaxed);
-  last_selection_delay_ns_ = selection_start_delay_ns_;
+  control_.ledger.forgiven_below_ns.store(selection_start_delay_ns_, std::memory_order_relaxed);
   selection_start_delay_ns_ = delay_ns;
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
   control_.selection.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),

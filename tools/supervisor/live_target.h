@@ -84,8 +84,7 @@ class LiveTarget : public ExperimentTarget {
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;
   std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them
   uint64_t recent_next_ = 0;
-  uint64_t selection_start_delay_ns_ = 0;
-  uint64_t last_selection_delay_ns_ = 0;
+  uint64_t selection_start_delay_ns_ = 0;  // global delay when the current experiment began
   uint64_t runnable_read_ns_ = 0;
   uint32_t runnable_cursor_ = 0;
   int runnable_ = 0;

@@ -62,27 +62,34 @@ void ProfileRecorder::WriteSession(profile::Session session, uint64_t start_ns) 
   start_ns_ = start_ns;
   between_start_ns_ = start_ns;
   session.set_id(session_);
-  for (const UnitIndex::Object& object : units_->objects()) {
-    profile::Binary* binary = session.add_binary();
-    binary->set_path(object.path);
-    binary->set_load_bias(object.load_bias);
-    binary->set_debug_info_found(object.table != nullptr);
-    if (object.table != nullptr) {
-      binary->set_build_id(std::string(object.table->table().build_id()));
-      binary->set_lines_in_scope(object.table->table().line_count());
-      const ReadStatistics& statistics = object.table->statistics();
-      binary->set_debug_file(statistics.debug_path);
-      for (const SkippedPart& part : statistics.skipped) {
-        binary->add_debug_info_skipped(
-            absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example));
-      }
-    } else {
-      binary->add_debug_info_skipped(object.why_no_table);
-    }
-  }
   profile::Profile chunk;
   *chunk.add_session() = std::move(session);
+  AddBinaries(&chunk);
   Append(chunk);
+}
+
+void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
+  for (; written_binaries_ < units_->objects().size(); ++written_binaries_) {
+    const UnitIndex::Object& object = units_->objects()[written_binaries_];
+    profile::Binary* binary = chunk->add_binary();
+    binary->set_session(session_);
+    binary->set_path(object.path);
+    binary->set_load_bias(object.load_bias);
+    binary->set_loaded_at_ns(MonotonicNowNs() - start_ns_);
+    binary->set_debug_info_found(object.table != nullptr);
+    if (object.table == nullptr) {
+      binary->add_debug_info_skipped(object.why_no_table);
+      continue;
+    }
+    binary->set_build_id(std::string(object.table->table().build_id()));
+    binary->set_lines_in_scope(object.table->table().line_count());
+    const ReadStatistics& statistics = object.table->statistics();
+    binary->set_debug_file(statistics.debug_path);
+    for (const SkippedPart& part : statistics.skipped) {
+      binary->add_debug_info_skipped(
+          absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example));
+    }
+  }
 }
 
 uint32_t ProfileRecorder::UnitOf(UnitId unit, profile::Profile* chunk) {
@@ -155,6 +162,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
 
 void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   profile::Profile chunk;
+  AddBinaries(&chunk);
   profile::Experiment* experiment = chunk.add_experiment();
   experiment->set_session(session_);
   experiment->set_index(static_cast<uint32_t>(record.index));
@@ -179,6 +187,7 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
 void ProfileRecorder::WriteBetweenExperiments() {
   const TargetSnapshot now = target_->Read();
   profile::Profile chunk;
+  AddBinaries(&chunk);
   profile::SampleCounts* counts = chunk.add_sample_counts();
   counts->set_session(session_);
   counts->set_elapsed_ns(now.now_ns - between_start_ns_);

@@ -31,7 +31,7 @@ class ProfileRecorder {
   ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target)
       : writer_(std::move(writer)), units_(units), target_(target) {}
 
-  // `session` is complete but for its id and binaries, which are added.
+  // `session` is complete but for its id, which is added.
   void WriteSession(profile::Session session, uint64_t start_ns);
   // The progress point that the end of the program visits: in every experiment of an end-to-end run.
   void AddEndToEndPoint() { end_to_end_ = true; }
@@ -53,6 +53,8 @@ class ProfileRecorder {
                       profile::Profile* chunk);
   void AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
                  profile::Profile* chunk);
+  // Objects that have been read since the last call.
+  void AddBinaries(profile::Profile* chunk);
   void Append(const profile::Profile& chunk);
 
   ProfileWriter writer_;
@@ -64,6 +66,7 @@ class ProfileRecorder {
   uint64_t start_ns_ = 0;
   uint64_t between_start_ns_ = 0;
   bool end_to_end_ = false;
+  size_t written_binaries_ = 0;
   std::set<UnitId> written_units_;
   std::set<uint32_t> written_points_;
   TargetSnapshot between_start_;

@@ -1,0 +1,22 @@
+/* The header as strict C: compiled with -std=c99 -pedantic-errors, run without the profiler. */
+#include "coz/runtime/coz.h"
+
+static int visit(int n) {
+  if (n > 0)
+    COZ_PROGRESS
+  if (n > 1) {
+    COZ_PROGRESS_NAMED("named");
+  }
+  COZ_BEGIN("pair");
+  COZ_END("pair");
+  COZ_PRE_BLOCK;
+  COZ_POST_BLOCK(1);
+  COZ_CATCH_UP;
+  return n;
+}
+
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 3; ++i) sum += visit(i);
+  return sum == 3 ? 0 : 1;
+}
