@@ -1,0 +1,92 @@
+#include "coz/testing/sim/accuracy.h"
+
+#include <algorithm>
+
+#include "coz/experiment/scheduler.h"
+#include "coz/testing/sim/simulated_target.h"
+
+namespace coz::sim {
+namespace {
+
+class RecordKeeper : public ExperimentSink {
+ public:
+  void OnExperimentStarted(UnitId, double, uint64_t) override {}
+  void OnExperiment(const ExperimentRecord& record) override { records.push_back(record); }
+  void OnExperimentDropped() override {}
+  void OnNoProgress(uint64_t) override {}
+
+  std::vector<ExperimentRecord> records;
+};
+
+}  // namespace
+
+RandomQuestion DrawQuestion(Kind kind, uint64_t seed) {
+  Random random(seed, static_cast<uint64_t>(kind));
+  RandomQuestion drawn;
+  drawn.program = RandomProgram(kind, random);
+  std::vector<UnitId> used;
+  for (const Code& code : drawn.program.codes) {
+    for (const Op& op : code) {
+      if (op.kind == OpKind::kWork) used.push_back(op.a);
+    }
+  }
+  drawn.question.line = used[random.Below(used.size())];
+  drawn.question.speedup = static_cast<double>(1 + random.Below(3)) / 4;
+  return drawn;
+}
+
+double RealRate(const Program& program, const MachineOptions& machine, const Question& question,
+                double faster_by) {
+  MachineOptions options = machine;
+  options.sampling_period_ns = 0;
+  options.faster_line = question.line;
+  options.faster_by = faster_by;
+  Simulator simulator(program, options);
+  simulator.RunUntil(question.warmup_ns);
+  const uint64_t before = simulator.points()[0].visits;
+  simulator.RunUntil(question.warmup_ns + question.duration_ns);
+  return static_cast<double>(simulator.points()[0].visits - before) /
+         static_cast<double>(question.duration_ns);
+}
+
+std::vector<ExperimentRecord> RunExperiments(const Program& program, const MachineOptions& machine,
+                                             const SchedulerOptions& options, uint64_t warmup_ns,
+                                             uint64_t end_ns) {
+  MachineOptions profiled = machine;
+  profiled.sampling_period_ns = options.sampling_period_ns;
+  Simulator simulator(program, profiled);
+  SimulatedTarget target(&simulator);
+  RecordKeeper keeper;
+  Scheduler scheduler(options, &target, &keeper);
+  simulator.RunUntil(warmup_ns);
+  while (!scheduler.done() && simulator.now_ns() < end_ns) {
+    simulator.RunUntil(std::min(scheduler.Step(), end_ns));
+  }
+  return keeper.records;
+}
+
+Answer Ask(const Program& program, const MachineOptions& machine, const Question& question) {
+  Answer answer;
+  const double before = RealRate(program, machine, question, 0);
+  const double after = RealRate(program, machine, question, question.speedup);
+  answer.real = 1 - before / after;
+
+  SchedulerOptions options;
+  options.seed = machine.seed;
+  options.sampling_period_ns = question.sampling_period_ns;
+  options.fixed_unit = question.line;
+  options.fixed_speedups = {question.speedup};
+  options.baseline_probability = 0;
+  options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
+  // Looks change nothing in the simulator but its own run time.
+  options.look_ns = kNsPerSecond / 4;
+  const std::vector<ExperimentRecord> records = RunExperiments(
+      program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);
+  if (records.empty()) return answer;
+  answer.experiment = records[0];
+  answer.predicted = 1 - static_cast<double>(records[0].effective_duration_ns) * before /
+                             static_cast<double>(records[0].points[0].visits);
+  return answer;
+}
+
+}  // namespace coz::sim

@@ -1,0 +1,65 @@
+// Compares what the profiler predicts of a simulated program with what really happens when a line
+// is made faster.
+//
+// Shape    functions of a program, a machine, a line and a speedup; each call is a run of its own
+// Units    program speedups as fractions: 1 - period with / period without
+// Errors   a program that makes no progress gives NaN
+// Threads  safe
+// Signals  none
+// Source   docs/design.md sections 4 to 6
+#ifndef COZ_TESTING_SIM_ACCURACY_H_
+#define COZ_TESTING_SIM_ACCURACY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coz/base/clock.h"
+#include "coz/experiment/options.h"
+#include "coz/experiment/record.h"
+#include "coz/testing/sim/program.h"
+#include "coz/testing/sim/random_program.h"
+#include "coz/testing/sim/simulator.h"
+
+namespace coz::sim {
+
+struct Question {
+  UnitId line = 0;
+  double speedup = 0;
+  uint64_t warmup_ns = 2 * kNsPerSecond;
+  uint64_t duration_ns = 60 * kNsPerSecond;
+  uint64_t sampling_period_ns = kNsPerMs;
+};
+
+// A random program with a line that it uses, and a speedup of 25, 50 or 75 %.
+struct RandomQuestion {
+  Program program;
+  Question question;
+};
+RandomQuestion DrawQuestion(Kind kind, uint64_t seed);
+
+struct Answer {
+  double real = 0;
+  double predicted = 0;
+  double line_share = 0;  // CPU time in the line per elapsed time, without a profiler
+  ExperimentRecord experiment;
+  double error() const { return predicted - real; }
+};
+
+// Visits of point 0 per ns over `duration_ns`, without a profiler, with the question's line made
+// faster by `faster_by`.
+double RealRate(const Program& program, const MachineOptions& machine, const Question& question,
+                double faster_by);
+
+// Runs the scheduler on the program until `end_ns`. Each experiment goes into the result.
+std::vector<ExperimentRecord> RunExperiments(const Program& program, const MachineOptions& machine,
+                                             const SchedulerOptions& options, uint64_t warmup_ns,
+                                             uint64_t end_ns);
+
+// Truth from two runs without a profiler; prediction from one long experiment of the scheduler
+// against the unprofiled rate, so that the difference is that of the virtual speedup and not of the
+// baseline's noise.
+Answer Ask(const Program& program, const MachineOptions& machine, const Question& question);
+
+}  // namespace coz::sim
+
+#endif  // COZ_TESTING_SIM_ACCURACY_H_

@@ -1,0 +1,43 @@
+// Random programs of the kinds that multi-threaded programs are made of.
+//
+// Shape    one program per seed and kind, in rounds of some tens of milliseconds; point 0 is its
+//          progress
+// Units    ns of simulated time
+// Errors   none
+// Threads  safe
+// Signals  none
+// Source   none
+#ifndef COZ_TESTING_SIM_RANDOM_PROGRAM_H_
+#define COZ_TESTING_SIM_RANDOM_PROGRAM_H_
+
+#include <string_view>
+
+#include "coz/experiment/random.h"
+#include "coz/testing/sim/program.h"
+
+namespace coz::sim {
+
+enum class Kind {
+  kSerial,     // one thread that works and sleeps, beside threads that have no part in progress
+  kBarrier,    // rounds that end at a barrier
+  kForkJoin,   // a thread per task
+  kPipeline,   // stages with bounded queues of mutex and conditions
+  kMutex,      // threads that contend for locks
+  kSemaphore,  // producers and consumers
+  kRwLock,     // readers and writers
+  kTimedWait,  // conditions with time-outs
+  kSpin,       // a spin-wait instead of a wait
+  kInput,      // paced by events from outside
+};
+inline constexpr int kKinds = 10;
+
+std::string_view KindName(Kind kind);
+
+// Whether theory says that prediction and truth are equal when there are CPUs enough.
+bool PredictionIsExact(Kind kind);
+
+Program RandomProgram(Kind kind, Random& random);
+
+}  // namespace coz::sim
+
+#endif  // COZ_TESTING_SIM_RANDOM_PROGRAM_H_

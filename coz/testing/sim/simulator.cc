@@ -1,0 +1,373 @@
+// Time, CPUs, samples and delays. What the instructions do is in simulator_calls.cc.
+#include "coz/testing/sim/simulator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "coz/testing/sim/simulator_state.h"
+
+namespace coz::sim {
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+template <typename T>
+std::vector<std::unique_ptr<T>> MakeObjects(size_t count) {
+  std::vector<std::unique_ptr<T>> objects;
+  for (size_t i = 0; i < count; ++i) objects.push_back(std::make_unique<T>());
+  return objects;
+}
+
+}  // namespace
+
+Simulator::Simulator(const Program& program, const MachineOptions& options)
+    : program_(program),
+      options_(options),
+      random_(options.seed, kNever),
+      ledger_(new GlobalLedger()),
+      free_cpus_(options.cpus),
+      mutexes_(MakeObjects<Mutex>(program.mutexes)),
+      conditions_(MakeObjects<Condition>(program.conditions)),
+      barriers_(MakeObjects<Barrier>(program.barriers.size())),
+      semaphores_(MakeObjects<Semaphore>(program.semaphores.size())),
+      rwlocks_(MakeObjects<RwLock>(program.rwlocks)),
+      input_ready_(program.inputs.size()),
+      input_waiters_(program.inputs.size()),
+      variables_(program.variables),
+      points_(program.points),
+      line_cpu_ns_(program.lines),
+      line_samples_(program.lines) {
+  for (size_t i = 0; i < barriers_.size(); ++i) barriers_[i]->wanted = program.barriers[i];
+  for (size_t i = 0; i < semaphores_.size(); ++i) semaphores_[i]->value = program.semaphores[i];
+  for (uint32_t i = 0; i < program.inputs.size(); ++i) PushInput(i);
+  for (const uint32_t code : program.threads) NewThread(code, 0);
+}
+
+Simulator::~Simulator() = default;
+
+void Simulator::RunUntil(uint64_t time_ns) {
+  Dispatch();
+  while (!events_.empty() && events_.top().time_ns <= time_ns) {
+    const Event event = events_.top();
+    events_.pop();
+    now_ns_ = event.time_ns;
+    if (event.thread == nullptr) {
+      OnInput(static_cast<uint32_t>(event.generation_or_input));
+    } else if (event.generation_or_input != event.thread->generation) {
+      continue;
+    } else if (event.thread->state == ThreadState::kRunning) {
+      OnCpuEvent(*event.thread);
+    } else {
+      OnTimer(*event.thread);
+    }
+    Dispatch();
+  }
+  now_ns_ = std::max(now_ns_, time_ns);
+}
+
+bool Simulator::deadlocked() const {
+  return program_.inputs.empty() &&
+         std::all_of(threads_.begin(), threads_.end(), [](const auto& thread) {
+           return thread->state == ThreadState::kDone ||
+                  (thread->state == ThreadState::kWaiting && thread->waits_on == nullptr);
+         });
+}
+
+Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_delay_ns) {
+  Thread* thread = nullptr;
+  if (joined_.empty()) {
+    threads_.push_back(std::make_unique<Thread>(options_.seed, threads_.size()));
+    thread = threads_.back().get();
+  } else {
+    thread = joined_.back();
+    joined_.pop_back();
+  }
+  thread->code = &program_.codes.at(code);
+  thread->pc = thread->phase = 0;
+  thread->joiner = nullptr;
+  thread->children.clear();
+  std::fill(std::begin(thread->locals), std::end(thread->locals), 0);
+  thread->ledger.local_delay_ns.store(inherited_local_delay_ns);
+  if (options_.sampling_period_ns > 0) {
+    thread->until_sample_ns = 1 + random_.Below(options_.sampling_period_ns);
+  }
+  ++live_threads_;
+  MakeReady(*thread);
+  return *thread;
+}
+
+void Simulator::Push(uint64_t time_ns, Thread& thread) {
+  thread.event_ns = time_ns;
+  events_.push({time_ns, next_event_++, &thread, ++thread.generation});
+}
+
+void Simulator::PushInput(uint32_t input) {
+  const Input& source = program_.inputs[input];
+  const double spread = static_cast<double>(source.spread_permille) / 1000;
+  const double factor = 1 + spread * (2 * random_.Fraction() - 1);
+  const uint64_t interval_ns =
+      static_cast<uint64_t>(std::llround(static_cast<double>(source.interval_ns) * factor));
+  events_.push({now_ns_ + std::max<uint64_t>(interval_ns, 1), next_event_++, nullptr, input});
+}
+
+void Simulator::OnInput(uint32_t input) {
+  PushInput(input);
+  if (input_waiters_[input].empty()) {
+    ++input_ready_[input];
+    return;
+  }
+  Thread& thread = *input_waiters_[input].front();
+  input_waiters_[input].pop_front();
+  Wake(thread);
+}
+
+void Simulator::MakeReady(Thread& thread) {
+  thread.state = ThreadState::kReady;
+  ready_.push_back(&thread);
+}
+
+void Simulator::Wake(Thread& thread) {
+  thread.waits_on = nullptr;
+  if (options_.wake_latency_ns == 0) {
+    ++thread.generation;  // overtakes a time-out
+    MakeReady(thread);
+    return;
+  }
+  thread.state = ThreadState::kSleeping;
+  Push(now_ns_ + random_.Below(options_.wake_latency_ns + 1), thread);
+}
+
+void Simulator::Dispatch() {
+  while (free_cpus_ > 0 && !ready_.empty()) {
+    Thread& thread = *ready_.front();
+    ready_.pop_front();
+    RunOnCpu(thread);
+  }
+}
+
+void Simulator::RunOnCpu(Thread& thread) {
+  --free_cpus_;
+  thread.state = ThreadState::kRunning;
+  thread.running_since_ns = now_ns_;
+  thread.slice_left_ns = options_.time_slice_ns;
+  if (thread.pausing) {
+    thread.pausing = false;
+    RecordPause(thread.ledger, thread.owed_ns, now_ns_ - thread.pause_start_ns);
+  }
+  Continue(thread);
+}
+
+void Simulator::LeaveCpu(Thread& thread, ThreadState state) {
+  ++free_cpus_;
+  ++thread.generation;
+  thread.state = state;
+}
+
+void Simulator::ScheduleCpuEvent(Thread& thread) {
+  uint64_t left_ns = thread.work_left_ns > 0 ? thread.work_left_ns : kNever;
+  if (SampleMatters(thread)) {
+    left_ns = std::min(left_ns, thread.until_sample_ns);
+  } else if (!thread.without_sample_event && options_.sampling_period_ns > 0) {
+    thread.without_sample_event = true;
+    without_sample_event_.push_back(&thread);
+  }
+  if (live_threads_ > options_.cpus) left_ns = std::min(left_ns, thread.slice_left_ns);
+  ++thread.generation;
+  if (left_ns != kNever) Push(now_ns_ + left_ns, thread);
+}
+
+bool Simulator::SampleMatters(const Thread& thread) const {
+  if (options_.sampling_period_ns == 0) return false;
+  const uint32_t line = (*thread.code)[thread.pc].a;
+  return (selected_ && line == selected_line_) || IsBehind(*ledger_, thread.ledger);
+}
+
+void Simulator::ReviewSchedules() {
+  std::vector<Thread*> threads;
+  threads.swap(without_sample_event_);
+  for (Thread* thread : threads) thread->without_sample_event = false;
+  for (Thread* thread : threads) {
+    // One that is at the end of its work or of its slice has an event at this very moment.
+    if (thread->state != ThreadState::kRunning || thread->event_ns == now_ns_) continue;
+    Account(*thread);
+    ScheduleCpuEvent(*thread);
+  }
+}
+
+bool Simulator::Account(Thread& thread) {
+  const uint64_t ran_ns = now_ns_ - thread.running_since_ns;
+  if (ran_ns == 0) return false;
+  thread.running_since_ns = now_ns_;
+  if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
+  thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
+  const uint32_t line = (*thread.code)[thread.pc].a;
+  line_cpu_ns_[line] += ran_ns;
+  if (ran_ns < thread.until_sample_ns || options_.sampling_period_ns == 0) {
+    thread.until_sample_ns -= std::min(ran_ns, thread.until_sample_ns);
+    return false;
+  }
+  const uint64_t past_ns = ran_ns - thread.until_sample_ns;
+  const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
+  total_samples_ += samples;
+  line_samples_[line] += samples;
+  thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
+  return past_ns == 0;
+}
+
+void Simulator::OnCpuEvent(Thread& thread) {
+  if (Account(thread)) Sample(thread);
+  if (thread.state != ThreadState::kRunning) return;
+  if (thread.slice_left_ns == 0) {
+    if (!ready_.empty()) {
+      LeaveCpu(thread, ThreadState::kReady);
+      ready_.push_back(&thread);
+      return;
+    }
+    thread.slice_left_ns = options_.time_slice_ns;
+  }
+  Continue(thread);
+}
+
+void Simulator::OnTimer(Thread& thread) {
+  if (thread.waits_on != nullptr) {  // a time-out
+    if (options_.extend_timeouts && ExtendTimeout(thread)) return;
+    auto& waiters = thread.waits_on->waiters;
+    waiters.erase(std::find(waiters.begin(), waiters.end(), &thread));
+    thread.waits_on = nullptr;
+  }
+  MakeReady(thread);
+}
+
+void Simulator::Impose(Thread& thread) {
+  if (!options_.cancel_delays) {
+    ImposeDelay(*ledger_, thread.ledger, delay_per_sample_ns_);
+    return;
+  }
+  const uint64_t global_ns = ledger_->global_delay_ns.load();
+  const uint64_t local_ns = thread.ledger.local_delay_ns.load();
+  thread.ledger.local_delay_ns.store(local_ns + delay_per_sample_ns_);
+  // What the thread has slept too long stays its own.
+  const uint64_t required_ns = std::min(local_ns, global_ns) + delay_per_sample_ns_;
+  ledger_->global_delay_ns.store(std::max(global_ns, required_ns));
+}
+
+void Simulator::PauseRunningThreads() {
+  for (const auto& thread : threads_) {
+    if (thread->state != ThreadState::kRunning) continue;
+    // What ends at this very moment is left to its own event.
+    if (thread->event_ns == now_ns_) continue;
+    Account(*thread);
+    Pay(*thread);
+  }
+}
+
+bool Simulator::ExtendTimeout(Thread& thread) {
+  const uint64_t served_ns = thread.extended_ns;
+  const uint64_t inserted_ns = OwedDelay(*ledger_, thread.ledger);
+  if (inserted_ns > served_ns) {
+    thread.extended_ns = inserted_ns;
+    Push(now_ns_ + inserted_ns - served_ns, thread);
+    return true;
+  }
+  // The time out of the wait was a pause in all but name.
+  if (served_ns > 0) RecordPause(thread.ledger, served_ns, served_ns);
+  return false;
+}
+
+void Simulator::Sample(Thread& thread) {
+  if (selected_ && (*thread.code)[thread.pc].a == selected_line_) {
+    ++selected_samples_;
+    if (now_ns_ < deadline_ns_ && delay_per_sample_ns_ > 0) {
+      Impose(thread);
+      if (options_.prompt_pauses) {
+        PauseRunningThreads();
+      } else {
+        ReviewSchedules();
+      }
+    }
+  }
+  Pay(thread);
+}
+
+bool Simulator::Pay(Thread& thread) {
+  if (!IsBehind(*ledger_, thread.ledger)) return false;
+  const uint64_t owed_ns = OwedDelay(*ledger_, thread.ledger);
+  if (owed_ns == 0) return false;
+  thread.pausing = true;
+  thread.pause_start_ns = now_ns_;
+  thread.owed_ns = owed_ns;
+  LeaveCpu(thread, ThreadState::kPausing);
+  Push(now_ns_ + owed_ns + random_.Below(options_.pause_overshoot_ns + 1), thread);
+  return true;
+}
+
+void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
+  const uint64_t local_ns = waker.ledger.local_delay_ns.load();
+  if (local_ns > ledger_->global_delay_ns.load()) ledger_->wakes.Publish(object, local_ns);
+}
+
+void Simulator::StartWait(Thread& thread) { thread.wait = BeginWait(thread.ledger, now_ns_); }
+
+void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
+  if (by_thread) {
+    EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_, ledger_->wakes.Find(object));
+  } else {
+    EndWaitUncredited(thread.ledger);
+  }
+}
+
+void Simulator::Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+  selected_ = true;
+  selected_line_ = line;
+  delay_per_sample_ns_ = delay_per_sample_ns;
+  deadline_ns_ = deadline_ns;
+  ReviewSchedules();
+}
+
+namespace {
+
+bool MustPay(ThreadState state) {
+  return state == ThreadState::kReady || state == ThreadState::kRunning ||
+         state == ThreadState::kPausing;
+}
+
+}  // namespace
+
+bool Simulator::Settled() const {
+  return std::none_of(threads_.begin(), threads_.end(), [this](const auto& thread) {
+    return MustPay(thread->state) && thread->ledger.blocked.load() == 0 &&
+           IsBehind(*ledger_, thread->ledger);
+  });
+}
+
+TargetSnapshot Simulator::Snapshot() const {
+  TargetSnapshot snapshot;
+  snapshot.now_ns = now_ns_;
+  snapshot.global_delay_ns = ledger_->global_delay_ns.load();
+  snapshot.selected_samples = selected_samples_;
+  snapshot.total_samples = total_samples_;
+  for (const auto& thread : threads_) {
+    const uint64_t local_ns = thread->ledger.local_delay_ns.load();
+    if (MustPay(thread->state) && local_ns < snapshot.global_delay_ns) {
+      const uint64_t owed_ns = snapshot.global_delay_ns - local_ns;
+      snapshot.owed_ns += owed_ns;
+      snapshot.max_owed_ns = std::max(snapshot.max_owed_ns, owed_ns);
+    }
+    snapshot.paid_ns += thread->ledger.paused_ns.load();
+    snapshot.credited_ns += thread->ledger.credited_ns.load();
+  }
+  snapshot.live_threads = static_cast<int>(live_threads_);
+  snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_ + ready_.size());
+  snapshot.cpus = static_cast<int>(options_.cpus);
+  snapshot.points = points_;
+  return snapshot;
+}
+
+std::vector<uint64_t> Simulator::TakeLineSamples() {
+  std::vector<uint64_t> samples(line_samples_.size());
+  samples.swap(line_samples_);
+  return samples;
+}
+
+}  // namespace coz::sim

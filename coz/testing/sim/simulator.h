@@ -1,0 +1,200 @@
+// A deterministic discrete-event simulator of a program on K CPUs, with the real delay ledger in
+// its threads.
+//
+// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync are followed
+//          step by step: pay, try,
+//          begin to wait, end the wait with or without credit.
+// Units    ns of simulated time from 0
+// Errors   a malformed program ends the test with a message; a deadlock leaves all threads waiting,
+//          which `deadlocked` says
+// Threads  compatible
+// Signals  none: a sample is an event
+// Source   docs/design.md section 6
+#ifndef COZ_TESTING_SIM_SIMULATOR_H_
+#define COZ_TESTING_SIM_SIMULATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <queue>
+#include <vector>
+
+#include "coz/base/clock.h"
+#include "coz/experiment/random.h"
+#include "coz/experiment/target.h"
+#include "coz/sync/delay_ledger.h"
+#include "coz/testing/sim/program.h"
+
+namespace coz::sim {
+
+struct MachineOptions {
+  uint32_t cpus = 64;
+  uint64_t seed = 1;
+  uint64_t time_slice_ns = 3 * kNsPerMs;
+  // Each uniform from 0 to this.
+  uint64_t pause_overshoot_ns = 0;
+  uint64_t wake_latency_ns = 0;
+  // Whether an unlocked mutex goes to the longest waiter, or to whoever takes it first, as
+  // futex-based ones do.
+  bool fair_mutexes = true;
+  // Whether a wait that times out goes on for as long as delay was inserted meanwhile, instead of
+  // being paused for it afterwards: then the time-out is one of virtual time, and what would have
+  // come before it still does.
+  bool extend_timeouts = true;
+  // Whether running threads pause as soon as a delay is inserted, as if they were signaled, instead
+  // of at their next sample or call.
+  bool prompt_pauses = false;
+  // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
+  uint32_t pauses_per_call = 16;
+  // Whether delays that threads impose on each other cancel out: the global delay is then the
+  // largest that any thread has, instead of the sum of all that were imposed. Virtual times are the
+  // same, and less is paused.
+  bool cancel_delays = false;
+  // 0: not profiled, no samples.
+  uint64_t sampling_period_ns = 0;
+  // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
+  // is to predict.
+  uint32_t faster_line = 0;
+  double faster_by = 0;
+};
+
+enum class ThreadState : uint8_t { kReady, kRunning, kPausing, kWaiting, kSleeping, kDone };
+
+class Simulator {
+ public:
+  Simulator(const Program& program, const MachineOptions& options);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  void RunUntil(uint64_t time_ns);
+
+  uint64_t now_ns() const { return now_ns_; }
+  const std::vector<PointCounts>& points() const { return points_; }
+  const std::vector<uint64_t>& line_cpu_ns() const { return line_cpu_ns_; }
+  // No thread runs or ever will.
+  bool deadlocked() const;
+
+  // What the supervisor has: see ExperimentTarget.
+  void Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
+  void Extend(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
+  void StopDelays() { selected_ = false; }
+  bool Settled() const;
+  TargetSnapshot Snapshot() const;
+  // Samples by line since the last call.
+  std::vector<uint64_t> TakeLineSamples();
+
+ private:
+  struct Thread;
+  struct Mutex;
+  struct Condition;
+  struct Barrier;
+  struct Semaphore;
+  struct RwLock;
+  // Of a thread, or where that is null of an input. A thread has one event at a time: `generation`
+  // tells it from those that were overtaken.
+  struct Event {
+    uint64_t time_ns;
+    uint64_t order;
+    Thread* thread;
+    uint64_t generation_or_input;
+    bool operator<(
+        const Event& other) const {  // the earliest is the greatest, and comes first from the heap
+      return time_ns != other.time_ns ? time_ns > other.time_ns : order > other.order;
+    }
+  };
+  enum class Outcome { kNext, kWork, kStop };
+
+  // Threads and CPUs.
+  Thread& NewThread(uint32_t code, uint64_t inherited_local_delay_ns);
+  void MakeReady(Thread& thread);
+  void Dispatch();
+  void RunOnCpu(Thread& thread);
+  void LeaveCpu(Thread& thread, ThreadState state);
+  // Books the CPU time since the last call. Whether a sample falls on this very moment.
+  bool Account(Thread& thread);
+  void ScheduleCpuEvent(Thread& thread);
+  // Whether the thread's next sample would do anything. Others are only counted: most of a run has
+  // no use for them.
+  bool SampleMatters(const Thread& thread) const;
+  // After what may make samples matter.
+  void ReviewSchedules();
+  void OnCpuEvent(Thread& thread);
+  void OnTimer(Thread& thread);
+  void Push(uint64_t time_ns, Thread& thread);
+  void PushInput(uint32_t input);
+  void OnInput(uint32_t input);
+
+  // Delays, as coz/sync and coz/runtime do them. Those that pause return true when the thread has
+  // left its CPU for it.
+  void Sample(Thread& thread);
+  bool Pay(Thread& thread);
+  void PublishBeforeWake(Thread& waker, const void* object);
+  void StartWait(Thread& thread);
+  void EndWait(Thread& thread, bool by_thread, const void* object);
+  void Impose(Thread& thread);
+  void PauseRunningThreads();
+  bool ExtendTimeout(Thread& thread);
+  void Wake(Thread& thread);
+
+  // Instructions: simulator_calls.cc. An instruction that waits is executed again at each `phase`
+  // of it.
+  void Continue(Thread& thread);
+  Outcome Execute(Thread& thread, const Op& op);
+  Outcome ExecuteWork(Thread& thread, const Op& op);
+  Outcome ExecuteLock(Thread& thread, Mutex& mutex);
+  Outcome ExecuteCondWait(Thread& thread, Condition& condition, Mutex& mutex, uint64_t timeout_ns);
+  Outcome ExecuteNotify(Thread& thread, Condition& condition, bool all);
+  Outcome ExecuteBarrier(Thread& thread, Barrier& barrier);
+  Outcome ExecuteSemWait(Thread& thread, Semaphore& semaphore);
+  Outcome ExecuteSemPost(Thread& thread, Semaphore& semaphore);
+  Outcome ExecuteRwLock(Thread& thread, RwLock& lock, bool write);
+  Outcome ExecuteRwUnlock(Thread& thread, RwLock& lock);
+  Outcome ExecuteReadInput(Thread& thread, uint32_t input);
+  Outcome ExecuteSleep(Thread& thread, uint64_t ns);
+  Outcome ExecuteSpawn(Thread& thread, const Op& op);
+  Outcome ExecuteJoin(Thread& thread, uint32_t child);
+  void ExecuteExit(Thread& thread);
+  Outcome WaitForMutex(Thread& thread, Mutex& mutex, bool front);
+  void ReleaseMutex(Mutex& mutex);
+  void AddToVariable(Thread& thread, uint32_t variable, int64_t by);
+  int64_t& Variable(Thread& thread, uint32_t variable);
+
+  const Program program_;
+  const MachineOptions options_;
+  Random random_;
+  std::unique_ptr<GlobalLedger> ledger_;
+  uint64_t now_ns_ = 0;
+  uint64_t next_event_ = 0;
+  std::priority_queue<Event> events_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> joined_;  // done, and free for the next
+  std::deque<Thread*> ready_;
+  std::vector<Thread*> without_sample_event_;
+  uint32_t free_cpus_;
+  uint32_t live_threads_ = 0;
+
+  std::vector<std::unique_ptr<Mutex>> mutexes_;
+  std::vector<std::unique_ptr<Condition>> conditions_;
+  std::vector<std::unique_ptr<Barrier>> barriers_;
+  std::vector<std::unique_ptr<Semaphore>> semaphores_;
+  std::vector<std::unique_ptr<RwLock>> rwlocks_;
+  std::vector<uint64_t> input_ready_;
+  std::vector<std::deque<Thread*>> input_waiters_;
+  std::vector<int64_t> variables_;
+
+  std::vector<PointCounts> points_;
+  std::vector<uint64_t> line_cpu_ns_;
+  std::vector<uint64_t> line_samples_;
+  uint64_t total_samples_ = 0;
+  uint64_t selected_samples_ = 0;
+
+  bool selected_ = false;
+  UnitId selected_line_ = 0;
+  uint64_t delay_per_sample_ns_ = 0;
+  uint64_t deadline_ns_ = 0;
+};
+
+}  // namespace coz::sim
+
+#endif  // COZ_TESTING_SIM_SIMULATOR_H_

@@ -1,0 +1,362 @@
+// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose_*.cc step by
+// step; phase 0 of each is to pay, so that every phase after it runs with the debt served.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "coz/testing/sim/simulator.h"
+#include "coz/testing/sim/simulator_state.h"
+
+namespace coz::sim {
+namespace {
+
+constexpr uint32_t kEntry = 0;
+constexpr uint32_t kPaid = 1;
+constexpr uint32_t kWaited = 2;
+constexpr uint32_t kWaitedForMutex = 3;
+
+// More instructions than this without any time between them mean a loop that never ends.
+constexpr int kMaxInstructionsAtOnce = 1000000;
+
+[[noreturn]] void Fail(const char* what) {
+  std::fprintf(stderr, "simulator: %s\n", what);
+  std::abort();
+}
+
+}  // namespace
+
+void Simulator::Continue(Thread& thread) {
+  for (int executed = 0; thread.state == ThreadState::kRunning; ++executed) {
+    if (thread.work_left_ns > 0) return ScheduleCpuEvent(thread);
+    if (executed > kMaxInstructionsAtOnce) Fail("a program loops without work");
+    if (thread.pc >= thread.code->size()) return ExecuteExit(thread);
+    switch (Execute(thread, (*thread.code)[thread.pc])) {
+      case Outcome::kNext:
+        ++thread.pc;
+        thread.phase = kEntry;
+        break;
+      case Outcome::kWork:
+        return ScheduleCpuEvent(thread);
+      case Outcome::kStop:
+        return;
+    }
+  }
+}
+
+Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
+  switch (op.kind) {
+    case OpKind::kWork:
+      return ExecuteWork(thread, op);
+    case OpKind::kSpinUntil:
+      return Variable(thread, op.b) >= op.value ? Outcome::kNext : Outcome::kWork;
+    case OpKind::kSleep:
+      return ExecuteSleep(thread, op.ns);
+    case OpKind::kReadInput:
+      return ExecuteReadInput(thread, op.a);
+    case OpKind::kSpawn:
+      return ExecuteSpawn(thread, op);
+    case OpKind::kProgress:
+      ++points_.at(op.a).visits;
+      return Outcome::kNext;
+    case OpKind::kBegin:
+      ++points_.at(op.a).arrivals;
+      return Outcome::kNext;
+    case OpKind::kEnd:
+      ++points_.at(op.a).departures;
+      return Outcome::kNext;
+    case OpKind::kAdd:
+      AddToVariable(thread, op.a, op.value);
+      return Outcome::kNext;
+    case OpKind::kJumpIfLess:
+      if (Variable(thread, op.a) < op.value) thread.pc = op.b - 1;
+      return Outcome::kNext;
+    case OpKind::kJump:
+      thread.pc = op.b - 1;
+      return Outcome::kNext;
+    default:
+      break;
+  }
+  // All others are wrapped calls.
+  if (thread.phase == kEntry) {
+    if (thread.pauses < options_.pauses_per_call && Pay(thread)) {
+      ++thread.pauses;
+      return Outcome::kStop;
+    }
+    thread.pauses = 0;
+    thread.phase = kPaid;
+  }
+  switch (op.kind) {
+    case OpKind::kLock:
+      return ExecuteLock(thread, *mutexes_.at(op.a));
+    case OpKind::kUnlock:
+      PublishBeforeWake(thread, mutexes_.at(op.a).get());
+      if (mutexes_[op.a]->owner != &thread) Fail("a mutex is unlocked by another thread");
+      ReleaseMutex(*mutexes_[op.a]);
+      return Outcome::kNext;
+    case OpKind::kCondWait:
+      return ExecuteCondWait(thread, *conditions_.at(op.a), *mutexes_.at(op.b), op.ns);
+    case OpKind::kSignal:
+    case OpKind::kBroadcast:
+      return ExecuteNotify(thread, *conditions_.at(op.a), op.kind == OpKind::kBroadcast);
+    case OpKind::kBarrier:
+      return ExecuteBarrier(thread, *barriers_.at(op.a));
+    case OpKind::kSemWait:
+      return ExecuteSemWait(thread, *semaphores_.at(op.a));
+    case OpKind::kSemPost:
+      return ExecuteSemPost(thread, *semaphores_.at(op.a));
+    case OpKind::kReadLock:
+    case OpKind::kWriteLock:
+      return ExecuteRwLock(thread, *rwlocks_.at(op.a), op.kind == OpKind::kWriteLock);
+    case OpKind::kRwUnlock:
+      return ExecuteRwUnlock(thread, *rwlocks_.at(op.a));
+    case OpKind::kJoin:
+      return ExecuteJoin(thread, op.b);
+    default:
+      Fail("an unknown instruction");
+  }
+}
+
+Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
+  if (thread.phase != kEntry) return Outcome::kNext;
+  thread.phase = kPaid;
+  double work_ns = static_cast<double>(op.ns);
+  if (op.b > 0) work_ns *= 1 + op.b / 1000.0 * (2 * thread.random.Fraction() - 1);
+  if (op.a == options_.faster_line) work_ns *= 1 - options_.faster_by;
+  thread.work_left_ns = static_cast<uint64_t>(std::llround(work_ns));
+  return thread.work_left_ns > 0 ? Outcome::kWork : Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, uint64_t ns) {
+  if (thread.phase != kEntry) return Outcome::kNext;
+  thread.phase = kWaited;
+  LeaveCpu(thread, ThreadState::kSleeping);
+  Push(now_ns_ + ns, thread);
+  return Outcome::kStop;
+}
+
+Simulator::Outcome Simulator::ExecuteReadInput(Thread& thread, uint32_t input) {
+  if (thread.phase != kEntry) return Outcome::kNext;
+  if (input_ready_.at(input) > 0) {
+    --input_ready_[input];
+    return Outcome::kNext;
+  }
+  thread.phase = kWaited;
+  input_waiters_[input].push_back(&thread);
+  LeaveCpu(thread, ThreadState::kSleeping);
+  return Outcome::kStop;
+}
+
+Simulator::Outcome Simulator::WaitForMutex(Thread& thread, Mutex& mutex, bool front) {
+  if (front) {
+    mutex.waiters.push_front(&thread);
+  } else {
+    mutex.waiters.push_back(&thread);
+  }
+  LeaveCpu(thread, ThreadState::kWaiting);
+  return Outcome::kStop;
+}
+
+Simulator::Outcome Simulator::ExecuteLock(Thread& thread, Mutex& mutex) {
+  if (mutex.owner == nullptr) mutex.owner = &thread;
+  const bool acquired = mutex.owner == &thread;
+  if (thread.phase == kPaid) {
+    if (acquired) return Outcome::kNext;
+    StartWait(thread);
+    thread.phase = kWaited;
+    return WaitForMutex(thread, mutex, /*front=*/false);
+  }
+  if (!acquired) return WaitForMutex(thread, mutex, /*front=*/true);
+  EndWait(thread, /*by_thread=*/true, &mutex);
+  return Outcome::kNext;
+}
+
+void Simulator::ReleaseMutex(Mutex& mutex) {
+  mutex.owner = nullptr;
+  if (mutex.waiters.empty()) return;
+  Thread& next = *mutex.waiters.front();
+  mutex.waiters.pop_front();
+  if (options_.fair_mutexes) mutex.owner = &next;
+  Wake(next);
+}
+
+Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& condition, Mutex& mutex,
+                                              uint64_t timeout_ns) {
+  if (thread.phase == kPaid) {
+    PublishBeforeWake(thread, &mutex);
+    StartWait(thread);
+    ReleaseMutex(mutex);
+    thread.signaled = false;
+    thread.extended_ns = 0;
+    thread.phase = kWaited;
+    condition.waiters.push_back(&thread);
+    LeaveCpu(thread, ThreadState::kWaiting);
+    if (timeout_ns > 0) {
+      thread.waits_on = &condition;
+      Push(now_ns_ + timeout_ns, thread);
+    }
+    return Outcome::kStop;
+  }
+  if (mutex.owner == nullptr) mutex.owner = &thread;
+  if (mutex.owner != &thread) {
+    const bool again = thread.phase == kWaitedForMutex;
+    thread.phase = kWaitedForMutex;
+    return WaitForMutex(thread, mutex, again);
+  }
+  EndWait(thread, thread.signaled, &condition);
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteNotify(Thread& thread, Condition& condition, bool all) {
+  PublishBeforeWake(thread, &condition);
+  while (!condition.waiters.empty()) {
+    Thread& waiter = *condition.waiters.front();
+    condition.waiters.pop_front();
+    waiter.signaled = true;
+    Wake(waiter);
+    if (!all) break;
+  }
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteBarrier(Thread& thread, Barrier& barrier) {
+  if (thread.phase == kPaid) {
+    PublishBeforeWake(thread, &barrier);
+    StartWait(thread);
+    if (barrier.waiters.size() + 1 < barrier.wanted) {
+      barrier.waiters.push_back(&thread);
+      thread.phase = kWaited;
+      LeaveCpu(thread, ThreadState::kWaiting);
+      return Outcome::kStop;
+    }
+    for (Thread* waiter : barrier.waiters) Wake(*waiter);
+    barrier.waiters.clear();
+  }
+  EndWait(thread, /*by_thread=*/true, &barrier);
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteSemWait(Thread& thread, Semaphore& semaphore) {
+  if (thread.phase == kPaid) {
+    if (semaphore.value > 0) {
+      --semaphore.value;
+      return Outcome::kNext;
+    }
+    StartWait(thread);
+    semaphore.waiters.push_back(&thread);
+    thread.phase = kWaited;
+    LeaveCpu(thread, ThreadState::kWaiting);
+    return Outcome::kStop;
+  }
+  EndWait(thread, /*by_thread=*/true, &semaphore);
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteSemPost(Thread& thread, Semaphore& semaphore) {
+  PublishBeforeWake(thread, &semaphore);
+  if (semaphore.waiters.empty()) {
+    ++semaphore.value;
+    return Outcome::kNext;
+  }
+  Thread& waiter = *semaphore.waiters.front();
+  semaphore.waiters.pop_front();
+  Wake(waiter);
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteRwLock(Thread& thread, RwLock& lock, bool write) {
+  if (thread.phase == kPaid) {
+    // First come, first served: a reader does not overtake a waiting writer.
+    const bool free = lock.writer == nullptr && lock.waiters.empty() && (!write || !lock.readers);
+    if (free) {
+      if (write) {
+        lock.writer = &thread;
+      } else {
+        ++lock.readers;
+      }
+      return Outcome::kNext;
+    }
+    StartWait(thread);
+    lock.waiters.push_back({&thread, write});
+    thread.phase = kWaited;
+    LeaveCpu(thread, ThreadState::kWaiting);
+    return Outcome::kStop;
+  }
+  EndWait(thread, /*by_thread=*/true, &lock);
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteRwUnlock(Thread& thread, RwLock& lock) {
+  PublishBeforeWake(thread, &lock);
+  if (lock.writer == &thread) {
+    lock.writer = nullptr;
+  } else {
+    --lock.readers;
+  }
+  while (!lock.waiters.empty() && lock.writer == nullptr) {
+    const RwLock::Waiter next = lock.waiters.front();
+    if (next.write && lock.readers > 0) break;
+    lock.waiters.pop_front();
+    if (next.write) {
+      lock.writer = next.thread;
+    } else {
+      ++lock.readers;
+    }
+    Wake(*next.thread);
+  }
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteSpawn(Thread& thread, const Op& op) {
+  Thread& child = NewThread(op.a, thread.ledger.local_delay_ns.load());
+  if (thread.children.size() <= op.b) thread.children.resize(op.b + 1);
+  thread.children[op.b] = &child;
+  return Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) {
+  Thread& child = *thread.children.at(child_index);
+  if (thread.phase == kPaid) {
+    StartWait(thread);
+    if (child.state != ThreadState::kDone) {
+      child.joiner = &thread;
+      thread.phase = kWaited;
+      LeaveCpu(thread, ThreadState::kWaiting);
+      return Outcome::kStop;
+    }
+  }
+  EndWait(thread, /*by_thread=*/true, &child);
+  joined_.push_back(&child);
+  return Outcome::kNext;
+}
+
+void Simulator::ExecuteExit(Thread& thread) {
+  if (thread.phase == kEntry) {
+    thread.phase = kPaid;
+    if (Pay(thread)) return;
+  }
+  PublishBeforeWake(thread, &thread);
+  LeaveCpu(thread, ThreadState::kDone);
+  --live_threads_;
+  if (thread.joiner != nullptr) Wake(*thread.joiner);
+}
+
+int64_t& Simulator::Variable(Thread& thread, uint32_t variable) {
+  if (variable < kFirstLocalVariable) return variables_.at(variable);
+  const uint32_t local = variable - kFirstLocalVariable;
+  if (local >= kLocalVariables) Fail("a local variable out of range");
+  return thread.locals[local];
+}
+
+void Simulator::AddToVariable(Thread& thread, uint32_t variable, int64_t by) {
+  Variable(thread, variable) += by;
+  if (variable >= kFirstLocalVariable) return;
+  // Threads that spin on it see it at once.
+  for (const auto& other : threads_) {
+    if (other->state != ThreadState::kRunning || other.get() == &thread) continue;
+    const Op& op = (*other->code)[other->pc];
+    if (op.kind == OpKind::kSpinUntil && op.b == variable) Push(now_ns_, *other);
+  }
+}
+
+}  // namespace coz::sim

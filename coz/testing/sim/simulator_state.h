@@ -1,0 +1,83 @@
+// What the simulator keeps of threads and of the objects they wait for. For its own source files.
+//
+// Shape    plain data
+// Units    ns of simulated time
+// Errors   none
+// Threads  compatible
+// Signals  none
+// Source   none
+#ifndef COZ_TESTING_SIM_SIMULATOR_STATE_H_
+#define COZ_TESTING_SIM_SIMULATOR_STATE_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "coz/testing/sim/simulator.h"
+
+namespace coz::sim {
+
+struct Simulator::Thread {
+  Thread(uint64_t seed, uint64_t index) : random(seed, index) {}
+
+  ThreadLedger ledger = {};
+  ThreadState state = ThreadState::kReady;
+  uint64_t generation = 0;  // of its event
+  uint64_t event_ns = 0;
+  bool without_sample_event = false;  // is in the list of them
+  Random random;  // for its own work, so that every run of a program draws the same
+
+  const Code* code = nullptr;
+  uint32_t pc = 0;
+  uint32_t phase = 0;
+  int64_t locals[kLocalVariables] = {};
+  std::vector<Thread*> children;
+  Thread* joiner = nullptr;
+
+  uint64_t work_left_ns = 0;
+  uint64_t until_sample_ns = 0;
+  uint64_t slice_left_ns = 0;
+  uint64_t running_since_ns = 0;
+
+  bool pausing = false;  // from the start of the pause until the thread has a CPU again
+  uint64_t pause_start_ns = 0;
+  uint64_t owed_ns = 0;
+  uint32_t pauses = 0;  // of the call in progress
+  Wait wait = {};
+  uint64_t extended_ns = 0;       // by which its time-out was put off
+  bool signaled = false;          // by whom a wait on a condition was ended
+  Condition* waits_on = nullptr;  // with a time-out
+};
+
+struct Simulator::Mutex {
+  Thread* owner = nullptr;
+  std::deque<Thread*> waiters;
+};
+
+struct Simulator::Condition {
+  std::deque<Thread*> waiters;
+};
+
+struct Simulator::Barrier {
+  uint32_t wanted = 0;
+  std::vector<Thread*> waiters;
+};
+
+struct Simulator::Semaphore {
+  uint32_t value = 0;
+  std::deque<Thread*> waiters;
+};
+
+struct Simulator::RwLock {
+  struct Waiter {
+    Thread* thread;
+    bool write;
+  };
+  uint32_t readers = 0;
+  Thread* writer = nullptr;
+  std::deque<Waiter> waiters;
+};
+
+}  // namespace coz::sim
+
+#endif  // COZ_TESTING_SIM_SIMULATOR_STATE_H_
