@@ -30,7 +30,8 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
   if (!read.ok()) return read.status();
   const ExperimentTable table = BuildExperimentTable(read->profile);
   const Analysis analysis = Analyze(read->profile, table, options.analysis);
-  if (options.header) out << RenderHeader(read->profile, table, analysis, read->stats);
+  out << (options.header ? RenderHeader(read->profile, table, analysis, read->stats)
+                         : RenderNotes(read->profile, table, analysis, read->stats));
   out << RenderPoints(read->profile, table, analysis, options.text);
   return Finish(out);
 }

@@ -127,6 +127,25 @@ void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
                                 " not used: ", absl::StrJoin(reasons, ", ")));
 }
 
+// More runnable threads than CPUs: a paused thread then only makes room for another.
+void AddOversubscribed(const profile::Profile& profile, std::vector<std::string>* notes) {
+  int crowded = 0;
+  double runnable = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    const profile::Validity& validity = experiment.validity();
+    // Half a thread of tolerance: the coz command itself runs now and then.
+    if (validity.runnable_threads_average() <= validity.cpus() + 0.5) continue;
+    ++crowded;
+    runnable += validity.runnable_threads_average();
+  }
+  if (crowded * 5 < profile.experiment_size() || crowded == 0) return;
+  notes->push_back(absl::StrFormat(
+      "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
+      "so effects may look smaller or "
+      "less certain than they are; leave the machine idle, or give the program fewer threads",
+      crowded, profile.experiment_size(), runnable / crowded));
+}
+
 std::vector<std::string> Notes(const profile::Profile& profile, const ExperimentTable& table,
                                const Analysis& analysis, const ReadStats& stats) {
   std::vector<std::string> notes = stats.Notes();
@@ -143,6 +162,7 @@ std::vector<std::string> Notes(const profile::Profile& profile, const Experiment
   }
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
+  AddOversubscribed(profile, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));
@@ -195,6 +215,12 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
                   Counted(static_cast<uint64_t>(analysis.experiments), "experiment"), " (",
                   analysis.baselines, " at 0 %); ", Counted(table.samples, "sample"), ", ",
                   Percent(in_scope, table.samples), " in scope, ", table.lost_samples, " lost\n");
+  return absl::StrCat(text, RenderNotes(profile, table, analysis, stats));
+}
+
+std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,
+                        const Analysis& analysis, const ReadStats& stats) {
+  std::string text;
   for (const std::string& note : Notes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "  note: ", note, "\n");
   }

@@ -125,6 +125,16 @@ TEST(ReportTest, TaintsFallbackAndCutsAreNoted) {
   EXPECT_THAT(text, HasSubstr("cut short, or still running"));
 }
 
+TEST(ReportTest, SaysThatTheMachineWasCrowded) {
+  profile::Profile made = FourLines();
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("more threads were runnable")));
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_cpus(2);
+    experiment.mutable_validity()->set_runnable_threads_average(3.5);
+  }
+  EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
+}
+
 TEST(ReportTest, ControlCharactersInNamesDoNotReachTheTerminal) {
   profile::Profile made = FourLines();
   for (profile::Unit& unit : *made.mutable_unit()) unit.set_function("\x1b[31mred");

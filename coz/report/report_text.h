@@ -29,6 +29,10 @@ struct TextOptions {
 std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const ReadStats& stats);
 
+// The notes alone: what the reader has to know to judge the figures.
+std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,
+                        const Analysis& analysis, const ReadStats& stats);
+
 // Tables and what was set aside, or what to do when there is nothing to show.
 std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const TextOptions& options);

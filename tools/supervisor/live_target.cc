@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_format.h"
@@ -41,6 +42,17 @@ uint64_t SuspendedNs() {
       static_cast<uint64_t>(boot.tv_sec) * kNsPerSecond + static_cast<uint64_t>(boot.tv_nsec);
   const uint64_t now_ns = MonotonicNowNs();
   return boot_ns > now_ns ? boot_ns - now_ns : 0;
+}
+
+// Threads of the whole machine that are on a CPU or wait for one, without this one; 0 where it cannot be read.
+int RunnableOnMachine() {
+  const UniqueFd fd(open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t length = fd.ok() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  int runnable = 0;
+  return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 ? std::max(0, runnable - 1) : 0;
 }
 
 template <typename Visit>
@@ -193,7 +205,13 @@ void LiveTarget::CountRunnable(uint64_t now_ns) {
   for (uint32_t i = 0; i < looks; ++i) {
     if (ThreadStateLetter(pid_, threads[runnable_cursor_++ % threads.size()]) == 'R') ++running;
   }
-  runnable_ = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
+  const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
+  cpu_set_t cpus;
+  if (sched_getaffinity(pid_, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
+  // Other programs find room on the CPUs that the target may not use, and compete for the rest.
+  const int others = std::max(0, RunnableOnMachine() - own);
+  const int elsewhere = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cpus_;
+  runnable_ = own + std::max(0, others - elsewhere);
 }
 
 TargetSnapshot LiveTarget::Read() {
@@ -224,8 +242,7 @@ TargetSnapshot LiveTarget::Read() {
   snapshot.live_threads = live_;
   snapshot.runnable_threads = runnable_;
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
-  cpu_set_t cpus;
-  if (sched_getaffinity(pid_, sizeof(cpus), &cpus) == 0) snapshot.cpus = CPU_COUNT(&cpus);
+  snapshot.cpus = cpus_;
   return snapshot;
 }
 

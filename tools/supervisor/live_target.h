@@ -71,6 +71,7 @@ class LiveTarget : public ExperimentTarget {
   // What running threads owe. A thread that sleeps in the kernel, other than to pay, waits for something.
   Debts ReadDebts() const;
   bool SleepsInKernel(const ThreadSlot& slot) const;
+  // Threads that compete for the target's CPUs, other programs' included.
   void CountRunnable(uint64_t now_ns);
 
   ControlBlock& control_;
@@ -89,6 +90,7 @@ class LiveTarget : public ExperimentTarget {
   uint32_t runnable_cursor_ = 0;
   int runnable_ = 0;
   int live_ = 0;
+  int cpus_ = 1;
 };
 
 }  // namespace coz
