@@ -1,0 +1,227 @@
+// The accuracy study: for each program and line, what really happens against what is predicted, as a Markdown table.
+//
+//   ./bazelw run //bench:accuracy -- --seconds=60 --peer=/usr/bin/coz
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/accuracy/cases.h"
+#include "bench/accuracy/prediction.h"
+#include "bench/accuracy/short_slice.h"
+#include "bench/accuracy/truth.h"
+#include "bench/accuracy/workload.h"
+#include "coz/testing/run_command.h"
+
+namespace coz::accuracy {
+namespace {
+
+// Errors above this are misses, and their cause is to be named.
+constexpr double kMiss = 0.05;
+
+struct Arguments {
+  PredictionOptions prediction;
+  TruthOptions truth;
+  std::string peer;
+  std::vector<std::string> only;
+  std::vector<double> speedups = {0.25, 0.5, 0.75};
+};
+
+// Of one profiler over all cases.
+struct Errors {
+  std::vector<double> values;
+  std::string worst;
+  int without_figure = 0;
+
+  void Add(double error, const std::string& where) {
+    if (values.empty() || error > *std::max_element(values.begin(), values.end())) worst = where;
+    values.push_back(error);
+  }
+  void Print(const char* who) const {
+    if (values.empty()) {
+      printf("- %s: no figure\n", who);
+      return;
+    }
+    const double mean =
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    printf(
+        "- %s: mean absolute error %.1f points, worst %.1f (%s), %zu figures, %d missing, %ld over "
+        "%.0f points\n",
+        who, 100 * mean, 100 * *std::max_element(values.begin(), values.end()), worst.c_str(),
+        values.size(), without_figure,
+        std::count_if(values.begin(), values.end(), [](double e) { return e > kMiss; }),
+        100 * kMiss);
+  }
+};
+
+double LoadAverage() {
+  double load[1] = {};
+  getloadavg(load, 1);
+  return load[0];
+}
+
+std::string Percent(double fraction) { return absl::StrFormat("%.1f", 100 * fraction); }
+
+std::string Show(const std::optional<Estimate>& estimate) {
+  if (!estimate.has_value()) return "–";
+  if (!std::isfinite(estimate->low)) return Percent(estimate->value);
+  return absl::StrFormat("%s [%s, %s]", Percent(estimate->value), Percent(estimate->low),
+                         Percent(estimate->high));
+}
+
+class Study {
+ public:
+  explicit Study(const Arguments& arguments) : arguments_(arguments) {}
+
+  void Run() {
+    PrintHead();
+    for (const Case& one_case : AllCases()) {
+      if (!Wanted(one_case)) continue;
+      for (const Line& line : one_case.lines) Measure(one_case, line);
+    }
+    PrintTail();
+  }
+
+ private:
+  bool Wanted(const Case& one_case) const {
+    return arguments_.only.empty() || std::find(arguments_.only.begin(), arguments_.only.end(),
+                                                one_case.name) != arguments_.only.end();
+  }
+
+  void PrintHead() const {
+    utsname names = {};
+    uname(&names);
+    printf("%ld CPUs, Linux %s, load %.1f; %.0f s of profiling per line; %.1f steps per us\n\n",
+           sysconf(_SC_NPROCESSORS_ONLN), names.release, LoadAverage(),
+           arguments_.prediction.seconds, arguments_.prediction.steps_per_us);
+    printf(
+        "Placement: each thread is pinned to a CPU of its own. Figures in %%; spread is over %d "
+        "rounds.\n\n",
+        arguments_.truth.rounds);
+    const bool peer = !arguments_.peer.empty();
+    printf("| program | line | speedup | real | spread | predicted | error |%s\n",
+           peer ? " peer | peer's error |" : "");
+    printf("|---|---|--:|--:|--:|--:|--:|%s\n", peer ? "--:|--:|" : "");
+    fflush(stdout);
+  }
+
+  void Measure(const Case& one_case, const Line& line) {
+    const absl::StatusOr<Truth> truth =
+        MeasureTruth(one_case, line, arguments_.speedups, arguments_.truth);
+    if (!truth.ok()) return Note(one_case, line, truth.status().ToString());
+    const absl::StatusOr<Prediction> own =
+        PredictWithCoz(one_case, line, arguments_.speedups, arguments_.prediction);
+    if (!own.ok()) Note(one_case, line, std::string(own.status().message()));
+    std::optional<absl::StatusOr<Prediction>> peer;
+    if (!arguments_.peer.empty()) {
+      peer = PredictWithPeer(arguments_.peer, one_case, line, arguments_.speedups,
+                             arguments_.prediction);
+      if (!peer->ok()) Note(one_case, line, absl::StrCat("peer: ", peer->status().message()));
+    }
+    NoteDisturbance(one_case, line, *truth, own);
+    for (size_t i = 0; i < arguments_.speedups.size(); ++i) {
+      const std::string where = absl::StrFormat("%s %s at %.0f %%", one_case.name, line.label,
+                                                100 * arguments_.speedups[i]);
+      printf("| %s | %s | %.0f | %s | %s |", one_case.name.c_str(), line.label.c_str(),
+             100 * arguments_.speedups[i], Percent(truth->program_speedups[i]).c_str(),
+             Percent(truth->spreads[i]).c_str());
+      PrintFigure(truth->program_speedups[i], own, i, where, &own_errors_);
+      if (peer.has_value()) {
+        PrintFigure(truth->program_speedups[i], *peer, i, where, &peer_errors_);
+      }
+      printf("\n");
+    }
+    fflush(stdout);
+  }
+
+  void PrintFigure(double real, const absl::StatusOr<Prediction>& prediction, size_t i,
+                   const std::string& where, Errors* errors) {
+    std::optional<Estimate> estimate;
+    if (prediction.ok()) estimate = prediction->program_speedups[i];
+    if (!estimate.has_value()) {
+      ++errors->without_figure;
+      printf(" – | – |");
+      return;
+    }
+    const double error = estimate->value - real;
+    errors->Add(std::fabs(error), where);
+    printf(" %s | %+.1f |", Show(estimate).c_str(), 100 * error);
+  }
+
+  void Note(const Case& one_case, const Line& line, const std::string& text) {
+    notes_.push_back(absl::StrFormat("%s %s: %s", one_case.name, line.label, text));
+  }
+
+  void NoteDisturbance(const Case& one_case, const Line& line, const Truth& truth,
+                       const absl::StatusOr<Prediction>& own) {
+    const int disturbed = truth.disturbed + (own.ok() ? own->disturbed : 0);
+    const int reruns = truth.reruns + (own.ok() ? own->reruns : 0);
+    if (disturbed > 0) {
+      Note(one_case, line,
+           absl::StrFormat("%d runs stayed disturbed by other programs after %d repetitions",
+                           disturbed, reruns));
+    }
+    if (own.ok() && own->tainted > 0) {
+      Note(one_case, line,
+           absl::StrFormat("%d of %d experiments set aside", own->tainted, own->experiments));
+    }
+  }
+
+  void PrintTail() const {
+    printf("\n");
+    own_errors_.Print("coz");
+    if (!arguments_.peer.empty()) peer_errors_.Print("peer");
+    for (const Case& one_case : AllCases()) {
+      if (Wanted(one_case) && !one_case.known_cause.empty()) {
+        printf("- %s misses: %s\n", one_case.name.c_str(), one_case.known_cause.c_str());
+      }
+    }
+    for (const std::string& note : notes_) printf("- %s\n", note.c_str());
+    printf("- load average at the end: %.1f\n", LoadAverage());
+  }
+
+  const Arguments& arguments_;
+  Errors own_errors_;
+  Errors peer_errors_;
+  std::vector<std::string> notes_;
+};
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app(
+      "Predicted against real speedups of programs whose lines can really be made faster.");
+  app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
+  app.add_option("--session", arguments.prediction.session_seconds,
+                 "longest session of the profile (default 20)");
+  app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
+  app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth (default 5)");
+  app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
+  app.add_option("--only", arguments.only, "programs (default all)")->delimiter(',');
+  app.add_option(
+      "--tolerated", arguments.truth.patience.tolerated_disturbance,
+      "share of a run that threads may wait for a CPU before it is repeated (default 0.02)");
+  app.add_option("--reruns", arguments.truth.patience.reruns, "of a disturbed run (default 10)");
+  CLI11_PARSE(app, argc, argv);
+  UseShortSlices();
+  arguments.prediction.patience = arguments.truth.patience;
+  arguments.prediction.scratch_folder = testing::TemporaryFolder();
+  arguments.truth.steps_per_us = workload::CalibrateStepsPerUs();
+  arguments.prediction.steps_per_us = arguments.truth.steps_per_us;
+  Study(arguments).Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace coz::accuracy
+
+int main(int argc, char** argv) { return coz::accuracy::Main(argc, argv); }

@@ -1,0 +1,108 @@
+#include "bench/accuracy/cases.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace coz::accuracy {
+namespace {
+
+constexpr char kPrograms[] = "bench/accuracy/programs/";
+
+Case MakeCase(const std::string& name, const std::string& what, const std::string& point,
+              const std::vector<std::string>& labels) {
+  Case made;
+  made.name = name;
+  made.what = what;
+  made.point = point;
+  for (const std::string& label : labels) made.lines.push_back({label, name + ".cc"});
+  return made;
+}
+
+std::vector<Case> MakeCases() {
+  std::vector<Case> cases = {
+      MakeCase("serial", "one thread", "items", {"parse", "print"}),
+      MakeCase("fork_join", "create and join each round", "rounds", {"long_half", "short_half"}),
+      MakeCase("join", "two threads joined by an idle one", "pairs", {"slow", "fast"}),
+      MakeCase("pipeline", "queue, mutex and condition variable", "items", {"produce", "consume"}),
+      MakeCase("mutex", "contended mutex", "items", {"inside", "outside"}),
+      MakeCase("spinlock", "contended pthread_spin_lock", "items", {"inside", "outside"}),
+      MakeCase("barrier", "barrier, uneven threads", "rounds", {"heavy", "light"}),
+      MakeCase("rwlock", "reader-writer lock", "items", {"update", "lookup"}),
+      MakeCase("semaphore", "queue, semaphores", "items", {"consume", "produce"}),
+      MakeCase("timed_wait", "condition variable, timed waits", "rounds", {"helper", "leader"}),
+      MakeCase("atomic_wait", "C++20 atomic wait", "rounds", {"helper", "leader"}),
+      MakeCase("futex", "futex(2) called directly", "rounds", {"leader", "helper"}),
+      MakeCase("spin_wait", "spinning on an atomic", "rounds", {"helper", "leader"}),
+      MakeCase("short_rounds", "condition variable, rounds of 0.15 ms", "rounds",
+               {"helper", "leader"}),
+      MakeCase("qsort", "libc's qsort calls back", "sorts", {"compare", "check"}),
+      MakeCase("strings", "strlen and memcpy", "texts", {"scan", "copy"}),
+      MakeCase("printf", "fprintf to /dev/null", "pages", {"format", "compute"}),
+      MakeCase("std_sort", "std::sort inlined at -O2", "sorts", {"sort", "check"}),
+      MakeCase("inlined", "template inlined in three places", "items", {"mix", "other"}),
+      MakeCase("sleep_io", "sleeps beside computation", "items", {"decode", "encode"}),
+      MakeCase("disk_io", "pread and fdatasync beside computation", "items", {"parse", "compute"}),
+      MakeCase("latency", "open loop, latency", "order", {"serve", "receive"}),
+      MakeCase("openmp", "OpenMP parallel for, uneven halves", "loops", {"dear", "cheap"}),
+      MakeCase("pipes", "threads read from pipes", "rounds", {"leader", "helper"}),
+      MakeCase("processes", "two processes over pipes", "rounds", {"child", "parent"}),
+      MakeCase("thread_per_task", "a detached thread per task", "tasks", {"task", "prepare"}),
+      MakeCase("thread_pool", "pool of two threads", "batches", {"task", "merge"}),
+      MakeCase("plugin", "library opened by dlopen", "images", {"filter", "load"}),
+  };
+  for (Case& one_case : cases) {
+    if (one_case.name == "latency") one_case.is_latency = true;
+    if (one_case.name == "plugin") {
+      one_case.lines[0].file = "plugin_library.cc";
+      one_case.binary_scope = {"MAIN", "%libplugin%"};
+    }
+    if (one_case.name == "processes") {
+      one_case.known_cause = "child processes are not followed yet";
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+const std::vector<Case>& AllCases() {
+  static const std::vector<Case>* const cases = new std::vector<Case>(MakeCases());
+  return *cases;
+}
+
+std::string RepositoryFile(const std::string& path) {
+  std::error_code ignored;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  const char* workspace = getenv("TEST_WORKSPACE");
+  std::vector<std::string> candidates = {path, own + ".runfiles/coz/" + path};
+  if (workspace != nullptr) {
+    candidates.push_back(std::string(getenv("TEST_SRCDIR")) + "/" + workspace + "/" + path);
+  }
+  for (const std::string& candidate : candidates) {
+    if (access(candidate.c_str(), R_OK) == 0) {
+      return std::filesystem::canonical(candidate, ignored).string();
+    }
+  }
+  return path;
+}
+
+std::string ProgramPath(const Case& one_case) { return RepositoryFile(kPrograms + one_case.name); }
+
+std::string SourcePath(const Line& line) { return RepositoryFile(kPrograms + line.file); }
+
+int LineNumber(const Line& line) {
+  std::ifstream source(SourcePath(line));
+  const std::string mark = "// LINE(" + line.label + ")";
+  std::string text;
+  int found = 0;
+  for (int number = 1; std::getline(source, text); ++number) {
+    if (text.find(mark) == std::string::npos) continue;
+    if (found != 0) return 0;
+    found = number;
+  }
+  return found;
+}
+
+}  // namespace coz::accuracy

@@ -1,0 +1,214 @@
+#include "bench/accuracy/prediction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile_reader.h"
+
+namespace coz::accuracy {
+namespace {
+
+std::string FixedLine(const Line& line) { return absl::StrCat(line.file, ":", LineNumber(line)); }
+
+std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
+                                    const std::vector<double>& speedups,
+                                    const std::string& output) {
+  std::vector<std::string> percents = {"0"};
+  for (double s : speedups) percents.push_back(absl::StrFormat("%g", 100 * s));
+  std::vector<std::string> command = {RepositoryFile("tools/coz"), "run",
+                                      "--fixed-line=" + FixedLine(line),
+                                      "--fixed-speedup=" + absl::StrJoin(percents, ",")};
+  for (const std::string& pattern : one_case.binary_scope) {
+    command.push_back("--binary-scope=" + pattern);
+  }
+  command.insert(command.end(), {"--output=" + output, "---"});
+  return command;
+}
+
+bool Matches(const PointRow& point, const Case& one_case) {
+  return point.name == one_case.point &&
+         (point.kind == profile::PROGRESS_POINT_KIND_LATENCY) == one_case.is_latency;
+}
+
+// The line's figures at the case's point, or null.
+const LineAnalysis* FindLine(const Analysis& analysis, const ExperimentTable& table,
+                             const Case& one_case, const Line& line) {
+  for (const PointAnalysis& point : analysis.points) {
+    if (!Matches(table.points[point.point], one_case)) continue;
+    for (const LineAnalysis& found : point.lines) {
+      const UnitRow& unit = table.units[found.unit];
+      if (unit.line == static_cast<uint32_t>(LineNumber(line)) &&
+          std::filesystem::path(unit.file).filename() == line.file) {
+        return &found;
+      }
+    }
+  }
+  return nullptr;
+}
+
+absl::Status ReadPrediction(const std::string& merged, const Case& one_case, const Line& line,
+                            const std::vector<double>& speedups, Prediction* prediction) {
+  const absl::StatusOr<ReadResult> read = ParseProfile(merged, one_case.name);
+  if (!read.ok()) return read.status();
+  const ExperimentTable table = BuildExperimentTable(read->profile);
+  const Analysis analysis = Analyze(read->profile, table);
+  prediction->experiments = analysis.experiments;
+  prediction->tainted = analysis.tainted;
+  const LineAnalysis* found = FindLine(analysis, table, one_case, line);
+  if (found == nullptr) {
+    return absl::NotFoundError(
+        absl::StrFormat("the profile of %s says nothing about %s (%d experiments, %d tainted)",
+                        one_case.name, line.label, analysis.experiments, analysis.tainted));
+  }
+  for (size_t i = 0; i < speedups.size(); ++i) {
+    for (const SpeedupEstimate& estimate : found->speedups) {
+      if (SpeedupKey(estimate.virtual_speedup) == SpeedupKey(speedups[i])) {
+        prediction->program_speedups[i] = estimate.program_speedup;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string Contents(const std::string& path) {
+  std::string text;
+  if (FILE* file = fopen(path.c_str(), "r")) {
+    char buffer[65536];
+    while (const size_t length = fread(buffer, 1, sizeof(buffer), file)) {
+      text.append(buffer, length);
+    }
+    fclose(file);
+  }
+  return text;
+}
+
+// Runs until undisturbed, and returns the profile of the least disturbed run.
+absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& profiler,
+                                               const std::vector<std::string>& program,
+                                               double seconds, const std::string& output,
+                                               const PredictionOptions& options,
+                                               Prediction* prediction) {
+  std::vector<std::string> command = profiler;
+  command.insert(command.end(), program.begin(), program.end());
+  std::string best;
+  double least = 0;
+  for (int i = 0; i <= options.patience.reruns; ++i) {
+    std::filesystem::remove(output);
+    const absl::StatusOr<ProgramRun> run = RunAndRead(command, seconds, options.scratch_folder);
+    if (!run.ok()) return run.status();
+    if (i == 0 || run->Disturbance() < least) {
+      least = run->Disturbance();
+      best = Contents(output);
+    }
+    if (least <= options.patience.tolerated_disturbance) return best;
+    ++prediction->reruns;
+  }
+  ++prediction->disturbed;
+  return best;
+}
+
+}  // namespace
+
+absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
+                                          const std::vector<double>& speedups,
+                                          const PredictionOptions& options) {
+  Prediction prediction;
+  prediction.program_speedups.resize(speedups.size());
+  const std::string output = options.scratch_folder + "/profile.pb";
+  const int sessions = static_cast<int>(std::ceil(options.seconds / options.session_seconds));
+  const double seconds = options.seconds / sessions;
+  const std::vector<std::string> program =
+      ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us);
+  std::string merged;
+  for (int i = 0; i < sessions; ++i) {
+    const absl::StatusOr<std::string> profile =
+        ProfileUndisturbed(CozCommand(one_case, line, speedups, output), program, seconds, output,
+                           options, &prediction);
+    if (!profile.ok()) return profile.status();
+    merged += *profile;
+  }
+  const absl::Status status = ReadPrediction(merged, one_case, line, speedups, &prediction);
+  if (!status.ok()) return status;
+  return prediction;
+}
+
+std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Case& one_case) {
+  std::map<double, PeerTotals> totals;
+  double speedup = 0;
+  double duration_ns = 0;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find('\n', start), text.size());
+    const std::string line = text.substr(start, end - start);
+    start = end + 1;
+    const auto field = [&line](const char* name) {
+      const size_t at = line.find(std::string("\t") + name + "=");
+      return at == std::string::npos ? "" : line.c_str() + at + strlen(name) + 2;
+    };
+    const auto is = [&line](const char* kind) { return line.rfind(kind, 0) == 0; };
+    if (is("experiment\t")) {
+      speedup = atof(field("speedup"));
+      duration_ns = atof(field("duration"));
+    } else if (std::string(field("name")).rfind(one_case.point + "\t", 0) != 0) {
+      continue;
+    } else if (is("throughput-point\t") && !one_case.is_latency) {
+      totals[speedup].duration_ns += duration_ns;
+      totals[speedup].visits += atof(field("delta"));
+    } else if (is("latency-point\t") && one_case.is_latency) {
+      // Little's law: W = L / lambda.
+      totals[speedup].duration_ns += duration_ns * atof(field("difference"));
+      totals[speedup].visits += atof(field("arrivals"));
+    }
+  }
+  return totals;
+}
+
+absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& one_case,
+                                           const Line& line, const std::vector<double>& speedups,
+                                           const PredictionOptions& options) {
+  Prediction prediction;
+  prediction.program_speedups.resize(speedups.size());
+  const std::string output = options.scratch_folder + "/profile.coz";
+  const double seconds = options.seconds / static_cast<double>(speedups.size() + 1);
+  std::vector<double> all = speedups;
+  all.insert(all.begin(), 0);
+  std::map<double, PeerTotals> totals;
+  for (double speedup : all) {
+    std::vector<std::string> command = {
+        peer,           "run",           "--output",        output,
+        "--fixed-line", FixedLine(line), "--fixed-speedup", absl::StrFormat("%g", 100 * speedup)};
+    for (const std::string& pattern : one_case.binary_scope) {
+      command.insert(command.end(), {"--binary-scope", pattern});
+    }
+    command.push_back("---");
+    const absl::StatusOr<std::string> profile = ProfileUndisturbed(
+        command, ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us), seconds,
+        output, options, &prediction);
+    if (!profile.ok()) return profile.status();
+    for (const auto& [s, more] : ParsePeerProfile(*profile, one_case)) {
+      totals[s].duration_ns += more.duration_ns;
+      totals[s].visits += more.visits;
+      ++prediction.experiments;
+    }
+  }
+  if (totals[0].visits == 0) return absl::NotFoundError("it recorded no baseline experiment");
+  const double baseline = totals[0].duration_ns / totals[0].visits;
+  for (size_t i = 0; i < speedups.size(); ++i) {
+    const PeerTotals& with = totals[speedups[i]];
+    if (with.visits == 0) continue;
+    Estimate estimate;
+    estimate.value = 1 - with.duration_ns / with.visits / baseline;
+    prediction.program_speedups[i] = estimate;
+  }
+  return prediction;
+}
+
+}  // namespace coz::accuracy

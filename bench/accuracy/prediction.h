@@ -1,0 +1,59 @@
+// What a profiler predicts for one line: this one's, and the original's by its command line and text output.
+//
+// Shape    one figure for each speedup asked for, in order; without a value where the profiler had none
+// Units    seconds of profiling in all; fractions
+// Errors   those of RunAndRead; NOT_FOUND where the profile says nothing about the line
+// Threads  safe
+// Signals  none
+// Source   coz/report/analysis.h; the original's libcoz/profiler.cpp for the lines it writes
+#ifndef COZ_BENCH_ACCURACY_PREDICTION_H_
+#define COZ_BENCH_ACCURACY_PREDICTION_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/accuracy/cases.h"
+#include "bench/accuracy/program_run.h"
+#include "coz/report/statistics.h"
+
+namespace coz::accuracy {
+
+struct PredictionOptions {
+  double steps_per_us = 0;
+  double seconds = 60;
+  // The profile is made in sessions of at most this length, so that a disturbed one can be repeated alone.
+  double session_seconds = 20;
+  std::string scratch_folder;
+  Patience patience;
+};
+
+struct Prediction {
+  std::vector<std::optional<Estimate>> program_speedups;
+  int experiments = 0;
+  int tainted = 0;
+  int reruns = 0;
+  int disturbed = 0;
+};
+
+absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
+                                          const std::vector<double>& speedups,
+                                          const PredictionOptions& options);
+
+// `peer` is the original's command. Its fixed-line mode takes one speedup a run.
+absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& one_case,
+                                           const Line& line, const std::vector<double>& speedups,
+                                           const PredictionOptions& options);
+
+// The original's text profile: time (or time in flight) and visits of a point, added up by speedup.
+struct PeerTotals {
+  double duration_ns = 0;
+  double visits = 0;
+};
+std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Case& one_case);
+
+}  // namespace coz::accuracy
+
+#endif  // COZ_BENCH_ACCURACY_PREDICTION_H_

@@ -1,0 +1,50 @@
+// One run of an accuracy program, bare or under a profiler, and what it says about itself.
+//
+// Shape    the command's output is kept only where something went wrong
+// Units    ns; visits
+// Errors   UNAVAILABLE with the command and its last words when it failed or took too long
+// Threads  safe
+// Signals  none
+// Source   none
+#ifndef COZ_BENCH_ACCURACY_PROGRAM_RUN_H_
+#define COZ_BENCH_ACCURACY_PROGRAM_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace coz::accuracy {
+
+struct ProgramRun {
+  double visits = 0;
+  double elapsed_ns = 0;
+  double cpu_ns = 0;
+  double wait_for_cpu_ns = 0;
+  double latency_ns = 0;
+
+  // The share of the run for which a thread was ready to run and did not.
+  double Disturbance() const { return elapsed_ns > 0 ? wait_for_cpu_ns / elapsed_ns : 1; }
+  // What a perfect optimization makes smaller: time per visit, or the latency.
+  double Cost(bool is_latency) const { return is_latency ? latency_ns : elapsed_ns / visits; }
+};
+
+// Arguments of a program that runs for `seconds`.
+std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
+                                        double steps_per_us, const std::string& label = "",
+                                        double scale = 1);
+
+// Runs a command whose output holds the figures of a program.
+absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,
+                                      const std::string& folder = "");
+
+// How often a run is repeated when a neighbour on the machine has disturbed it.
+struct Patience {
+  double tolerated_disturbance = 0.02;
+  int reruns = 10;
+};
+
+}  // namespace coz::accuracy
+
+#endif  // COZ_BENCH_ACCURACY_PROGRAM_RUN_H_

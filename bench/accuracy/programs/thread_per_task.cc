@@ -1,0 +1,30 @@
+// A thread of its own for each task, never joined; one task runs while the next is prepared.
+#include <semaphore.h>
+
+#include "bench/accuracy/workload.h"
+
+int main(int argc, char** argv) {
+  workload::Program program(argc, argv);
+  const uint64_t task = program.Steps("task", 800);
+  const uint64_t prepare = program.Steps("prepare", 500);
+  sem_t free_places;
+  sem_init(&free_places, 0, 1);
+  workload::UseCpu(0);
+  program.Start();
+  uint64_t x = 1;
+  while (program.Running()) {
+    WORK(x, prepare);  // LINE(prepare)
+    sem_wait(&free_places);
+    std::thread([&, y = x]() mutable {
+      workload::UseCpu(1);
+      WORK(y, task);  // LINE(task)
+      workload::Keep(y);
+      VISIT("tasks");
+      workload::AddWaitForCpu();
+      sem_post(&free_places);
+    }).detach();
+  }
+  sem_wait(&free_places);
+  workload::Keep(x);
+  return program.Finish();
+}

@@ -1,0 +1,68 @@
+// Each accuracy program runs with its knobs and visits its progress point.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <ostream>
+
+#include "bench/accuracy/cases.h"
+#include "bench/accuracy/prediction.h"
+#include "bench/accuracy/program_run.h"
+#include "coz/testing/run_command.h"
+
+namespace coz::accuracy {
+void PrintTo(const Case& one_case, std::ostream* out) { *out << one_case.name; }
+
+namespace {
+
+class ProgramsTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ProgramsTest, VisitsItsPointAsItIs) {
+  const absl::StatusOr<ProgramRun> run =
+      RunAndRead(ProgramCommand(ProgramPath(GetParam()), 0.1, 20), 0.1);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_GT(run->visits, 1);
+  EXPECT_EQ(run->latency_ns > 0, GetParam().is_latency);
+}
+
+TEST_P(ProgramsTest, VisitsItsPointWithEachLineShortened) {
+  for (const Line& line : GetParam().lines) {
+    const absl::StatusOr<ProgramRun> run =
+        RunAndRead(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, line.label, 0.25), 0.1);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_GT(run->visits, 1) << line.label;
+  }
+}
+
+TEST_P(ProgramsTest, RefusesALabelItDoesNotHave) {
+  EXPECT_EQ(
+      testing::RunCommand(ProgramCommand(ProgramPath(GetParam()), 0.1, 20, "none", 0.5)).status, 2);
+}
+
+TEST_P(ProgramsTest, HasEachLabelOnOneLineOfItsSource) {
+  for (const Line& line : GetParam().lines) EXPECT_GT(LineNumber(line), 0) << line.label;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllCases, ProgramsTest, ::testing::ValuesIn(AllCases()),
+                         [](const auto& parameter) { return parameter.param.name; });
+
+TEST(PeerProfileTest, AddsUpExperimentsOfOneSpeedup) {
+  Case one_case;
+  one_case.point = "items";
+  const std::map<double, PeerTotals> totals = ParsePeerProfile(
+      "startup\ttime=1\n"
+      "experiment\tselected=a.cc:1\tspeedup=0\tduration=100\tselected-samples=1\n"
+      "throughput-point\tname=items\tdelta=10\n"
+      "throughput-point\tname=other\tdelta=99\n"
+      "experiment\tselected=a.cc:1\tspeedup=0.5\tduration=60\tselected-samples=1\n"
+      "throughput-point\tname=items\tdelta=10\n"
+      "experiment\tselected=a.cc:1\tspeedup=0\tduration=300\tselected-samples=1\n"
+      "throughput-point\tname=items\tdelta=30\n",
+      one_case);
+  ASSERT_EQ(totals.size(), 2u);
+  EXPECT_EQ(totals.at(0).duration_ns, 400);
+  EXPECT_EQ(totals.at(0).visits, 40);
+  EXPECT_EQ(totals.at(0.5).duration_ns, 60);
+}
+
+}  // namespace
+}  // namespace coz::accuracy

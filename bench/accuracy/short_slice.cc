@@ -1,0 +1,34 @@
+#include "bench/accuracy/short_slice.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace coz::accuracy {
+namespace {
+
+// Of sched_setattr(2); libc has no declaration.
+struct SchedulingAttributes {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime_ns;
+  uint64_t deadline_ns;
+  uint64_t period_ns;
+};
+
+}  // namespace
+
+void UseShortSlices() {
+  SchedulingAttributes attributes = {};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
+  attributes.size = sizeof(attributes);
+  attributes.flags = 0;
+  attributes.runtime_ns = 100000;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+}  // namespace coz::accuracy

@@ -1,0 +1,175 @@
+#include "bench/accuracy/workload.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace workload {
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1000000000;
+// Caches, threads and queues are as they will be.
+constexpr uint64_t kWarmUpNs = 50000000;
+
+std::atomic<uint64_t> g_visits{0};
+std::atomic<uint64_t> g_warm_ns{~uint64_t{0}};
+std::atomic<uint64_t> g_first_visit_ns{0};
+std::atomic<uint64_t> g_last_visit_ns{0};
+std::atomic<uint64_t> g_latency_sum_ns{0};
+std::atomic<uint64_t> g_latencies{0};
+std::atomic<uint64_t> g_wait_for_cpu_ns{0};
+
+[[noreturn]] void Fail(const char* what, const char* detail) {
+  fprintf(stderr, "%s: %s\n", what, detail);
+  exit(2);
+}
+
+const char* ValueOf(const char* argument, const char* option) {
+  const size_t length = strlen(option);
+  return strncmp(argument, option, length) == 0 ? argument + length : nullptr;
+}
+
+uint64_t CpuTimeNs(int who) {
+  rusage usage = {};
+  getrusage(who, &usage);
+  const auto ns = [](const timeval& t) {
+    return static_cast<uint64_t>(t.tv_sec) * kNsPerSecond + static_cast<uint64_t>(t.tv_usec) * 1000;
+  };
+  return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+}  // namespace
+
+uint64_t* PeerCounter(int type, const char* name) {
+  using GetCounter = uint64_t* (*)(int, const char*);
+  if (dlsym(nullptr, "_coz_thread_counter") != nullptr) return nullptr;  // counted by coz.h
+  void* symbol = dlsym(nullptr, "_coz_get_counter");
+  return symbol == nullptr ? nullptr : reinterpret_cast<GetCounter>(symbol)(type, name);
+}
+
+void CountVisit() {
+  const uint64_t now_ns = NowNs();
+  if (now_ns < g_warm_ns.load(std::memory_order_relaxed)) return;
+  if (g_visits.fetch_add(1, std::memory_order_relaxed) == 0) g_first_visit_ns = now_ns;
+  g_last_visit_ns.store(now_ns, std::memory_order_relaxed);
+}
+
+void AddLatencyNs(uint64_t latency_ns) {
+  if (NowNs() < g_warm_ns.load(std::memory_order_relaxed)) return;
+  g_latency_sum_ns.fetch_add(latency_ns, std::memory_order_relaxed);
+  g_latencies.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+void SleepUs(uint64_t us) {
+  const timespec length = {static_cast<time_t>(us / 1000000),
+                           static_cast<long>(us % 1000000 * 1000)};
+  nanosleep(&length, nullptr);
+}
+
+void UseCpu(int cpu) {
+  if (sysconf(_SC_NPROCESSORS_ONLN) <= cpu) return;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
+}
+
+void AddWaitForCpu() {
+  const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[128];
+  const ssize_t length = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  if (length <= 0) return;
+  text[length] = '\0';
+  unsigned long long ran_ns = 0;
+  unsigned long long waited_ns = 0;
+  if (sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2) g_wait_for_cpu_ns += waited_ns;
+}
+
+double CalibrateStepsPerUs() {
+  constexpr uint64_t kSteps = 1 << 18;
+  uint64_t shortest_ns = ~uint64_t{0};
+  uint64_t x = 1;
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t start_ns = NowNs();
+    WORK(x, kSteps);
+    Keep(x);
+    shortest_ns = std::min(shortest_ns, NowNs() - start_ns);
+  }
+  return 1000.0 * static_cast<double>(kSteps) / static_cast<double>(shortest_ns);
+}
+
+Program::Program(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (const char* seconds = ValueOf(argv[i], "--seconds=")) {
+      seconds_ = atof(seconds);
+    } else if (const char* steps = ValueOf(argv[i], "--steps-per-us=")) {
+      steps_per_us_ = atof(steps);
+    } else if (const char* scale = ValueOf(argv[i], "--scale=")) {
+      const char* colon = strrchr(scale, ':');
+      if (colon == nullptr) Fail("write --scale=LABEL:FRACTION", scale);
+      scaled_label_.assign(scale, colon);
+      scale_ = atof(colon + 1);
+    } else {
+      Fail("unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION", argv[i]);
+    }
+  }
+  if (steps_per_us_ <= 0) steps_per_us_ = CalibrateStepsPerUs();
+}
+
+double Program::ScaleOf(const char* label) {
+  if (scaled_label_ != label) return 1;
+  scaled_ = true;
+  return scale_;
+}
+
+uint64_t Program::Steps(const char* label, double us) {
+  return static_cast<uint64_t>(std::llround(us * steps_per_us_ * ScaleOf(label)));
+}
+
+uint64_t Program::Times(const char* label, uint64_t count) {
+  return static_cast<uint64_t>(std::llround(static_cast<double>(count) * ScaleOf(label)));
+}
+
+uint64_t Program::OtherSteps(double us) const {
+  return static_cast<uint64_t>(std::llround(us * steps_per_us_));
+}
+
+void Program::Start() {
+  if (!scaled_label_.empty() && !scaled_) Fail("no line has the label", scaled_label_.c_str());
+  const uint64_t now_ns = NowNs();
+  g_warm_ns = now_ns + kWarmUpNs;
+  end_ns_ = now_ns + kWarmUpNs + static_cast<uint64_t>(seconds_ * 1e9);
+}
+
+int Program::Finish() {
+  AddWaitForCpu();
+  const uint64_t visits = g_visits;
+  const uint64_t latencies = g_latencies;
+  printf("workload: visits=%llu elapsed_ns=%llu cpu_ns=%llu wait_for_cpu_ns=%llu latency_ns=%llu\n",
+         static_cast<unsigned long long>(visits == 0 ? 0 : visits - 1),
+         static_cast<unsigned long long>(g_last_visit_ns - g_first_visit_ns),
+         static_cast<unsigned long long>(CpuTimeNs(RUSAGE_SELF) + CpuTimeNs(RUSAGE_CHILDREN)),
+         static_cast<unsigned long long>(g_wait_for_cpu_ns),
+         static_cast<unsigned long long>(latencies == 0 ? 0 : g_latency_sum_ns / latencies));
+  return visits > 1 ? 0 : 1;
+}
+
+}  // namespace workload

@@ -1,0 +1,123 @@
+// What the accuracy programs share: work of a known length, a knob that shortens one line of it, and the count of visits.
+//
+// Shape    one Program per process; a line of interest is one source line marked `// LINE(label)` that holds all of its
+//          work, so that its samples are its own
+// Units    us of CPU time on the machine that was calibrated; scales are fractions
+// Errors   a bad argument, or a --scale of a label that the program does not have, ends it with status 2 and a message
+// Threads  Program's const functions: safe. The rest: for the main thread
+// Signals  none
+// Source   DESIGN.md section 7: work in time, threads on CPUs of their own, the wait for a CPU recorded
+#ifndef COZ_BENCH_ACCURACY_WORKLOAD_H_
+#define COZ_BENCH_ACCURACY_WORKLOAD_H_
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "coz/runtime/coz.h"
+
+// Work of `steps` steps, all of it on the line that uses the macro. Each step needs the one before, so the time of a step is that
+// of a multiplication, whatever runs on a sibling of the core. The factor is the line's own, lest the compiler join two loops.
+#define WORK(state, steps)                                                       \
+  for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {           \
+    (state) = (state) * (6364136223846793005u + 2 * __LINE__) + ((state) >> 29); \
+  }
+
+// A visit to the program's progress point.
+#define VISIT(name)                                     \
+  do {                                                  \
+    COZ_PROGRESS_NAMED(name);                           \
+    COUNT_FOR_PEER_(COZ_COUNTER_TYPE_THROUGHPUT, name); \
+    workload::CountVisit();                             \
+  } while (false)
+
+#define ARRIVE(name)                               \
+  do {                                             \
+    COZ_BEGIN(name);                               \
+    COUNT_FOR_PEER_(COZ_COUNTER_TYPE_BEGIN, name); \
+  } while (false)
+
+#define DEPART(name)                             \
+  do {                                           \
+    COZ_END(name);                               \
+    COUNT_FOR_PEER_(COZ_COUNTER_TYPE_END, name); \
+    workload::CountVisit();                      \
+  } while (false)
+
+// The original knows no counters per thread, so that the same binary counts for it by its own interface.
+#define COUNT_FOR_PEER_(type, name)                                                       \
+  do {                                                                                    \
+    static uint64_t* const peer_counter_ = workload::PeerCounter(type, name);             \
+    if (peer_counter_ != nullptr) __atomic_add_fetch(peer_counter_, 1, __ATOMIC_RELAXED); \
+  } while (false)
+
+namespace workload {
+
+// Null unless the original's runtime is loaded.
+uint64_t* PeerCounter(int type, const char* name);
+
+void CountVisit();
+
+// The time that an item took, for programs whose progress point is a latency.
+void AddLatencyNs(uint64_t latency_ns);
+
+uint64_t NowNs();
+void SleepUs(uint64_t us);
+
+// The calling thread runs on this CPU alone; nothing where the machine has no such CPU.
+void UseCpu(int cpu);
+
+// Adds what the calling thread has waited for a CPU so far to the program's figure.
+void AddWaitForCpu();
+
+// Makes the compiler believe that `value` is used.
+inline void Keep(uint64_t value) { asm volatile("" : : "r"(value)); }
+
+// A thread on a CPU of its own.
+template <typename Function>
+std::thread OnCpu(int cpu, Function function) {
+  return std::thread([cpu, function = std::move(function)]() mutable {
+    UseCpu(cpu);
+    function();
+    AddWaitForCpu();
+  });
+}
+
+class Program {
+ public:
+  // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION
+  Program(int argc, char** argv);
+
+  // Steps of WORK that take `us`, times the label's scale.
+  uint64_t Steps(const char* label, double us);
+  // Repetitions of work that is not made of steps, times the label's scale.
+  uint64_t Times(const char* label, uint64_t count);
+  // Steps of a line that is no line of interest.
+  uint64_t OtherSteps(double us) const;
+
+  // From here on visits count. All labels have been asked for.
+  void Start();
+  bool Running() const { return NowNs() < end_ns_; }
+
+  // Prints the figures of the run; returns the exit status.
+  int Finish();
+
+ private:
+  double ScaleOf(const char* label);
+
+  double seconds_ = 1;
+  double steps_per_us_ = 0;
+  std::string scaled_label_;
+  double scale_ = 1;
+  bool scaled_ = false;
+  uint64_t end_ns_ = 0;
+};
+
+// Steps of WORK in a us, from the shortest of many tries: a busy machine only makes it longer.
+double CalibrateStepsPerUs();
+
+}  // namespace workload
+
+#endif  // COZ_BENCH_ACCURACY_WORKLOAD_H_
