@@ -27,7 +27,7 @@ struct SchedulerOptions {
   // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A list that holds 0
   // has its baselines by that; otherwise baselines are drawn with `baseline_probability`.
   std::vector<double> fixed_speedups;
-  // A quarter: every line's every comparison needs the baseline, so it must be the best measured of
+  // One in so many of a unit's experiments, rounded, is a baseline: `speedup_deck.h`. A quarter: every line's every comparison needs the baseline, so it must be the best measured of
   // all.
   double baseline_probability = 0.25;
 
@@ -52,6 +52,10 @@ struct SchedulerOptions {
   // When there was no visit at all the program may be between two phases: then only this experiment
   // is extended.
   uint64_t min_visits = 5;
+
+  // Delays begin so long before the measurement, baselines alike: what queues between threads held when the line was still slow
+  // would count as its speedup's doing. Debts of the lead-in are paid within a sampling period of the start.
+  uint64_t lead_in_ns = 20 * kNsPerMs;
 
   // Between experiments, after the drain: ten sampling periods, so that threads that were late to
   // pay have run and a queue of some milliseconds has passed, for 2 % of the shortest experiment.

@@ -46,6 +46,9 @@ uint64_t Scheduler::Step() {
     case State::kCooloff:
       next_step_ns_ = WaitForSample();
       break;
+    case State::kLeadIn:
+      next_step_ns_ = StartMeasuring(target_->Read());
+      break;
     case State::kRunning:
       next_step_ns_ = Run();
       break;
@@ -93,32 +96,46 @@ uint64_t Scheduler::WaitForSample() {
   return target_->NowNs() + kWaitLookNs;
 }
 
-double Scheduler::ChooseSpeedup() {
-  const std::vector<double>& fixed = options_.fixed_speedups;
-  const bool own_baseline = std::find(fixed.begin(), fixed.end(), 0.0) != fixed.end();
-  if (!own_baseline && speedup_random_.Fraction() < options_.baseline_probability) return 0;
-  if (!fixed.empty()) return fixed[speedup_random_.Below(fixed.size())];
-  return static_cast<double>(1 + speedup_random_.Below(kSpeedupSteps)) / kSpeedupSteps;
+SpeedupDeck Scheduler::MakeDeck() const {
+  std::vector<double> speedups = options_.fixed_speedups;
+  if (speedups.empty()) {
+    for (int i = 1; i <= kSpeedupSteps; ++i) {
+      speedups.push_back(static_cast<double>(i) / kSpeedupSteps);
+    }
+  }
+  const bool own_baseline = std::find(speedups.begin(), speedups.end(), 0.0) != speedups.end();
+  const bool deals_baselines = !own_baseline && options_.baseline_probability > 0;
+  return SpeedupDeck(
+      speedups,
+      deals_baselines ? static_cast<uint64_t>(std::llround(1 / options_.baseline_probability)) : 0);
+}
+
+double Scheduler::ChooseSpeedup(UnitId unit) {
+  return decks_.try_emplace(unit, MakeDeck()).first->second.Next(speedup_random_);
 }
 
 uint64_t Scheduler::Begin(UnitId unit, const TargetSnapshot& start) {
   const uint64_t now_ns = target_->NowNs();
-  ExperimentPlan plan;
-  plan.index = next_index_;
-  plan.unit = unit;
-  plan.virtual_speedup = ChooseSpeedup();
-  plan.delay_per_sample_ns = static_cast<uint64_t>(
-      std::llround(plan.virtual_speedup * static_cast<double>(options_.sampling_period_ns)));
-  plan.selected_after_ns = options_.end_to_end ? now_ns - start.now_ns : 0;
-  // The start is read before the first delay can be added: what the experiment inserts is in its
-  // difference.
-  recorder_.emplace(plan, start);
-  planned_ns_ = length_ns_;
+  plan_ = ExperimentPlan();
+  plan_.index = next_index_;
+  plan_.unit = unit;
+  plan_.virtual_speedup = ChooseSpeedup(unit);
+  plan_.delay_per_sample_ns = static_cast<uint64_t>(
+      std::llround(plan_.virtual_speedup * static_cast<double>(options_.sampling_period_ns)));
+  plan_.selected_after_ns = options_.end_to_end ? now_ns - start.now_ns : 0;
   deadline_ns_ = now_ns + options_.lease_ns;
-  target_->Select(unit, plan.delay_per_sample_ns, deadline_ns_);
+  target_->Select(unit, plan_.delay_per_sample_ns, deadline_ns_);
+  if (options_.end_to_end || options_.lead_in_ns == 0) return StartMeasuring(start);
+  state_ = State::kLeadIn;
+  return now_ns + options_.lead_in_ns;
+}
+
+uint64_t Scheduler::StartMeasuring(const TargetSnapshot& start) {
+  recorder_.emplace(plan_, start);
+  planned_ns_ = length_ns_;
   state_ = State::kRunning;
-  sink_->OnExperimentStarted(unit, plan.virtual_speedup, start.now_ns);
-  return now_ns;
+  sink_->OnExperimentStarted(plan_.unit, plan_.virtual_speedup, start.now_ns);
+  return target_->NowNs();
 }
 
 bool Scheduler::LongEnough(const TargetSnapshot& now) {
@@ -181,6 +198,7 @@ uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
 }
 
 void Scheduler::Drop() {
+  if (state_ == State::kLeadIn) target_->StopDelays();
   if (recorder_.has_value()) {
     target_->StopDelays();
     recorder_.reset();

@@ -15,12 +15,14 @@
 #define COZ_EXPERIMENT_SCHEDULER_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 
 #include "coz/experiment/options.h"
 #include "coz/experiment/random.h"
 #include "coz/experiment/record.h"
 #include "coz/experiment/recorder.h"
+#include "coz/experiment/speedup_deck.h"
 #include "coz/experiment/target.h"
 
 namespace coz {
@@ -58,6 +60,7 @@ class Scheduler {
     kIdle,
     kWaitingForProgress,
     kWaitingForSample,
+    kLeadIn,
     kRunning,
     kDraining,
     kCooloff,
@@ -68,6 +71,7 @@ class Scheduler {
   uint64_t Start();
   uint64_t WaitForProgress();
   uint64_t WaitForSample();
+  uint64_t StartMeasuring(const TargetSnapshot& start);
   uint64_t Run();
   uint64_t Drain();
 
@@ -76,7 +80,8 @@ class Scheduler {
   uint64_t StartDrain(uint64_t max_owed_ns);
   uint64_t End(const TargetSnapshot& end, bool settled);
   void Drop();
-  double ChooseSpeedup();
+  SpeedupDeck MakeDeck() const;
+  double ChooseSpeedup(UnitId unit);
 
   const SchedulerOptions options_;
   ExperimentTarget* const target_;
@@ -91,6 +96,8 @@ class Scheduler {
   uint64_t run_start_ns_ = 0;
   bool warned_ = false;
   bool stopping_ = false;
+  std::map<UnitId, SpeedupDeck> decks_;
+  ExperimentPlan plan_;  // of the experiment in progress
   uint64_t next_index_ = 0;
   uint64_t length_ns_;        // of experiments to come
   uint64_t planned_ns_ = 0;   // length of the one in progress

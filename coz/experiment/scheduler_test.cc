@@ -215,7 +215,7 @@ TEST_F(SchedulerTest, APointVisitedOnceSilencesAndLengthensNothing) {
   options_.fixed_speedups = {0};
   RunFor(20 * kNsPerSecond);
   EXPECT_EQ(target_.Read().points[1].visits, 1u);
-  EXPECT_GE(sink_.records.size(), 38u);
+  EXPECT_GE(sink_.records.size(), 36u);
   EXPECT_EQ(scheduler_->experiment_length_ns(), options_.min_experiment_ns);
   for (const ExperimentRecord& record : sink_.records) EXPECT_TRUE(record.taints.empty());
 }
@@ -328,6 +328,30 @@ TEST_F(SchedulerTest, StopDrainsAndKeepsALongEnoughExperiment) {
   ASSERT_EQ(sink_.records.size(), 1u);
   EXPECT_TRUE(sink_.records[0].settled);
   EXPECT_FALSE(HasTaint(sink_.records[0], TaintKind::kTargetEnded));
+}
+
+TEST_F(SchedulerTest, TheLeadInHasDelaysAndIsNotMeasured) {
+  options_.fixed_speedups = {0.5};
+  options_.baseline_probability = 0;
+  RunFor(2 * kNsPerSecond);
+  ASSERT_GE(sink_.records.size(), 2u);
+  for (size_t i = 0; i < sink_.records.size(); ++i) {
+    const ExperimentRecord& record = sink_.records[i];
+    EXPECT_EQ(record.start_ns, target_.selections[i].at_ns + options_.lead_in_ns);
+    EXPECT_EQ(sink_.starts[i].start_ns, record.start_ns);
+    // All of its delays, and none of the lead-in's, belong to it.
+    EXPECT_EQ(record.inserted_delay_ns, record.selected_samples * record.delay_per_sample_ns);
+  }
+}
+
+TEST_F(SchedulerTest, StopInTheLeadInEndsItsDelays) {
+  options_.lead_in_ns = kNsPerSecond;
+  RunFor(500 * kNsPerMs);
+  ASSERT_EQ(target_.selections.size(), 1u);
+  EXPECT_TRUE(sink_.starts.empty());
+  scheduler_->Stop();
+  EXPECT_TRUE(scheduler_->done());
+  EXPECT_EQ(target_.stops_ns.size(), 1u);
 }
 
 TEST_F(SchedulerTest, StopDropsAShortExperimentAndEndsItsDelays) {

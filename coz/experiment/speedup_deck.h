@@ -1,0 +1,39 @@
+// Deals the speedups of one unit's experiments in random order, so that each share comes out exactly and soon.
+//
+// Shape    an endless sequence: in every block of `block` experiments one baseline, at a random place; the others take the given
+//          speedups in random order, each once before any comes again
+// Units    fractions
+// Errors   none
+// Threads  compatible
+// Signals  none
+// Source   permuted-block randomization, as in clinical trials. Independent draws have the same shares in the long run, but in a
+//          run of 20 s leave some lines without baseline or with the same speedup three times
+#ifndef COZ_EXPERIMENT_SPEEDUP_DECK_H_
+#define COZ_EXPERIMENT_SPEEDUP_DECK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coz/experiment/random.h"
+
+namespace coz {
+
+class SpeedupDeck {
+ public:
+  // `block` 0: no baselines but those in `speedups`, which must not be empty.
+  SpeedupDeck(std::vector<double> speedups, uint64_t block)
+      : speedups_(std::move(speedups)), block_(block) {}
+
+  double Next(Random& random);
+
+ private:
+  std::vector<double> speedups_;
+  uint64_t block_;
+  uint64_t dealt_in_block_ = 0;
+  uint64_t baseline_at_ = 0;
+  size_t next_speedup_ = 0;  // those before it have been dealt in this round
+};
+
+}  // namespace coz
+
+#endif  // COZ_EXPERIMENT_SPEEDUP_DECK_H_

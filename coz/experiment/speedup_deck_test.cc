@@ -1,0 +1,55 @@
+#include "coz/experiment/speedup_deck.h"
+
+#include <algorithm>
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+TEST(SpeedupDeckTest, EveryBlockHasOneBaseline) {
+  SpeedupDeck deck({0.1, 0.2, 0.3, 0.4, 0.5}, 4);
+  Random random(1);
+  std::set<int> places;
+  for (int block = 0; block < 50; ++block) {
+    int baselines = 0;
+    for (int i = 0; i < 4; ++i) {
+      if (deck.Next(random) != 0) continue;
+      ++baselines;
+      places.insert(i);
+    }
+    EXPECT_EQ(baselines, 1);
+  }
+  EXPECT_EQ(places.size(), 4u);  // and not always at the same place
+}
+
+TEST(SpeedupDeckTest, DealsEachSpeedupOnceBeforeAnyComesAgain) {
+  const std::vector<double> speedups = {0.2, 0.4, 0.6, 0.8};
+  SpeedupDeck deck(speedups, 0);
+  Random random(2);
+  std::set<std::vector<double>> orders;
+  for (int round = 0; round < 30; ++round) {
+    std::vector<double> dealt;
+    for (int i = 0; i < 4; ++i) dealt.push_back(deck.Next(random));
+    orders.insert(dealt);
+    std::sort(dealt.begin(), dealt.end());
+    EXPECT_EQ(dealt, speedups);
+  }
+  EXPECT_GT(orders.size(), 10u);
+}
+
+TEST(SpeedupDeckTest, FiveExperimentsWithASpeedupHaveFiveDifferentOnes) {
+  std::vector<double> speedups;
+  for (int i = 1; i <= 20; ++i) speedups.push_back(i / 20.0);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SpeedupDeck deck(speedups, 4);
+    Random random(seed);
+    std::set<double> seen;
+    for (int i = 0; i < 7; ++i) seen.insert(deck.Next(random));
+    EXPECT_GE(seen.size(), 6u);  // 0 and at least five others
+  }
+}
+
+}  // namespace
+}  // namespace coz
