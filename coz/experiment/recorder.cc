@@ -125,7 +125,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;
   record.cpus = end.cpus;
 
-  const double imposed_ns = Ratio(static_cast<double>(record.inserted_delay_ns),
+  // Not by what was inserted: delays that threads impose on each other cancel.
+  const double imposed_ns = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
                                   static_cast<double>(record.selected_samples));
   record.achieved_virtual_speedup =
       imposed_ns / static_cast<double>(options.sampling_period_ns) * ServedShare(record);

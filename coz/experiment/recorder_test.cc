@@ -12,6 +12,7 @@ TargetSnapshot At(uint64_t now_ns, uint64_t global_delay_ns) {
   TargetSnapshot snapshot;
   snapshot.now_ns = now_ns;
   snapshot.global_delay_ns = global_delay_ns;
+  snapshot.imposed_ns = global_delay_ns;
   return snapshot;
 }
 

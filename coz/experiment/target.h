@@ -39,6 +39,7 @@ struct TargetSnapshot {
   uint64_t lost_samples = 0;        // the kernel or the sampler dropped them
   uint64_t owed_ns = 0;             // now: global minus local delay, summed over running threads
   uint64_t max_owed_ns = 0;         // now: the largest of these
+  uint64_t imposed_ns = 0;          // by samples in selected units, over all threads
   uint64_t paid_ns = 0;             // slept in pauses, over all threads
   uint64_t credited_ns = 0;         // credited, over all threads
   uint64_t excess_ns = 0;           // slept longer than asked, over all threads; part of paid_ns

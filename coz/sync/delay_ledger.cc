@@ -4,6 +4,21 @@
 
 namespace coz {
 
+void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
+  uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  // Local first: were it the other way round, the supervisor could see the thread owe its own delay.
+  const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+  thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+  // What the thread has slept too long stays its own: no other thread has to make up for it.
+  const uint64_t required_ns = std::min(local_ns, global_ns) + delay_ns;
+  // Release pairs with the acquire in OwedDelay: who sees the delay also sees the selection it
+  // belongs to.
+  while (global_ns < required_ns &&
+         !global.global_delay_ns.compare_exchange_weak(
+             global_ns, required_ns, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
   const uint64_t required = global.global_delay_ns.load(std::memory_order_acquire);
   uint64_t local = thread.local_delay_ns.load(std::memory_order_relaxed);

@@ -97,16 +97,8 @@ inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
          global.global_delay_ns.load(std::memory_order_relaxed);
 }
 
-// A sample of `thread` fell in the selected unit: every other thread is to pause for `delay_ns`.
-inline void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
-  // Local first: were it the other way round, the supervisor could see the thread owe its own
-  // delay.
-  thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
-  thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
-  // Release pairs with the acquire in OwedDelay: who sees the delay also sees the selection it
-  // belongs to.
-  global.global_delay_ns.fetch_add(delay_ns, std::memory_order_release);
-}
+// A sample of `thread` fell in the selected unit: it gets ahead of every other thread by `delay_ns` of virtual time.
+void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);

@@ -28,7 +28,14 @@ ThreadLedger* LeaveThreadSync() {
   return ledger;
 }
 
-void PayDebt(ThreadLedger& thread) {
+namespace {
+
+// Delay that is inserted during a pause is owed when it ends. A call that wakes another thread has to pay that too; the bound is
+// for a thread whose selected line spins, which inserts without end.
+constexpr int kMostPauses = 16;
+
+// False where nothing was owed.
+bool PayOnce(ThreadLedger& thread) {
   // What a handler of this thread pays from here on is part of the time that passes, and is recorded
   // by the handler.
   uint64_t paid_ns;
@@ -38,14 +45,22 @@ void PayDebt(ThreadLedger& thread) {
     start_ns = MonotonicNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, thread);
-  if (owed_ns == 0) return;
+  if (owed_ns == 0) return false;
+  const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
+  const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
+  RecordPause(thread, owed_ns, passed_ns - nested_ns);
+  return true;
+}
+
+}  // namespace
+
+void PayDebt(ThreadLedger& thread) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   thread.pausing.store(1, std::memory_order_relaxed);
-  const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
-  const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
-  RecordPause(thread, owed_ns, passed_ns - nested_ns);
+  for (int i = 0; i < kMostPauses && PayOnce(thread); ++i) {
+  }
   thread.pausing.store(0, std::memory_order_relaxed);
 }
 

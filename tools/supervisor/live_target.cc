@@ -235,6 +235,7 @@ TargetSnapshot LiveTarget::Read() {
   ForEachThread(control_, [&](const ThreadSlot& slot) {
     snapshot.paid_ns += slot.ledger.paused_ns.load(std::memory_order_relaxed);
     snapshot.credited_ns += slot.ledger.credited_ns.load(std::memory_order_relaxed);
+    snapshot.imposed_ns += slot.ledger.imposed_ns.load(std::memory_order_relaxed);
     asked_ns += slot.ledger.asked_ns.load(std::memory_order_relaxed);
   });
   snapshot.excess_ns = snapshot.paid_ns > asked_ns ? snapshot.paid_ns - asked_ns : 0;

@@ -113,6 +113,7 @@ class FakeTarget : public ExperimentTarget {
     ++counters.selected_samples;
     if (counters.now_ns >= last_deadline_ns) return;
     counters.global_delay_ns += selections.back().delay_per_sample_ns;
+    counters.imposed_ns += selections.back().delay_per_sample_ns;
     counters.paid_ns += selections.back().delay_per_sample_ns;
     to_pause_ns_ += selections.back().delay_per_sample_ns;
   }

@@ -240,16 +240,13 @@ void Simulator::OnTimer(Thread& thread) {
 }
 
 void Simulator::Impose(Thread& thread) {
-  if (!options_.cancel_delays) {
+  if (options_.cancel_delays) {
     ImposeDelay(*ledger_, thread.ledger, delay_per_sample_ns_);
     return;
   }
-  const uint64_t global_ns = ledger_->global_delay_ns.load();
-  const uint64_t local_ns = thread.ledger.local_delay_ns.load();
-  thread.ledger.local_delay_ns.store(local_ns + delay_per_sample_ns_);
-  // What the thread has slept too long stays its own.
-  const uint64_t required_ns = std::min(local_ns, global_ns) + delay_per_sample_ns_;
-  ledger_->global_delay_ns.store(std::max(global_ns, required_ns));
+  thread.ledger.local_delay_ns += delay_per_sample_ns_;
+  thread.ledger.imposed_ns += delay_per_sample_ns_;
+  ledger_->global_delay_ns += delay_per_sample_ns_;
 }
 
 void Simulator::PauseRunningThreads() {
@@ -356,6 +353,7 @@ TargetSnapshot Simulator::Snapshot() const {
     }
     snapshot.paid_ns += thread->ledger.paused_ns.load();
     snapshot.credited_ns += thread->ledger.credited_ns.load();
+    snapshot.imposed_ns += thread->ledger.imposed_ns.load();
   }
   snapshot.live_threads = static_cast<int>(live_threads_);
   snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_ + ready_.size());

@@ -46,10 +46,10 @@ struct MachineOptions {
   bool prompt_pauses = false;
   // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
   uint32_t pauses_per_call = 16;
-  // Whether delays that threads impose on each other cancel out: the global delay is then the
-  // largest that any thread has, instead of the sum of all that were imposed. Virtual times are the
-  // same, and less is paused.
-  bool cancel_delays = false;
+  // The ledger's rule: delays that threads impose on each other cancel out, for the global delay is
+  // the largest that any thread has. False: the paper's, the sum of all that were imposed. Virtual
+  // times are the same, and more is paused.
+  bool cancel_delays = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
   // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
