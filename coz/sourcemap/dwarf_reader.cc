@@ -80,7 +80,10 @@ void CountSections(const DebugFile& file, ReadStatistics* statistics) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     const char* name = elf_strptr(elf, names, header.sh_name);
-    if (name != nullptr && std::string_view(name) == ".gnu_debugaltlink") {
+    if (name == nullptr) continue;
+    const std::string_view text = name;
+    // .debug_sup is DWARF 5's own form of it, which this libdw may not know.
+    if (text == ".gnu_debugaltlink" || text == ".debug_sup") {
       statistics->skipped.push_back(
           {"alternate debug file (dwz) that was not found", 1, file.debug_path(), true});
     }

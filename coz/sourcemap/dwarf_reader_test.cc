@@ -150,6 +150,30 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, SameCodeTest,
                          testing::Values("compressed", "compressed_gnu", "debuglink", "build_id",
                                          "split4", "split5"));
 
+bool HasDwz() { return !ReadFileBytes("coz/sourcemap/testdata/dwz/common.debug").empty(); }
+
+TEST(DwarfReaderTest, DebugInformationSharedByDwzIsRead) {
+  if (!HasDwz()) GTEST_SKIP() << "required: dwz; found: none (apt-get install dwz)";
+  const Table table = Read("dwz");
+  EXPECT_TRUE(table.result.statistics.skipped.empty());
+  const Table plain = Read("dwarf5");
+  for (uint64_t address = plain.view.base_address(); address < plain.view.end_address();
+       ++address) {
+    ASSERT_EQ(table.TextAt(address), plain.TextAt(address)) << std::hex << address;
+  }
+}
+
+TEST(DwarfReaderTest, AMissingSharedFileIsCountedAndNamed) {
+  if (!HasDwz()) GTEST_SKIP() << "required: dwz; found: none (apt-get install dwz)";
+  const std::string path = NewTestFolder() + "/fixture";
+  WriteFileBytes(path, ReadFileBytes(FixturePath("dwz")));
+  const auto result = ReadLineTable(path, SourceScope());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->statistics.skipped.size(), 1u);
+  EXPECT_NE(result->statistics.skipped[0].reason.find("dwz"), std::string::npos);
+  EXPECT_TRUE(result->statistics.skipped[0].may_appear);
+}
+
 TEST(DwarfReaderTest, TheFileWithTheDebugInformationIsNamed) {
   EXPECT_EQ(Read("dwarf5").result.statistics.debug_path, FixturePath("dwarf5"));
   const std::string other = Read("debuglink").result.statistics.debug_path;
@@ -235,7 +259,9 @@ std::string WithZstdSections(std::string elf) {
 
 TEST(DwarfReaderTest, ACompressionThatCannotBeReadIsNamed) {
   const std::string path = NewTestFolder() + "/fixture";
-  WriteFileBytes(path, WithZstdSections(ReadFileBytes(FixturePath("compressed"))));
+  const std::string compressed = ReadFileBytes(FixturePath("compressed"));
+  ASSERT_FALSE(compressed.empty());
+  WriteFileBytes(path, WithZstdSections(compressed));
   const auto result = ReadLineTable(path, SourceScope());
   EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
   const std::string message(result.status().message());

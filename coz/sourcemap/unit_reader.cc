@@ -171,10 +171,12 @@ void UnitReader::Describe(Dwarf_Die die, SourceFunction* function) {
         function->name_die = die.addr;
       }
     }
-    if (function->declaration.line == 0) {
-      function->declaration =
-          PositionAttributes(&die, DW_AT_decl_file, DW_AT_decl_line, FilesOf(die.cu));
-    }
+    // A definition repeats only what differs from its declaration: often the line without the file.
+    const SourcePosition declared =
+        PositionAttributes(&die, DW_AT_decl_file, DW_AT_decl_line, FilesOf(die.cu));
+    SourcePosition& declaration = function->declaration;
+    if (declaration.file == kNoFile) declaration.file = declared.file;
+    if (declaration.line == 0) declaration.line = declared.line;
     Dwarf_Die origin;
     if (!Origin(&die, &origin)) return;
     die = origin;
@@ -210,31 +212,36 @@ uint32_t UnitReader::AddInstance(bool is_inlined_call, Dwarf_Die* die, uint32_t 
   return instance;
 }
 
+// From the unit's first DIE to its end.
+std::string_view UnitReader::BytesOf(Dwarf_Die unit) {
+  const std::string_view info = SectionsOf(dwarf_cu_getdwarf(unit.cu)).info;
+  const uint64_t die_offset = dwarf_dieoffset(&unit);
+  // dwarf_cuoffset is the distance from the unit's header.
+  const uint64_t header_offset = die_offset - dwarf_cuoffset(&unit);
+  if (die_offset > info.size() || header_offset > die_offset) return {};
+  ByteReader header(info.substr(header_offset));
+  uint8_t offset_bytes;
+  const uint64_t unit_bytes = header.InitialLength(&offset_bytes);
+  if (!header.ok() || unit_bytes > header.left() || info.data() + die_offset != unit.addr)
+    return {};
+  const uint64_t end = static_cast<uint64_t>(header.position() - info.data()) + unit_bytes;
+  return end < die_offset ? std::string_view() : info.substr(die_offset, end - die_offset);
+}
+
 bool UnitReader::ReadTree(Dwarf_Die unit) {
   tree_.Clear();
   UnitEncoding encoding;
-  Dwarf_Half version = 0;
+  Dwarf_Off abbreviations_offset = 0;
   Dwarf_Die unit_die;
-  if (dwarf_cu_die(unit.cu, &unit_die, &version, &abbreviations_offset_, &encoding.address_bytes,
-                   &encoding.offset_bytes, nullptr, nullptr) == nullptr) {
+  if (dwarf_cu_die(unit.cu, &unit_die, &encoding.version, &abbreviations_offset,
+                   &encoding.address_bytes, &encoding.offset_bytes, nullptr, nullptr) == nullptr) {
     return false;
   }
-  encoding.version = version;
-  const Sections& sections = SectionsOf(dwarf_cu_getdwarf(unit.cu));
-  // dwarf_cuoffset is the distance from the unit's header.
-  const uint64_t die_offset = dwarf_dieoffset(&unit);
-  const uint64_t header_offset = die_offset - dwarf_cuoffset(&unit);
-  if (die_offset > sections.info.size() || header_offset > die_offset) return false;
-  ByteReader header(sections.info.substr(header_offset));
-  uint8_t offset_bytes;
-  const uint64_t unit_bytes = header.InitialLength(&offset_bytes);
-  const char* first_die = sections.info.data() + die_offset;
-  if (!header.ok() || unit_bytes > header.left() || first_die != unit.addr) return false;
-  const char* unit_end = header.position() + unit_bytes;
-  if (unit_end < first_die) return false;
-
+  const std::string_view bytes = BytesOf(unit);
   DieScanner scanner;
-  if (!scanner.ReadAbbreviations(sections.abbreviations, abbreviations_offset_, encoding)) {
+  if (bytes.empty() ||
+      !scanner.ReadAbbreviations(SectionsOf(dwarf_cu_getdwarf(unit.cu)).abbreviations,
+                                 abbreviations_offset, encoding)) {
     return false;
   }
   const FileIds& files = FilesOf(unit.cu);
@@ -253,8 +260,7 @@ bool UnitReader::ReadTree(Dwarf_Die unit) {
     const uint32_t parent = is_root ? kNoInstance : open.back().second;
     open.emplace_back(depth, AddInstance(kind.is_inlined_call, &die, parent, files));
   };
-  return scanner.Scan(std::string_view(first_die, static_cast<size_t>(unit_end - first_die)),
-                      visit);
+  return scanner.Scan(bytes, visit);
 }
 
 std::string UnitReader::NameOf(const SourceFunction& function) {

@@ -63,6 +63,7 @@ class UnitReader {
   bool IsCode(uint64_t elf_address) const;
   std::vector<RowInterval> ReadRows(LineProgram* program, const FileIds& files,
                                     std::string_view unit_name);
+  std::string_view BytesOf(Dwarf_Die unit);
   bool ReadTree(Dwarf_Die unit);
   uint32_t AddInstance(bool is_inlined_call, Dwarf_Die* die, uint32_t parent, const FileIds& files);
   SourceFunction* FunctionOf(Dwarf_Die* die);
@@ -74,7 +75,6 @@ class UnitReader {
   absl::node_hash_map<Dwarf*, Sections> sections_;
   absl::node_hash_map<Dwarf_CU*, FileIds> files_of_unit_;
   absl::node_hash_map<const void*, SourceFunction> functions_;  // by the abstract DIE's address
-  uint64_t abbreviations_offset_ = 0;
   NameScopes scopes_;
   std::vector<LineRow> rows_;
   CodeTree tree_;

@@ -1,0 +1,14 @@
+// ./bazelw build --config=clang //coz/sourcemap:line_program_fuzzer && bazel-bin/coz/sourcemap/line_program_fuzzer
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "coz/sourcemap/line_program.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  coz::LineProgram program;
+  std::vector<coz::LineRow> rows;
+  if (program.ReadHeader({bytes, bytes, bytes}, 0, "/folder")) program.ReadRows(&rows);
+  return 0;
+}
