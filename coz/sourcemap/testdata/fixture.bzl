@@ -33,5 +33,4 @@ def fixture(name, flags, outs = [], commands = []):
             "rm -f fixture.o fixture_part.o",
         ] + commands),
         message = "Building the fixture " + name,
-        tools = [],
     )
