@@ -118,14 +118,6 @@ void TakeDefaultAction(int signal) {
   g_real.pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
 }
 
-// Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
-template <typename Call>
-auto WithSamplesMasked(const sigset_t* mask, Call call) {
-  if (g_reserved_signal == 0 || mask == nullptr) return call(mask);
-  const sigset_t with_ours = WithReservedSignals(*mask);
-  return call(&with_ours);
-}
-
 }  // namespace
 
 void InitSignalShield(int reserved_signal) {
@@ -217,32 +209,6 @@ int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
   if (g_reserved_signal == 0) return g_real.signalfd(fd, mask, flags);
   const sigset_t without = coz::WithoutReservedSignals(*mask);
   return g_real.signalfd(fd, &without, flags);
-}
-
-int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  return coz::WithSamplesMasked(
-      mask, [=](const sigset_t* m) { return g_real.ppoll(fds, count, timeout, m); });
-}
-
-int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
-            const timespec* timeout, const sigset_t* mask) {
-  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
-  });
-}
-
-int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
-                const sigset_t* mask) {
-  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
-  });
-}
-
-int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
-                 const sigset_t* mask) {
-  return coz::WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
-  });
 }
 
 }  // extern "C"

@@ -1,7 +1,7 @@
 // Keeps the program from masking or taking the sampling signal, and lets it believe that it did.
 //
-// Shape    wrapped sigaction, signal, sigprocmask, pthread_sigmask, signalfd, ppoll, pselect, epoll_pwait; one virtual disposition
-//          and one virtual mask bit per thread for the reserved signal, and what the program put into other handlers' masks
+// Shape    wrapped sigaction, signal, sigprocmask, pthread_sigmask, signalfd (calls that wait with a mask are in coz/sync); one
+//          virtual disposition and one virtual mask bit per thread for the reserved signal, and what the program put into other handlers' masks
 // Units    none
 // Errors   as the wrapped calls
 // Threads  safe

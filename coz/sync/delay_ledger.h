@@ -97,6 +97,12 @@ inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
          global.global_delay_ns.load(std::memory_order_relaxed);
 }
 
+// True where it neither owes nor has excess.
+inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
+  return thread.local_delay_ns.load(std::memory_order_relaxed) ==
+         global.global_delay_ns.load(std::memory_order_relaxed);
+}
+
 // A sample of `thread` fell in the selected unit: it gets ahead of every other thread by `delay_ns` of virtual time.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 

@@ -40,6 +40,7 @@ inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
 }  // namespace coz
 
 using coz::g_real;
+using coz::PayAndCall;
 using coz::PayBeforeWake;
 
 extern "C" {
@@ -63,13 +64,11 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
-  PayBeforeWake(condition);
-  return g_real.pthread_cond_signal(condition);
+  return PayAndCall(condition, [=] { return g_real.pthread_cond_signal(condition); });
 }
 
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
-  PayBeforeWake(condition);
-  return g_real.pthread_cond_broadcast(condition);
+  return PayAndCall(condition, [=] { return g_real.pthread_cond_broadcast(condition); });
 }
 
 int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
@@ -103,8 +102,7 @@ int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
 }
 
 int sem_post(sem_t* semaphore) noexcept {
-  PayBeforeWake(semaphore);
-  return g_real.sem_post(semaphore);
+  return PayAndCall(semaphore, [=] { return g_real.sem_post(semaphore); });
 }
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 // The try must not hide an error: libc looks at a time-out's clock or nanoseconds first in some
 // calls, and only when it has to wait in others. Deadlines go by the former rule to it untried.
 #include <pthread.h>
+#include <sys/single_threaded.h>
 
 #include <cerrno>
 
@@ -30,12 +31,26 @@ template <typename WaitCall>
 
 // Takes `lock` by `try_call`, or else by `wait_call` as a wait that the thread which unlocks ends.
 template <typename Lock, typename Try, typename WaitCall>
-[[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
-  if (__builtin_expect(CurrentThreadLedger() == nullptr, 0)) return wait_call();
-  PayIfBehind();
+[[gnu::always_inline]] inline int TryOrWait(Lock* lock, Try try_call, WaitCall wait_call) {
   const int tried = try_call(lock);
   if (__builtin_expect(tried != EBUSY, 1)) return tried;
   return WaitForLock(const_cast<const void*>(static_cast<const volatile void*>(lock)), wait_call);
+}
+
+template <typename Lock, typename Try, typename WaitCall>
+[[gnu::noinline, gnu::cold]] int PayAndAcquire(Lock* lock, Try try_call, WaitCall wait_call) {
+  PayDebt(*CurrentThreadLedger());
+  return TryOrWait(lock, try_call, wait_call);
+}
+
+template <typename Lock, typename Try, typename WaitCall>
+[[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
+  const ThreadLedger* thread = CurrentThreadLedger();
+  if (__builtin_expect(thread == nullptr, 0)) return wait_call();
+  if (__builtin_expect(CallerIsBehind(*thread), 0)) {
+    return PayAndAcquire(lock, try_call, wait_call);
+  }
+  return TryOrWait(lock, try_call, wait_call);
 }
 
 // glibc's try takes and keeps an unrecoverable robust mutex while it says ENOTRECOVERABLE, so that
@@ -45,11 +60,17 @@ inline bool IsRobust(const pthread_mutex_t* mutex) {
   return (mutex->__data.__kind & kRobust) != 0;
 }
 
+// As long as there is one thread there is no other to wait for, and libc's lock, unlike its try,
+// spares the atomic instruction.
 template <typename WaitCall>
 [[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
   if (__builtin_expect(IsRobust(mutex), 0)) {
     PayIfBehind();
     return WaitForLock(mutex, wait_call);
+  }
+  if (__libc_single_threaded) {
+    PayIfBehind();
+    return wait_call();
   }
   return AcquireLock(mutex, g_real.pthread_mutex_trylock, wait_call);
 }
@@ -62,7 +83,7 @@ using coz::AcquireMutex;
 using coz::g_real;
 using coz::IsSupportedClock;
 using coz::IsValidDeadline;
-using coz::PayBeforeWake;
+using coz::PayAndCall;
 
 extern "C" {
 
@@ -87,8 +108,7 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  PayBeforeWake(mutex);
-  return g_real.pthread_mutex_unlock(mutex);
+  return PayAndCall(mutex, [=] { return g_real.pthread_mutex_unlock(mutex); });
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
@@ -142,8 +162,7 @@ int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  PayBeforeWake(lock);
-  return g_real.pthread_rwlock_unlock(lock);
+  return PayAndCall(lock, [=] { return g_real.pthread_rwlock_unlock(lock); });
 }
 
 int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
@@ -157,8 +176,8 @@ int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
 }
 
 int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
-  PayBeforeWake(const_cast<const void*>(static_cast<const volatile void*>(lock)));
-  return g_real.pthread_spin_unlock(lock);
+  return PayAndCall(const_cast<const void*>(static_cast<const volatile void*>(lock)),
+                    [=] { return g_real.pthread_spin_unlock(lock); });
 }
 
 }  // extern "C"

@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "coz/sync/testing/fake_process.h"
+#include "coz/sync/testing/wait_scenario.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
 namespace {
 
+using testing::ExpectWakerPaysAndWaiterIsCredited;
 using testing::FakeProcess;
+using testing::NamedScenario;
+using testing::Scenario;
 using testing::WaitUntil;
 using testing::WatchedThread;
 
@@ -37,36 +41,13 @@ constexpr uint64_t kFarNs = 600 * kNsPerSecond;
 timespec FarRealtime() { return In(kFarNs, CLOCK_REALTIME); }
 timespec FarMonotonic() { return In(kFarNs, CLOCK_MONOTONIC); }
 
-// One way to wait for another thread. The members are called in the order in which they stand; the
-// object outlives the wait.
-struct Scenario {
-  virtual ~Scenario() = default;
-  virtual bool Sleeps() const { return true; }       // rather than spin
-  virtual bool Wait() = 0;                           // by the waiter; true where it was woken
-  virtual void Wake(const std::thread& waiter) = 0;  // by the main thread
-};
-
-struct NamedScenario {
-  const char* name;
-  std::function<std::unique_ptr<Scenario>()> make;
-};
-
 // A wait for a lock that the main thread holds.
-struct LockScenario : Scenario {
-  using Call = std::function<int()>;
-  LockScenario(const Call& lock, Call wait, Call unlock, bool sleeps = true)
-      : wait_(std::move(wait)), unlock_(std::move(unlock)), sleeps_(sleeps) {
-    EXPECT_EQ(lock(), 0);
-  }
-  bool Sleeps() const override { return sleeps_; }
-  bool Wait() override { return wait_() == 0 && unlock_() == 0; }
-  void Wake(const std::thread&) override { EXPECT_EQ(unlock_(), 0); }
-
- private:
-  Call wait_;
-  Call unlock_;
-  bool sleeps_;
-};
+Scenario LockScenario(const std::function<int()>& lock, std::function<int()> wait,
+                      std::function<int()> unlock, bool sleeps = true) {
+  EXPECT_EQ(lock(), 0);
+  return {[wait, unlock] { return wait() == 0 && unlock() == 0; },
+          [unlock](std::thread&) { EXPECT_EQ(unlock(), 0); }, sleeps};
+}
 
 template <typename T, typename Init>
 std::shared_ptr<T> NewShared(Init init) {
@@ -82,10 +63,9 @@ std::shared_ptr<pthread_mutex_t> NewMutex() {
 NamedScenario MutexWait(const char* name, std::function<int(pthread_mutex_t*)> wait) {
   return {name, [wait] {
             auto mutex = NewMutex();
-            return std::make_unique<LockScenario>(
-                [mutex] { return pthread_mutex_lock(&*mutex); },
-                [mutex, wait] { return wait(&*mutex); },
-                [mutex] { return pthread_mutex_unlock(&*mutex); });
+            return LockScenario([mutex] { return pthread_mutex_lock(&*mutex); },
+                                [mutex, wait] { return wait(&*mutex); },
+                                [mutex] { return pthread_mutex_unlock(&*mutex); });
           }};
 }
 
@@ -95,7 +75,7 @@ NamedScenario RwlockWait(const char* name, bool holder_writes,
       name, [wait, holder_writes] {
         auto lock =
             NewShared<pthread_rwlock_t>([](auto* l) { return pthread_rwlock_init(l, nullptr); });
-        return std::make_unique<LockScenario>(
+        return LockScenario(
             [lock, holder_writes] {
               return holder_writes ? pthread_rwlock_wrlock(&*lock) : pthread_rwlock_rdlock(&*lock);
             },
@@ -104,24 +84,12 @@ NamedScenario RwlockWait(const char* name, bool holder_writes,
       }};
 }
 
-std::unique_ptr<Scenario> MakeSpinWait() {
+Scenario MakeSpinWait() {
   auto lock = NewShared<pthread_spinlock_t>([](auto* l) { return pthread_spin_init(l, 0); });
-  return std::make_unique<LockScenario>([lock] { return pthread_spin_lock(&*lock); },
-                                        [lock] { return pthread_spin_lock(&*lock); },
-                                        [lock] { return pthread_spin_unlock(&*lock); }, false);
+  return LockScenario([lock] { return pthread_spin_lock(&*lock); },
+                      [lock] { return pthread_spin_lock(&*lock); },
+                      [lock] { return pthread_spin_unlock(&*lock); }, false);
 }
-
-// Anything that one call waits for and another ends.
-struct CallScenario : Scenario {
-  CallScenario(std::function<bool()> wait, std::function<void(const std::thread&)> wake)
-      : wait_(std::move(wait)), wake_(std::move(wake)) {}
-  bool Wait() override { return wait_(); }
-  void Wake(const std::thread& waiter) override { wake_(waiter); }
-
- private:
-  std::function<bool()> wait_;
-  std::function<void(const std::thread&)> wake_;
-};
 
 NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
                             std::function<int(pthread_cond_t*, pthread_mutex_t*)> wait) {
@@ -130,14 +98,14 @@ NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
                 NewShared<pthread_cond_t>([](auto* c) { return pthread_cond_init(c, nullptr); });
             auto mutex = NewMutex();
             auto woken = std::make_shared<bool>(false);
-            return std::make_unique<CallScenario>(
+            return Scenario(
                 [=] {
                   pthread_mutex_lock(&*mutex);
                   bool ok = true;
                   while (!*woken && ok) ok = wait(&*condition, &*mutex) == 0;
                   return pthread_mutex_unlock(&*mutex) == 0 && ok;
                 },
-                [=](const std::thread&) {
+                [=](std::thread&) {
                   pthread_mutex_lock(&*mutex);
                   *woken = true;
                   wake(&*condition);
@@ -149,20 +117,19 @@ NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
 NamedScenario SemaphoreWait(const char* name, std::function<int(sem_t*)> wait) {
   return {name, [wait] {
             auto semaphore = NewShared<sem_t>([](auto* s) { return sem_init(s, 0, 0); });
-            return std::make_unique<CallScenario>(
-                [=] { return wait(&*semaphore) == 0; },
-                [=](const std::thread&) { EXPECT_EQ(sem_post(&*semaphore), 0); });
+            return Scenario([=] { return wait(&*semaphore) == 0; },
+                            [=](std::thread&) { EXPECT_EQ(sem_post(&*semaphore), 0); });
           }};
 }
 
-std::unique_ptr<Scenario> MakeBarrierWait() {
+Scenario MakeBarrierWait() {
   auto barrier =
       NewShared<pthread_barrier_t>([](auto* b) { return pthread_barrier_init(b, nullptr, 2); });
   const auto wait = [barrier] {
     const int result = pthread_barrier_wait(&*barrier);
     return result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD;
   };
-  return std::make_unique<CallScenario>(wait, [wait](const std::thread&) { EXPECT_TRUE(wait()); });
+  return Scenario(wait, [wait](std::thread&) { EXPECT_TRUE(wait()); });
 }
 
 // A wait for the end of a thread that runs until it is told to end, and pays then.
@@ -185,9 +152,8 @@ NamedScenario JoinWait(const char* name, std::function<int(pthread_t)> join, boo
                           },
                           &*joined),
                       0);
-            return std::make_unique<CallScenario>(
-                [=] { return join(joined->thread) == 0; },
-                [=](const std::thread&) { joined->may_end = true; });
+            return Scenario([=] { return join(joined->thread) == 0; },
+                            [=](std::thread&) { joined->may_end = true; });
           }};
 }
 
@@ -203,11 +169,9 @@ NamedScenario SignalWait(const char* name, std::function<bool(const sigset_t*)> 
             sigaddset(&set, SIGUSR1);
             // In the creator, so that a signal to the process waits for its waiter.
             pthread_sigmask(SIG_BLOCK, &set, nullptr);
-            return std::make_unique<CallScenario>(
+            return Scenario(
                 [=] { return wait(&set); },
-                [=](const std::thread& waiter) {
-                  EXPECT_EQ(send(const_cast<std::thread&>(waiter).native_handle()), 0);
-                });
+                [=](std::thread& waiter) { EXPECT_EQ(send(waiter.native_handle()), 0); });
           }};
 }
 
@@ -219,11 +183,10 @@ NamedScenario HandlerWait(const char* name, std::function<int()> wait) {
             action.sa_handler = [](int) { ++g_handled; };
             EXPECT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
             const int handled_before = g_handled;
-            return std::make_unique<CallScenario>(
+            return Scenario(
                 [=] { return wait() == -1 && errno == EINTR && g_handled == handled_before + 1; },
-                [](const std::thread& waiter) {
-                  EXPECT_EQ(pthread_kill(const_cast<std::thread&>(waiter).native_handle(), SIGUSR2),
-                            0);
+                [](std::thread& waiter) {
+                  EXPECT_EQ(pthread_kill(waiter.native_handle(), SIGUSR2), 0);
                 });
           }};
 }
@@ -343,37 +306,8 @@ class WrappedWaitTest : public ::testing::TestWithParam<NamedScenario> {
   FakeProcess process_;
 };
 
-struct AfterWait {
-  bool woken = false;
-  uint64_t credited_ns = 0;
-  uint64_t paused_ns = 0;
-  uint64_t paused_by_others_ns = 0;
-  bool behind = false;
-};
-
 TEST_P(WrappedWaitTest, WaiterIsCreditedAndWakerHasPaid) {
-  const std::unique_ptr<Scenario> scenario = GetParam().make();
-  WatchedThread waiter;
-  AfterWait after;
-  std::thread thread([&] {
-    waiter.Announce();
-    ThreadLedger& ledger = *CurrentThreadLedger();
-    after.woken = scenario->Wait();
-    after.paused_by_others_ns = process_.PausedByOthers(ledger);
-    after.credited_ns = ledger.credited_ns;
-    after.paused_ns = ledger.paused_ns;
-    after.behind = IsBehind(process_.global(), ledger);
-  });
-  WaitUntil("the waiter waits", [&] { return waiter.IsBlocked(scenario->Sleeps()); });
-  process_.Impose(kDelayNs);
-  scenario->Wake(thread);
-  thread.join();
-  EXPECT_TRUE(after.woken);
-  EXPECT_GE(after.paused_by_others_ns, kDelayNs) << "woken before the waker has paid";
-  EXPECT_GE(after.credited_ns, kDelayNs);
-  EXPECT_EQ(after.paused_ns, 0u);
-  EXPECT_FALSE(after.behind);
-  EXPECT_EQ(waiter.ledger.load()->blocked, 0u);
+  ExpectWakerPaysAndWaiterIsCredited(process_, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(AllCalls, WrappedWaitTest, ::testing::ValuesIn(kScenarios),

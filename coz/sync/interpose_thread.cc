@@ -1,5 +1,6 @@
 // Life of threads: creation, end, join. Process: target. Context: the program's threads.
 #include <pthread.h>
+#include <threads.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -13,16 +14,19 @@ namespace {
 
 using sync_internal::g_hooks;
 
+// `Routine` is POSIX's or C11's.
+template <typename Routine>
 struct NewThread {
-  StartRoutine routine;
+  Routine routine;
   void* argument;
   ThreadLedger* ledger;
   uint64_t inherited_local_delay_ns;
 };
 
-void* RunNewThread(void* opaque) {
-  NewThread* record = static_cast<NewThread*>(opaque);
-  const NewThread thread = *record;
+template <typename Routine>
+auto RunNewThread(void* opaque) {
+  NewThread<Routine>* record = static_cast<NewThread<Routine>*>(opaque);
+  const NewThread<Routine> thread = *record;
   free(record);
   g_hooks.start(thread.ledger);
   if (thread.ledger != nullptr) {
@@ -33,15 +37,16 @@ void* RunNewThread(void* opaque) {
 }
 
 // The new thread starts at the creator's virtual time, so it inherits the creator's debt and nobody
-// pays here.
-int CreateProfiledThread(ThreadLedger* creator, pthread_t* thread, const pthread_attr_t* attributes,
-                         StartRoutine routine, void* argument) {
-  NewThread* record = static_cast<NewThread*>(malloc(sizeof(NewThread)));
-  if (record == nullptr) return EAGAIN;
+// pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
+template <typename Routine, typename CreateCall>
+int CreateProfiledThread(ThreadLedger* creator, Routine routine, void* argument, int no_memory,
+                         CreateCall create_call) {
+  auto* record = static_cast<NewThread<Routine>*>(malloc(sizeof(NewThread<Routine>)));
+  if (record == nullptr) return no_memory;
   *record = {routine, argument, g_hooks.reserve(),
              creator->local_delay_ns.load(std::memory_order_relaxed)};
   ThreadLedger* reserved = record->ledger;
-  const int result = g_real.pthread_create(thread, attributes, RunNewThread, record);
+  const int result = create_call(RunNewThread<Routine>, record);
   if (result != 0) {
     if (reserved != nullptr) g_hooks.cancel(reserved);
     free(record);
@@ -69,7 +74,27 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, coz::Sta
                    void* argument) noexcept {
   coz::ThreadLedger* creator = coz::CurrentThreadLedger();
   if (creator == nullptr) return g_real.pthread_create(thread, attributes, routine, argument);
-  return coz::CreateProfiledThread(creator, thread, attributes, routine, argument);
+  return coz::CreateProfiledThread(creator, routine, argument, EAGAIN,
+                                   [=](coz::StartRoutine run, void* record) {
+                                     return g_real.pthread_create(thread, attributes, run, record);
+                                   });
+}
+
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  coz::ThreadLedger* creator = coz::CurrentThreadLedger();
+  if (creator == nullptr) return g_real.thrd_create(thread, routine, argument);
+  return coz::CreateProfiledThread(
+      creator, routine, argument, thrd_nomem,
+      [=](thrd_start_t run, void* record) { return g_real.thrd_create(thread, run, record); });
+}
+
+int thrd_join(thrd_t thread, int* result) {
+  return coz::Join(thread, [=] { return g_real.thrd_join(thread, result); });
+}
+
+int pthread_cancel(pthread_t thread) {
+  coz::PayIfBehind();  // it wakes the thread if that waits
+  return g_real.pthread_cancel(thread);
 }
 
 int pthread_join(pthread_t thread, void** value) {

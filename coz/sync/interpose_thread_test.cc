@@ -29,19 +29,20 @@ class InterposeThreadTest : public ::testing::Test {
 };
 
 TEST_F(InterposeThreadTest, NewThreadInheritsItsCreatorsDebt) {
+  const uint64_t start_ns = process_.global().global_delay_ns;
   process_.Impose(kDelayNs);
   uint64_t local_ns = 1;
   std::thread thread([&] { local_ns = CurrentThreadLedger()->local_delay_ns; });
   EXPECT_EQ(process_.main_ledger().pauses, 0u) << "creation wakes nobody";
   thread.join();
-  EXPECT_EQ(local_ns, 0u);
+  EXPECT_EQ(local_ns, start_ns);
 }
 
 TEST_F(InterposeThreadTest, NewThreadInheritsItsCreatorsExcess) {
-  process_.main_ledger().local_delay_ns = kDelayNs;
+  const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
   uint64_t local_ns = 0;
   std::thread([&] { local_ns = CurrentThreadLedger()->local_delay_ns; }).join();
-  EXPECT_EQ(local_ns, kDelayNs);
+  EXPECT_EQ(local_ns, ahead_ns);
 }
 
 TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
@@ -68,7 +69,7 @@ TEST_F(InterposeThreadTest, ThreadOfAnUnprofiledThreadIsNotProfiled) {
   ThreadLedger* ledger = LeaveThreadSync();
   bool profiled = true;
   std::thread([&] { profiled = CurrentThreadLedger() != nullptr; }).join();
-  EnterThreadSync(ledger, 0);
+  EnterThreadSync(ledger, process_.global().global_delay_ns);
   EXPECT_FALSE(profiled);
 }
 

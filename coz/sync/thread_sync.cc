@@ -64,4 +64,16 @@ void PayDebt(ThreadLedger& thread) {
   thread.pausing.store(0, std::memory_order_relaxed);
 }
 
+void PayBeforeWake(const void* object) {
+  ThreadLedger* thread = sync_internal::t_ledger;
+  if (thread == nullptr) return;
+  GlobalLedger& global = *sync_internal::g_ledger;
+  if (IsBehind(global, *thread)) PayDebt(*thread);
+  const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
+  // A wakee assumes the global delay anyway; only excess is news.
+  if (local_ns > global.global_delay_ns.load(std::memory_order_relaxed)) {
+    global.wakes.Publish(object, local_ns);
+  }
+}
+
 }  // namespace coz

@@ -54,6 +54,10 @@ ThreadLedger* LeaveThreadSync();
 
 inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 
+inline bool CallerIsBehind(const ThreadLedger& caller) {
+  return IsBehind(*sync_internal::g_ledger, caller);
+}
+
 // Pauses for what `thread`, the caller, owes.
 void PayDebt(ThreadLedger& thread);
 
@@ -66,16 +70,22 @@ inline void PayIfBehind() {
 }
 
 // Pays, and leaves the caller's local delay for whoever it wakes through `object`.
-inline void PayBeforeWake(const void* object) {
-  ThreadLedger* thread = sync_internal::t_ledger;
-  if (thread == nullptr) return;
-  GlobalLedger& global = *sync_internal::g_ledger;
-  if (__builtin_expect(IsBehind(global, *thread), 0)) PayDebt(*thread);
-  const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
-  // A wakee assumes the global delay anyway; only excess is news.
-  if (__builtin_expect(local_ns > global.global_delay_ns.load(std::memory_order_relaxed), 0)) {
-    global.wakes.Publish(object, local_ns);
+void PayBeforeWake(const void* object);
+
+// `call` after PayBeforeWake(object). Where the caller neither owes nor has excess, as nearly
+// always, that is a jump to it.
+template <typename Call>
+[[gnu::noinline, gnu::cold]] auto PayAndCallSlowly(const void* object, Call call) {
+  PayBeforeWake(object);
+  return call();
+}
+template <typename Call>
+[[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
+  const ThreadLedger* thread = sync_internal::t_ledger;
+  if (__builtin_expect(thread != nullptr && !IsLevel(*sync_internal::g_ledger, *thread), 0)) {
+    return PayAndCallSlowly(object, call);
   }
+  return call();
 }
 
 // A wait of the calling thread that another thread may end.

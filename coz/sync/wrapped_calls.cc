@@ -32,7 +32,7 @@ struct CallType {
   using Pointer = Result (*)(Parameters...);
   static Result Missing(Parameters...) {
     errno = ENOSYS;
-    return Result(-1);  // optional calls all return int
+    return Result(-1);  // optional calls return an int, or nothing
   }
 };
 

@@ -42,11 +42,14 @@ FakeProcess::FakeProcess() {
   static const bool have_exit_key = InitThreadExit();
   if (!have_exit_key) abort();
   ResolveRealCalls();
+  // The global delay never goes back in a process: what was told of it would be wrong.
+  const uint64_t start_ns = g_state == nullptr ? 0 : g_state->global.global_delay_ns.load();
   g_state = new State();
+  g_state->global.global_delay_ns = start_ns;
   InitThreadSync(&g_state->global,
                  {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, [](ThreadLedger*) {},
                   [](ThreadLedger*) { ++g_state->exited; }});
-  EnterThreadSync(Reserve(), 0);
+  EnterThreadSync(Reserve(), start_ns);
   g_state->reserved = 0;
 }
 

@@ -1,6 +1,7 @@
 // A profiled process without a supervisor: a global ledger, and a ledger for each thread.
 //
-// Shape    one per test; the thread that makes it is profiled as long as it lives
+// Shape    one per test; the thread that makes it is profiled as long as it lives. It is level with
+//          the global delay, which goes on from test to test
 // Units    ns
 // Errors   running out of ledgers, or a state that is not reached in time, ends the test process
 // Threads  safe

@@ -1,0 +1,52 @@
+// Reading and writing: pipes, eventfds, sockets, files. Process: target. Context: the program's
+// threads and signal handlers.
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "coz/sync/io_wait.h"
+#include "coz/sync/wrapped_calls.h"
+
+using coz::CallIo;
+using coz::g_real;
+using coz::IoSide;
+
+extern "C" {
+
+ssize_t read(int fd, void* buffer, size_t count) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.read(fd, buffer, count); });
+}
+
+// What a program calls that was built with _FORTIFY_SOURCE.
+ssize_t __read_chk(int fd, void* buffer, size_t count, size_t capacity) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.__read_chk(fd, buffer, count, capacity); });
+}
+
+ssize_t readv(int fd, const iovec* parts, int count) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.readv(fd, parts, count); });
+}
+
+ssize_t write(int fd, const void* buffer, size_t count) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.write(fd, buffer, count); });
+}
+
+ssize_t writev(int fd, const iovec* parts, int count) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.writev(fd, parts, count); });
+}
+
+int eventfd_read(int fd, eventfd_t* value) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.eventfd_read(fd, value); });
+}
+
+int eventfd_write(int fd, eventfd_t value) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.eventfd_write(fd, value); });
+}
+
+// The last close of an end wakes who waits at the other.
+int close(int fd) {
+  coz::PayBeforeIo(fd, IoSide::kOutput);
+  coz::PayBeforeIo(fd, IoSide::kInput);
+  return g_real.close(fd);
+}
+
+}  // extern "C"

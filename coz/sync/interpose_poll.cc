@@ -1,0 +1,169 @@
+// Waits for any of several descriptors. Process: target. Context: the program's threads.
+//
+// Calls that take a signal mask keep samples out of the wait, as the program cannot have meant them.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "coz/sync/io_wait.h"
+#include "coz/sync/reserved_signals.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// So many ready descriptors are asked for their waker.
+constexpr int kMaxAsked = 64;
+
+constexpr short kInputEvents = POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR;
+
+uint64_t WakerOfReady(const pollfd* fds, nfds_t count) {
+  uint64_t latest_ns = 0;
+  int asked = 0;
+  for (nfds_t i = 0; i < count && asked < kMaxAsked; ++i) {
+    if (fds[i].revents == 0) continue;
+    ++asked;
+    if ((fds[i].revents & kInputEvents) != 0) {
+      latest_ns = std::max(latest_ns, WakerThrough(fds[i].fd, IoSide::kInput));
+    }
+    if ((fds[i].revents & POLLOUT) != 0) {
+      latest_ns = std::max(latest_ns, WakerThrough(fds[i].fd, IoSide::kOutput));
+    }
+  }
+  return latest_ns;
+}
+
+uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds) {
+  uint64_t latest_ns = 0;
+  int asked = 0;
+  for (int fd = 0; fd < count && asked < kMaxAsked; ++fd) {
+    if (read_fds != nullptr && FD_ISSET(fd, read_fds)) {
+      ++asked;
+      latest_ns = std::max(latest_ns, WakerThrough(fd, IoSide::kInput));
+    }
+    if (write_fds != nullptr && FD_ISSET(fd, write_fds)) {
+      ++asked;
+      latest_ns = std::max(latest_ns, WakerThrough(fd, IoSide::kOutput));
+    }
+  }
+  return latest_ns;
+}
+
+template <typename Call>
+int Poll(const pollfd* fds, nfds_t count, Call call) {
+  return WaitForIo(call, [=](int result) { return result > 0 ? WakerOfReady(fds, count) : 0; });
+}
+
+template <typename Call>
+int Select(int count, const fd_set* read_fds, const fd_set* write_fds, Call call) {
+  return WaitForIo(
+      call, [=](int result) { return result > 0 ? WakerOfSets(count, read_fds, write_fds) : 0; });
+}
+
+template <typename Call>
+int WaitOnEpoll(int epoll, Call call) {
+  return WaitForIo(call, [=](int result) { return result > 0 ? WakerBy(EpollKey(epoll)) : 0; });
+}
+
+// Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
+template <typename Call>
+int WithSamplesMasked(const sigset_t* mask, Call call) {
+  if (mask == nullptr) return call(mask);
+  const sigset_t with_ours = WithReservedSignals(*mask);
+  return call(&with_ours);
+}
+
+// A descriptor's addresses may change after it was added (connect), so a program that changes what
+// it waits for is believed again, but not more often than delay is inserted.
+std::atomic<uint64_t> g_noted_ns[io_internal::kDescriptors];
+
+void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event) {
+  if (event == nullptr || CurrentThreadLedger() == nullptr) return;
+  const uint64_t global_ns =
+      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  std::atomic<uint64_t>& noted_ns =
+      g_noted_ns[static_cast<unsigned>(fd) % io_internal::kDescriptors];
+  const bool changed =
+      operation == EPOLL_CTL_MOD && noted_ns.load(std::memory_order_relaxed) < global_ns;
+  if (operation != EPOLL_CTL_ADD && !changed) return;
+  noted_ns.store(global_ns, std::memory_order_relaxed);
+  if ((event->events & (EPOLLIN | EPOLLRDHUP)) != 0) NoteWatcher(fd, IoSide::kInput, epoll);
+  if ((event->events & EPOLLOUT) != 0) NoteWatcher(fd, IoSide::kOutput, epoll);
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+using coz::WithSamplesMasked;
+
+extern "C" {
+
+int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+  return coz::Poll(fds, count, [=] { return g_real.poll(fds, count, timeout_ms); });
+}
+
+int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
+  return coz::Poll(fds, count, [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
+}
+
+int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Poll(fds, count, [=] { return g_real.ppoll(fds, count, timeout, m); });
+  });
+}
+
+int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                size_t capacity) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Poll(fds, count,
+                     [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
+  });
+}
+
+int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
+  return coz::Select(count, read_fds, write_fds, [=] {
+    return g_real.select(count, read_fds, write_fds, except_fds, timeout);
+  });
+}
+
+int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
+            const timespec* timeout, const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Select(count, read_fds, write_fds, [=] {
+      return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
+    });
+  });
+}
+
+int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  const int result = g_real.epoll_ctl(epoll, operation, fd, event);
+  if (result == 0) coz::NoteEpollControl(epoll, operation, fd, event);
+  return result;
+}
+
+int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
+  return coz::WaitOnEpoll(epoll,
+                          [=] { return g_real.epoll_wait(epoll, events, capacity, timeout_ms); });
+}
+
+int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
+                const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::WaitOnEpoll(
+        epoll, [=] { return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m); });
+  });
+}
+
+int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
+                 const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::WaitOnEpoll(
+        epoll, [=] { return g_real.epoll_pwait2(epoll, events, capacity, timeout, m); });
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+#include "coz/sync/io_wait.h"
+
+#include <algorithm>
+
+namespace coz {
+
+namespace io_internal {
+std::atomic<uint64_t> g_told_ns[2][kDescriptors];
+__thread Clock t_clock = {};
+}  // namespace io_internal
+
+namespace {
+
+// Keys that are watched through an epoll instance, a slot for each hash: the newest stays.
+struct WatchEntry {
+  std::atomic<uint64_t> key;
+  std::atomic<uint64_t> watcher_key;
+};
+constexpr size_t kWatchEntries = 4096;
+WatchEntry g_watches[kWatchEntries];
+
+WatchEntry& WatchEntryOf(uint64_t key) { return g_watches[(key >> 1) % kWatchEntries]; }
+
+const void* AsObject(uint64_t key) {
+  return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
+}
+
+void Publish(const ThreadLedger& caller, uint64_t key) {
+  if (key == 0) return;
+  WakeTable& wakes = sync_internal::g_ledger->wakes;
+  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
+  wakes.Publish(AsObject(key), local_ns);
+  const WatchEntry& watch = WatchEntryOf(key);
+  if (watch.key.load(std::memory_order_acquire) == key) {
+    wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
+  }
+}
+
+}  // namespace
+
+void io_internal::TellPeers(const ThreadLedger& caller, int fd, IoSide side) {
+  const uint64_t global_ns =
+      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
+  g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
+      global_ns, std::memory_order_relaxed);
+}
+
+void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
+                              uint64_t waker_local_delay_ns) {
+  // What the thread has imposed since, most likely while it copied what had come, lies after the
+  // wake.
+  const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
+  const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
+  if (waker_local_delay_ns != 0 &&
+      level_ns > caller.local_delay_ns.load(std::memory_order_relaxed)) {
+    EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+  } else {
+    EndWaitUncredited(caller);
+  }
+  PayIfBehind();
+}
+
+void PayBeforeWaking(uint64_t key) {
+  const ThreadLedger* caller = CurrentThreadLedger();
+  if (caller == nullptr) return;
+  PayIfBehind();
+  Publish(*caller, key);
+}
+
+uint64_t WakerBy(uint64_t key) {
+  return key == 0 ? 0 : sync_internal::g_ledger->wakes.Find(AsObject(key));
+}
+
+uint64_t WakerThrough(int fd, IoSide side) {
+  uint64_t latest_ns = 0;
+  for (const uint64_t key : FindIoKeys(fd, side).waits) {
+    latest_ns = std::max(latest_ns, WakerBy(key));
+  }
+  return latest_ns;
+}
+
+void NoteWatcher(int fd, IoSide side, int watcher) {
+  for (const uint64_t key : FindIoKeys(fd, side).waits) {
+    if (key == 0) continue;
+    WatchEntry& entry = WatchEntryOf(key);
+    entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
+    entry.key.store(key, std::memory_order_release);
+  }
+}
+
+}  // namespace coz

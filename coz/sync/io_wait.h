@@ -1,0 +1,124 @@
+// Waits that another thread may end through a file descriptor, or that something outside of the
+// program ends: a call does not say which.
+//
+// A thread that writes into a pipe leaves its local delay for the reader, before it writes and only
+// when the global delay has grown since it, or another thread, last did through that descriptor. A
+// reader that comes out of its call owing delay looks for it, and takes over what it finds. A reader
+// whose wait was ended by the outside finds what was left before it began to wait, less than its own
+// local delay: it gets nothing. As long as no delay is inserted both sides do a few loads.
+//
+// Shape    PayBeforeIo before, WaitForIo or CallIo around the call
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none. A credit is exact but for the waker's excess; and where no delay was inserted for
+//          more than 64 calls of a thread, the first wait after that counts as having begun at the
+//          last of these, which matters only if delay was inserted faster than time passed
+// Threads  each thread its own waits
+// Signals  async-signal-safe; keeps errno
+// Source   docs/design.md, "Delays"
+#ifndef COZ_SYNC_IO_WAIT_H_
+#define COZ_SYNC_IO_WAIT_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "coz/sync/io_object.h"
+#include "coz/sync/thread_sync.h"
+
+namespace coz {
+namespace io_internal {
+
+// The global delay up to which those who wait for the descriptor's other side have been told, by
+// side. Descriptors beyond the table share entries; what is not told in time is not credited.
+constexpr unsigned kDescriptors = 1 << 16;
+extern std::atomic<uint64_t> g_told_ns[2][kDescriptors] __attribute__((visibility("hidden")));
+
+struct Clock {
+  uint64_t seen_global_ns;
+  uint64_t last_ns;
+  uint32_t fresh_reads;
+};
+extern __thread Clock t_clock __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// When a wait begins: read off the clock only while delays are being inserted.
+inline uint64_t StartNs(uint64_t global_ns) {
+  constexpr uint32_t kFreshReads = 64;
+  Clock& clock = t_clock;
+  if (__builtin_expect(clock.seen_global_ns != global_ns, 0)) {
+    clock.seen_global_ns = global_ns;
+    clock.fresh_reads = kFreshReads;
+  }
+  if (__builtin_expect(clock.fresh_reads != 0, 0)) {
+    --clock.fresh_reads;
+    clock.last_ns = MonotonicNowNs();
+  }
+  return clock.last_ns;
+}
+
+void TellPeers(const ThreadLedger& caller, int fd, IoSide side);
+
+// Ends a wait after which the thread owes delay: takes over `waker_local_delay_ns`, 0 where nobody
+// woke it, and pays the rest.
+void EndIndebted(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
+
+}  // namespace io_internal
+
+// Pays, and leaves the caller's local delay under `key`, or for whom an operation on `side` of `fd`
+// may wake.
+void PayBeforeWaking(uint64_t key);
+
+inline void PayBeforeIo(int fd, IoSide side) {
+  ThreadLedger* caller = CurrentThreadLedger();
+  if (caller == nullptr) return;
+  PayIfBehind();
+  const uint64_t global_ns =
+      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  const auto& told_ns = io_internal::g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) %
+                                                                       io_internal::kDescriptors];
+  if (__builtin_expect(told_ns.load(std::memory_order_relaxed) < global_ns, 0)) {
+    io_internal::TellPeers(*caller, fd, side);
+  }
+}
+
+// What the last thread to write into (or read from) the other side of `fd` has left there.
+uint64_t WakerThrough(int fd, IoSide side);
+uint64_t WakerBy(uint64_t key);
+
+// Whoever waits in the epoll instance `watcher` is woken through `fd` as well. A descriptor has one
+// such watcher, the last.
+void NoteWatcher(int fd, IoSide side, int watcher);
+
+// `call` as a wait. `find_waker` gets its result, and returns what the thread has left that ended
+// the wait, or 0; it is asked only where there may be something to credit.
+template <typename Call, typename FindWaker>
+inline auto WaitForIo(Call call, FindWaker find_waker) {
+  ThreadLedger* caller = CurrentThreadLedger();
+  if (__builtin_expect(caller == nullptr, 0)) return call();
+  PayIfBehind();
+  const uint64_t global_ns =
+      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  const Wait wait = BeginWait(*caller, io_internal::StartNs(global_ns));
+  const auto result = call();
+  if (__builtin_expect(CallerIsBehind(*caller), 0)) {
+    io_internal::EndIndebted(*caller, wait, find_waker(result));
+  } else {
+    EndWaitUncredited(*caller);
+  }
+  return result;
+}
+
+// `call`, which reads from or writes to `fd`.
+template <typename Call>
+inline auto CallIo(int fd, IoSide side, Call call) {
+  PayBeforeIo(fd, side);
+  return WaitForIo(call, [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; });
+}
+
+// A wait that only the outside ends, a timer say.
+template <typename Call>
+inline auto WaitForOutside(Call call) {
+  return WaitForIo(call, [](auto) { return uint64_t{0}; });
+}
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_IO_WAIT_H_
