@@ -18,7 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/prediction.h"
-#include "bench/accuracy/short_slice.h"
+#include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/truth.h"
 #include "bench/accuracy/workload.h"
 #include "coz/testing/run_command.h"
@@ -198,6 +198,7 @@ class Study {
 
 int Main(int argc, char** argv) {
   Arguments arguments;
+  bool realtime = false;
   CLI::App app(
       "Predicted against real speedups of programs whose lines can really be made faster.");
   app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
@@ -211,8 +212,14 @@ int Main(int argc, char** argv) {
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
       "share of a run that threads may wait for a CPU before it is repeated (default 0.02)");
   app.add_option("--reruns", arguments.truth.patience.reruns, "of a disturbed run (default 10)");
+  app.add_flag("--realtime", realtime,
+               "run before all other programs of a shared machine (needs root)");
   CLI11_PARSE(app, argc, argv);
   UseShortSlices();
+  if (realtime && !UseRealtime()) {
+    fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
+    return 1;
+  }
   arguments.prediction.patience = arguments.truth.patience;
   arguments.prediction.scratch_folder = testing::TemporaryFolder();
   arguments.truth.steps_per_us = workload::CalibrateStepsPerUs();

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 namespace workload {
 namespace {
@@ -46,6 +48,28 @@ uint64_t CpuTimeNs(int who) {
     return static_cast<uint64_t>(t.tv_sec) * kNsPerSecond + static_cast<uint64_t>(t.tv_usec) * 1000;
   };
   return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+cpu_set_t OnlyCpu(int cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  return only;
+}
+
+void* RunFunction(void* opaque) {
+  const std::unique_ptr<std::function<void()>> function(
+      static_cast<std::function<void()>*>(opaque));
+  (*function)();
+  AddWaitForCpu();
+  return nullptr;
+}
+
+// Where the study runs at a real-time priority, the profiler's own process is to be above the program.
+void YieldToSupervisor() {
+  if (sched_getscheduler(0) != SCHED_RR) return;
+  const sched_param lowest = {1};
+  sched_setscheduler(0, SCHED_RR, &lowest);
 }
 
 }  // namespace
@@ -84,10 +108,21 @@ void SleepUs(uint64_t us) {
 
 void UseCpu(int cpu) {
   if (sysconf(_SC_NPROCESSORS_ONLN) <= cpu) return;
-  cpu_set_t only;
-  CPU_ZERO(&only);
-  CPU_SET(cpu, &only);
+  const cpu_set_t only = OnlyCpu(cpu);
   pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
+}
+
+Thread::Thread(int cpu, std::function<void()> function) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (sysconf(_SC_NPROCESSORS_ONLN) > cpu) {
+    const cpu_set_t only = OnlyCpu(cpu);
+    pthread_attr_setaffinity_np(&attributes, sizeof(only), &only);
+  }
+  auto* const owned = new std::function<void()>(std::move(function));
+  if (pthread_create(&thread_, &attributes, RunFunction, owned) != 0)
+    Fail("pthread_create", "failed");
+  pthread_attr_destroy(&attributes);
 }
 
 void AddWaitForCpu() {
@@ -131,6 +166,7 @@ Program::Program(int argc, char** argv) {
       Fail("unknown argument; known: --seconds= --steps-per-us= --scale=LABEL:FRACTION", argv[i]);
     }
   }
+  YieldToSupervisor();
   if (steps_per_us_ <= 0) steps_per_us_ = CalibrateStepsPerUs();
 }
 

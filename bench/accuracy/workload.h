@@ -10,11 +10,11 @@
 #ifndef COZ_BENCH_ACCURACY_WORKLOAD_H_
 #define COZ_BENCH_ACCURACY_WORKLOAD_H_
 
+#include <pthread.h>
+
 #include <cstdint>
+#include <functional>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "coz/runtime/coz.h"
 
@@ -75,15 +75,17 @@ void AddWaitForCpu();
 // Makes the compiler believe that `value` is used.
 inline void Keep(uint64_t value) { asm volatile("" : : "r"(value)); }
 
-// A thread on a CPU of its own.
-template <typename Function>
-std::thread OnCpu(int cpu, Function function) {
-  return std::thread([cpu, function = std::move(function)]() mutable {
-    UseCpu(cpu);
-    function();
-    AddWaitForCpu();
-  });
-}
+// A thread that starts on a CPU of its own: it need not be scheduled on its creator's first, as it would to move away itself.
+class Thread {
+ public:
+  Thread(int cpu, std::function<void()> function);
+
+  void join() { pthread_join(thread_, nullptr); }
+  void detach() { pthread_detach(thread_); }
+
+ private:
+  pthread_t thread_ = {};
+};
 
 class Program {
  public:

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   pthread_barrier_init(&barrier, nullptr, 2);
   std::atomic<bool> stop{false};
   program.Start();
-  std::thread other = workload::OnCpu(1, [&] {
+  workload::Thread other(1, [&] {
     uint64_t x = 1;
     while (!stop) {
       WORK(x, light);  // LINE(light)

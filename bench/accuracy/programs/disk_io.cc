@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   sem_init(&empty, 0, 4);
   sem_init(&full, 0, 0);
   program.Start();
-  std::thread computer = workload::OnCpu(1, [&] {
+  workload::Thread computer(1, [&] {
     uint64_t x = 1;
     while (sem_wait(&full), !stop) {
       WORK(x, compute);  // LINE(compute)

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   uint64_t x = 1;
   uint64_t y = 2;
   while (program.Running()) {
-    std::thread other = workload::OnCpu(1, [&] {
+    workload::Thread other(1, [&] {
       WORK(y, short_half);  // LINE(short_half)
     });
     WORK(x, long_half);  // LINE(long_half)

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   Gate done;
   std::atomic<bool> stop{false};
   program.Start();
-  std::thread other = workload::OnCpu(1, [&] {
+  workload::Thread other(1, [&] {
     uint64_t x = 1;
     while (start.Wait(), !stop) {
       WORK(x, helper);  // LINE(helper)

@@ -9,10 +9,10 @@ int main(int argc, char** argv) {
   uint64_t x = 1;
   uint64_t y = 2;
   while (program.Running()) {
-    std::thread first = workload::OnCpu(0, [&] {
+    workload::Thread first(0, [&] {
       WORK(x, slow);  // LINE(slow)
     });
-    std::thread second = workload::OnCpu(1, [&] {
+    workload::Thread second(1, [&] {
       WORK(y, fast);  // LINE(fast)
     });
     first.join();

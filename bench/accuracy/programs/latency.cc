@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   const uint64_t receive = program.Steps("receive", 100);
   Orders orders;
   program.Start();
-  std::thread server = workload::OnCpu(1, [&] {
+  workload::Thread server(1, [&] {
     uint64_t x = 1;
     while (const uint64_t arrival_ns = orders.Pop()) {
       WORK(x, serve);  // LINE(serve)

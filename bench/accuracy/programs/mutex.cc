@@ -22,8 +22,8 @@ int main(int argc, char** argv) {
     workload::Keep(x);
   };
   program.Start();
-  std::thread first = workload::OnCpu(0, loop);
-  std::thread second = workload::OnCpu(1, loop);
+  workload::Thread first(0, loop);
+  workload::Thread second(1, loop);
   first.join();
   second.join();
   return program.Finish();

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   const uint64_t consume = program.Steps("consume", 700);
   Queue queue;
   program.Start();
-  std::thread consumer = workload::OnCpu(1, [&] {
+  workload::Thread consumer(1, [&] {
     uint64_t sum = 0;
     while (uint64_t item = queue.Pop()) {
       WORK(item, consume);  // LINE(consume)

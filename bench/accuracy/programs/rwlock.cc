@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   std::shared_mutex mutex;
   uint64_t shared = 1;
   program.Start();
-  std::thread writer = workload::OnCpu(1, [&] {
+  workload::Thread writer(1, [&] {
     uint64_t x = 1;
     while (program.Running()) {
       {

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   sem_init(&empty, 0, kPlaces);
   sem_init(&full, 0, 0);
   program.Start();
-  std::thread consumer = workload::OnCpu(1, [&] {
+  workload::Thread consumer(1, [&] {
     uint64_t sum = 0;
     for (unsigned i = 0;; ++i) {
       sem_wait(&full);

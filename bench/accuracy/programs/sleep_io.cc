@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   sem_init(&empty, 0, 4);
   sem_init(&full, 0, 0);
   program.Start();
-  std::thread encoder = workload::OnCpu(1, [&] {
+  workload::Thread encoder(1, [&] {
     uint64_t x = 1;
     while (sem_wait(&full), !stop) {
       WORK(x, encode);  // LINE(encode)

@@ -15,12 +15,10 @@ int main(int argc, char** argv) {
   while (program.Running()) {
     WORK(x, prepare);  // LINE(prepare)
     sem_wait(&free_places);
-    std::thread([&, y = x]() mutable {
-      workload::UseCpu(1);
+    workload::Thread(1, [&, y = x]() mutable {
       WORK(y, task);  // LINE(task)
       workload::Keep(y);
       VISIT("tasks");
-      workload::AddWaitForCpu();
       sem_post(&free_places);
     }).detach();
   }

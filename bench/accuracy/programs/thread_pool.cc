@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
     }
   };
   program.Start();
-  std::thread first = workload::OnCpu(0, worker);
-  std::thread second = workload::OnCpu(1, worker);
+  workload::Thread first(0, worker);
+  workload::Thread second(1, worker);
   workload::UseCpu(0);
   uint64_t x = 1;
   while (program.Running()) {

@@ -1,5 +1,6 @@
-#include "bench/accuracy/short_slice.h"
+#include "bench/accuracy/scheduling.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ void UseShortSlices() {
   attributes.flags = 0;
   attributes.runtime_ns = 100000;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+bool UseRealtime() {
+  const sched_param above_the_programs = {2};
+  return sched_setscheduler(0, SCHED_RR, &above_the_programs) == 0;
 }
 
 }  // namespace coz::accuracy
