@@ -204,6 +204,8 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
   app.add_option("--session", arguments.prediction.session_seconds,
                  "longest session of the profile (default 20)");
+  app.add_option("--experiment-length", arguments.prediction.experiment_seconds,
+                 "of coz run (default: its own)");
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
   app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth (default 5)");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");

@@ -21,7 +21,7 @@ std::string FixedLine(const Line& line) { return absl::StrCat(line.file, ":", Li
 
 std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
                                     const std::vector<double>& speedups,
-                                    const std::string& output) {
+                                    const PredictionOptions& options, const std::string& output) {
   std::vector<std::string> percents = {"0"};
   for (double s : speedups) percents.push_back(absl::StrFormat("%g", 100 * s));
   std::vector<std::string> command = {RepositoryFile("tools/coz"), "run",
@@ -29,6 +29,9 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
                                       "--fixed-speedup=" + absl::StrJoin(percents, ",")};
   for (const std::string& pattern : one_case.binary_scope) {
     command.push_back("--binary-scope=" + pattern);
+  }
+  if (options.experiment_seconds > 0) {
+    command.push_back(absl::StrFormat("--experiment-length=%g", options.experiment_seconds));
   }
   command.insert(command.end(), {"--output=" + output, "---"});
   return command;
@@ -131,8 +134,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   std::string merged;
   for (int i = 0; i < sessions; ++i) {
     const absl::StatusOr<std::string> profile =
-        ProfileUndisturbed(CozCommand(one_case, line, speedups, output), program, seconds, output,
-                           options, &prediction);
+        ProfileUndisturbed(CozCommand(one_case, line, speedups, options, output), program, seconds,
+                           output, options, &prediction);
     if (!profile.ok()) return profile.status();
     merged += *profile;
   }

@@ -26,6 +26,8 @@ struct PredictionOptions {
   double seconds = 60;
   // The profile is made in sessions of at most this length, so that a disturbed one can be repeated alone.
   double session_seconds = 20;
+  // Passed on to coz run; 0: its default.
+  double experiment_seconds = 0;
   std::string scratch_folder;
   Patience patience;
 };

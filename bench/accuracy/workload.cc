@@ -88,6 +88,8 @@ void CountVisit() {
   g_last_visit_ns.store(now_ns, std::memory_order_relaxed);
 }
 
+bool HasEnoughVisits() { return g_visits.load(std::memory_order_relaxed) > 2; }
+
 void AddLatencyNs(uint64_t latency_ns) {
   if (NowNs() < g_warm_ns.load(std::memory_order_relaxed)) return;
   g_latency_sum_ns.fetch_add(latency_ns, std::memory_order_relaxed);

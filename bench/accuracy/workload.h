@@ -59,6 +59,8 @@ namespace workload {
 uint64_t* PeerCounter(int type, const char* name);
 
 void CountVisit();
+// A rate needs two.
+bool HasEnoughVisits();
 
 // The time that an item took, for programs whose progress point is a latency.
 void AddLatencyNs(uint64_t latency_ns);
@@ -101,7 +103,8 @@ class Program {
 
   // From here on visits count. All labels have been asked for.
   void Start();
-  bool Running() const { return NowNs() < end_ns_; }
+  // Until the time is over, but not before there is something to count, however busy the machine is.
+  bool Running() const { return NowNs() < end_ns_ || !HasEnoughVisits(); }
 
   // Prints the figures of the run; returns the exit status.
   int Finish();

@@ -1,0 +1,189 @@
+// The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
+//
+//   load MODE COUNT [STEPS_PER_US]
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "bench/accuracy/workload.h"
+
+namespace {
+
+using workload::NowNs;
+
+// Each takes the number of operations and returns the time they took.
+using Load = uint64_t (*)(uint64_t count, double steps_per_us);
+
+// An operation is a ms of work.
+uint64_t Compute(uint64_t count, double steps_per_us) {
+  workload::UseCpu(0);
+  const uint64_t steps = static_cast<uint64_t>(1000 * steps_per_us);
+  uint64_t x = 1;
+  const uint64_t start_ns = NowNs();
+  for (uint64_t i = 0; i < count; ++i) {
+    WORK(x, steps);
+    VISIT("ms");
+  }
+  workload::Keep(x);
+  return NowNs() - start_ns;
+}
+
+uint64_t LockAndUnlock(uint64_t count, double) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  // With one thread alone libc would take a shorter way.
+  std::atomic<bool> stop{false};
+  std::thread second([&stop] {
+    while (!stop) usleep(1000);
+  });
+  const uint64_t start_ns = NowNs();
+  for (uint64_t i = 0; i < count; ++i) {
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+  }
+  const uint64_t took_ns = NowNs() - start_ns;
+  stop = true;
+  second.join();
+  return took_ns;
+}
+
+// Two threads give a token to each other.
+uint64_t HandOver(uint64_t count, double) {
+  std::mutex mutex;
+  std::condition_variable turned;
+  bool turn = false;
+  const auto play = [&](bool mine) {
+    for (uint64_t i = 0; i < count; ++i) {
+      std::unique_lock<std::mutex> lock(mutex);
+      turned.wait(lock, [&] { return turn == mine; });
+      turn = !mine;
+      turned.notify_one();
+    }
+  };
+  const uint64_t start_ns = NowNs();
+  workload::Thread other(1, [&] { play(true); });
+  workload::UseCpu(0);
+  play(false);
+  other.join();
+  return NowNs() - start_ns;
+}
+
+uint64_t VisitPoint(uint64_t count, double) {
+  const uint64_t start_ns = NowNs();
+  for (uint64_t i = 0; i < count; ++i) {
+    COZ_PROGRESS_NAMED("visits");
+    asm volatile("" : : : "memory");
+  }
+  return NowNs() - start_ns;
+}
+
+uint64_t CreateAndJoin(uint64_t count, double) {
+  const uint64_t start_ns = NowNs();
+  for (uint64_t i = 0; i < count; ++i) std::thread([] {}).join();
+  return NowNs() - start_ns;
+}
+
+// A thread for each task of 0.1 ms, two at a time.
+uint64_t ThreadPerTask(uint64_t count, double steps_per_us) {
+  const uint64_t steps = static_cast<uint64_t>(100 * steps_per_us);
+  sem_t places;
+  sem_init(&places, 0, 2);
+  const uint64_t start_ns = NowNs();
+  for (uint64_t i = 0; i < count; ++i) {
+    sem_wait(&places);
+    std::thread([&, i] {
+      uint64_t x = i;
+      WORK(x, steps);
+      workload::Keep(x);
+      sem_post(&places);
+    }).detach();
+  }
+  sem_wait(&places);
+  sem_wait(&places);
+  return NowNs() - start_ns;
+}
+
+// A thousand threads, woken one after the other; each works a little.
+uint64_t ManyThreads(uint64_t count, double steps_per_us) {
+  constexpr size_t kThreads = 1000;
+  const uint64_t steps = static_cast<uint64_t>(20 * steps_per_us);
+  const std::unique_ptr<sem_t[]> gates(new sem_t[kThreads]);
+  sem_t done;
+  sem_init(&done, 0, 0);
+  for (size_t i = 0; i < kThreads; ++i) sem_init(&gates[i], 0, 0);
+  const uint64_t rounds = count / kThreads;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      uint64_t x = i;
+      for (uint64_t round = 0; round < rounds; ++round) {
+        sem_wait(&gates[i]);
+        WORK(x, steps);
+        if (i + 1 < kThreads) {
+          sem_post(&gates[i + 1]);
+        } else {
+          sem_post(&done);
+        }
+      }
+      workload::Keep(x);
+    });
+  }
+  const uint64_t start_ns = NowNs();
+  for (uint64_t round = 0; round < rounds; ++round) {
+    sem_post(&gates[0]);
+    sem_wait(&done);
+  }
+  const uint64_t took_ns = NowNs() - start_ns;
+  for (std::thread& thread : threads) thread.join();
+  return took_ns;
+}
+
+// What /proc says this process holds, in kB.
+unsigned long MemoryKb(const char* what) {
+  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
+  if (file == nullptr) return 0;
+  char line[256];
+  unsigned long kb = 0;
+  while (fgets(line, sizeof(line), file) != nullptr) {
+    if (strncmp(line, what, strlen(what)) == 0) sscanf(line + strlen(what), ": %lu", &kb);
+  }
+  fclose(file);
+  return kb;
+}
+
+constexpr struct {
+  const char* mode;
+  Load load;
+} kLoads[] = {
+    {"compute", Compute},           {"mutex", LockAndUnlock},
+    {"hand-over", HandOver},        {"visit", VisitPoint},
+    {"create-join", CreateAndJoin}, {"thread-per-task", ThreadPerTask},
+    {"many-threads", ManyThreads},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const double steps_per_us = argc > 3 ? atof(argv[3]) : workload::CalibrateStepsPerUs();
+  for (const auto& entry : kLoads) {
+    if (strcmp(entry.mode, argv[1]) != 0) continue;
+    const uint64_t count = strtoull(argv[2], nullptr, 10);
+    const uint64_t took_ns = entry.load(count, steps_per_us);
+    printf("load: ns_per_op=%.3f rss_kb=%lu pss_kb=%lu\n",
+           static_cast<double>(took_ns) / static_cast<double>(count), MemoryKb("Rss"),
+           MemoryKb("Pss"));
+    return 0;
+  }
+  fprintf(stderr, "no such load: %s\n", argv[1]);
+  return 2;
+}

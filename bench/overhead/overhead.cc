@@ -1,0 +1,223 @@
+// What the profiler costs a program when it samples and inserts no delays, as a Markdown table.
+//
+//   ./bazelw run //bench:overhead -- --peer=/usr/bin/coz
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_format.h"
+#include "bench/accuracy/cases.h"
+#include "bench/accuracy/scheduling.h"
+#include "bench/accuracy/workload.h"
+#include "bench/overhead/measure.h"
+#include "coz/testing/run_command.h"
+
+namespace coz::overhead {
+namespace {
+
+struct Row {
+  const char* name;
+  const char* mode;
+  const char* count;
+  const char* unit;
+  double ns_per_unit;
+};
+
+constexpr Row kRows[] = {
+    {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6},
+    {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1},
+    {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3},
+    {"visit to a progress point", "visit", "300000000", "ns", 1},
+    {"thread create + join", "create-join", "20000", "µs", 1e3},
+    {"thread per task, 20,000 threads", "thread-per-task", "20000", "µs", 1e3},
+    {"1,000 live threads, a semaphore wait and 20 µs each", "many-threads", "50000", "µs", 1e3},
+};
+
+struct Arguments {
+  std::string peer;
+  int rounds = 5;
+  bool realtime = false;
+  int debug_mb = 100;
+  std::string folder;
+  std::vector<std::string> only;
+};
+
+std::string Show(const std::optional<Sample>& sample, double unit, const char* format) {
+  if (!sample.has_value()) return "–";
+  const auto parsed = absl::ParsedFormat<'f'>::New(format);
+  return absl::StrFormat("%s [%s, %s]", absl::StrFormat(*parsed, sample->median / unit),
+                         absl::StrFormat(*parsed, sample->low / unit),
+                         absl::StrFormat(*parsed, sample->high / unit));
+}
+
+class Bench {
+ public:
+  explicit Bench(const Arguments& arguments)
+      : arguments_(arguments), scratch_(testing::TemporaryFolder()) {}
+
+  void Run() {
+    PrintHead();
+    const std::string steps = absl::StrFormat("%.3f", workload::CalibrateStepsPerUs());
+    for (const Row& row : kRows) {
+      if (!Wanted(row.mode)) continue;
+      Print(row.name, row.unit, row.ns_per_unit,
+            Compare(Variants(), {Load(), row.mode, row.count, steps}, arguments_.rounds,
+                    [](const Figures& f) { return f.ns_per_op; }));
+    }
+    if (Wanted("memory")) MeasureMemory(steps);
+    if (Wanted("start")) MeasureStart();
+    if (!notes_.empty()) printf("\n");
+    for (const std::string& note : notes_) printf("- %s\n", note.c_str());
+  }
+
+ private:
+  bool Wanted(const std::string& mode) const {
+    return arguments_.only.empty() ||
+           std::find(arguments_.only.begin(), arguments_.only.end(), mode) != arguments_.only.end();
+  }
+
+  static std::string Load() { return accuracy::RepositoryFile("bench/overhead/load"); }
+
+  // The bare program, this profiler without delays, and the original likewise.
+  std::vector<Variant> Variants() const {
+    std::vector<Variant> variants = {{"bare", {}, {}, {}}};
+    variants.push_back({"coz",
+                        {accuracy::RepositoryFile("tools/coz"), "run", "--fixed-speedup=0",
+                         "--output=" + scratch_ + "/profile.pb", "---"},
+                        {},
+                        {}});
+    if (!arguments_.peer.empty()) {
+      variants.push_back({"peer",
+                          {arguments_.peer, "run", "--output", scratch_ + "/profile.coz",
+                           "--fixed-speedup", "0", "---"},
+                          {},
+                          {}});
+    }
+    return variants;
+  }
+
+  void PrintHead() const {
+    utsname names = {};
+    uname(&names);
+    double load[1] = {};
+    getloadavg(load, 1);
+    printf(
+        "%ld CPUs, Linux %s, load %.1f; sampling at the default period, no delays; %d rounds in "
+        "turn; median [least, most]\n\n",
+        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0], arguments_.rounds);
+    printf("| what | unit | bare | coz | ratio |%s\n",
+           arguments_.peer.empty() ? "" : " peer | peer's ratio |");
+    printf("|---|---|--:|--:|--:|%s\n", arguments_.peer.empty() ? "" : "--:|--:|");
+    fflush(stdout);
+  }
+
+  void Print(const std::string& name, const char* unit, double ns_per_unit,
+             const std::vector<Result>& results) {
+    const char* value_format = ns_per_unit >= 1e6 ? "%.4f" : "%.2f";
+    printf("| %s | %s | %s |", name.c_str(), unit,
+           Show(results[0].value, ns_per_unit, value_format).c_str());
+    for (size_t i = 1; i < results.size(); ++i) {
+      printf(" %s | %s |", Show(results[i].value, ns_per_unit, value_format).c_str(),
+             Show(results[i].ratio, 1, "%.3f").c_str());
+      if (!results[i].error.empty()) {
+        notes_.push_back(name + ": " + Variants()[i].name + ": " + results[i].error);
+      }
+    }
+    printf("\n");
+    if (name == kRows[0].name && results[1].value.has_value()) {
+      // A sample per ms of CPU time.
+      notes_.push_back(
+          absl::StrFormat("a sample costs %.1f µs of the program's CPU-bound time",
+                          (results[1].value->median - results[0].value->median) / 1e3));
+    }
+    fflush(stdout);
+  }
+
+  void MeasureMemory(const std::string& steps) {
+    const std::vector<std::string> load = {Load(), "compute", "1000", steps};
+    Print("memory of the target, RSS", "MB", 1024,
+          Compare(Variants(), load, 3, [](const Figures& f) { return f.rss_kb; }));
+    Print("memory of the target, PSS", "MB", 1024,
+          Compare(Variants(), load, 3, [](const Figures& f) { return f.pss_kb; }));
+  }
+
+  void MeasureStart() {
+    const std::string program = LargeProgram();
+    if (program.empty()) return;
+    const std::string cache = scratch_ + "/cache";
+    std::vector<Variant> variants = Variants();
+    for (Variant& variant : variants) variant.environment = {"XDG_CACHE_HOME=" + cache};
+    variants[1].before_each = [cache] { std::filesystem::remove_all(cache); };
+    const auto until_main = [](const Figures& f) { return f.start_ns; };
+    const auto in_all = [](const Figures& f) { return f.wall_ns; };
+    const std::string size = absl::StrFormat(" with %d MB of debug info", arguments_.debug_mb);
+    Print("start" + size + ", first: to main", "ms", 1e6,
+          Compare(variants, {program}, 3, until_main));
+    Print("start" + size + ", first: whole command", "ms", 1e6,
+          Compare(variants, {program}, 3, in_all));
+    variants.resize(2);
+    variants[1].before_each = {};
+    // Fills the cache.
+    Compare(variants, {program}, 1, in_all);
+    Print("start" + size + ", cached: to main", "ms", 1e6,
+          Compare(variants, {program}, arguments_.rounds, until_main));
+    Print("start" + size + ", cached: whole command", "ms", 1e6,
+          Compare(variants, {program}, arguments_.rounds, in_all));
+  }
+
+  // Built where it is not yet; empty where it cannot be.
+  std::string LargeProgram() {
+    const std::string folder = arguments_.folder.empty() ? scratch_ : arguments_.folder;
+    const std::string program = folder + "/large";
+    if (access(program.c_str(), X_OK) == 0) return program;
+    testing::CommandOptions options;
+    options.limit_s = 1800;
+    const testing::CommandResult built =
+        testing::RunCommand({accuracy::RepositoryFile("bench/overhead/large_program.sh"), folder,
+                             absl::StrFormat("%d", arguments_.debug_mb)},
+                            options);
+    if (built.status == 0) return program;
+    notes_.push_back("the program with much debug info could not be built: " +
+                     built.errors.substr(0, 300));
+    return "";
+  }
+
+  const Arguments& arguments_;
+  std::string scratch_;
+  std::vector<std::string> notes_;
+};
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("What the profiler costs a program when it samples and inserts no delays.");
+  app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
+  app.add_option("--rounds", arguments.rounds, "of runs in turn (default 5)");
+  app.add_option("--only", arguments.only,
+                 "compute, mutex, hand-over, visit, create-join, thread-per-task, many-threads, "
+                 "memory, start")
+      ->delimiter(',');
+  app.add_option("--debug-mb", arguments.debug_mb, "of debug info for the start (default 100)");
+  app.add_option("--folder", arguments.folder,
+                 "where the program with much debug info is kept (default: a temporary one)");
+  app.add_flag("--realtime", arguments.realtime,
+               "run before all other programs of a shared machine (needs root)");
+  CLI11_PARSE(app, argc, argv);
+  accuracy::UseShortSlices();
+  if (arguments.realtime && !accuracy::UseRealtime()) {
+    fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
+    return 1;
+  }
+  Bench(arguments).Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace coz::overhead
+
+int main(int argc, char** argv) { return coz::overhead::Main(argc, argv); }
