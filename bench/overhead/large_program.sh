@@ -32,7 +32,8 @@ template <int... N> int UseAll(int x, std::integer_sequence<int, N...>) { return
 }  // namespace
 extern "C" int Part(int x) { return UseAll(x, std::make_integer_sequence<int, 25>()); }
 END
-g++ -std=c++17 -O1 -g -S part.cc -o part.s
+# The original in Debian aborts on DWARF 5.
+g++ -std=c++17 -O1 -gdwarf-4 -gno-variable-location-views -S part.cc -o part.s
 
 copy() {
   sed -e "s/\"part\.cc\"/\"part_$1.cc\"/g" -e "s/part\.cc/part_$1.cc/g" -e "s/\bPart\b/Part_$1/g" part.s | as -o "part_$1.o"
@@ -56,6 +57,6 @@ for ((i = 2; i <= copies; ++i)); do copy "$i"; done
   echo '  return sum == 42;'
   echo '}'
 } >main.cc
-g++ -g main.cc part_*.o -o large
+g++ -gdwarf-4 -gno-variable-location-views main.cc part_*.o -o large
 rm -f part_*.o part.s
 echo "$(($(debug_info_bytes large) / 1000000)) MB of .debug_info"

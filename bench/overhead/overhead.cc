@@ -70,6 +70,9 @@ class Bench {
             Compare(Variants(), {Load(), row.mode, row.count, steps}, arguments_.rounds,
                     [](const Figures& f) { return f.ns_per_op; }));
     }
+    if (!arguments_.peer.empty()) {
+      notes_.push_back("the peer does not count the visits of this coz.h; its own costs more");
+    }
     if (Wanted("memory")) MeasureMemory(steps);
     if (Wanted("start")) MeasureStart();
     if (!notes_.empty()) printf("\n");
@@ -129,6 +132,8 @@ class Bench {
         notes_.push_back(name + ": " + Variants()[i].name + ": " + results[i].error);
       }
     }
+    // The original has no cache.
+    if (results.size() == 2 && !arguments_.peer.empty()) printf(" – | – |");
     printf("\n");
     if (name == kRows[0].name && results[1].value.has_value()) {
       // A sample per ms of CPU time.
