@@ -1,6 +1,6 @@
-// Which deadlines libc accepts before it has to wait.
+// Deadlines of waits: which libc accepts, and later ones.
 //
-// Shape    two predicates
+// Shape    predicates and a sum
 // Units    timespec of the clock named beside it
 // Errors   none: where they say no, libc's own call says why
 // Threads  safe
@@ -11,6 +11,8 @@
 
 #include <time.h>
 
+#include <cstdint>
+
 namespace coz {
 
 inline bool IsSupportedClock(clockid_t clock) {
@@ -19,6 +21,13 @@ inline bool IsSupportedClock(clockid_t clock) {
 
 inline bool IsValidDeadline(const timespec& deadline) {
   return deadline.tv_nsec >= 0 && deadline.tv_nsec < 1000 * 1000 * 1000;
+}
+
+// A valid deadline moved by `delay_ns`.
+inline timespec DeadlineAfter(const timespec& deadline, uint64_t delay_ns) {
+  constexpr uint64_t kNsPerS = 1000 * 1000 * 1000;
+  const uint64_t ns = static_cast<uint64_t>(deadline.tv_nsec) + delay_ns;
+  return {deadline.tv_sec + static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
 }
 
 }  // namespace coz

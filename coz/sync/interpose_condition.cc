@@ -21,9 +21,41 @@ inline int WaitOnCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, Wa
   return result;
 }
 
+// The most times that a wait is extended: delay may be inserted during each extension.
+constexpr int kMostExtensions = 16;
+
+// `wait_until(deadline)`, until that has come in virtual time. A wait that times out while the thread owes delay has timed out too
+// early by that much: it goes on, and may still be ended by a thread. `timed_out(result)` tells a time-out.
+template <typename WaitUntil, typename TimedOut>
+inline int WaitInVirtualTime(BlockedScope& blocked, const timespec* deadline, WaitUntil wait_until,
+                             TimedOut timed_out) {
+  int result = wait_until(deadline);
+  timespec later = *deadline;
+  for (int i = 0; i < kMostExtensions && timed_out(result); ++i) {
+    const uint64_t owed_ns = blocked.OwedNs();
+    if (owed_ns == 0) break;
+    later = DeadlineAfter(later, owed_ns);
+    const uint64_t start_ns = MonotonicNowNs();
+    result = wait_until(&later);
+    if (timed_out(result)) blocked.ServedByWaiting(owed_ns, MonotonicNowNs() - start_ns);
+  }
+  return result;
+}
+
+template <typename WaitUntil>
+inline int WaitOnConditionUntil(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                const timespec* deadline, WaitUntil wait_until) {
+  PayBeforeWake(mutex);  // the wait unlocks it
+  BlockedScope blocked;
+  const int result =
+      WaitInVirtualTime(blocked, deadline, wait_until, [](int code) { return code == ETIMEDOUT; });
+  blocked.End(result == 0 || result == EOWNERDEAD, condition);
+  return result;
+}
+
+// `wait_call(blocked)` where the semaphore cannot be had at once.
 template <typename WaitCall>
 inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
-  if (CurrentThreadLedger() == nullptr) return wait_call();
   PayIfBehind();
   pthread_testcancel();  // libc's waits are cancellation points even where they need not wait
   const int saved_errno = errno;
@@ -31,9 +63,17 @@ inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   if (errno != EAGAIN) return -1;
   errno = saved_errno;
   BlockedScope blocked;
-  const int result = wait_call();
+  const int result = wait_call(blocked);
   blocked.End(result == 0, semaphore);
   return result;
+}
+
+template <typename WaitUntil>
+inline int WaitOnSemaphoreUntil(sem_t* semaphore, const timespec* deadline, WaitUntil wait_until) {
+  return WaitOnSemaphore(semaphore, [=](BlockedScope& blocked) {
+    return WaitInVirtualTime(blocked, deadline, wait_until,
+                             [](int code) { return code != 0 && errno == ETIMEDOUT; });
+  });
 }
 
 }  // namespace
@@ -52,14 +92,15 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            const timespec* deadline) {
-  return coz::WaitOnCondition(
-      condition, mutex, [=] { return g_real.pthread_cond_timedwait(condition, mutex, deadline); });
+  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
+    return g_real.pthread_cond_timedwait(condition, mutex, until);
+  });
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const timespec* deadline) {
-  return coz::WaitOnCondition(condition, mutex, [=] {
-    return g_real.pthread_cond_clockwait(condition, mutex, clock, deadline);
+  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
+    return g_real.pthread_cond_clockwait(condition, mutex, clock, until);
   });
 }
 
@@ -80,7 +121,9 @@ int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 }
 
 int sem_wait(sem_t* semaphore) {
-  return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_wait(semaphore); });
+  if (coz::CurrentThreadLedger() == nullptr) return g_real.sem_wait(semaphore);
+  return coz::WaitOnSemaphore(semaphore,
+                              [=](coz::BlockedScope&) { return g_real.sem_wait(semaphore); });
 }
 
 int sem_trywait(sem_t* semaphore) noexcept {
@@ -89,16 +132,22 @@ int sem_trywait(sem_t* semaphore) noexcept {
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
-  if (!coz::IsValidDeadline(*deadline)) return g_real.sem_timedwait(semaphore, deadline);
-  return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_timedwait(semaphore, deadline); });
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsValidDeadline(*deadline)) {
+    return g_real.sem_timedwait(semaphore, deadline);
+  }
+  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+    return g_real.sem_timedwait(semaphore, until);
+  });
 }
 
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
-  if (!coz::IsSupportedClock(clock) || !coz::IsValidDeadline(*deadline)) {
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsSupportedClock(clock) ||
+      !coz::IsValidDeadline(*deadline)) {
     return g_real.sem_clockwait(semaphore, clock, deadline);
   }
-  return coz::WaitOnSemaphore(semaphore,
-                              [=] { return g_real.sem_clockwait(semaphore, clock, deadline); });
+  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+    return g_real.sem_clockwait(semaphore, clock, until);
+  });
 }
 
 int sem_post(sem_t* semaphore) noexcept {
