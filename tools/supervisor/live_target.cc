@@ -68,6 +68,12 @@ bool IsRunning(const ThreadSlot& slot) {
 
 }  // namespace
 
+LiveTarget::LiveTarget(ControlBlock* control, pid_t pid) : control_(*control), pid_(pid) {
+  // This process's CPUs, which the target has inherited: what its threads do with them is their own affair.
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
+}
+
 void LiveTarget::Poll() {
   control_.heartbeat_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
   DiscoverPoints();
@@ -206,8 +212,6 @@ void LiveTarget::CountRunnable(uint64_t now_ns) {
     if (ThreadStateLetter(pid_, threads[runnable_cursor_++ % threads.size()]) == 'R') ++running;
   }
   const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
-  cpu_set_t cpus;
-  if (sched_getaffinity(pid_, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.
   const int others = std::max(0, RunnableOnMachine() - own);
   const int elsewhere = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cpus_;

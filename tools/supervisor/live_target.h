@@ -29,7 +29,7 @@ class LiveTarget : public ExperimentTarget {
     bool is_latency;
   };
 
-  LiveTarget(ControlBlock* control, pid_t pid) : control_(*control), pid_(pid) {}
+  LiveTarget(ControlBlock* control, pid_t pid);
 
   // Takes what has happened since the last call: samples, new points, sign of life. At least every 50 ms.
   void Poll();
