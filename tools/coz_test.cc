@@ -157,6 +157,37 @@ TEST_F(CozTest, RunsProgramsBuiltWithTheOriginalsHeader) {
               ::testing::UnorderedElementsAre("turns", HasSubstr("original.cc:")));
 }
 
+TEST_F(CozTest, ExperimentsOnALibraryThatIsOpenedLater) {
+  Run({"--binary-scope", "libplugin.so", "--fixed-line=plugin.c:7"},
+      {Puppet("host"), Puppet("libplugin.so"), "1.5"});
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 3);
+  ASSERT_EQ(profile.binary_size(), 1);
+  EXPECT_THAT(profile.binary(0).path(), HasSubstr("libplugin.so"));
+  for (const profile::Unit& unit : profile.unit()) EXPECT_EQ(unit.function(), "plugin_work");
+}
+
+TEST_F(CozTest, SaysThatNoLoadedBinaryHasTheFixedLine) {
+  const CommandResult result = Run({"-b", "libplugin.so", "--fixed-line=plugin.c:1"},
+                                   {Puppet("host"), Puppet("libplugin.so"), "0.3"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.errors,
+              HasSubstr("no binary in scope that was loaded has code of the fixed line"));
+}
+
+TEST_F(CozTest, LeavesOptionsAfterTheDashesToTheProgram) {
+  const CommandResult result =
+      testing::RunCommand({Coz(), "run", "-s", "%", "--fixed-speedup", "0,25", "---", "/bin/echo",
+                           "-n", "--nonsense", "---", "--"},
+                          options_);
+  EXPECT_THAT(result.errors, HasSubstr("/bin/echo")) << "it has no debug information";
+  const CommandResult followed =
+      testing::RunCommand({Coz(), "run", "--follow=exec", "--fixed-speedup", "0,25", "---",
+                           "/bin/echo", "--nonsense", "---", "--"},
+                          options_);
+  EXPECT_EQ(followed.output, "--nonsense --- --\n");
+}
+
 TEST_F(CozTest, SplitsItsCommandLineAtTwoOrThreeDashes) {
   const CommandResult result = testing::RunCommand(
       {Coz(), "run", "-o", "other.pb", "--", Puppet("busy"), "0.3", "status", "3"}, options_);

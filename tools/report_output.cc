@@ -20,6 +20,11 @@ std::string WhyNothing(const RunResult& result) {
            "or does something clear "
            "LD_PRELOAD before it starts? Look with: LD_DEBUG=files PROGRAM";
   }
+  if (result.fixed_line_missing) {
+    return "no experiment was made, for no binary in scope that was loaded has code of the fixed "
+           "line; "
+           "name another with --fixed-line, or widen --binary-scope and --source-scope";
+  }
   if (!result.visited_points && result.points.empty()) {
     return "no experiment was made, for the program has no progress point; put COZ_PROGRESS; (of "
            "coz.h) where a unit of work is "

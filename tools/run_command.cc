@@ -89,6 +89,7 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       ->add_option("--fixed-speedup", a->fixed_speedups,
                    "experiment with these speedups alone, in percent")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("PERCENT,...");
   command->add_flag(
       "--end-to-end", a->run.end_to_end,
@@ -132,10 +133,12 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
       ->add_option("-b,--binary-scope", arguments->run.binary_scope,
                    "binaries whose lines are experimented on; % is a wildcard (default MAIN: the "
                    "program itself)")
+      ->allow_extra_args(false)
       ->type_name("PATTERN");
   command
       ->add_option("-s,--source-scope", arguments->run.source_scope,
                    "source files whose lines are experimented on (default: the program's own)")
+      ->allow_extra_args(false)
       ->type_name("PATTERN");
   AddMeasuringOptions(command, arguments.get());
   AddSourceOptions(command, arguments.get());

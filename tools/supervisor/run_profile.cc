@@ -304,9 +304,10 @@ void Run::Loop() {
     target_->Poll();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
-    if (attached && !head_written_) {
-      WriteHead();
-      if (ChooseFixedUnit()) scheduler_.emplace(scheduler_options_, &*target_, this);
+    if (attached && !head_written_) WriteHead();
+    // A fixed line may belong to a library that is opened later.
+    if (attached && !scheduler_ && ChooseFixedUnit()) {
+      scheduler_.emplace(scheduler_options_, &*target_, this);
     }
     if (scheduler_) {
       next_ns = std::min(next_ns, scheduler_->Step());
@@ -332,6 +333,7 @@ RunResult Run::Finish() {
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
   if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
   if (!head_written_) WriteHead();
+  result.fixed_line_missing = options_.fixed_line.has_value() && !scheduler_;
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;

@@ -53,6 +53,7 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
+  bool fixed_line_missing = false;  // no binary in scope that was loaded has code of it
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options);
