@@ -76,6 +76,13 @@ int WithSamplesMasked(const sigset_t* mask, Call call) {
   return call(&with_ours);
 }
 
+// libc declares that poll only writes to its array; gcc then takes a pointer that is passed on for
+// one to uninitialized memory.
+inline pollfd* AsWritten(pollfd* fds) {
+  asm("" : "+r"(fds));
+  return fds;
+}
+
 // A descriptor's addresses may change after it was added (connect), so a program that changes what
 // it waits for is believed again, but not more often than delay is inserted.
 std::atomic<uint64_t> g_noted_ns[io_internal::kDescriptors];
@@ -102,7 +109,8 @@ using coz::WithSamplesMasked;
 
 extern "C" {
 
-int poll(pollfd* fds, nfds_t count, int timeout_ms) {
+int poll(pollfd* given, nfds_t count, int timeout_ms) {
+  pollfd* const fds = coz::AsWritten(given);
   return coz::Poll(fds, count, [=] { return g_real.poll(fds, count, timeout_ms); });
 }
 
@@ -110,7 +118,8 @@ int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
   return coz::Poll(fds, count, [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
 }
 
-int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  pollfd* const fds = coz::AsWritten(given);
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
     return coz::Poll(fds, count, [=] { return g_real.ppoll(fds, count, timeout, m); });
   });

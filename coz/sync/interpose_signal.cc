@@ -74,7 +74,7 @@ int kill(pid_t pid, int signal) noexcept {
   return g_real.kill(pid, signal);
 }
 
-int tgkill(pid_t pid, pid_t tid, int signal) noexcept {
+int tgkill(pid_t pid, pid_t tid, int signal) {
   coz::PayBeforeSignal();
   return g_real.tgkill(pid, tid, signal);
 }

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -59,6 +60,14 @@ GlobalLedger& FakeProcess::global() { return g_state->global; }
 ThreadLedger& FakeProcess::main_ledger() { return g_state->ledgers[0]; }
 
 void FakeProcess::Impose(uint64_t delay_ns) { g_state->global.global_delay_ns += delay_ns; }
+
+void FakeProcess::ImposeBeyondExcess(uint64_t delay_ns) {
+  uint64_t most_ns = g_state->global.global_delay_ns;
+  for (int i = 0; i < g_state->used; ++i) {
+    most_ns = std::max<uint64_t>(most_ns, g_state->ledgers[i].local_delay_ns);
+  }
+  g_state->global.global_delay_ns = most_ns + delay_ns;
+}
 
 uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
   uint64_t sum_ns = 0;

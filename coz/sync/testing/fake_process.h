@@ -34,6 +34,9 @@ class FakeProcess {
   // Every thread owes `delay_ns` more, as if a sample of some further thread had imposed it.
   void Impose(uint64_t delay_ns);
 
+  // The same, over and above what any thread has paused too long.
+  void ImposeBeyondExcess(uint64_t delay_ns);
+
   // What threads other than the one of `ledger` have slept to pay.
   uint64_t PausedByOthers(const ThreadLedger& ledger);
 

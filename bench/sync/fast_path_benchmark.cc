@@ -1,0 +1,145 @@
+// What a wrapped call costs when nobody owes delay: libc's function, and the wrapper in a profiled
+// thread. The calls are bound inside the program here; a preloaded library adds nothing to that, as
+// libc's own are reached through the same table.
+//
+//   bazel-bin/bench/sync/fast_path_benchmark
+#include <benchmark/benchmark.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "coz/sync/thread_sync.h"
+#include "coz/sync/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+ThreadLedger* NewLedger() {
+  constexpr uint32_t kLedgers = 1 << 16;
+  static ThreadLedger ledgers[kLedgers];
+  static std::atomic<uint32_t> used{0};
+  return &ledgers[used++ % kLedgers];
+}
+
+// Makes the calling thread a profiled one.
+void Profile() {
+  static GlobalLedger* const global = [] {
+    ResolveRealCalls();
+    GlobalLedger* ledger = new GlobalLedger();
+    InitThreadSync(ledger,
+                   {NewLedger, [](ThreadLedger*) {}, [](ThreadLedger*) {}, [](ThreadLedger*) {}});
+    return ledger;
+  }();
+  if (CurrentThreadLedger() == nullptr) {
+    EnterThreadSync(NewLedger(), global->global_delay_ns.load(std::memory_order_relaxed));
+  }
+}
+
+enum Which : int64_t { kLibc, kWrapped };
+
+// libc spares the atomic instruction of an uncontended lock while a process has one thread.
+class SecondThread {
+ public:
+  explicit SecondThread(bool wanted) : wanted_(wanted) {
+    if (wanted_) pthread_create(&thread_, nullptr, Idle, this);
+  }
+  ~SecondThread() {
+    if (!wanted_) return;
+    sem_post(&may_end_);
+    pthread_join(thread_, nullptr);
+  }
+
+ private:
+  static void* Idle(void* self) {
+    sem_wait(&static_cast<SecondThread*>(self)->may_end_);
+    return nullptr;
+  }
+
+  const bool wanted_;
+  pthread_t thread_;
+  sem_t may_end_ = {};
+};
+
+void Mutex(benchmark::State& state) {
+  Profile();
+  const SecondThread second(state.range(1) > 1);
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  if (state.range(0) == kLibc) {
+    for (auto _ : state) {
+      g_real.pthread_mutex_lock(&mutex);
+      g_real.pthread_mutex_unlock(&mutex);
+    }
+  } else {
+    for (auto _ : state) {
+      pthread_mutex_lock(&mutex);
+      pthread_mutex_unlock(&mutex);
+    }
+  }
+}
+// The first before any thread is made: libc does not go back.
+BENCHMARK(Mutex)->ArgNames({"wrapped", "threads"})->Args({kLibc, 1})->Args({kWrapped, 1});
+BENCHMARK(Mutex)->ArgNames({"wrapped", "threads"})->Args({kLibc, 2})->Args({kWrapped, 2});
+
+void Semaphore(benchmark::State& state) {
+  Profile();
+  const SecondThread second(true);
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 0);
+  if (state.range(0) == kLibc) {
+    for (auto _ : state) {
+      g_real.sem_post(&semaphore);
+      g_real.sem_wait(&semaphore);
+    }
+  } else {
+    for (auto _ : state) {
+      sem_post(&semaphore);
+      sem_wait(&semaphore);
+    }
+  }
+}
+BENCHMARK(Semaphore)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void PipeOfOneThread(benchmark::State& state) {
+  Profile();
+  const SecondThread second(true);
+  int fds[2];
+  if (pipe(fds) != 0) {
+    state.SkipWithError("no pipe");
+    return;
+  }
+  char byte = 0;
+  for (auto _ : state) {
+    if (state.range(0) == kLibc) {
+      benchmark::DoNotOptimize(g_real.write(fds[1], &byte, 1));
+      benchmark::DoNotOptimize(g_real.read(fds[0], &byte, 1));
+    } else {
+      benchmark::DoNotOptimize(write(fds[1], &byte, 1));
+      benchmark::DoNotOptimize(read(fds[0], &byte, 1));
+    }
+  }
+  close(fds[0]);
+  close(fds[1]);
+}
+BENCHMARK(PipeOfOneThread)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void* Return(void* argument) { return argument; }
+
+void CreateAndJoin(benchmark::State& state) {
+  Profile();
+  pthread_t thread;
+  for (auto _ : state) {
+    if (state.range(0) == kLibc) {
+      g_real.pthread_create(&thread, nullptr, Return, nullptr);
+      g_real.pthread_join(thread, nullptr);
+    } else {
+      pthread_create(&thread, nullptr, Return, nullptr);
+      pthread_join(thread, nullptr);
+    }
+  }
+}
+BENCHMARK(CreateAndJoin)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped)->UseRealTime();
+
+}  // namespace
+}  // namespace coz
