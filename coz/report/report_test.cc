@@ -135,6 +135,16 @@ TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
 }
 
+TEST(ReportTest, AnonymousNamespacesAreLeftOutOfNames) {
+  profile::Profile made = FourLines();
+  for (profile::Unit& unit : *made.mutable_unit()) {
+    unit.set_function("(anonymous namespace)::Work");
+  }
+  const std::string text = ReportOf(made);
+  EXPECT_THAT(text, HasSubstr(" Work "));
+  EXPECT_THAT(text, Not(HasSubstr("anonymous")));
+}
+
 TEST(ReportTest, ControlCharactersInNamesDoNotReachTheTerminal) {
   profile::Profile made = FourLines();
   for (profile::Unit& unit : *made.mutable_unit()) unit.set_function("\x1b[31mred");

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
@@ -22,6 +23,11 @@ namespace coz {
 namespace {
 
 constexpr int kMinFunctionWidth = 8;
+
+// The place tells which of several anonymous namespaces it is.
+std::string ShownFunction(const UnitRow& unit) {
+  return Printable(absl::StrReplaceAll(unit.function, {{"(anonymous namespace)::", ""}}));
+}
 
 // Kinds of a table's columns that are neither place nor function, at their usual width.
 constexpr int kOtherColumns = 70;
@@ -137,7 +143,7 @@ class PointRenderer {
     for (size_t i = 0; i < shown; ++i) {
       const UnitRow& unit = table_.units[point.lines[i].unit];
       place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
-      function = std::max(function, DisplayWidth(Printable(unit.function)));
+      function = std::max(function, DisplayWidth(ShownFunction(unit)));
     }
     const int space = std::max(20, options_.width - kOtherColumns);
     if (place + function <= space) return {place, function};
@@ -157,7 +163,7 @@ class PointRenderer {
         {"#", "line", "function", "slope", "", "best prediction", "samples", "exp.", "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
-      const std::string name = Printable(table_.units[line.unit].function);
+      const std::string name = ShownFunction(table_.units[line.unit]);
       table.AddRow({absl::StrCat(i + 1), ElideFront(Place(line.unit), place),
                     ShortenFunction(name, function), Fixed(line.slope.value, 2),
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),

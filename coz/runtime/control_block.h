@@ -129,7 +129,7 @@ struct ControlBlock {
   // Written by the target.
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
   std::atomic<uint32_t> sampler_ready;  // images whose sampler_status is written
-  SamplerStatus sampler_status;  // of the newest image
+  SamplerStatus sampler_status;         // of the newest image
   std::atomic<uint64_t> dropped_samples;
   std::atomic<uint64_t> lost_periods;
   std::atomic<uint64_t> broken_unwinds;

@@ -2,8 +2,7 @@
 #include "coz/runtime/coz.h"
 
 static int visit(int n) {
-  if (n > 0)
-    COZ_PROGRESS
+  if (n > 0) COZ_PROGRESS
   if (n > 1) {
     COZ_PROGRESS_NAMED("named");
   }

@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     x = work(x);
     COZ_PROGRESS_NAMED("work");
     clock_gettime(CLOCK_MONOTONIC, &now);
-  } while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 < atof(argv[2]));
+  } while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 <
+           atof(argv[2]));
   return 0;
 }

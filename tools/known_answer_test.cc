@@ -1,0 +1,53 @@
+// Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf, on an idle machine.
+#include <string>
+
+#include "absl/strings/match.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile_reader.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/run_command.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::RunfilePath;
+
+// The slope of the one line of `profile` in `function`, with its interval.
+Estimate SlopeOf(const std::string& function, const std::vector<std::string>& program) {
+  testing::CommandOptions options;
+  options.folder = testing::TemporaryFolder();
+  std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run", "---"};
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  const testing::CommandResult result = testing::RunCommand(arguments, options);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");
+  EXPECT_TRUE(read.ok()) << read.status();
+  if (!read.ok()) return {};
+  const ExperimentTable table = BuildExperimentTable(read->profile);
+  const Analysis analysis = Analyze(read->profile, table);
+  EXPECT_EQ(analysis.points.size(), 1u);
+  for (const PointAnalysis& point : analysis.points) {
+    for (const LineAnalysis& line : point.lines) {
+      if (absl::EndsWith(table.units[line.unit].function, function)) return line.slope;
+    }
+  }
+  ADD_FAILURE() << "no slope of " << function << "\n" << result.errors;
+  return {};
+}
+
+TEST(KnownAnswerTest, AllOfTheWorkHasSlopeOne) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const Estimate slope = SlopeOf("spin", {RunfilePath("coz/testing/puppets/busy"), "15"});
+  EXPECT_NEAR(slope.value, 1, 0.05) << slope.low << " to " << slope.high;
+}
+
+TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"});
+  EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
+}
+
+}  // namespace
+}  // namespace coz
