@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/statistics.h"
@@ -131,6 +132,7 @@ class PointAnalyzer {
     }
     line.slope_while_active = *slope;
     line.speedups = EstimateSpeedups(observations);
+    line.curve = FitCurve(observations, *slope);
     Correct(Phases(unit, share), &line);
     Judge(&line);
     result_.lines.push_back(std::move(line));
@@ -184,6 +186,11 @@ class PointAnalyzer {
     if (phases.factor == 1) return;
     line->slope = Scale(line->slope, phases);
     for (SpeedupEstimate& s : line->speedups) s.program_speedup = Scale(s.program_speedup, phases);
+    for (CurvePoint& p : line->curve.points) p.program_speedup = Scale(p.program_speedup, phases);
+    if (line->curve.bend.has_value()) {
+      line->curve.bend->slope_before = Scale(line->curve.bend->slope_before, phases);
+      line->curve.bend->slope_after = Scale(line->curve.bend->slope_after, phases);
+    }
   }
 
   void Judge(LineAnalysis* line) const {

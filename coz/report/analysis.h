@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/statistics.h"
@@ -46,6 +47,7 @@ struct LineAnalysis {
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
   std::vector<SpeedupEstimate> speedups;
+  Curve curve;  // of the whole run
   // Index into speedups of the strongest prediction: highest lower bound, so that luck is not rewarded; for lines that slow
   // the program down, lowest upper bound.
   size_t best = 0;

@@ -1,0 +1,204 @@
+#include "coz/report/curve.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "coz/report/statistics.h"
+
+namespace coz {
+namespace {
+
+constexpr double kGrid = 0.05;
+// Fewer experiments, or fewer different speedups on either side of a bend, and none is looked for.
+constexpr size_t kMinObservations = 12;
+constexpr size_t kMinSpeedupsBeside = 3;
+// How many standard errors the two slopes must differ by. Some ten places are tried, so 1.96 would find a bend in every
+// third straight line; this one finds it in fewer than one of fifty (curve_test.cc).
+constexpr double kProof = 3.6;
+
+using Vec3 = std::array<double, 3>;
+using Mat3 = std::array<Vec3, 3>;
+
+double Dot(const Vec3& x, const Vec3& y) { return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]; }
+
+Vec3 Times(const Mat3& m, const Vec3& x) { return {Dot(m[0], x), Dot(m[1], x), Dot(m[2], x)}; }
+
+std::optional<Mat3> Inverse(const Mat3& m) {
+  const auto minor = [&m](size_t r, size_t c) {
+    const size_t r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
+    return m[r1][c1] * m[r2][c2] - m[r1][c2] * m[r2][c1];
+  };
+  const double determinant = m[0][0] * minor(0, 0) + m[0][1] * minor(0, 1) + m[0][2] * minor(0, 2);
+  if (!(determinant > 1e-12 * m[0][0] * m[1][1] * m[2][2])) return std::nullopt;
+  Mat3 inverse = {};
+  for (size_t r = 0; r < 3; ++r) {
+    for (size_t c = 0; c < 3; ++c) inverse[c][r] = minor(r, c) / determinant;
+  }
+  return inverse;
+}
+
+// Least squares of p over (1, min(s,k), max(s-k,0)), with visits as weights.
+class BentFit {
+ public:
+  BentFit(const std::vector<RateObservation>& observations, double bend) : bend_(bend) {
+    Mat3 normal = {};
+    Vec3 right = {};
+    for (const RateObservation& o : observations) {
+      const Row row = {Regressors(o.virtual_speedup), o.duration / o.visits, o.visits * o.weight};
+      rows_.push_back(row);
+      for (size_t i = 0; i < 3; ++i) {
+        for (size_t j = 0; j < 3; ++j) normal[i][j] += row.weight * row.x[i] * row.x[j];
+        right[i] += row.weight * row.x[i] * row.p;
+      }
+    }
+    const std::optional<Mat3> inverse = Inverse(normal);
+    if (!inverse.has_value()) return;
+    inverse_ = *inverse;
+    coefficients_ = Times(inverse_, right);
+    ok_ = coefficients_[0] > 0;
+    for (const Row& row : rows_) squares_ += row.weight * std::pow(Residual(row), 2);
+  }
+
+  bool ok() const { return ok_; }
+  double bend() const { return bend_; }
+  double squares() const { return squares_; }
+
+  // 1 - p(s)/p_0.
+  Estimate At(double s) const {
+    const Vec3 x = Regressors(s);
+    const double ratio = Dot(coefficients_, x) / coefficients_[0];
+    Vec3 gradient;
+    for (size_t i = 0; i < 3; ++i) gradient[i] = -x[i] / coefficients_[0];
+    gradient[0] += ratio / coefficients_[0];
+    return WithInterval(1 - ratio, gradient);
+  }
+
+  Estimate Slope(bool after) const {
+    const size_t i = after ? 2 : 1;
+    Vec3 gradient = {coefficients_[i] / std::pow(coefficients_[0], 2), 0, 0};
+    gradient[i] = -1 / coefficients_[0];
+    return WithInterval(-coefficients_[i] / coefficients_[0], gradient);
+  }
+
+  // How many standard errors the slopes differ by, after an allowance for few observations.
+  double Proof() const {
+    const double error = Error({0, 1, -1});
+    if (!(error > 0)) return 0;
+    const double t = std::fabs(coefficients_[1] - coefficients_[2]) / error;
+    return t * 1.959963985 / StudentQuantile(DegreesOfFreedom());
+  }
+
+ private:
+  struct Row {
+    Vec3 x;
+    double p, weight;
+  };
+
+  Vec3 Regressors(double s) const { return {1, std::min(s, bend_), std::max(s - bend_, 0.0)}; }
+  double Residual(const Row& row) const { return row.p - Dot(coefficients_, row.x); }
+  double DegreesOfFreedom() const { return static_cast<double>(rows_.size()) - 3; }
+
+  double Error(const Vec3& gradient) const {
+    const Vec3 direction = Times(inverse_, gradient);
+    double variance = 0;
+    for (const Row& row : rows_) {
+      const double leverage = row.weight * Dot(row.x, Times(inverse_, row.x));
+      const double residual = Residual(row) / std::max(1 - leverage, 0.05);
+      variance += std::pow(Dot(direction, row.x) * row.weight * residual, 2);
+    }
+    return std::sqrt(variance);
+  }
+
+  Estimate WithInterval(double value, const Vec3& gradient) const {
+    const double half = StudentQuantile(DegreesOfFreedom()) * Error(gradient);
+    return {value, value - half, value + half};
+  }
+
+  const double bend_;
+  std::vector<Row> rows_;
+  Mat3 inverse_ = {};
+  Vec3 coefficients_ = {};
+  double squares_ = 0;
+  bool ok_ = false;
+};
+
+// Speedups with enough others below and above.
+std::vector<double> PossibleBends(const std::vector<RateObservation>& observations) {
+  std::set<double> tried;
+  for (const RateObservation& o : observations) {
+    if (SpeedupKey(o.virtual_speedup) > 0) tried.insert(o.virtual_speedup);
+  }
+  std::vector<double> bends;
+  size_t below = 0;
+  for (double s : tried) {
+    ++below;
+    if (below >= kMinSpeedupsBeside && tried.size() - below >= kMinSpeedupsBeside) {
+      bends.push_back(s);
+    }
+  }
+  return bends;
+}
+
+std::optional<BentFit> FindBend(const std::vector<RateObservation>& observations) {
+  if (observations.size() < kMinObservations) return std::nullopt;
+  std::optional<BentFit> best;
+  for (double bend : PossibleBends(observations)) {
+    BentFit fit(observations, bend);
+    if (!fit.ok() || (best.has_value() && best->squares() <= fit.squares())) continue;
+    best.emplace(std::move(fit));
+  }
+  if (!best.has_value() || best->Proof() < kProof) return std::nullopt;
+  return best;
+}
+
+Estimate Wedge(const Estimate& slope, double s) {
+  // An unknown bound stays unknown, but at the origin everything is known.
+  if (s == 0) return {0, 0, 0};
+  return {slope.value * s, slope.low * s, slope.high * s};
+}
+
+double Mix(double a, double b, double share) { return a + (b - a) * share; }
+
+}  // namespace
+
+Estimate Curve::At(double virtual_speedup) const {
+  if (points.empty()) return {0, 0, 0};
+  const auto above = std::find_if(points.begin(), points.end(), [&](const CurvePoint& p) {
+    return p.virtual_speedup >= virtual_speedup;
+  });
+  if (above == points.end()) return points.back().program_speedup;
+  if (above == points.begin()) return above->program_speedup;
+  const CurvePoint& a = *(above - 1);
+  const CurvePoint& b = *above;
+  const double share =
+      (virtual_speedup - a.virtual_speedup) / (b.virtual_speedup - a.virtual_speedup);
+  return {Mix(a.program_speedup.value, b.program_speedup.value, share),
+          Mix(a.program_speedup.low, b.program_speedup.low, share),
+          Mix(a.program_speedup.high, b.program_speedup.high, share)};
+}
+
+Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate& slope) {
+  Curve curve;
+  double largest = 0;
+  for (const RateObservation& o : observations) {
+    largest = std::max(largest, std::min(o.virtual_speedup, 1.0));
+  }
+  if (SpeedupKey(largest) == 0) return curve;
+  const std::optional<BentFit> bent = FindBend(observations);
+  if (bent.has_value()) {
+    curve.bend = {bent->bend(), bent->Slope(false), bent->Slope(true)};
+  }
+  const int steps = static_cast<int>(std::ceil(largest / kGrid - 1e-9));
+  for (int i = 0; i <= steps; ++i) {
+    const double s = std::min(i * kGrid, largest);
+    curve.points.push_back({s, bent.has_value() ? bent->At(s) : Wedge(slope, s)});
+  }
+  return curve;
+}
+
+}  // namespace coz

@@ -1,0 +1,46 @@
+// The shape of a line's effect: a straight line through the origin, or one bend where the data prove it.
+//
+// Shape    observations of one line and point in; program speedup over virtual speedup on a grid of 5 % out, from 0 to the
+//          largest speedup tried. Straight: the wedge of EstimateSlope. Bent: p = p_0·(1 - a·min(s,k) - b·max(s-k,0)), with
+//          k the speedup that leaves the least squares
+// Units    virtual speedups, program speedups, slopes: fractions
+// Errors   an empty curve, where EstimateSlope has no answer
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   HC3 of MacKinnon and White 1985 for the band of bent curves; curve_test.cc for how often straight lines are taken for
+//          bent ones (the threshold allows for the search of k), and bent ones found
+#ifndef COZ_REPORT_CURVE_H_
+#define COZ_REPORT_CURVE_H_
+
+#include <optional>
+#include <vector>
+
+#include "coz/report/statistics.h"
+
+namespace coz {
+
+struct CurvePoint {
+  double virtual_speedup = 0;
+  Estimate program_speedup;
+};
+
+struct Bend {
+  double virtual_speedup = 0;  // k
+  Estimate slope_before;
+  Estimate slope_after;
+};
+
+struct Curve {
+  std::vector<CurvePoint> points;  // ascending, the first at 0; empty if unknown
+  std::optional<Bend> bend;
+
+  // Between grid points; beyond the last one its value. The origin if the curve is empty.
+  Estimate At(double virtual_speedup) const;
+};
+
+// `slope` is that of EstimateSlope over the same observations.
+Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate& slope);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_CURVE_H_

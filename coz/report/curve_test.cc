@@ -1,0 +1,100 @@
+#include "coz/report/curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "coz/report/statistics.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+// As the scheduler makes them: a baseline in every four, the others 5 %, 10 % … 100 %.
+std::vector<RateObservation> Observe(const std::function<double(double)>& program_speedup,
+                                     int experiments, double noise, std::mt19937_64* random) {
+  std::normal_distribution<double> error(0, noise);
+  std::uniform_int_distribution<int> twentieths(1, 20);
+  std::vector<RateObservation> observations;
+  for (int i = 0; i < experiments; ++i) {
+    const double s = i % 4 == 0 ? 0 : twentieths(*random) * 0.05;
+    const double p = (1 - program_speedup(s)) * std::exp(error(*random));
+    observations.push_back({s, 1000 * p, 1000, 1});
+  }
+  return observations;
+}
+
+Curve Fit(const std::vector<RateObservation>& observations) {
+  return FitCurve(observations, EstimateSlope(observations).value_or(Estimate{}));
+}
+
+double Plateau(double s) { return 0.5 * std::min(s, 0.6); }
+
+TEST(CurveTest, StraightLinesAreSeldomTakenForBent) {
+  std::mt19937_64 random(1);
+  for (double slope : {0.0, 0.3, 0.8}) {
+    int bent = 0;
+    for (int i = 0; i < 500; ++i) {
+      const auto line = [slope](double s) { return slope * s; };
+      bent += Fit(Observe(line, 24, 0.03, &random)).bend.has_value() ? 1 : 0;
+    }
+    EXPECT_LE(bent, 10) << "slope " << slope;
+  }
+}
+
+TEST(CurveTest, PlateauIsFoundNearItsPlace) {
+  std::mt19937_64 random(2);
+  int found = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Curve curve = Fit(Observe(Plateau, 60, 0.03, &random));
+    if (!curve.bend.has_value()) continue;
+    found += std::fabs(curve.bend->virtual_speedup - 0.6) <= 0.15 ? 1 : 0;
+    EXPECT_NEAR(curve.bend->slope_before.value, 0.5, 0.25);
+    EXPECT_LT(curve.bend->slope_after.value, 0.25);
+  }
+  EXPECT_GE(found, 150);
+}
+
+TEST(CurveTest, BandOfABentCurveHoldsTheTruth) {
+  std::mt19937_64 random(3);
+  int curves = 0;
+  int held = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Curve curve = Fit(Observe(Plateau, 60, 0.03, &random));
+    if (!curve.bend.has_value()) continue;
+    ++curves;
+    const Estimate at = curve.At(0.3);
+    held += at.low <= Plateau(0.3) && Plateau(0.3) <= at.high ? 1 : 0;
+  }
+  // The place of the bend is estimated too, which costs some of the 95 %.
+  EXPECT_GE(held, curves * 88 / 100) << held << " of " << curves;
+}
+
+TEST(CurveTest, StraightCurveIsTheWedgeOfItsSlope) {
+  std::mt19937_64 random(4);
+  const auto observations = Observe([](double s) { return 0.4 * s; }, 40, 0.01, &random);
+  const Estimate slope = *EstimateSlope(observations);
+  const Curve curve = FitCurve(observations, slope);
+  ASSERT_FALSE(curve.bend.has_value());
+  EXPECT_EQ(curve.points.front().virtual_speedup, 0);
+  EXPECT_EQ(curve.points.front().program_speedup.high, 0);
+  EXPECT_DOUBLE_EQ(curve.points.back().program_speedup.low, slope.low);
+  EXPECT_NEAR(curve.At(0.33).value, slope.value * 0.33, 1e-12);
+}
+
+TEST(CurveTest, EndsAtTheLargestSpeedupTried) {
+  const Curve curve =
+      FitCurve({{0, 1000, 1000, 1}, {0.25, 900, 1000, 1}, {0.12, 950, 1000, 1}}, {0.4, 0.3, 0.5});
+  EXPECT_DOUBLE_EQ(curve.points.back().virtual_speedup, 0.25);
+  EXPECT_DOUBLE_EQ(curve.At(0.9).value, curve.points.back().program_speedup.value);
+}
+
+TEST(CurveTest, BaselinesAloneHaveNoCurve) {
+  EXPECT_TRUE(FitCurve({{0, 1000, 1000, 1}}, {}).points.empty());
+  EXPECT_EQ(Curve().At(0.5).value, 0);
+}
+
+}  // namespace
+}  // namespace coz
