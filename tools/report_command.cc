@@ -25,6 +25,9 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(1, 20));
   command->add_option("--width", options->text.width, "columns (default: the terminal's, or 100)")
       ->check(CLI::Range(40, 1000));
+  command->add_flag_callback(
+      "--json", [options] { options->format = ReportFormat::kJson; },
+      "print JSON, as described in docs/report-json.md");
   command->callback([options, exit_status] {
     if (options->text.width == 0) options->text.width = TerminalWidth(STDOUT_FILENO);
     *exit_status = Report(RunReport(*options, std::cout));

@@ -14,6 +14,7 @@
 
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
+#include "coz/report/multiple_testing.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/statistics.h"
 
@@ -83,6 +84,7 @@ class PointAnalyzer {
 
   PointAnalysis Run() {
     for (const auto& [unit, rows] : by_unit_) AnalyzeUnit(unit, rows);
+    JudgeAll();
     Rank();
     return std::move(result_);
   }
@@ -126,15 +128,15 @@ class PointAnalyzer {
                       options_.min_speedups - distinct);
     }
     if (speedups.count(0) == 0) return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
-    const std::optional<Estimate> slope = EstimateSlope(observations);
+    const std::optional<SlopeEstimate> slope = EstimateSlope(observations);
     if (!slope.has_value() || !std::isfinite(slope->value)) {
       return SetAside(unit, SetAsideReason::kNoFit, all.size());
     }
     line.slope_while_active = *slope;
+    line.p_value = slope->p_value;
     line.speedups = EstimateSpeedups(observations);
     line.curve = FitCurve(observations, *slope);
     Correct(Phases(unit, share), &line);
-    Judge(&line);
     result_.lines.push_back(std::move(line));
   }
 
@@ -193,16 +195,28 @@ class PointAnalyzer {
     }
   }
 
+  // One line's verdict depends on how many were looked at.
+  void JudgeAll() {
+    std::vector<double> p_values;
+    for (const LineAnalysis& line : result_.lines) p_values.push_back(line.p_value);
+    const std::vector<double> q_values = QValues(p_values);
+    for (size_t i = 0; i < result_.lines.size(); ++i) {
+      result_.lines[i].q_value = q_values[i];
+      Judge(&result_.lines[i]);
+    }
+  }
+
   void Judge(LineAnalysis* line) const {
     const Estimate& slope = line->slope;
+    const bool found = line->q_value <= options_.false_discovery_rate;
     if (slope.low >= -options_.no_effect_slope && slope.high <= options_.no_effect_slope) {
       line->verdict = Verdict::kNoEffect;
-    } else if (slope.low > 0) {
+    } else if (found && slope.low > 0) {
       line->verdict = Verdict::kFaster;
-    } else if (slope.high < 0) {
+    } else if (found && slope.high < 0) {
       line->verdict = Verdict::kSlower;
     }
-    line->best = Strongest(line->speedups, line->verdict == Verdict::kSlower);
+    line->best = Strongest(line->speedups, slope.high < 0);
   }
 
   static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {

@@ -38,6 +38,8 @@ struct AnalysisOptions {
   uint64_t min_visits = 5;
   // A slope whose interval lies within ± this is "no effect".
   double no_effect_slope = 0.10;
+  // "faster" and "slower" are said of lines whose q-value is not above this.
+  double false_discovery_rate = 0.05;
 };
 
 enum class Verdict { kFaster, kSlower, kNoEffect, kCannotTell };
@@ -46,6 +48,9 @@ struct LineAnalysis {
   size_t unit = 0;
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
+  // That so steep a slope comes from luck alone: by itself, and among all lines of the point (Benjamini-Hochberg).
+  double p_value = 1;
+  double q_value = 1;
   std::vector<SpeedupEstimate> speedups;
   Curve curve;  // of the whole run
   // Index into speedups of the strongest prediction: highest lower bound, so that luck is not rewarded; for lines that slow

@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -10,7 +12,10 @@
 #include "coz/report/experiment_table.h"
 #include "coz/report/export_coz.h"
 #include "coz/report/profile_reader.h"
+#include "coz/report/report_json.h"
+#include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
+#include "nlohmann/json.hpp"
 
 namespace coz {
 namespace {
@@ -30,6 +35,11 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
   if (!read.ok()) return read.status();
   const ExperimentTable table = BuildExperimentTable(read->profile);
   const Analysis analysis = Analyze(read->profile, table, options.analysis);
+  if (options.format == ReportFormat::kJson) {
+    const std::vector<std::string> notes = ReportNotes(read->profile, table, analysis, read->stats);
+    out << JsonText(ReportJson(read->profile, table, analysis, notes), 1) << "\n";
+    return Finish(out);
+  }
   out << (options.header ? RenderHeader(read->profile, table, analysis, read->stats)
                          : RenderNotes(read->profile, table, analysis, read->stats));
   out << RenderPoints(read->profile, table, analysis, options.text);

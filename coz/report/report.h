@@ -19,7 +19,10 @@
 
 namespace coz {
 
+enum class ReportFormat { kText, kJson };
+
 struct ReportOptions {
+  ReportFormat format = ReportFormat::kText;
   std::string path = "profile.pb";  // "-": standard input
   AnalysisOptions analysis;
   TextOptions text;

@@ -70,6 +70,16 @@ TEST(ReportTest, TableOfAFixedProfileIsAsExpected) {
       << actual;
 }
 
+TEST(ReportTest, JsonHoldsWhatTheTextSays) {
+  ReportOptions options;
+  options.path = Save(FourLines());
+  options.format = ReportFormat::kJson;
+  std::ostringstream out;
+  ASSERT_TRUE(RunReport(options, out).ok());
+  EXPECT_THAT(out.str(), HasSubstr("\"name\": \"/home/me/app/src/parse.cc:41\""));
+  EXPECT_THAT(out.str(), HasSubstr("\"verdict\": \"faster\""));
+}
+
 TEST(ReportTest, LinesFitTheWidth) {
   for (int width : {100, 160}) {
     for (const std::string& line :

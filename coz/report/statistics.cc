@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "coz/report/multiple_testing.h"
+
 namespace coz {
 namespace {
 
@@ -254,7 +256,7 @@ int SpeedupKey(double virtual_speedup) {
   return static_cast<int>(std::lround(std::min(virtual_speedup, 100.0) * 10000));
 }
 
-std::optional<Estimate> EstimateSlope(const std::vector<RateObservation>& observations) {
+std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& observations) {
   const bool has_baseline =
       std::any_of(observations.begin(), observations.end(),
                   [](const RateObservation& o) { return SpeedupKey(o.virtual_speedup) == 0; });
@@ -264,7 +266,12 @@ std::optional<Estimate> EstimateSlope(const std::vector<RateObservation>& observ
   double df = 0;
   const double error = fit.SlopeError(&df);
   const double half = StudentQuantile(df) * error;
-  return Estimate{fit.Slope(), fit.Slope() - half, fit.Slope() + half};
+  SlopeEstimate slope;
+  slope.value = fit.Slope();
+  slope.low = slope.value - half;
+  slope.high = slope.value + half;
+  slope.p_value = TwoSidedPValue(error > 0 ? slope.value / error : slope.value * 1e300, df);
+  return slope;
 }
 
 std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>& observations) {
@@ -276,7 +283,7 @@ std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>
   for (const auto& [key, pool] : pools) {
     if (key == 0) continue;
     result.push_back({key / 10000.0, pool.experiments, pool.visits,
-                      ProgramSpeedup(baseline->second, pool, noise)});
+                      ProgramSpeedup(baseline->second, pool, noise), key / 10000.0});
   }
   return result;
 }

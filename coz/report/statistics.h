@@ -31,17 +31,22 @@ struct Estimate {
   double high = std::numeric_limits<double>::infinity();
 };
 
+struct SlopeEstimate : Estimate {
+  double p_value = 1;  // that luck alone makes so steep a slope
+};
+
 struct SpeedupEstimate {
   double virtual_speedup = 0;
   int experiments = 0;
   double visits = 0;
-  Estimate program_speedup;  // 1 - p_s / p_0
+  Estimate program_speedup;             // 1 - p_s / p_0
+  double achieved_virtual_speedup = 0;  // mean of its experiments
 };
 
 // Slope of program speedup over virtual speedup: p = p_0·(1 - slope·s), least squares with visits as weights, so that
 // experiments of one speedup are pooled as sum of durations / sum of visits. p_0 is estimated along with the slope, so the
 // baselines' own error is in the interval. Needs a baseline, another speedup, and four observations.
-std::optional<Estimate> EstimateSlope(const std::vector<RateObservation>& observations);
+std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& observations);
 
 // One figure for each speedup other than 0, ascending; empty without a baseline.
 std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>& observations);

@@ -1,0 +1,279 @@
+#include "coz/report/report_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no infinity and no NaN.
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json Interval(const Estimate& estimate) {
+  return {{"value", Number(estimate.value)},
+          {"low", Number(estimate.low)},
+          {"high", Number(estimate.high)}};
+}
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? std::nan("") : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+const char* SourceId(profile::SamplingSource source) {
+  switch (source) {
+    case profile::SAMPLING_SOURCE_PERF_SIGTRAP:
+      return "perf_sigtrap";
+    case profile::SAMPLING_SOURCE_PERF_FSETSIG:
+      return "perf_fsetsig";
+    case profile::SAMPLING_SOURCE_CPU_TIMER:
+      return "cpu_timer";
+    default:
+      return "unknown";
+  }
+}
+
+const char* EndId(profile::EndReason reason) {
+  switch (reason) {
+    case profile::END_REASON_TARGET_EXITED:
+      return "target_exited";
+    case profile::END_REASON_DURATION_REACHED:
+      return "duration_reached";
+    case profile::END_REASON_INTERRUPTED:
+      return "interrupted";
+    case profile::END_REASON_SUPERVISOR_ERROR:
+      return "supervisor_error";
+    default:
+      return "unknown";
+  }
+}
+
+Json OptionsJson(const profile::Options& options) {
+  return {{"binary_scope", options.binary_scope()},
+          {"source_scope", options.source_scope()},
+          {"fixed_line", options.fixed_line()},
+          {"fixed_virtual_speedup", options.fixed_virtual_speedup()},
+          {"min_experiment_ns", options.min_experiment_ns()},
+          {"cooloff_ns", options.cooloff_ns()},
+          {"end_to_end", options.end_to_end()},
+          {"duration_ns", options.duration_ns()}};
+}
+
+Json EndJson(const profile::SessionEnd* end) {
+  // A session without an end was cut short, or is still running.
+  if (end == nullptr) return nullptr;
+  return {{"reason", EndId(end->reason())},
+          {"run_time_ns", end->run_time_ns()},
+          {"exit_status", end->exit_status()},
+          {"exit_signal", end->exit_signal()},
+          {"error", end->error()},
+          {"inserted_delay_ns", end->inserted_delay_ns()}};
+}
+
+Json SessionsJson(const profile::Profile& profile) {
+  absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends;
+  for (const profile::SessionEnd& end : profile.session_end()) ends[end.session()] = &end;
+  Json sessions = Json::array();
+  for (const profile::Session& session : profile.session()) {
+    const auto end = ends.find(session.id());
+    sessions.push_back({{"id", absl::StrFormat("%016x", session.id())},
+                        {"command", session.command()},
+                        {"working_folder", session.working_folder()},
+                        {"start_unix_ns", session.start_unix_ns()},
+                        {"host", session.machine().host()},
+                        {"kernel", session.machine().kernel()},
+                        {"cpu_model", session.machine().cpu_model()},
+                        {"cpu_count", session.machine().cpu_count()},
+                        {"coz_version", session.coz_version()},
+                        {"sampling_source", SourceId(session.sampling_source())},
+                        {"sampling_period_ns", session.sampling_period_ns()},
+                        {"kernel_samples_included", session.kernel_samples_included()},
+                        {"fallback_reason", session.fallback_reason()},
+                        // A 64-bit number would lose digits in many readers.
+                        {"seed", absl::StrCat(session.seed())},
+                        {"options", OptionsJson(session.options())},
+                        {"end", EndJson(end == ends.end() ? nullptr : end->second)}});
+  }
+  return sessions;
+}
+
+Json TotalsJson(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis) {
+  Json taints = Json::object();
+  for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
+    if (analysis.taints_by_reason[i] == 0) continue;
+    const std::string name = profile::Taint::Reason_Name(static_cast<profile::Taint::Reason>(i));
+    taints[absl::AsciiStrToLower(name)] = analysis.taints_by_reason[i];
+  }
+  return {{"run_time_ns", TotalRunTimeNs(profile)},
+          {"experiments", analysis.experiments},
+          {"baselines", analysis.baselines},
+          {"experiments_not_used", analysis.tainted},
+          {"experiments_not_used_by_reason", taints},
+          {"samples", table.samples},
+          {"out_of_scope_samples", table.out_of_scope_samples},
+          {"unmapped_samples", table.unmapped_samples},
+          {"lost_samples", table.lost_samples}};
+}
+
+Json UnitsJson(const ExperimentTable& table) {
+  Json units = Json::array();
+  for (const UnitRow& unit : table.units) {
+    units.push_back({{"kind", UnitKindId(unit.kind)},
+                     {"name", unit.Name()},
+                     {"file", unit.file},
+                     {"line", unit.line},
+                     {"function", unit.function},
+                     {"samples", unit.samples},
+                     {"sample_share", Number(Ratio(unit.samples, table.samples))}});
+  }
+  return units;
+}
+
+Json LineJson(const LineAnalysis& line) {
+  Json speedups = Json::array();
+  for (const SpeedupEstimate& s : line.speedups) {
+    speedups.push_back({{"virtual_speedup", s.virtual_speedup},
+                        {"achieved_virtual_speedup", Number(s.achieved_virtual_speedup)},
+                        {"experiments", s.experiments},
+                        {"visits", Number(s.visits)},
+                        {"program_speedup", Interval(s.program_speedup)}});
+  }
+  return {{"unit", line.unit},
+          {"verdict", VerdictId(line.verdict)},
+          {"slope", Interval(line.slope)},
+          {"p_value", Number(line.p_value)},
+          {"q_value", Number(line.q_value)},
+          {"slope_while_active", Interval(line.slope_while_active)},
+          {"phase_factor", line.phase_factor},
+          {"baselines", line.baselines},
+          {"pooled_baselines", line.pooled_baselines},
+          {"experiments", line.others},
+          {"best_speedup", line.speedups.empty() ? Json(nullptr) : Json(line.best)},
+          {"speedups", speedups}};
+}
+
+Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
+  Json points = Json::array();
+  for (const PointAnalysis& point : analysis.points) {
+    const PointRow& row = table.points[point.point];
+    Json lines = Json::array();
+    for (const LineAnalysis& line : point.lines) lines.push_back(LineJson(line));
+    Json set_aside = Json::array();
+    for (const LineSetAside& line : point.set_aside) {
+      set_aside.push_back({{"unit", line.unit},
+                           {"reason", SetAsideId(line.reason)},
+                           {"experiments", line.experiments},
+                           {"missing_speedups", line.missing_speedups}});
+    }
+    points.push_back({{"name", row.name},
+                      {"kind", PointKindId(row.kind)},
+                      {"visits", row.visits},
+                      {"experiments_with_few_visits", point.low_visit_experiments},
+                      {"lines", lines},
+                      {"set_aside", set_aside}});
+  }
+  return points;
+}
+
+}  // namespace
+
+const char* VerdictId(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNoEffect:
+      return "no_effect";
+    case Verdict::kCannotTell:
+      return "cannot_tell";
+  }
+  return "";
+}
+
+const char* SetAsideId(SetAsideReason reason) {
+  switch (reason) {
+    case SetAsideReason::kNoBaseline:
+      return "no_baseline";
+    case SetAsideReason::kFewSpeedups:
+      return "few_speedups";
+    case SetAsideReason::kFewVisits:
+      return "few_visits";
+    case SetAsideReason::kNeverActive:
+      return "never_active";
+    case SetAsideReason::kNoFit:
+      return "no_fit";
+  }
+  return "";
+}
+
+const char* UnitKindId(profile::UnitKind kind) {
+  switch (kind) {
+    case profile::UNIT_KIND_LINE:
+      return "line";
+    case profile::UNIT_KIND_FUNCTION:
+      return "function";
+    case profile::UNIT_KIND_FILE:
+      return "file";
+    case profile::UNIT_KIND_LIBRARY:
+      return "library";
+    case profile::UNIT_KIND_GROUP:
+      return "group";
+    default:
+      return "unknown";
+  }
+}
+
+const char* PointKindId(profile::ProgressPointKind kind) {
+  switch (kind) {
+    case profile::PROGRESS_POINT_KIND_THROUGHPUT:
+      return "throughput";
+    case profile::PROGRESS_POINT_KIND_LATENCY:
+      return "latency";
+    case profile::PROGRESS_POINT_KIND_END_TO_END:
+      return "end_to_end";
+    case profile::PROGRESS_POINT_KIND_BREAKPOINT:
+      return "breakpoint";
+    case profile::PROGRESS_POINT_KIND_SAMPLED:
+      return "sampled";
+    default:
+      return "unknown";
+  }
+}
+
+Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis, const std::vector<std::string>& notes) {
+  return {{"schema", "coz-report"},
+          {"schema_version", kReportJsonSchemaVersion},
+          {"sessions", SessionsJson(profile)},
+          {"totals", TotalsJson(profile, table, analysis)},
+          {"notes", notes},
+          {"statistics",
+           {{"confidence", 0.95},
+            {"false_discovery_rate", analysis.options.false_discovery_rate},
+            {"no_effect_slope", analysis.options.no_effect_slope},
+            {"min_speedups", analysis.options.min_speedups},
+            {"min_visits", analysis.options.min_visits}}},
+          {"units", UnitsJson(table)},
+          {"points", PointsJson(table, analysis)}};
+}
+
+std::string JsonText(const Json& json, int indent) {
+  return json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+}
+
+}  // namespace coz

@@ -1,0 +1,100 @@
+#include "coz/report/report_json.h"
+
+#include <limits>
+#include <string>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report_testing::SyntheticProfile;
+
+SyntheticProfile TwoLines() {
+  SyntheticProfile made({}, {{"/src/app/a.cc", 5, "A<int>()", 0.5, 0.5, {}},
+                             {"/src/app/rare.cc", 6, "B()", 0.02, 0, {}}});
+  for (int i = 0; i < 4; ++i) made.AddExperiment(0, 0);
+  for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);
+  made.AddExperiment(1, 0.5);
+  made.End();
+  return made;
+}
+
+Json JsonOf(const profile::Profile& profile) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  return ReportJson(profile, table, Analyze(profile, table), {"a note"});
+}
+
+TEST(ReportJsonTest, LinesPointToUnitsAndHoldTheirFigures) {
+  const Json json = JsonOf(TwoLines().profile());
+  EXPECT_EQ(json["schema"], "coz-report");
+  EXPECT_EQ(json["schema_version"], kReportJsonSchemaVersion);
+  EXPECT_EQ(json["notes"], Json::array({"a note"}));
+  ASSERT_EQ(json["points"].size(), 1u);
+  const Json& point = json["points"][0];
+  EXPECT_EQ(point["name"], "requests");
+  EXPECT_EQ(point["kind"], "throughput");
+  const Json& line = point["lines"].at(0);
+  EXPECT_EQ(json["units"][line["unit"].get<size_t>()]["name"], "/src/app/a.cc:5");
+  EXPECT_EQ(line["verdict"], "faster");
+  EXPECT_NEAR(line["slope"]["value"].get<double>(), 0.5, 0.05);
+  EXPECT_LT(line["slope"]["low"].get<double>(), line["slope"]["high"].get<double>());
+  EXPECT_LT(line["q_value"].get<double>(), 0.05);
+  ASSERT_EQ(line["speedups"].size(), 10u);
+  EXPECT_EQ(line["speedups"][4]["virtual_speedup"], 0.5);
+  EXPECT_NEAR(line["speedups"][4]["achieved_virtual_speedup"].get<double>(), 0.5, 1e-9);
+  EXPECT_EQ(point["set_aside"][0]["reason"], "few_speedups");
+  EXPECT_EQ(point["set_aside"][0]["missing_speedups"], 4);
+}
+
+TEST(ReportJsonTest, SessionAndTotalsAreThere) {
+  profile::Profile profile = TwoLines().profile();
+  profile.mutable_experiment(2)->mutable_validity()->add_taint()->set_reason(
+      profile::Taint::LOST_SAMPLES);
+  profile.mutable_session(0)->set_seed(std::numeric_limits<uint64_t>::max());
+  const Json json = JsonOf(profile);
+  const Json& session = json["sessions"].at(0);
+  EXPECT_EQ(session["command"], Json::array({"./app", "--threads=2"}));
+  EXPECT_EQ(session["seed"], "18446744073709551615");
+  EXPECT_EQ(session["sampling_period_ns"], 1'000'000);
+  EXPECT_EQ(session["end"]["reason"], "target_exited");
+  EXPECT_EQ(json["totals"]["experiments"], 15);
+  EXPECT_EQ(json["totals"]["experiments_not_used"], 1);
+  EXPECT_EQ(json["totals"]["experiments_not_used_by_reason"]["lost_samples"], 1);
+}
+
+TEST(ReportJsonTest, FiguresThatAreMissingAreNull) {
+  profile::Profile profile = TwoLines().profile();
+  profile.clear_session_end();
+  const ExperimentTable table = BuildExperimentTable(profile);
+  Analysis analysis = Analyze(profile, table);
+  analysis.points.at(0).lines.at(0).slope.low = -std::numeric_limits<double>::infinity();
+  const Json json = ReportJson(profile, table, analysis, {});
+  EXPECT_TRUE(json["points"][0]["lines"][0]["slope"]["low"].is_null());
+  EXPECT_TRUE(json["sessions"][0]["end"].is_null());
+  EXPECT_EQ(Json::parse(JsonText(json)), json);
+}
+
+TEST(ReportJsonTest, TextIsAsciiAndSurvivesBrokenUtf8) {
+  profile::Profile profile = TwoLines().profile();
+  profile.mutable_session(0)->set_command(0, "./gr\xc3\xb6\xff");
+  const std::string text = JsonText(JsonOf(profile), 2);
+  for (char c : text) ASSERT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+  EXPECT_EQ(Json::parse(text)["sessions"][0]["command"][0], "./gr\u00f6\ufffd");
+}
+
+TEST(ReportJsonTest, EmptyProfileHasEmptyLists) {
+  const Json json = JsonOf({});
+  EXPECT_TRUE(json["points"].empty());
+  EXPECT_TRUE(json["units"].empty());
+  EXPECT_TRUE(json["sessions"].empty());
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,27 @@
+// What the reader of a report has to know to judge its figures: cut files, fallbacks, tainted experiments, a crowded machine.
+//
+// Shape    one sentence each, without a full stop, most basic first
+// Units    in the sentences
+// Errors   none
+// Threads  safe: a pure function
+// Signals  not async-signal-safe
+// Source   issue 3, item 5
+#ifndef COZ_REPORT_REPORT_NOTES_H_
+#define COZ_REPORT_REPORT_NOTES_H_
+
+#include <string>
+#include <vector>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+
+namespace coz {
+
+std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
+                                     const Analysis& analysis, const ReadStats& stats);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_REPORT_NOTES_H_
