@@ -27,7 +27,7 @@ std::vector<RateObservation> Observe(const std::function<double(double)>& progra
 }
 
 Curve Fit(const std::vector<RateObservation>& observations) {
-  return FitCurve(observations, EstimateSlope(observations).value_or(Estimate{}));
+  return FitCurve(observations, EstimateSlope(observations).value_or(SlopeEstimate{}));
 }
 
 double Plateau(double s) { return 0.5 * std::min(s, 0.6); }

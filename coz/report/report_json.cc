@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis.h"
+#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -143,7 +145,22 @@ Json UnitsJson(const ExperimentTable& table) {
   return units;
 }
 
-Json LineJson(const LineAnalysis& line) {
+Json CurveJson(const Curve& curve) {
+  Json points = Json::array();
+  for (const CurvePoint& point : curve.points) {
+    points.push_back({{"virtual_speedup", point.virtual_speedup},
+                      {"program_speedup", Interval(point.program_speedup)}});
+  }
+  Json bend = nullptr;
+  if (curve.bend.has_value()) {
+    bend = {{"virtual_speedup", curve.bend->virtual_speedup},
+            {"slope_before", Interval(curve.bend->slope_before)},
+            {"slope_after", Interval(curve.bend->slope_after)}};
+  }
+  return {{"points", points}, {"bend", bend}};
+}
+
+Json LineJson(const LineAnalysis& line, const PointRow& point, const VerdictContext& context) {
   Json speedups = Json::array();
   for (const SpeedupEstimate& s : line.speedups) {
     speedups.push_back({{"virtual_speedup", s.virtual_speedup},
@@ -154,6 +171,7 @@ Json LineJson(const LineAnalysis& line) {
   }
   return {{"unit", line.unit},
           {"verdict", VerdictId(line.verdict)},
+          {"verdict_sentence", VerdictSentence(line, point, context)},
           {"slope", Interval(line.slope)},
           {"p_value", Number(line.p_value)},
           {"q_value", Number(line.q_value)},
@@ -163,19 +181,23 @@ Json LineJson(const LineAnalysis& line) {
           {"pooled_baselines", line.pooled_baselines},
           {"experiments", line.others},
           {"best_speedup", line.speedups.empty() ? Json(nullptr) : Json(line.best)},
-          {"speedups", speedups}};
+          {"speedups", speedups},
+          {"curve", CurveJson(line.curve)}};
 }
 
-Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
+Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis) {
+  const VerdictContext context = {analysis.options, TotalRunTimeNs(profile)};
   Json points = Json::array();
   for (const PointAnalysis& point : analysis.points) {
     const PointRow& row = table.points[point.point];
     Json lines = Json::array();
-    for (const LineAnalysis& line : point.lines) lines.push_back(LineJson(line));
+    for (const LineAnalysis& line : point.lines) lines.push_back(LineJson(line, row, context));
     Json set_aside = Json::array();
     for (const LineSetAside& line : point.set_aside) {
       set_aside.push_back({{"unit", line.unit},
                            {"reason", SetAsideId(line.reason)},
+                           {"sentence", SetAsideSentence(line, row, context)},
                            {"experiments", line.experiments},
                            {"missing_speedups", line.missing_speedups}});
     }
@@ -269,7 +291,7 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_speedups", analysis.options.min_speedups},
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
-          {"points", PointsJson(table, analysis)}};
+          {"points", PointsJson(profile, table, analysis)}};
 }
 
 std::string JsonText(const Json& json, int indent) {

@@ -49,6 +49,10 @@ TEST(ReportJsonTest, LinesPointToUnitsAndHoldTheirFigures) {
   ASSERT_EQ(line["speedups"].size(), 10u);
   EXPECT_EQ(line["speedups"][4]["virtual_speedup"], 0.5);
   EXPECT_NEAR(line["speedups"][4]["achieved_virtual_speedup"].get<double>(), 0.5, 1e-9);
+  EXPECT_EQ(line["curve"]["points"].size(), 21u);
+  EXPECT_TRUE(line["curve"]["bend"].is_null());
+  EXPECT_NE(line["verdict_sentence"].get<std::string>().find("speeds `requests` up"),
+            std::string::npos);
   EXPECT_EQ(point["set_aside"][0]["reason"], "few_speedups");
   EXPECT_EQ(point["set_aside"][0]["missing_speedups"], 4);
 }
