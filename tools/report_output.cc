@@ -48,10 +48,28 @@ std::string WhyNothing(const RunResult& result) {
          "--experiment-length=0.1";
 }
 
+// Processes that are not, or not wholly, in the profile.
+void PrintProcesses(const RunResult& result) {
+  if (result.processes_left > 0) {
+    absl::FPrintF(stderr,
+                  "coz: the program has ended; %d processes that it started run on and are not "
+                  "profiled any more; to profile them to their end: coz run --daemon\n",
+                  result.processes_left);
+  }
+  if (result.processes_unprofiled > 0) {
+    absl::FPrintF(
+        stderr,
+        "coz: %d processes were not profiled, as more than %d ran at a time or the system "
+        "refused to sample them; look at: ulimit -n\n",
+        result.processes_unprofiled, kMaxProcesses);
+  }
+}
+
 }  // namespace
 
 void PrintRunSummary(const RunResult& result, FILE* output) {
   if (!result.profile_status.ok()) Report(result.profile_status);
+  PrintProcesses(result);
   if (result.profile.experiment_size() == 0) {
     absl::FPrintF(stderr, "coz: %s\n", WhyNothing(result));
     return;

@@ -20,7 +20,7 @@ struct RunArguments {
   std::string fixed_line;
   std::string sampler = "auto";
   std::string unwinder = "auto";
-  std::string follow = "none";
+  std::string follow = "all";
 };
 
 uint64_t ToNs(double value, double unit_ns) {
@@ -56,7 +56,13 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
   ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
-  run.follow_exec = arguments->follow == "exec";
+  run.follow = arguments->follow == "all" ? Follow::kAll : Follow::kFirst;
+  run.is_launcher = command.count("--follow") != 0 && arguments->follow != "none";
+  if (run.until_last && run.follow != Follow::kAll) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--daemon waits for processes that --follow=%s leaves alone; drop one of the two",
+        arguments->follow));
+  }
   return ParseSpeedups(arguments->fixed_speedups, &run.fixed_speedups);
 }
 
@@ -113,9 +119,15 @@ void AddSourceOptions(CLI::App* command, RunArguments* a) {
                    "how callers of library code are found (default auto)")
       ->check(CLI::IsMember({"auto", "eh-frame", "libunwind"}));
   command
-      ->add_option("--follow", a->follow,
-                   "exec: profile what the program becomes by exec (a launcher like env or sh -c)")
-      ->check(CLI::IsMember({"none", "exec"}));
+      ->add_option(
+          "--follow", a->follow,
+          "all (default): profile every process that the program starts, too; exec: the first "
+          "alone, and what "
+          "it becomes by exec; none: the program alone. Said explicitly, the program need not have "
+          "debug information itself (env, sh -c, a script), but with none")
+      ->check(CLI::IsMember({"all", "exec", "none"}));
+  command->add_flag("--daemon", a->run.until_last,
+                    "profile until the last of the processes has ended, not only the first");
   command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
 }
 

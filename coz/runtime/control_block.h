@@ -23,29 +23,29 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 1;                 // of this layout
+inline constexpr uint32_t kControlVersion = 2;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
 inline constexpr uint32_t kMaxThreads = 8192;
+inline constexpr uint32_t kMaxProcesses = 1024;  // at a time
 inline constexpr uint32_t kSampleRingEntries = 1 << 16;
 inline constexpr uint32_t kModulePathBytes = 1024;
 inline constexpr uint32_t kPointNameBytes = 232;
 
 inline constexpr uint32_t kNoUnit = 0xffffffff;
 
-// A loaded object of a target process. Announced by the target when a sample first falls into it (the program itself: at start);
-// the supervisor answers with a line table, or that it is out of scope.
+// A file that target processes have loaded. Announced by the first of them when a sample falls into it (their program: at start, the
+// first program by the supervisor); the supervisor answers with a line table, or that it is out of scope.
 enum class ModuleState : uint32_t { kFree, kBeingWritten, kAnnounced, kTableReady, kNotMapped };
 
 struct ModuleSlot {
   std::atomic<ModuleState> state;
-  uint32_t is_program;  // the executable of the process
-  int32_t pid;
-  uint32_t image;  // the process's count of execs
-  uint64_t load_bias;
-  uint64_t start_address;
-  uint64_t end_address;
+  uint32_t is_program;  // the executable of a process
+  // Which file `path` is, as paths may name different files to different processes; 0 where it could not be asked.
+  uint64_t device;
+  uint64_t inode;
+  uint64_t load_bias;  // in the process that announced it
   char path[kModulePathBytes];
   // The answer. Line `i` of the table is unit `first_unit + i`.
   int32_t table_fd;  // of the supervisor, found as /proc/SUPERVISOR/fd/N
@@ -77,19 +77,38 @@ struct PointSlot {
   CompatibleCounter shared;
 };
 
+// kChanging: in an exec; its threads are about to be gone.
+enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
+
+// A profiled process. Taken by the process itself, freed by the supervisor alone, who so sees each.
+struct ProcessSlot {
+  std::atomic<ProcessState> state;
+  int32_t pid;
+  int32_t parent_pid;
+  std::atomic<uint32_t> image;  // of ControlBlock.images: changes with each exec
+  uint32_t program;             // module slot of its executable, + 1; 0 where there is none
+  uint64_t load_bias;           // of its executable
+  uint64_t start_ns;
+};
+
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
 
-// A thread's own cache lines. A freed slot keeps its counters and goes on to another thread.
-struct alignas(64) ThreadSlot {
+// A thread's own page. A freed slot keeps its counters and goes on to another thread. A page, so that the child of fork can put
+// another slot in the place of the one whose addresses it has inherited (thread_slots.h).
+inline constexpr size_t kThreadSlotBytes = 4096;
+struct alignas(kThreadSlotBytes) ThreadSlot {
   ThreadLedger ledger;  // first, so that the ledger's address is the slot's
   std::atomic<ThreadState> state;
-  std::atomic<uint32_t> next_free;  // index + 1 of the next slot in the free list
+  std::atomic<uint32_t> next_free;  // number of the next slot in the free list
+  std::atomic<uint32_t> number;     // index in the block + 1, from when it was first taken
+  uint32_t process;                 // index of the process slot
   int32_t pid;
   int32_t tid;
   uint32_t blocks_reserved_signal;  // what the program believes, handed to the threads it creates
   alignas(64) std::atomic<uint64_t> visits[kMaxPoints];
 };
 static_assert(offsetof(ThreadSlot, ledger) == 0);
+static_assert(sizeof(ThreadSlot) == kThreadSlotBytes);
 
 // A sample is `lap of the ring:24 | weight:8 | unit:32`, so that the reader can tell an entry of this lap from an old one.
 struct SampleRing {
@@ -105,6 +124,12 @@ struct SampleCounters {
       unmapped;  // the line table was not there yet, or the code belongs to no file
 };
 
+// Which processes are profiled.
+enum class Follow : uint32_t {
+  kFirst,  // the one that was started, whatever it becomes by exec
+  kAll     // and every process that it starts, and they start
+};
+
 struct ControlBlock {
   // Written by the supervisor before the target starts.
   uint64_t magic;
@@ -115,8 +140,11 @@ struct ControlBlock {
   SamplingSource wanted_source;  // kNone: the best
   uint32_t wanted_unwinder;      // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
+  Follow follow;
+  uint64_t
+      pid_namespace;  // inode; processes of another one are not profiled, as their pids say nothing here
 
-  // Written by the supervisor's child before it becomes the target, so that children of the target know that they are not it.
+  // Written by the supervisor's child before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;
 
   // Written by the supervisor at any time. The selection is `(unit + 1) << 32 | delay per sample in ns`; 0 when there is none.
@@ -128,23 +156,28 @@ struct ControlBlock {
 
   // Written by the target.
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
-  std::atomic<uint32_t> sampler_ready;  // images whose sampler_status is written
-  SamplerStatus sampler_status;         // of the newest image
+  std::atomic<uint32_t>
+      sampler_ready;             // images of the first process whose sampler_status is written
+  SamplerStatus sampler_status;  // of the newest of these
   std::atomic<uint64_t> dropped_samples;
   std::atomic<uint64_t> lost_periods;
   std::atomic<uint64_t> broken_unwinds;
   std::atomic<uint32_t> threads_without_slot;
   std::atomic<uint32_t> points_without_slot;
   std::atomic<uint32_t> modules_without_slot;
+  std::atomic<uint32_t> processes_without_slot;
+  std::atomic<uint32_t> processes_without_sampling;
   std::atomic<uint32_t> threads_started;
   std::atomic<uint32_t> threads_high_water;        // slots below this index have been used
   alignas(64) std::atomic<uint64_t> free_threads;  // head of the free list: tag:32 | index + 1
   alignas(64) std::atomic<uint32_t> module_count;  // slots below this index have been taken
+  std::atomic<uint32_t> processes_high_water;      // slots below this index have been used
   alignas(64) SampleCounters samples;
 
   GlobalLedger ledger;
   SampleRing ring;
   ModuleSlot modules[kMaxModules];
+  ProcessSlot processes[kMaxProcesses];
   PointSlot points[kMaxPoints];
   ThreadSlot threads[kMaxThreads];
 };

@@ -6,19 +6,20 @@
 #include <cerrno>
 
 #include "coz/runtime/runtime.h"
-#include "coz/sampler/sampler.h"
+#include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
 namespace {
 
-// Only the profiled process samples. A child of vfork shares its memory and must not touch its sampler.
+// A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and must not touch the sampler.
 template <typename Call>
 int Exec(Call call) {
+  PayIfBehind();  // the program that it becomes starts level
   if (!IsProfiledProcess()) return call();
-  PrepareForExec();
+  PrepareProcessForExec();
   const int result = call();
-  ResumeAfterFailedExec();
+  ResumeProcessAfterFailedExec();
   return result;
 }
 

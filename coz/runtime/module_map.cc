@@ -6,8 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <algorithm>
+
+#include "coz/base/raw_syscall.h"
 
 // Weak: glibc has it since 2.35. Without it only the program itself is looked at.
 #pragma weak _dl_find_object
@@ -84,34 +89,55 @@ void ModuleMap::AddProgram(ControlBlock* control,
   char path[kModulePathBytes];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
   path[length < 0 ? 0 : length] = '\0';
-  if (search.end != 0) Add(search.start, search.end, search.load_bias, path, true);
+  if (search.end != 0 && Add(search.start, search.end, search.load_bias, path, true)) {
+    program_ = static_cast<uint32_t>(modules_[0].slot - control->modules) + 1;
+  }
+}
+
+// Another process may add the same file at the same time; two slots of one file do no harm.
+ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias) {
+  struct stat file = {};
+  if (*path != '\0' && RawSyscall(SYS_stat, path, &file) != 0) file = {};
+  const uint32_t count =
+      std::min(control_->module_count.load(std::memory_order_relaxed), kMaxModules);
+  for (uint32_t i = 0; i < count; ++i) {
+    ModuleSlot& slot = control_->modules[i];
+    if (slot.state.load(std::memory_order_acquire) < ModuleState::kAnnounced) continue;
+    if (slot.is_program == (is_program ? 1 : 0) && slot.device == file.st_dev &&
+        slot.inode == file.st_ino && strcmp(slot.path, path) == 0) {
+      // The supervisor, which may have announced it, does not know where it lies.
+      if (slot.load_bias == 0) slot.load_bias = load_bias;
+      return &slot;
+    }
+  }
+  if (count >= kMaxModules) return nullptr;
+  const uint32_t index = control_->module_count.fetch_add(1, std::memory_order_relaxed);
+  if (index >= kMaxModules) return nullptr;
+  ModuleSlot& slot = control_->modules[index];
+  slot.is_program = is_program ? 1 : 0;
+  slot.device = file.st_dev;
+  slot.inode = file.st_ino;
+  slot.load_bias = load_bias;
+  CopyPath(slot.path, path);
+  slot.state.store(ModuleState::kAnnounced, std::memory_order_release);
+  return &slot;
 }
 
 bool ModuleMap::Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias,
                     const char* path, bool is_program) {
   const uint32_t local = count_.load(std::memory_order_relaxed);
-  const uint32_t shared = control_->module_count.load(std::memory_order_relaxed);
-  if (local >= kMaxModules || shared >= kMaxModules) {
+  ModuleSlot* slot = local < kMaxModules ? FindOrAddSlot(path, is_program, load_bias) : nullptr;
+  if (slot == nullptr) {
     control_->modules_without_slot.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  ModuleSlot& slot =
-      control_->modules[control_->module_count.fetch_add(1, std::memory_order_relaxed)];
-  slot.is_program = is_program ? 1 : 0;
-  slot.pid = getpid();
-  slot.image = control_->images.load(std::memory_order_relaxed);
-  slot.load_bias = load_bias;
-  slot.start_address = start_address;
-  slot.end_address = end_address;
-  CopyPath(slot.path, path);
-  slot.state.store(ModuleState::kAnnounced, std::memory_order_release);
-
   LocalModule& module = modules_[local];
   module.start_address = start_address;
   module.end_address = end_address;
   module.load_bias = load_bias;
-  module.slot = &slot;
+  module.slot = slot;
   module.state.store(LocalState::kAnnounced, std::memory_order_relaxed);
+  TakeAnswer(module);  // where another process has announced it before
   count_.store(local + 1, std::memory_order_release);
   return true;
 }
@@ -154,13 +180,12 @@ void ModuleMap::TakeAnswer(LocalModule& module) {
 
 UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
   LocalModule* module = Find(address);
-  if (module == nullptr) {
-    if (TryLock()) {
-      if (Find(address) == nullptr) Announce(address);
-      Unlock();
-    }
-    return UnitLookup::kUnmapped;
+  if (module == nullptr && TryLock()) {
+    if (Find(address) == nullptr) Announce(address);
+    Unlock();
+    module = Find(address);
   }
+  if (module == nullptr) return UnitLookup::kUnmapped;
   LocalState state = module->state.load(std::memory_order_acquire);
   if (state == LocalState::kAnnounced && TryLock()) {
     TakeAnswer(*module);

@@ -1,6 +1,7 @@
 // Which unit an address of this process belongs to: loaded objects, their line tables, and how they are agreed with the supervisor.
 //
-// Shape    at most kMaxModules objects of this process; a table is mapped read-only when the supervisor has it ready
+// Shape    at most kMaxModules objects of this process; a table is mapped read-only when the supervisor has it ready. The block has one
+//          slot for each file, whichever processes have loaded it
 // Units    runtime addresses; units of the experiment (control_block.h)
 // Errors   an object or table that cannot be had leaves its samples unmapped, which the caller counts
 // Threads  safe
@@ -25,6 +26,13 @@ class ModuleMap {
   void AddProgram(ControlBlock* control,
                   void (*data)(ControlBlock& control, const void* begin, const void* end));
 
+  // In the child of fork, before it is sampled: the objects stay as they are.
+  void OnForkInChild() { Unlock(); }
+
+  // Of the program: its module slot + 1 and its load bias. 0 where it has none.
+  uint32_t program() const { return program_; }
+  uint64_t program_load_bias() const { return modules_[0].load_bias; }
+
   // kFound: *unit is the unit at `address`. An object seen for the first time is announced, and unmapped until the supervisor
   // has answered.
   UnitLookup UnitAt(uint64_t address, uint32_t* unit);
@@ -41,6 +49,7 @@ class ModuleMap {
   };
 
   LocalModule* Find(uint64_t address);
+  ModuleSlot* FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias);
   bool Announce(uint64_t address);
   bool Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias, const char* path,
            bool is_program);
@@ -49,6 +58,7 @@ class ModuleMap {
   void Unlock() { busy_.clear(std::memory_order_release); }
 
   ControlBlock* control_ = nullptr;
+  uint32_t program_ = 0;
   std::atomic<uint32_t> count_{0};
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   LocalModule modules_[kMaxModules] = {};

@@ -8,6 +8,8 @@
 namespace coz {
 namespace {
 
+constexpr int kMostYields = 10000;
+
 const char* TailThatFits(const char* name) {
   const size_t length = strlen(name);
   return length < kPointNameBytes ? name : name + (length - (kPointNameBytes - 1));
@@ -32,11 +34,12 @@ PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* nam
       slot.state.store(PointState::kReady, std::memory_order_release);
       return &slot;
     }
-    // Another thread writes it, a few instructions long.
-    while (state == PointState::kBeingWritten) {
+    // Another thread writes it, a few instructions long; unless its process was killed there.
+    for (int tries = 0; tries < kMostYields && state == PointState::kBeingWritten; ++tries) {
       sched_yield();
       state = slot.state.load(std::memory_order_acquire);
     }
+    if (state != PointState::kReady) continue;
     if (slot.kind == kind && strcmp(slot.name, wanted) == 0) return &slot;
   }
   control.points_without_slot.fetch_add(1, std::memory_order_relaxed);

@@ -1,11 +1,8 @@
 #include "coz/runtime/runtime.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,14 +10,16 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
-#include "coz/base/unique_fd.h"
 #include "coz/runtime/control_block.h"
+#include "coz/runtime/control_mapping.h"
 #include "coz/runtime/module_map.h"
+#include "coz/runtime/process_slots.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/signal_shield.h"
 #include "coz/runtime/thread_slots.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
+#include "coz/sync/process_end.h"
 #include "coz/sync/thread_exit.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
@@ -31,12 +30,15 @@ namespace {
 // Null in processes that are not profiled.
 ControlBlock* g_control = nullptr;
 pid_t g_pid = 0;
+ProcessSlot* g_process = nullptr;
 ModuleMap g_modules;
 
 // Set when the thread has given up its slot: late samples do not take another.
 __thread bool t_left __attribute__((tls_model("initial-exec"))) = false;
 // Samples until this thread next looks at whether the supervisor is alive.
 __thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
+// Local delay at the last fork of this thread.
+__thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec"))) = 0;
 // Between _coz_pre_block and _coz_post_block.
 __thread Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
 
@@ -46,7 +48,7 @@ constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
 ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
 
 ThreadLedger* ReserveSlotForNewThread() {
-  ThreadSlot* slot = ReserveThreadSlot(*g_control);
+  ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;
   slot->blocks_reserved_signal = BlocksReservedSignal();
   return &slot->ledger;
@@ -55,7 +57,6 @@ ThreadLedger* ReserveSlotForNewThread() {
 void CancelSlot(ThreadLedger* reserved) { FreeThreadSlot(*g_control, SlotOf(reserved)); }
 
 void OccupySlot(ThreadSlot& slot) {
-  slot.pid = g_pid;
   slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
   g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
   slot.state.store(ThreadState::kRunning, std::memory_order_release);
@@ -80,7 +81,7 @@ void EndThread(ThreadLedger* ledger) {
 ThreadSlot* CurrentSlot() {
   ThreadLedger* ledger = CurrentThreadLedger();
   if (ledger == nullptr && !t_left) {
-    ThreadSlot* slot = ReserveThreadSlot(*g_control);
+    ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
     if (slot == nullptr) {
       t_left = true;  // counted once
       return nullptr;
@@ -156,14 +157,38 @@ bool ShouldStop() {
   return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
 }
 
+// What this process has added to the block's counters so far.
+struct PublishedCounters {
+  std::atomic<uint64_t> dropped{0};
+  std::atomic<uint64_t> lost_periods{0};
+  std::atomic<uint64_t> broken_unwinds{0};
+};
+PublishedCounters g_published;
+
+void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint64_t>& shared) {
+  const uint64_t before = published.exchange(now, std::memory_order_relaxed);
+  shared.fetch_add(now - before,
+                   std::memory_order_relaxed);  // modulo 2^64, should threads overtake
+}
+
+uint64_t BrokenUnwinds() {
+  const UnwinderCounters unwinder = ReadUnwinderCounters();
+  return unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep;
+}
+
 void PublishCounters() {
   const SamplerCounters sampler = ReadSamplerCounters();
-  g_control->dropped_samples.store(sampler.dropped, std::memory_order_relaxed);
-  g_control->lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
-  const UnwinderCounters unwinder = ReadUnwinderCounters();
-  g_control->broken_unwinds.store(
-      unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep,
-      std::memory_order_relaxed);
+  PublishOne(g_published.dropped, sampler.dropped, g_control->dropped_samples);
+  PublishOne(g_published.lost_periods, sampler.lost_periods, g_control->lost_periods);
+  PublishOne(g_published.broken_unwinds, BrokenUnwinds(), g_control->broken_unwinds);
+}
+
+// In the child of fork: what was counted before is the parent's to publish.
+void ForgetPublishedCounters() {
+  const SamplerCounters sampler = ReadSamplerCounters();
+  g_published.dropped.store(sampler.dropped, std::memory_order_relaxed);
+  g_published.lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
+  g_published.broken_unwinds.store(BrokenUnwinds(), std::memory_order_relaxed);
 }
 
 void OnSample(const Sample& sample) {
@@ -181,55 +206,17 @@ void OnSample(const Sample& sample) {
   if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
 }
 
-void Complain(const char* what) {
-  static constexpr char kPrefix[] = "coz: the program runs without the profiler: ";
-  char line[256];
-  strcpy(line, kPrefix);
-  strncat(line, what, sizeof(line) - sizeof(kPrefix) - 1);
-  strcat(line, "\n");
-  (void)!write(STDERR_FILENO, line, strlen(line));
-}
-
-ControlBlock* MapControlBlock(const char* path) {
-  const UniqueFd fd(open(path, O_RDWR | O_CLOEXEC));
-  struct stat status;
-  if (!fd.ok() || fstat(fd.get(), &status) != 0) {
-    Complain("its supervisor cannot be reached (is it in another container?)");
-    return nullptr;
-  }
-  if (static_cast<uint64_t>(status.st_size) < sizeof(ControlBlock)) {
-    Complain("the supervisor is of another version; use the coz command this library came with");
-    return nullptr;
-  }
-  void* mapped =
-      mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (mapped == MAP_FAILED) {
-    Complain("the memory shared with its supervisor cannot be mapped");
-    return nullptr;
-  }
-  ControlBlock* control = static_cast<ControlBlock*>(mapped);
-  if (control->magic != kControlMagic || control->version != kControlVersion) {
-    munmap(mapped, sizeof(ControlBlock));
-    Complain("the supervisor is of another version; use the coz command this library came with");
-    return nullptr;
-  }
-  return control;
-}
-
-// The child of fork is not the target. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
+// The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
 // the target, whose addresses its threads hold, stay as they are.
 void BecomeUnprofiled() {
-  if (g_control == nullptr) return;
-  OnForkInChild();
   mmap(g_control, sizeof(ControlBlock), PROT_READ | PROT_WRITE,
        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   LeaveThreadSync();
   t_left = true;
   LiftSignalShield();
   g_pid = 0;
+  g_process = nullptr;
 }
-
-void PayAtExit() { PayIfBehind(); }
 
 SamplerStatus StartSampling(const ControlBlock& control) {
   SamplerOptions options;
@@ -241,45 +228,121 @@ SamplerStatus StartSampling(const ControlBlock& control) {
   return StartSampler(options);
 }
 
+// The process is the supervisor's from now on.
+void PublishProcess(ProcessSlot& process, uint32_t image) {
+  process.image.store(image, std::memory_order_relaxed);
+  process.program = g_modules.program();
+  process.load_bias = g_modules.program_load_bias();
+  process.state.store(ProcessState::kRunning, std::memory_order_release);
+}
+
+void OnFork() {
+  if (g_control == nullptr) return;
+  const ThreadLedger* forker = CurrentThreadLedger();
+  t_fork_local_delay_ns =
+      (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)
+          .load(std::memory_order_relaxed);
+}
+
+// The one thread of the child goes on at the virtual time of the thread that forked.
+bool ContinueProfiled() {
+  ControlBlock& control = *g_control;
+  ThreadLedger* inherited = CurrentThreadLedger();
+  if (control.follow != Follow::kAll || control.stop.load(std::memory_order_relaxed) != 0 ||
+      !IsInNamespaceOf(control)) {
+    return false;
+  }
+  const pid_t pid = getpid();
+  ProcessSlot* process = TakeProcessSlot(control, pid, g_pid);
+  if (process == nullptr) return false;
+  const uint32_t index = IndexOf(control, *process);
+  ThreadSlot* slot = inherited != nullptr
+                         ? ReplaceInheritedSlot(control, SlotOf(inherited), index, pid)
+                         : ReserveThreadSlot(control, index, pid);
+  if (slot == nullptr) {
+    process->state.store(ProcessState::kFree, std::memory_order_release);
+    return false;
+  }
+  const uint32_t image = g_process->image.load(std::memory_order_relaxed);
+  g_pid = pid;
+  g_process = process;
+  t_left = false;
+  g_modules.OnForkInChild();
+  ForgetPublishedCounters();
+  EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
+  OccupySlot(*slot);
+  PublishProcess(*process, image);
+  if (StartSampling(control).source == SamplingSource::kNone) {
+    control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void OnForkInChildProcess() {
+  if (g_process == nullptr) return;
+  OnForkInChild();
+  OnForkInSignalShield();
+  if (!ContinueProfiled()) BecomeUnprofiled();
+}
+
+void PayAtExit() { PayBeforeProcessEnds(); }
+
 void Attach(ControlBlock* control) {
+  const pid_t pid = getpid();
+  ProcessSlot* process = TakeProcessSlot(*control, pid, getppid());
+  if (process == nullptr) {
+    munmap(control, sizeof(ControlBlock));
+    return;
+  }
+  FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec
   g_control = control;
-  g_pid = getpid();
-  control->images.fetch_add(1, std::memory_order_release);
+  g_pid = pid;
+  g_process = process;
+  const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
   InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
+  PublishProcess(*process, image);
   InitUnwinder(static_cast<UnwinderKind>(control->wanted_unwinder));
   PrepareThreadForUnwinding();
   InitSignalShield(kSamplingSignal);
-  pthread_atfork(nullptr, nullptr, BecomeUnprofiled);
-  if (ThreadSlot* slot = ReserveThreadSlot(*control)) {
+  pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
+  if (ThreadSlot* slot = ReserveThreadSlot(*control, IndexOf(*control, *process), pid)) {
     OccupySlot(*slot);
     EnterThreadSync(&slot->ledger, control->ledger.global_delay_ns.load(std::memory_order_relaxed));
     ArmThreadExit();
   }
   atexit(PayAtExit);
-  control->sampler_status = StartSampling(*control);
+  const SamplerStatus status = StartSampling(*control);
+  if (pid != control->target_pid.load(std::memory_order_relaxed)) {
+    if (status.source == SamplingSource::kNone) {
+      control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  control->sampler_status = status;
   control->sampler_ready.fetch_add(1, std::memory_order_release);
 }
 
 __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
   ResolveRealCalls();
-  const char* path = getenv(kControlVariable);
-  if (path == nullptr) return;
-  // A child of the target inherits variable and library, and is another process.
-  ControlBlock* control = MapControlBlock(path);
-  if (control == nullptr) return;
-  if (control->target_pid.load(std::memory_order_acquire) != getpid()) {
-    munmap(control, sizeof(ControlBlock));
-    return;
-  }
-  Attach(control);
+  if (ControlBlock* control = MapControlBlock()) Attach(control);
 }
 
 }  // namespace
 
-bool IsProfiledProcess() { return g_control != nullptr && getpid() == g_pid; }
+bool IsProfiledProcess() { return g_process != nullptr && getpid() == g_pid; }
+
+void PrepareProcessForExec() {
+  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
+  PrepareForExec();
+}
+
+void ResumeProcessAfterFailedExec() {
+  ResumeAfterFailedExec();
+  g_process->state.store(ProcessState::kRunning, std::memory_order_release);
+}
 
 }  // namespace coz
 

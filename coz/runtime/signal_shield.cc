@@ -29,6 +29,8 @@ class DispositionLock {
   DispositionLock(const DispositionLock&) = delete;
   DispositionLock& operator=(const DispositionLock&) = delete;
 
+  static void Break() { busy_.clear(std::memory_order_relaxed); }
+
  private:
   static std::atomic_flag busy_;
   sigset_t saved_;
@@ -169,6 +171,8 @@ void LiftSignalShield() {
     g_real.pthread_sigmask(SIG_BLOCK, &only, nullptr);
   }
 }
+
+void OnForkInSignalShield() { DispositionLock::Break(); }
 
 uint32_t BlocksReservedSignal() { return t_blocks_reserved; }
 void SetBlocksReservedSignal(uint32_t blocks) { t_blocks_reserved = blocks; }

@@ -25,6 +25,9 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context);
 // In the child of fork, which is not profiled: the program's disposition and mask become real.
 void LiftSignalShield();
 
+// In the child of fork: another thread of the parent may have been amid a change.
+void OnForkInSignalShield();
+
 // Whether the program believes that the calling thread blocks the reserved signal.
 uint32_t BlocksReservedSignal();
 void SetBlocksReservedSignal(uint32_t blocks);

@@ -138,7 +138,14 @@
   X(kRequired, nullptr, int, fexecve, (int f, char* const* a, char* const* e), (f, a, e))                              \
   X(kOptional, nullptr, int, execveat, (int d, const char* f, char* const* a, char* const* e, int g), (d, f, a, e, g))
 
-#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X)
+#define COZ_PROCESS_CALLS(X)                                                                                                                                                     \
+  X(kRequired, nullptr, int, posix_spawn, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e))  \
+  X(kRequired, nullptr, int, posix_spawnp, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e)) \
+  X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
+  X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
+  X(kRequired, nullptr, void, quick_exit, (int s), (s))
+
+#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X) COZ_PROCESS_CALLS(X)
 // clang-format on
 
 #endif  // COZ_SYNC_WRAPPED_CALLS_TABLE_H_

@@ -17,6 +17,8 @@ namespace coz {
 namespace {
 
 constexpr size_t kRecentSamples = 4096;
+// A thread may lose its CPU between taking its place in the ring and storing the sample.
+constexpr uint64_t kLongestWriteNs = 500 * kNsPerMs;
 // Reading a thread's state costs some microseconds, so that many are looked at at a time, this often.
 constexpr uint32_t kStatesPerLook = 16;
 constexpr uint64_t kStateLookNs = 20 * kNsPerMs;
@@ -62,13 +64,17 @@ void ForEachThread(const ControlBlock& control, Visit visit) {
   for (uint32_t i = 0; i < used; ++i) visit(control.threads[i]);
 }
 
-bool IsRunning(const ThreadSlot& slot) {
-  return slot.state.load(std::memory_order_acquire) == ThreadState::kRunning;
+// The threads of a process that is in an exec are about to be gone.
+bool IsRunning(const ControlBlock& control, const ThreadSlot& slot) {
+  if (slot.state.load(std::memory_order_acquire) != ThreadState::kRunning) return false;
+  const ProcessState process =
+      control.processes[slot.process % kMaxProcesses].state.load(std::memory_order_relaxed);
+  return process != ProcessState::kChanging;
 }
 
 }  // namespace
 
-LiveTarget::LiveTarget(ControlBlock* control, pid_t pid) : control_(*control), pid_(pid) {
+LiveTarget::LiveTarget(ControlBlock* control) : control_(*control) {
   // This process's CPUs, which the target has inherited: what its threads do with them is their own affair.
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
@@ -78,6 +84,15 @@ void LiveTarget::Poll() {
   control_.heartbeat_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
   DiscoverPoints();
   DrainRing();
+}
+
+// Whether the writer of the next sample, which has taken the index and not yet stored the sample, is to be waited for. It may have
+// been killed; then it holds up those that came later.
+bool LiveTarget::AwaitsSample(uint64_t written) {
+  if (written - ring_read_ == 1) return true;
+  const uint64_t now_ns = MonotonicNowNs();
+  if (ring_stuck_ns_ == 0) ring_stuck_ns_ = now_ns;
+  return now_ns < ring_stuck_ns_ + kLongestWriteNs;
 }
 
 void LiveTarget::DrainRing() {
@@ -91,8 +106,12 @@ void LiveTarget::DrainRing() {
     const uint64_t entry =
         ring.entries[ring_read_ % kSampleRingEntries].load(std::memory_order_acquire);
     const uint64_t lap = (ring_read_ / kSampleRingEntries + 1) & 0xffffff;
-    // Its writer has taken the index and not yet stored the sample: come back for it.
-    if (entry >> 40 != lap) break;
+    if (entry >> 40 != lap && AwaitsSample(written)) break;
+    ring_stuck_ns_ = 0;
+    if (entry >> 40 != lap) {
+      ++lost_in_ring_;
+      continue;
+    }
     const uint64_t weight = (entry >> 32) & 0xff;
     const UnitId unit = static_cast<UnitId>(entry);
     total_samples_[unit] += weight;
@@ -106,10 +125,13 @@ void LiveTarget::DrainRing() {
 }
 
 void LiveTarget::DiscoverPoints() {
-  // Slots are filled in order.
-  while (sources_.size() < kMaxPoints && control_.points[sources_.size()].state.load(
-                                             std::memory_order_acquire) == PointState::kReady) {
-    const PointSlot& slot = control_.points[sources_.size()];
+  // Slots are taken in order, but a process may be killed while it writes one.
+  for (uint32_t i = 0; i < kMaxPoints; ++i) {
+    const PointSlot& slot = control_.points[i];
+    const PointState state = slot.state.load(std::memory_order_acquire);
+    if (state == PointState::kFree) break;
+    if (state != PointState::kReady || discovered_[i]) continue;
+    discovered_[i] = true;
     const bool is_latency = slot.kind != PointKind::kThroughput;
     uint32_t id = 0;
     while (id < points_.size() &&
@@ -117,7 +139,7 @@ void LiveTarget::DiscoverPoints() {
       ++id;
     }
     if (id == points_.size()) points_.push_back({slot.name, is_latency});
-    sources_.push_back({id, slot.kind});
+    sources_.push_back({id, slot.kind, i});
   }
 }
 
@@ -131,17 +153,17 @@ uint64_t LiveTarget::Visits(uint32_t slot) const {
 
 void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
   counts->assign(points_.size(), PointCounts());
-  for (uint32_t slot = 0; slot < sources_.size(); ++slot) {
-    PointCounts& point = (*counts)[sources_[slot].point];
-    switch (sources_[slot].kind) {
+  for (const PointSource& source : sources_) {
+    PointCounts& point = (*counts)[source.point];
+    switch (source.kind) {
       case PointKind::kThroughput:
-        point.visits = Visits(slot);
+        point.visits = Visits(source.slot);
         break;
       case PointKind::kBegin:
-        point.arrivals = Visits(slot);
+        point.arrivals = Visits(source.slot);
         break;
       case PointKind::kEnd:
-        point.departures = Visits(slot);
+        point.departures = Visits(source.slot);
         break;
     }
   }
@@ -186,7 +208,8 @@ LiveTarget::Debts LiveTarget::ReadDebts() const {
   const uint64_t required = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   const uint64_t floor = control_.ledger.forgiven_below_ns.load(std::memory_order_relaxed);
   ForEachThread(control_, [&](const ThreadSlot& slot) {
-    if (!IsRunning(slot) || slot.ledger.blocked.load(std::memory_order_relaxed) != 0) return;
+    if (!IsRunning(control_, slot) || slot.ledger.blocked.load(std::memory_order_relaxed) != 0)
+      return;
     const uint64_t local =
         std::max(floor, slot.ledger.local_delay_ns.load(std::memory_order_relaxed));
     if (local >= required || SleepsInKernel(slot)) return;
@@ -201,15 +224,16 @@ bool LiveTarget::Settled() { return ReadDebts().max_ns == 0; }
 void LiveTarget::CountRunnable(uint64_t now_ns) {
   if (now_ns < runnable_read_ns_ + kStateLookNs) return;
   runnable_read_ns_ = now_ns;
-  std::vector<pid_t> threads;
+  std::vector<const ThreadSlot*> threads;
   ForEachThread(control_, [&](const ThreadSlot& slot) {
-    if (IsRunning(slot)) threads.push_back(slot.tid);
+    if (IsRunning(control_, slot)) threads.push_back(&slot);
   });
   live_ = static_cast<int>(threads.size());
   const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
   uint32_t running = 0;
   for (uint32_t i = 0; i < looks; ++i) {
-    if (ThreadStateLetter(pid_, threads[runnable_cursor_++ % threads.size()]) == 'R') ++running;
+    const ThreadSlot& slot = *threads[runnable_cursor_++ % threads.size()];
+    if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
   }
   const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.

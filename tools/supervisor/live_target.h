@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,7 +30,7 @@ class LiveTarget : public ExperimentTarget {
     bool is_latency;
   };
 
-  LiveTarget(ControlBlock* control, pid_t pid);
+  explicit LiveTarget(ControlBlock* control);
 
   // Takes what has happened since the last call: samples, new points, sign of life. At least every 50 ms.
   void Poll();
@@ -58,6 +59,7 @@ class LiveTarget : public ExperimentTarget {
   struct PointSource {
     uint32_t point;
     PointKind kind;
+    uint32_t slot;
   };
   struct Debts {
     uint64_t sum_ns = 0;
@@ -65,6 +67,7 @@ class LiveTarget : public ExperimentTarget {
   };
 
   void DrainRing();
+  bool AwaitsSample(uint64_t written);
   void DiscoverPoints();
   void CountPoints(std::vector<PointCounts>* counts) const;
   uint64_t Visits(uint32_t slot) const;
@@ -75,12 +78,13 @@ class LiveTarget : public ExperimentTarget {
   void CountRunnable(uint64_t now_ns);
 
   ControlBlock& control_;
-  const pid_t pid_;
   uint64_t stops_ = 0;
   uint64_t ring_read_ = 0;
   uint64_t lost_in_ring_ = 0;
+  uint64_t ring_stuck_ns_ = 0;  // since when the next sample is awaited that another has overtaken
   std::vector<Point> points_;
-  std::vector<PointSource> sources_;  // by point slot
+  std::vector<PointSource> sources_;
+  std::bitset<kMaxPoints> discovered_;  // by point slot
   absl::flat_hash_map<UnitId, uint64_t> total_samples_;
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;
   std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them

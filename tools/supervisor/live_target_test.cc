@@ -16,8 +16,7 @@ using ::testing::UnorderedElementsAre;
 
 class LiveTargetTest : public ::testing::Test {
  protected:
-  LiveTargetTest()
-      : control_(std::make_unique<ControlBlock>()), target_(control_.get(), getpid()) {}
+  LiveTargetTest() : control_(std::make_unique<ControlBlock>()), target_(control_.get()) {}
 
   // As the runtime's handler does.
   void PushSample(UnitId unit, uint64_t weight = 1) {

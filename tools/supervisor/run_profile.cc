@@ -22,6 +22,7 @@
 #include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
 #include "tools/supervisor/shared_control.h"
 #include "tools/supervisor/unit_index.h"
@@ -35,6 +36,9 @@ constexpr uint64_t kPollNs = 20 * kNsPerMs;
 // Until the program has announced itself and its table is answered for.
 constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
 constexpr uint64_t kStartNs = 200 * kNsPerMs;
+
+// A process that was forked just before its parent ended has shown itself by then.
+constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
 
 // Signals that somebody may send to the supervisor and means for the program.
 constexpr int kForwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGUSR1,
@@ -63,7 +67,7 @@ class SignalInbox {
     signalfd_siginfo info;
     while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
       if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) interrupted_ = true;
-      if (info.ssi_code != SI_KERNEL) kill(target, static_cast<int>(info.ssi_signo));
+      if (info.ssi_code != SI_KERNEL && target != 0) kill(target, static_cast<int>(info.ssi_signo));
     }
   }
   bool interrupted() const { return interrupted_; }
@@ -160,6 +164,7 @@ class Run : public ExperimentSink {
 
   void WriteHead();
   bool ChooseFixedUnit();
+  bool IsToGoOn();
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
   void RefreshDisplay();
@@ -173,9 +178,11 @@ class Run : public ExperimentSink {
   SchedulerOptions scheduler_options_;
   std::optional<ChildProcess> child_;
   std::optional<LiveTarget> target_;
+  std::optional<ProcessWatch> processes_;
   std::optional<ProfileRecorder> recorder_;
   std::optional<Scheduler> scheduler_;
   uint64_t start_ns_ = 0;
+  uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
   std::string current_;
   bool head_written_ = false;
   bool ended_by_duration_ = false;
@@ -198,6 +205,8 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   block.wanted_source = options_.sampling_source;
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
+  block.follow = options_.follow;
+  units_.Preannounce(block);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
 
@@ -213,7 +222,8 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   // Timers of the supervisor are exact; the child's slack was set before.
   prctl(PR_SET_TIMERSLACK, 1);
   child_.emplace(*std::move(child));
-  target_.emplace(&block, child_->pid());
+  target_.emplace(&block);
+  processes_.emplace(&block);
   recorder_.emplace(std::move(writer), &units_, &*target_);
   if (options_.end_to_end) recorder_->AddEndToEndPoint();
   return absl::OkStatus();
@@ -279,9 +289,11 @@ void Run::Wait(uint64_t until_ns) {
   const uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
   const timespec timeout = {static_cast<time_t>(wait_ns / kNsPerSecond),
                             static_cast<long>(wait_ns % kNsPerSecond)};
-  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {child_->pidfd(), POLLIN, 0}};
+  // poll() passes over negative descriptors.
+  const int pidfd = child_->exit_state().exited ? -1 : child_->pidfd();
+  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
   ppoll(fds, 2, &timeout, nullptr);
-  inbox_.Forward(child_->pid());
+  inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
   child_->Poll();
   target_->set_stops(child_->stops());
 }
@@ -296,12 +308,22 @@ void Run::RefreshDisplay() {
   display_.Refresh(state, recorder_->written());
 }
 
+// Until the first process has ended; or the last, where that is asked for and nobody interrupts.
+bool Run::IsToGoOn() {
+  if (!child_->exit_state().exited) return true;
+  if (!options_.until_last || inbox_.interrupted() || ended_by_duration_) return false;
+  const uint64_t now_ns = MonotonicNowNs();
+  if (processes_->live() > 0 || alone_since_ns_ == 0) alone_since_ns_ = now_ns;
+  return now_ns < alone_since_ns_ + kLateChildNs;
+}
+
 void Run::Loop() {
   ControlBlock& block = control_.block();
-  while (!child_->exit_state().exited) {
+  while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(block);
     target_->Poll();
+    processes_->Poll();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
@@ -333,6 +355,13 @@ RunResult Run::Finish() {
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
   if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
   if (!head_written_) WriteHead();
+  // Processes that run on are not profiled any more.
+  control_.block().stop.store(1, std::memory_order_relaxed);
+  processes_->Poll();
+  result.processes_left = processes_->live();
+  result.processes_unprofiled =
+      control_.block().processes_without_slot.load(std::memory_order_relaxed) +
+      control_.block().processes_without_sampling.load(std::memory_order_relaxed);
   result.fixed_line_missing = options_.fixed_line.has_value() && !scheduler_;
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
@@ -373,7 +402,7 @@ absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options) {
 
 // What can be known before the program runs.
 absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
-  if (options.follow_exec) return absl::OkStatus();
+  if (options.is_launcher) return absl::OkStatus();
   const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
   if (!info.ok()) return info.status();
   absl::Status status = CheckProfilable(*info);
@@ -383,13 +412,12 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   if (status.ok() || only_libraries) return absl::OkStatus();
   return absl::Status(
       status.code(),
-      absl::StrCat(status.message(),
-                   " (if it becomes the program in question by exec: --follow=exec)"));
+      absl::StrCat(status.message(), " (if it only starts the program in question: --follow=all)"));
 }
 
 absl::Status CheckFixedLine(const RunOptions& options, const UnitIndex& units) {
   // A line of a library, or of a program to come, is only known when that is loaded.
-  if (!options.fixed_line || !options.binary_scope.empty() || options.follow_exec) {
+  if (!options.fixed_line || !options.binary_scope.empty() || options.is_launcher) {
     return absl::OkStatus();
   }
   if (!units.Find(*options.fixed_line).empty()) return absl::OkStatus();
@@ -412,7 +440,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
   const std::vector<std::string> binary_scope =
       options.binary_scope.empty() ? std::vector<std::string>{"MAIN"} : options.binary_scope;
   UnitIndex units{BinaryScope(binary_scope), SourceScope(options.source_scope)};
-  if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.follow_exec);
+  if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok())
     return status;
   if (absl::Status status = CheckFixedLine(options, units); !status.ok()) return status;

@@ -17,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "coz/report/profile.pb.h"
+#include "coz/runtime/control_block.h"
 #include "coz/sampler/sampler_status.h"
 #include "tools/supervisor/child_process.h"
 
@@ -39,7 +40,10 @@ struct RunOptions {
   SamplingSource sampling_source = SamplingSource::kNone;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
-  bool follow_exec = false;  // the program is a launcher: profile what it becomes by exec
+  Follow follow = Follow::kAll;
+  bool is_launcher =
+      false;  // the program need not have debug information: what it starts or becomes has
+  bool until_last = false;  // go on until every followed process has ended, not only the first
   bool verbose = false;
 };
 
@@ -53,7 +57,9 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
-  bool fixed_line_missing = false;  // no binary in scope that was loaded has code of it
+  int processes_left = 0;             // followed ones that run on, unprofiled
+  uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
+  bool fixed_line_missing = false;    // no binary in scope that was loaded has code of it
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options);

@@ -1,6 +1,7 @@
 #include "tools/supervisor/shared_control.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -31,6 +32,8 @@ absl::StatusOr<SharedControl> SharedControl::Create() {
   block->version = kControlVersion;
   block->supervisor_pid = getpid();
   block->bytes = sizeof(ControlBlock);
+  struct stat space;
+  if (stat("/proc/self/ns/pid", &space) == 0) block->pid_namespace = space.st_ino;
   return SharedControl(std::move(fd), block);
 }
 

@@ -1,7 +1,10 @@
 #include "tools/supervisor/unit_index.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 
 namespace coz {
@@ -54,7 +57,19 @@ void UnitIndex::AnswerOne(ModuleSlot& slot) {
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
+  if (passed_over_.count(path) != 0) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
   Object& object = Load(path, nullptr);
+  // Nobody has asked for the shells and tools that the program starts.
+  if (object.table == nullptr && path != program_ && !binary_scope_.Contains(path, false)) {
+    passed_over_.insert(path);
+    object_by_path_.erase(path);
+    objects_.pop_back();
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
   object.loaded = true;
   object.load_bias = slot.load_bias;
   if (object.table == nullptr) {
@@ -67,11 +82,29 @@ void UnitIndex::AnswerOne(ModuleSlot& slot) {
   slot.state.store(ModuleState::kTableReady, std::memory_order_release);
 }
 
+void UnitIndex::Preannounce(ControlBlock& control) {
+  struct stat file;
+  if (program_.size() >= kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
+  ModuleSlot& slot = control.modules[0];
+  slot.is_program = 1;
+  slot.device = file.st_dev;
+  slot.inode = file.st_ino;
+  strcpy(slot.path, program_.c_str());
+  AnswerOne(slot);
+  control.module_count.store(1, std::memory_order_release);
+}
+
 void UnitIndex::Answer(ControlBlock& control) {
-  while (answered_ < kMaxModules && control.modules[answered_].state.load(
-                                        std::memory_order_acquire) == ModuleState::kAnnounced) {
-    AnswerOne(control.modules[answered_]);
-    ++answered_;
+  const uint32_t count =
+      std::min(control.module_count.load(std::memory_order_acquire), kMaxModules);
+  for (uint32_t i = 0; i < count; ++i) {
+    // A process that was killed may have left a slot half-written.
+    if (control.modules[i].state.load(std::memory_order_acquire) == ModuleState::kAnnounced) {
+      AnswerOne(control.modules[i]);
+    }
+  }
+  if (count != 0 && !objects_.empty() && objects_[0].path == control.modules[0].path) {
+    objects_[0].load_bias = control.modules[0].load_bias;  // the process knows it only now
   }
 }
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ class UnitIndex {
   absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress,
                        bool may_lack_table);
 
+  // Answers for the program before it starts: its processes may lack the right to open anything of the supervisor's later.
+  void Preannounce(ControlBlock& control);
+
   // Answers what the target has announced since the last call.
   void Answer(ControlBlock& control);
 
@@ -61,7 +65,7 @@ class UnitIndex {
   std::vector<UnitId> Find(std::string_view file_line) const;
 
  private:
-  // The object of a path, its table read if it has not been.
+  // The object of a path, its table read if it has not been; a new one is the last of objects_.
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   void AnswerOne(ModuleSlot& slot);
 
@@ -70,7 +74,7 @@ class UnitIndex {
   std::string program_;
   std::vector<Object> objects_;
   std::map<std::string, size_t> object_by_path_;
-  uint32_t answered_ = 0;
+  std::set<std::string> passed_over_;  // other programs than the first, without debug information
   uint32_t next_unit_ = 0;
 };
 

@@ -1,0 +1,23 @@
+// What a process does before it ends, so that who waits for its end is credited.
+//
+// Shape    one function
+// Units    none
+// Errors   none
+// Threads  safe
+// Signals  async-signal-safe
+// Source   waitpid(2)
+#ifndef COZ_SYNC_PROCESS_END_H_
+#define COZ_SYNC_PROCESS_END_H_
+
+#include <unistd.h>
+
+#include "coz/sync/io_wait.h"
+
+namespace coz {
+
+// Pays, and leaves the caller's local delay for whoever waits for this process.
+inline void PayBeforeProcessEnds() { PayBeforeWaking(ProcessExitKey(getpid())); }
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_PROCESS_END_H_

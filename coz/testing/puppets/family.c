@@ -1,0 +1,323 @@
+/*
+ * Programs of several processes, and whether each of them behaves as it would alone.
+ *
+ *   family relay SECONDS         parent and child work by turns over pipes; the child's work is "childs_work" (30 %), the parent's "parents_work"
+ *   family workers N SECONDS     N forked workers, each visits "work"; the parent waits for them and visits nothing
+ *   family bomb N                N children, one after the other, each with another way of ending; then as many at a time
+ *   family closer SECONDS        a daemon that closes every descriptor and goes on working
+ *   family killed SECONDS        its worker is killed while it may be pausing, and again
+ *   family orphan SECONDS        the parent ends first
+ *   family chain N SECONDS       becomes itself N times by exec, then works
+ *   family spawn SECONDS         itself again by posix_spawn, once as it is and once by env -i
+ *   family shared SECONDS        two processes take turns by process-shared mutex, condition variable and semaphore
+ *   family work SECONDS          works
+ *
+ * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coz.h"
+
+extern char** environ;
+
+#define CHECK(condition)                                                                 \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      fprintf(stderr, "line %d: %s is false (errno %d)\n", __LINE__, #condition, errno); \
+      _exit(1);                                                                          \
+    }                                                                                    \
+  } while (0)
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static uint64_t spin(uint64_t x, int steps) {
+  for (int i = 0; i < steps; ++i) x = x * 6364136223846793005u + (x >> 29);
+  return x;
+}
+/* Two copies, so that each has a line of its own. */
+__attribute__((noinline)) static uint64_t childs_work(uint64_t x, int steps) {
+  for (int i = 0; i < steps; ++i) x = x * 6364136223846793005u + (x >> 28);
+  return x;
+}
+__attribute__((noinline)) static uint64_t parents_work(uint64_t x, int steps) {
+  for (int i = 0; i < steps; ++i) x = x * 6364136223846793005u + (x >> 27);
+  return x;
+}
+
+static void work(double seconds) {
+  const double end_s = now_s() + seconds;
+  volatile uint64_t x = 1;
+  do {
+    x = spin(x, 100000);
+    COZ_PROGRESS_NAMED("work");
+  } while (now_s() < end_s);
+}
+
+static int wait_status(pid_t child) {
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  return status;
+}
+static int ended_with(pid_t child, int expected) {
+  const int status = wait_status(child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == expected;
+}
+
+static void relay(double seconds) {
+  int to_child[2], to_parent[2];
+  CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
+  volatile uint64_t x = 1;
+  char token = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    close(to_child[1]);
+    close(to_parent[0]);
+    while (read(to_child[0], &token, 1) == 1) {
+      x = childs_work(x, 1500000);
+      CHECK(write(to_parent[1], &token, 1) == 1);
+    }
+    exit(0);
+  }
+  close(to_child[0]);
+  const double end_s = now_s() + seconds;
+  while (now_s() < end_s) {
+    CHECK(write(to_child[1], &token, 1) == 1);
+    CHECK(read(to_parent[0], &token, 1) == 1);
+    x = parents_work(x, 3500000);
+    COZ_PROGRESS_NAMED("rounds");
+  }
+  close(to_child[1]);
+  CHECK(ended_with(child, 0));
+}
+
+static void workers(int count, double seconds) {
+  pid_t pids[64];
+  CHECK(count <= 64);
+  for (int i = 0; i < count; ++i) {
+    pids[i] = fork();
+    if (pids[i] == 0) {
+      work(seconds);
+      exit(i);
+    }
+  }
+  for (int i = 0; i < count; ++i) CHECK(ended_with(pids[i], i));
+}
+
+/* A child that ends in the way of this number. */
+static void end_somehow(int way) {
+  volatile uint64_t x = spin(1, 1000);
+  (void)x;
+  COZ_PROGRESS_NAMED("born");
+  switch (way % 5) {
+    case 0:
+      _exit(3);
+    case 1:
+      exit(3);
+    case 2:
+      execlp("sh", "sh", "-c", "exit 3", (char*)NULL);
+      _exit(1);
+    case 3:
+      quick_exit(3);
+    default:
+      if (fork() == 0) _exit(0); /* a grandchild that nobody waits for */
+      _Exit(3);
+  }
+}
+
+__attribute__((noinline)) static pid_t child_of_vfork(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    signal(SIGTRAP, SIG_DFL); /* its own disposition, though the memory is its parent's */
+    _exit(3);
+  }
+  return child;
+}
+
+static void bomb(int count) {
+  for (int i = 0; i < count; ++i) {
+    pid_t child;
+    if (i % 10 == 9) {
+      child = child_of_vfork();
+    } else {
+      child = fork();
+      if (child == 0) end_somehow(i);
+    }
+    CHECK(ended_with(child, 3));
+  }
+  pid_t* children = malloc((size_t)count * sizeof(pid_t));
+  for (int i = 0; i < count; ++i) {
+    children[i] = fork();
+    CHECK(children[i] >= 0);
+    if (children[i] == 0) end_somehow(i);
+  }
+  for (int i = 0; i < count; ++i) CHECK(ended_with(children[i], 3));
+  free(children);
+}
+
+static void closer(double seconds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    CHECK(setsid() > 0);
+    CHECK(close_range(3, ~0U, 0) == 0);
+    for (int fd = 3; fd < 4096; ++fd) close(fd);
+    /* As daemons do: the lowest numbers are to be had again, and are all that is open. */
+    CHECK(open("/dev/null", O_RDWR) == 3);
+    CHECK(dup2(3, 1000) == 1000);
+    CHECK(dup2(3, 1001) == 1001);
+    CHECK(fcntl(1000, F_GETFD) == 0);
+    CHECK(close(1000) == 0 && close(1000) == -1 && errno == EBADF);
+    work(seconds);
+    if (fork() == 0) {
+      work(seconds / 4);
+      exit(0);
+    }
+    CHECK(wait(NULL) > 0);
+    exit(0);
+  }
+  CHECK(ended_with(child, 0));
+}
+
+static void killed(double seconds) {
+  const double end_s = now_s() + seconds;
+  while (now_s() < end_s) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work(1000);
+      _exit(1);
+    }
+    work(0.15); /* meanwhile each imposes delays on the other */
+    CHECK(kill(child, SIGKILL) == 0);
+    const int status = wait_status(child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  }
+}
+
+static void orphan(double seconds) {
+  int begun[2];
+  char token = 0;
+  CHECK(pipe(begun) == 0);
+  if (fork() == 0) {
+    CHECK(write(begun[1], &token, 1) == 1);
+    work(seconds);
+    exit(0);
+  }
+  CHECK(read(begun[0], &token, 1) == 1);
+}
+
+static void chain(int count, const char* seconds) {
+  if (count == 0) {
+    work(atof(seconds));
+    return;
+  }
+  char rest[16];
+  snprintf(rest, sizeof(rest), "%d", count - 1);
+  volatile uint64_t x = spin(1, 20000000);
+  (void)x;
+  execl("/proc/self/exe", "family", "chain", rest, seconds, (char*)NULL);
+  CHECK(0);
+}
+
+static void spawn(const char* seconds) {
+  char self[4096];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+  CHECK(length > 0);
+  self[length] = '\0';
+  pid_t child;
+  char* plain[] = {self, "work", (char*)seconds, NULL};
+  CHECK(posix_spawn(&child, self, NULL, NULL, plain, environ) == 0);
+  CHECK(ended_with(child, 0));
+  char* bare[] = {"env", "-i", self, "work", "0.1", NULL};
+  CHECK(posix_spawnp(&child, "env", NULL, NULL, bare, environ) == 0);
+  CHECK(ended_with(child, 0));
+  char* missing[] = {"/nonexistent/program", NULL};
+  CHECK(posix_spawn(&child, missing[0], NULL, NULL, missing, environ) == ENOENT);
+}
+
+struct shared_state {
+  pthread_mutex_t mutex;
+  pthread_cond_t turned;
+  sem_t tokens;
+  int turn;
+  int stop;
+};
+
+static void shared(double seconds) {
+  struct shared_state* state =
+      mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(state != MAP_FAILED);
+  pthread_mutexattr_t mutex_attributes;
+  pthread_condattr_t condition_attributes;
+  pthread_mutexattr_init(&mutex_attributes);
+  pthread_mutexattr_setpshared(&mutex_attributes, PTHREAD_PROCESS_SHARED);
+  pthread_condattr_init(&condition_attributes);
+  pthread_condattr_setpshared(&condition_attributes, PTHREAD_PROCESS_SHARED);
+  CHECK(pthread_mutex_init(&state->mutex, &mutex_attributes) == 0);
+  CHECK(pthread_cond_init(&state->turned, &condition_attributes) == 0);
+  CHECK(sem_init(&state->tokens, 1, 0) == 0);
+  volatile uint64_t x = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) {
+      pthread_mutex_lock(&state->mutex);
+      while (state->turn != 1 && !state->stop) pthread_cond_wait(&state->turned, &state->mutex);
+      const int stop = state->stop;
+      state->turn = 0;
+      pthread_mutex_unlock(&state->mutex);
+      if (stop) exit(0);
+      x = childs_work(x, 1500000);
+      sem_post(&state->tokens);
+    }
+  }
+  const double end_s = now_s() + seconds;
+  while (now_s() < end_s) {
+    pthread_mutex_lock(&state->mutex);
+    state->turn = 1;
+    pthread_cond_signal(&state->turned);
+    pthread_mutex_unlock(&state->mutex);
+    CHECK(sem_wait(&state->tokens) == 0);
+    x = parents_work(x, 3500000);
+    COZ_PROGRESS_NAMED("rounds");
+  }
+  pthread_mutex_lock(&state->mutex);
+  state->stop = 1;
+  pthread_cond_signal(&state->turned);
+  pthread_mutex_unlock(&state->mutex);
+  CHECK(ended_with(child, 0));
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 2 ? argv[1] : "";
+  const char* last = argc > 2 ? argv[argc - 1] : "0";
+  const double seconds = atof(last);
+  if (strcmp(what, "relay") == 0) relay(seconds);
+  else if (strcmp(what, "workers") == 0) workers(atoi(argv[2]), seconds);
+  else if (strcmp(what, "bomb") == 0) bomb(atoi(last));
+  else if (strcmp(what, "closer") == 0) closer(seconds);
+  else if (strcmp(what, "killed") == 0) killed(seconds);
+  else if (strcmp(what, "orphan") == 0) orphan(seconds);
+  else if (strcmp(what, "chain") == 0) chain(atoi(argv[2]), last);
+  else if (strcmp(what, "spawn") == 0) spawn(last);
+  else if (strcmp(what, "shared") == 0) shared(seconds);
+  else if (strcmp(what, "work") == 0) work(seconds);
+  else return 2;
+  puts("ok");
+  return 0;
+}
