@@ -2,6 +2,8 @@
 
 load("//third_party/debian:absl.bzl", "generate_absl")
 
+_PREFIXES = ["/usr/include/", "/usr/lib/", "/usr/bin/", "/usr/share/nodejs/"]
+
 def _tested_versions(ctx):
     versions = {}
     for line in ctx.read(ctx.attr._lock).split("\n"):
@@ -30,7 +32,8 @@ def _debian_system_impl(ctx):
     _check_installed(ctx)
     r = ctx.execute(["sh", "-c", "dpkg-query --listfiles \"$@\" | while read -r f; do test -d \"$f\" || echo \"$f\"; done", "sh"] + ctx.attr.packages)
     for f in r.stdout.split("\n"):
-        if f.startswith("/usr/include/") or f.startswith("/usr/lib/") or f.startswith("/usr/bin/"):
+        licence = f.startswith("/usr/share/doc/") and f.endswith("/copyright")
+        if licence or [p for p in _PREFIXES if f.startswith(p)]:
             ctx.symlink(f, f[1:])
     if ctx.attr.build_file:
         ctx.symlink(ctx.attr.build_file, "BUILD.bazel")

@@ -1,0 +1,126 @@
+// One line's plot: program speedup over virtual speedup, its 95 % band, and what was measured at each speedup. All plots of a
+// progress point have the same axes.
+
+// Bounds of the vertical axis: all of the curves of lines with a verdict, and nearly all of their bands and dots.
+function verticalDomain(shown) {
+  const decided = shown.filter((line) => line.verdict !== 'cannot_tell' && line.curve.length);
+  const curves = [];
+  const around = [];
+  for (const line of decided.length ? decided : shown) {
+    for (const [, value, low, high] of line.curve) {
+      curves.push(value);
+      if (low !== null) around.push(low, high);
+    }
+    for (const [, value] of line.speedups) around.push(value);
+  }
+  around.sort(d3.ascending);
+  const low = Math.min(-0.1, d3.min(decided.length ? curves : around) ?? 0, d3.quantile(around, 0.01) ?? 0);
+  const high = Math.max(0.2, d3.max(decided.length ? curves : []) ?? 0, d3.quantile(around, 0.99) ?? 0);
+  return [Math.max(-1, Math.floor(low * 10) / 10), Math.min(1, Math.ceil(high * 10) / 10)];
+}
+
+class CurvePlot {
+  constructor(line, {width, height, domain, large = false}) {
+    this.line = line;
+    this.large = large;
+    this.margin = large ? {top: 14, right: 20, bottom: 40, left: 60} : {top: 8, right: 8, bottom: 20, left: 38};
+    this.width = width;
+    this.height = height;
+    const {top, right, bottom, left} = this.margin;
+    this.x = d3.scaleLinear().domain([0, 1]).range([left, width - right]);
+    this.y = d3.scaleLinear().domain(domain).range([height - bottom, top]);
+  }
+
+  draw() {
+    this.svg = d3.create('svg').attr('class', `plot ${this.line.verdict}`).attr('width', this.width).attr('height', this.height)
+      .attr('viewBox', `0 0 ${this.width} ${this.height}`).attr('role', 'img').attr('aria-label', this.description());
+    this.axes();
+    const {top, right, bottom, left} = this.margin;
+    // A nested viewport clips without an id, which would have to be unique on the page.
+    this.inside = this.svg.append('svg').attr('x', left).attr('y', top - 4)
+      .attr('width', this.width - left - right + 4).attr('height', this.height - top - bottom + 8)
+      .attr('viewBox', `${left} ${top - 4} ${this.width - left - right + 4} ${this.height - top - bottom + 8}`);
+    this.band();
+    this.dots();
+    this.curve();
+    if (this.large) this.readout();
+    return this.svg.node();
+  }
+
+  description() {
+    const {unit, sentence: text, slope} = this.line;
+    return `${unit.place}: ${text} Slope ${fixed(slope[0])} ${plusMinus(slope)}.`;
+  }
+
+  axes() {
+    const {top, right, bottom, left} = this.margin;
+    const y = this.svg.append('g').attr('class', 'axis');
+    for (const tick of this.y.ticks(this.large ? 6 : 3)) {
+      const at = this.y(tick);
+      y.append('line').attr('class', tick === 0 ? 'zero' : 'grid').attr('x1', left).attr('x2', this.width - right).attr('y1', at).attr('y2', at);
+      y.append('text').attr('x', left - 6).attr('y', at).attr('dy', '0.32em').attr('text-anchor', 'end').text(percent(tick, {sign: true, digits: 0}));
+    }
+    const x = this.svg.append('g').attr('class', 'axis');
+    for (const tick of this.large ? [0, 0.2, 0.4, 0.6, 0.8, 1] : [0, 0.5, 1]) {
+      const at = this.x(tick);
+      x.append('line').attr('class', 'grid').attr('x1', at).attr('x2', at).attr('y1', top).attr('y2', this.height - bottom);
+      x.append('text').attr('x', at).attr('y', this.height - bottom + 15)
+        .attr('text-anchor', tick === 1 && !this.large ? 'end' : 'middle').text(percent(tick, {digits: 0}));
+    }
+    if (!this.large) return;
+    x.append('text').attr('class', 'title').attr('x', (left + this.width - right) / 2).attr('y', this.height - 5).attr('text-anchor', 'middle')
+      .text('this line faster by');
+    y.append('text').attr('class', 'title').attr('transform', `translate(11 ${(top + this.height - bottom) / 2}) rotate(-90)`)
+      .attr('text-anchor', 'middle').text(this.line.verticalTitle || 'program faster by');
+  }
+
+  band() {
+    const known = this.line.curve.filter((p) => p[2] !== null && p[3] !== null);
+    if (known.length < 2) return;
+    const area = d3.area().x((p) => this.x(p[0])).y0((p) => this.y(p[2])).y1((p) => this.y(p[3]));
+    this.inside.append('path').attr('class', 'band').attr('d', area(known));
+  }
+
+  curve() {
+    if (this.line.curve.length < 2) return;
+    const path = d3.line().x((p) => this.x(p[0])).y((p) => this.y(p[1]));
+    this.inside.append('path').attr('class', 'curve').attr('d', path(this.line.curve));
+    if (this.line.bend === null) return;
+    this.inside.append('circle').attr('class', 'bend').attr('r', this.large ? 4.5 : 3.2)
+      .attr('cx', this.x(this.line.bend)).attr('cy', this.y(curveAt(this.line.curve, this.line.bend)[0]));
+  }
+
+  dots() {
+    const most = d3.max(this.line.speedups, (d) => d[4]) || 1;
+    const group = this.inside.append('g').attr('class', 'dots');
+    for (const [speedup, value, low, high, n] of this.line.speedups) {
+      const at = this.x(speedup);
+      if (this.large && low !== null) {
+        group.append('line').attr('x1', at).attr('x2', at).attr('y1', this.y(low)).attr('y2', this.y(high));
+      }
+      const radius = (this.large ? 2.2 : 1.4) + (this.large ? 2.2 : 1.2) * Math.sqrt(n / most);
+      group.append('circle').attr('cx', at).attr('cy', this.y(value)).attr('r', radius);
+    }
+  }
+
+  // The curve's value under the pointer.
+  readout() {
+    const {top, bottom} = this.margin;
+    const rule = this.svg.append('line').attr('class', 'rule').attr('y1', top).attr('y2', this.height - bottom).attr('visibility', 'hidden');
+    const node = this.svg.node();
+    node.addEventListener('pointermove', (event) => {
+      const scale = this.width / node.getBoundingClientRect().width;
+      const speedup = Math.round(this.x.invert((event.clientX - node.getBoundingClientRect().left) * scale) * 20) / 20;
+      if (speedup < 0 || speedup > 1 || !this.line.curve.length) return;
+      rule.attr('visibility', 'visible').attr('x1', this.x(speedup)).attr('x2', this.x(speedup));
+      const value = curveAt(this.line.curve, speedup);
+      const measured = this.line.speedups.find((d) => Math.abs(d[0] - speedup) < 1e-6);
+      tooltip.show(event, [
+        element('b', {}, `${percent(speedup)} faster → ${percent(value[0], {sign: true})}`),
+        element('div', {}, `95 %: ${interval(value)}`),
+        measured ? element('div', {}, `measured ${percent(measured[1], {sign: true})} in ${count(measured[4], 'experiment')}`) : '',
+      ]);
+    });
+    node.addEventListener('pointerleave', () => { rule.attr('visibility', 'hidden'); tooltip.hide(); });
+  }
+}

@@ -1,0 +1,107 @@
+// The report's data as objects, and how its figures are written.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+
+const VERDICTS = {
+  faster: {word: 'Faster', mark: '▲', hint: 'worth doing'},
+  slower: {word: 'Hurts', mark: '▼', hint: 'speeding it up slows the program down'},
+  no_effect: {word: 'No effect', mark: '●', hint: 'not worth doing'},
+  cannot_tell: {word: 'Cannot tell', mark: '?', hint: 'needs more experiments'},
+  aside: {word: 'Set aside', mark: '–', hint: 'too little data for a figure'},
+};
+
+// What every line is compared at, as in its verdict.
+const QUOTED_SPEEDUP = 0.3;
+
+function sourceLines(fileIndex, first, last) {
+  const runs = (data.files[fileIndex] || {}).runs || [];
+  const lines = [];
+  for (const run of runs) {
+    for (let i = Math.max(first, run[0]); i <= Math.min(last, run[0] + run.length - 2); ++i) {
+      lines.push({number: i, text: run[i - run[0] + 1]});
+    }
+  }
+  return lines;
+}
+
+function makeUnit([file, line, name, share, kind], index) {
+  const path = file < 0 ? '' : data.files[file].path;
+  const shown = path.startsWith(data.folder) ? path.slice(data.folder.length) : path;
+  const place = kind === 'line' ? `${shown}:${line}` : shown || name;
+  const source = line > 0 && file >= 0 ? sourceLines(file, line, line) : [];
+  const text = source.length ? source[0].text.trim() : '';
+  return {
+    index, file, line, name, share, kind, path, place, text,
+    shortFile: shown,
+    searchable: `${path}:${line} ${name} ${text}`.toLowerCase(),
+  };
+}
+
+// The value of the curve between its points.
+function curveAt(curve, speedup) {
+  if (!curve.length) return [0, 0, 0];
+  const above = curve.findIndex((p) => p[0] >= speedup);
+  if (above < 0) return curve[curve.length - 1].slice(1);
+  if (above === 0) return curve[0].slice(1);
+  const [a, b] = [curve[above - 1], curve[above]];
+  const share = (speedup - a[0]) / (b[0] - a[0]);
+  return [1, 2, 3].map((i) => (a[i] === null || b[i] === null ? null : a[i] + (b[i] - a[i]) * share));
+}
+
+const units = data.units.map(makeUnit);
+
+const lines = data.lines.map((line, rank) => ({
+  unit: units[line.u], point: line.p, verdict: line.v, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
+  baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.n,
+  speedups: line.d, curve: line.c, bend: line.k, sentence: line.t, rank,
+  quoted: curveAt(line.c, QUOTED_SPEEDUP),
+}));
+
+const aside = data.aside.map((line, rank) => ({
+  unit: units[line.u], point: line.p, verdict: 'aside', slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, sentence: line.t,
+  rank: data.lines.length + rank, quoted: [null, null, null],
+}));
+
+// Place among the lines of its progress point, from 1.
+data.points.forEach((point, index) => {
+  lines.filter((line) => line.point === index).forEach((line, i) => { line.position = i + 1; });
+});
+
+// "12 %", "+12 %", "−3 %", "0.4 %"; "?" where it is unknown.
+function percent(fraction, {sign = false, digits = null} = {}) {
+  if (fraction === null || fraction === undefined) return '?';
+  const value = fraction * 100;
+  const places = digits === null ? (Math.abs(value) < 0.95 && Math.abs(value) >= 0.05 ? 1 : 0) : digits;
+  const magnitude = Math.abs(value).toFixed(places);
+  if (Number(magnitude) === 0) return '0\u00a0%';
+  return `${value < 0 ? '−' : sign ? '+' : ''}${magnitude}\u00a0%`;
+}
+
+function interval([, low, high]) {
+  if (low === null || high === null) return 'interval unknown';
+  return `${percent(low).replace('\u00a0%', '')} to ${percent(high)}`;
+}
+
+function fixed(value, digits = 2) {
+  if (value === null) return '?';
+  const text = Math.abs(value).toFixed(digits);
+  return (value < 0 && Number(text) !== 0 ? '−' : '') + text;
+}
+
+function plusMinus([, low, high]) {
+  return low === null || high === null ? '±?' : `±${fixed((high - low) / 2)}`;
+}
+
+function words(id) { return id.replace(/_/g, ' '); }
+
+function count(n, noun) {
+  return `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+function seconds(s) {
+  if (s === null) return 'unknown';
+  if (s < 60) return `${s.toFixed(1)} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.round(s % 60)} s`;
+  return `${Math.floor(s / 3600)} h ${Math.floor(s / 60) % 60} min`;
+}

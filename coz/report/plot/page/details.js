@@ -1,0 +1,105 @@
+// Everything about one line: a large plot, what was measured at each speedup, the source around it, how to look closer.
+
+const details = {
+  line: null,
+
+  show(line, domain, takeFocus) {
+    this.line = line;
+    this.domain = domain;
+    const panel = byId('details');
+    panel.hidden = false;
+    document.body.classList.add('details-open');
+    const heading = element('h2', {tabindex: '-1', id: 'details-heading'}, ...breakable(line.unit.place));
+    panel.replaceChildren(
+      element('div', {class: 'details-head'}, element('div', {}, heading, element('p', {class: 'function'}, ...breakable(line.unit.name))),
+        element('button', {type: 'button', class: 'icon', 'aria-label': 'Close the details', onclick: () => this.close()}, '✕')),
+      element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line.verdict), ' ', ...sentence(line.sentence)),
+      element('div', {id: 'large-plot'}),
+      this.figures(line),
+      this.source(line.unit),
+      this.speedups(line),
+      this.elsewhere(line),
+      this.closer(line.unit));
+    this.plot();
+    panel.scrollTop = 0;
+    if (takeFocus) heading.focus({preventScroll: innerWidth > 1100});
+  },
+
+  plot() {
+    const box = byId('large-plot');
+    if (!box || !this.line || !this.line.curve.length || box.clientWidth === 0) return;
+    const point = data.points[this.line.point];
+    const verticalTitle = point.kind === 'throughput' || point.kind === 'breakpoint' || point.kind === 'sampled' ? `${point.name} faster by` : `${point.name} shorter by`;
+    box.replaceChildren(new CurvePlot({...this.line, verticalTitle}, {width: box.clientWidth, height: 250, domain: this.domain, large: true}).draw());
+  },
+
+  close() {
+    byId('details').hidden = true;
+    document.body.classList.remove('details-open');
+    this.line = null;
+    tooltip.hide();
+    grid.layout();
+    grid.focus(grid.current);
+    grid.select(null);
+  },
+
+  figures(line) {
+    const rows = [];
+    const add = (name, value, hint) => rows.push(element('div', {title: hint}, element('dt', {}, name), element('dd', {}, value)));
+    if (line.slope[0] !== null) add('Slope', `${fixed(line.slope[0])} ${plusMinus(line.slope)}`, 'Program speedup for each unit of line speedup, with half its 95 % interval');
+    if (line.phaseFactor !== 1) add('While active', `${fixed(line.slopeActive[0])} ${plusMinus(line.slopeActive)}`, `The line is active in a part of the run; its effect there, times ${fixed(line.phaseFactor)} for the whole run`);
+    if (line.bend !== null) add('Bends at', percent(line.bend), 'Beyond this speedup the effect changes');
+    add('Samples', percent(line.unit.share, {digits: 1}), 'Share of all samples: what an ordinary profiler shows');
+    add('Experiments', `${line.baselines + line.pooled} + ${line.others}`, `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`);
+    return element('dl', {class: 'figures'}, ...rows);
+  },
+
+  source(unit) {
+    const section = element('section', {}, element('h3', {}, 'Source'));
+    const file = data.files[unit.file];
+    if (!file || unit.line === 0) return null;
+    section.append(element('p', {class: 'path'}, ...breakable(`${file.path}:${unit.line}`)));
+    const around = sourceLines(unit.file, unit.line - 6, unit.line + 6);
+    if (!around.length) {
+      section.append(element('p', {class: 'muted'}, `No text: ${file.missing || 'the file has no such line now'}. Make the report where the sources are, or name their folder with --source.`));
+      return section;
+    }
+    if (file.changed) section.append(element('p', {class: 'warning'}, 'The file was changed after the profile was begun, so the lines may have moved.'));
+    const code = element('ol', {class: 'code', tabindex: '0', 'aria-label': 'Source around the line', start: around[0].number});
+    for (const {number, text} of around) {
+      code.append(element('li', {class: number === unit.line ? 'here' : null, 'aria-current': number === unit.line ? 'true' : null},
+        element('span', {class: 'number'}, String(number)), element('code', {}, text.replace(/\t/g, '    ') || ' ')));
+    }
+    section.append(code);
+    return section;
+  },
+
+  speedups(line) {
+    if (!line.speedups.length) return null;
+    const body = element('tbody', {});
+    for (const [speedup, value, low, high, n] of line.speedups) {
+      body.append(element('tr', {}, element('th', {scope: 'row'}, percent(speedup)), element('td', {}, percent(value, {sign: true, digits: 1})),
+        element('td', {}, interval([value, low, high])), element('td', {}, String(n))));
+    }
+    return element('details', {}, element('summary', {}, 'Measured at each speedup'), element('table', {},
+      element('thead', {}, element('tr', {}, ...['line faster by', 'program', '95 % interval', 'exp.'].map((text) => element('th', {scope: 'col'}, text)))), body));
+  },
+
+  // What the same line does to other progress points.
+  elsewhere(line) {
+    const others = [...lines, ...aside].filter((other) => other.unit === line.unit && other.point !== line.point);
+    if (!others.length) return null;
+    return element('section', {}, element('h3', {}, 'At other progress points'), element('ul', {class: 'elsewhere'},
+      ...others.map((other) => element('li', {}, verdictBadge(other.verdict), ' ',
+        element('button', {type: 'button', class: 'link', onclick: () => { filters.set({point: other.point}); openLine(other, true); }}, data.points[other.point].name),
+        ' ', ...sentence(other.sentence)))));
+  },
+
+  closer(unit) {
+    if (unit.kind !== 'line' || !data.sessions.length) return null;
+    return element('section', {}, element('h3', {}, 'Look closer at this line'),
+      commandBox(`coz run --fixed-line=${shellWord(unit.place)} --- ${data.sessions[0].command}`));
+  },
+};
+
+function shellWord(text) { return /^[\w\-+=.\/:,@%]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`; }

@@ -1,0 +1,116 @@
+// Puts the parts together: headings, views, keys.
+
+const VIEWS = {lines: () => grid.layout(), timeline: () => timeline.show(), run: () => runPage.show()};
+let domain = [-0.1, 0.2];
+
+function showView(name) {
+  for (const tab of byId('views').children) {
+    const chosen = tab.dataset.view === name;
+    tab.setAttribute('aria-selected', String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+    byId(`view-${tab.dataset.view}`).hidden = !chosen;
+  }
+  tooltip.hide();
+  filters.state.view = name;
+  filters.toAddress();
+  VIEWS[name]();
+}
+
+function openLine(line, takeFocus) {
+  details.show(line, domain, takeFocus);
+  grid.select(line);
+  grid.layout();
+  details.plot();
+}
+
+function showLines() {
+  const point = data.points[filters.state.point];
+  const all = filters.all();
+  domain = verticalDomain(all);
+  const shown = filters.shown();
+  byId('count').textContent = shown.length === all.length ? count(all.length, 'line') : `${shown.length.toLocaleString('en')} of ${count(all.length, 'line')}`;
+  byId('empty').hidden = shown.length > 0;
+  byId('empty').replaceChildren(...emptyText(all));
+  legend(point);
+  grid.show(shown, domain);
+  if (details.line && details.line.point !== filters.state.point) {
+    const same = all.find((line) => line.unit === details.line.unit);
+    if (same) openLine(same, false); else details.close();
+  }
+}
+
+function emptyText(all) {
+  if (!data.points.length) return [element('h2', {}, 'No progress point was seen'), element('p', {}, 'Put COZ_PROGRESS from coz.h where a unit of work is done, build with -g and run it again; or measure the whole run with coz run --end-to-end.')];
+  if (!all.length) return [element('h2', {}, 'No experiment was finished'), element('p', {}, 'Let the program run for 20 s or more, with work that reaches the progress point.')];
+  return [element('h2', {}, 'No line passes these filters'), element('p', {}, 'Take one back, or show all.')];
+}
+
+function legend(point) {
+  if (!point) return;
+  const timed = point.kind === 'latency' || point.kind === 'end_to_end';
+  const across = 'this line faster';
+  const up = timed ? 'shorter' : 'faster';
+  byId('legend').replaceChildren(
+    element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
+    element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
+    element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {}, point.name), ` ${up}`));
+}
+
+function headings() {
+  const {facts, sessions} = data;
+  const program = data.title.split(' ')[0].split('/').pop();
+  byId('title').textContent = program + data.title.slice(data.title.split(' ')[0].length);
+  byId('title').title = data.title;
+  document.title = `${program}: causal profile`;
+  const parts = [seconds(facts.seconds), count(facts.experiments, 'experiment')];
+  if (sessions.length > 1) parts.push(count(sessions.length, 'run'));
+  else if (sessions.length) parts.push(sessions[0].start);
+  byId('subtitle').textContent = parts.join(' · ');
+  byId('licences').textContent = byId('licence-text').textContent.trim();
+}
+
+function keys(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+  if (event.key === 'Escape') {
+    if (typing) event.target.blur();
+    else if (!byId('details').hidden) details.close();
+    return;
+  }
+  if (typing) return;
+  const views = {1: 'lines', 2: 'timeline', 3: 'run'};
+  if (views[event.key]) showView(views[event.key]);
+  else if (event.key === 't' || event.key === 'T') theme.toggle();
+  else if (event.key === '/') {
+    event.preventDefault();
+    showView('lines');
+    byId('search').focus();
+    byId('search').select();
+  }
+}
+
+function tabKeys(event) {
+  const tabs = [...byId('views').children];
+  const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+  if (!step) return;
+  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  showView(next.dataset.view);
+  next.focus();
+}
+
+function start() {
+  theme.start();
+  headings();
+  byId('views').addEventListener('click', (event) => { if (event.target.dataset.view) showView(event.target.dataset.view); });
+  byId('views').addEventListener('keydown', tabKeys);
+  document.addEventListener('keydown', keys);
+  addEventListener('resize', () => details.plot());
+  grid.start(openLine);
+  filters.start(showLines);
+  showView(filters.state.view in VIEWS ? filters.state.view : 'lines');
+  const first = filters.shown()[0];
+  if (first && innerWidth > 1100) openLine(first, false);
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start();

@@ -1,0 +1,75 @@
+// The summary: what was run and how, what was measured, what was set aside and why, and how to run it again.
+
+const runPage = {
+  made: false,
+
+  show() {
+    if (this.made) return;
+    this.made = true;
+    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.notUsed(), this.reading());
+  },
+
+  facts(pairs) {
+    return element('dl', {class: 'facts'}, ...pairs.filter(([, value]) => value !== '' && value !== null)
+      .map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))));
+  },
+
+  measured() {
+    const {facts} = data;
+    const share = facts.samples ? facts.in_scope / facts.samples : 0;
+    return element('section', {class: 'sheet'}, element('h2', {}, 'Measured'), this.facts([
+      ['Duration', seconds(facts.seconds)],
+      ['Experiments', `${facts.experiments.toLocaleString('en')}, of which ${facts.baselines.toLocaleString('en')} baselines`],
+      ['Samples', `${facts.samples.toLocaleString('en')}, ${percent(share, {digits: 1})} in lines in scope`],
+      ['Lost samples', facts.lost.toLocaleString('en')],
+      ['Outside any binary', facts.unmapped.toLocaleString('en')],
+      ['Lines with figures', new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
+    ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'Lines with figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
+      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
+        element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))));
+  },
+
+  session(session, index) {
+    const name = data.sessions.length > 1 ? `Run ${index + 1}` : 'Run';
+    return element('section', {class: 'sheet'}, element('h2', {}, name), commandBox(session.command), this.facts([
+      ['Folder', session.folder],
+      ['Started', session.start],
+      ['Duration', seconds(session.seconds)],
+      ['Ended', session.end],
+      ['Machine', `${session.host}, ${count(session.cpus, 'CPU')}, ${session.cpu}`],
+      ['Kernel', session.kernel],
+      ['Sampling source', `${session.source}, every ${session.period_ms} ms of CPU time, ${session.kernel_samples ? 'user and kernel code' : 'user code'}`],
+      ['Why not a better source', session.fallback],
+      ['Seed', session.seed],
+      ['coz', session.version],
+    ]), element('h3', {}, 'Run it again with the same seed'), commandBox(session.again));
+  },
+
+  notUsed() {
+    const reasons = new Map();
+    for (const line of aside) {
+      const reason = line.sentence.replace(/, about .*|, days more.*/, '').replace(/^Set aside: /, '').replace(/\.$/, '');
+      reasons.set(reason, (reasons.get(reason) || 0) + 1);
+    }
+    const items = [
+      ...data.facts.reasons.map(([words, n]) => `${count(n, 'experiment')} not used: ${words}`),
+      ...[...reasons].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([words, n]) => `${count(n, 'line')} set aside: ${words}`),
+    ];
+    return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
+      items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment and every line that was tried is in the figures.'),
+      data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, note))) : null);
+  },
+
+  reading() {
+    const terms = [
+      ['Virtual speedup', 'While an experiment speeds a line up, every other thread is paused for a share of the time the line runs; what is left is what a faster line would bring.'],
+      ['Program faster by', 'The time saved for each visit to the progress point: +30 % means 0.7 of the time, a rate 1.43 times as high.'],
+      ['Slope', 'Making the line 10 % faster makes the program 10 % × slope faster.'],
+      ['Band', 'The 95 % interval, from the differences between experiments; the baseline’s own error is in it.'],
+      ['Dots', 'What the experiments at one speedup measured; a larger dot stands for more of them.'],
+      ['Ring', 'Where the effect bends: a plateau, or a turn.'],
+    ];
+    return element('section', {class: 'sheet'}, element('h2', {}, 'How to read it'), element('dl', {class: 'terms'},
+      ...terms.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)])));
+  },
+};

@@ -1,0 +1,153 @@
+// What ran when: experiments, visits and the busiest lines over the time of the profile. Phases show as changes of shade from left to
+// right.
+
+const timeline = {
+  made: false,
+
+  show() {
+    const panel = byId('view-timeline');
+    if (!this.made) this.make(panel);
+    this.draw();
+  },
+
+  make(panel) {
+    this.made = true;
+    const {seconds: length, experiments, units: busiest, points, more} = data.timeline;
+    panel.append(element('h2', {}, 'Time line'));
+    if (!experiments.length) {
+      panel.append(element('p', {class: 'muted'}, 'No experiment was made, so there is nothing to show over time.'));
+      return;
+    }
+    panel.append(element('p', {class: 'lead'}, 'Each column is a moment of the run. Where the shades change from left to right, the program went from one phase to another; a line counts only for the part of the run in which it was active.'));
+    this.rows = [];
+    const table = element('div', {class: 'timeline', role: 'list'});
+    const row = (name, hint, kind, values, label) => {
+      const canvas = element('canvas', {role: 'img', 'aria-label': label});
+      const entry = {canvas, kind, values};
+      canvas.addEventListener('pointermove', (event) => this.hover(event, entry, hint || name));
+      canvas.addEventListener('pointerleave', () => tooltip.hide());
+      table.append(element('div', {class: `timeline-row ${kind}`, role: 'listitem'}, element('div', {class: 'timeline-name', title: hint}, name), canvas));
+      this.rows.push(entry);
+    };
+    row('Experiments', null, 'experiments', experiments, `${count(experiments.length, 'experiment')} over ${seconds(length)}`);
+    for (const [point, ...rates] of points) {
+      const known = rates.filter((v) => v !== null);
+      row(data.points[point].name, `${data.points[point].name}, visits per second`, 'rate', rates, `visits to ${data.points[point].name} per second, from ${fixed(d3.min(known) ?? null, 0)} to ${fixed(d3.max(known) ?? null, 0)}`);
+    }
+    const most = d3.max(busiest, ([, ...shares]) => d3.max(shares)) || 1;
+    for (const [unit, ...shares] of busiest) {
+      const known = shares.filter((v) => v !== null);
+      row(units[unit].place, `${units[unit].place} ${units[unit].name}`, 'share', shares, `share of samples in ${units[unit].place}: from ${percent(d3.min(known) ?? null)} to ${percent(d3.max(known) ?? null)}`);
+      this.rows[this.rows.length - 1].most = most;
+    }
+    this.axis = element('div', {class: 'timeline-axis', 'aria-hidden': 'true'});
+    table.append(element('div', {class: 'timeline-row axis'}, element('div', {class: 'timeline-name'}), this.axis));
+    panel.append(table, element('p', {class: 'legend'}, element('span', {class: 'swatch baseline'}), ' baseline ', element('span', {class: 'swatch speedup'}), ' speedup (height: how much) ',
+      element('span', {class: 'swatch unused'}), ' not used  ', element('span', {class: 'swatch ramp'}), ` share of samples, 0 to ${percent(most)}`));
+    if (more > 0) panel.append(element('p', {class: 'muted'}, `Of the experiments the first ${experiments.length.toLocaleString('en')} are drawn; ${more.toLocaleString('en')} more are in the shades and figures.`));
+    new ResizeObserver(() => this.draw()).observe(table);
+    theme.listeners.push(() => this.draw());
+  },
+
+  colours() {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    return {accent: colour('--faster'), muted: colour('--faint'), warn: colour('--slower'), cell: colour('--cell'), ink: colour('--ink')};
+  },
+
+  draw() {
+    if (!this.rows || byId('view-timeline').hidden) return;
+    const colours = this.colours();
+    for (const row of this.rows) {
+      const width = row.canvas.clientWidth;
+      const height = row.canvas.clientHeight;
+      if (width === 0) continue;
+      const ratio = devicePixelRatio || 1;
+      row.canvas.width = Math.round(width * ratio);
+      row.canvas.height = Math.round(height * ratio);
+      const context = row.canvas.getContext('2d');
+      context.scale(ratio, ratio);
+      this[row.kind](context, row, width, height, colours);
+      this.sessionMarks(context, width, height, colours);
+    }
+    this.drawAxis();
+  },
+
+  experiments(context, {values}, width, height, {accent, muted, warn}) {
+    const x = d3.scaleLinear().domain([0, data.timeline.seconds]).range([0, width]);
+    for (const [start, end, , speedup, used] of values) {
+      const left = x(start);
+      const wide = Math.max(1, x(end) - left - (x(end) - left > 4 ? 1 : 0));
+      const tall = speedup === 0 ? 3 : 3 + (height - 5) * speedup;
+      context.fillStyle = used ? (speedup === 0 ? muted : accent) : warn;
+      context.fillRect(left, height - tall, wide, tall);
+    }
+  },
+
+  // Whole pixels, so that neighbours neither overlap nor leave a gap.
+  column(i, n, width) {
+    const left = Math.round(i * width / n);
+    return [left, Math.round((i + 1) * width / n) - left];
+  },
+
+  rate(context, {values}, width, height, {accent}) {
+    const most = d3.max(values) || 1;
+    context.fillStyle = accent;
+    context.globalAlpha = 0.75;
+    values.forEach((value, i) => {
+      if (value === null) return;
+      const tall = value === 0 ? 1 : Math.max(1, (height - 2) * value / most);
+      const [left, wide] = this.column(i, values.length, width);
+      context.fillRect(left, height - tall, wide, tall);
+    });
+    context.globalAlpha = 1;
+  },
+
+  share(context, {values, most}, width, height, {accent, cell}) {
+    values.forEach((value, i) => {
+      if (value === null) return;
+      const [left, wide] = this.column(i, values.length, width);
+      context.globalAlpha = 1;
+      context.fillStyle = cell;
+      context.fillRect(left, 1, wide, height - 2);
+      // The eye sees shades about as the root of the ink.
+      context.globalAlpha = Math.pow(Math.min(1, value / most), 0.75);
+      context.fillStyle = accent;
+      context.fillRect(left, 1, wide, height - 2);
+    });
+    context.globalAlpha = 1;
+  },
+
+  sessionMarks(context, width, height, {ink}) {
+    context.fillStyle = ink;
+    for (const start of data.timeline.sessions.slice(1)) context.fillRect(width * start / data.timeline.seconds, 0, 1, height);
+  },
+
+  drawAxis() {
+    const width = this.axis.clientWidth;
+    const [unit, size] = data.timeline.seconds > 7200 ? ['h', 3600] : data.timeline.seconds > 180 ? ['min', 60] : ['s', 1];
+    const x = d3.scaleLinear().domain([0, data.timeline.seconds / size]).range([0, width]);
+    this.axis.replaceChildren(...x.ticks(Math.max(2, Math.floor(width / 110))).map((tick) => {
+      const mark = element('span', {}, `${tick} ${unit}`);
+      mark.style.left = `${x(tick)}px`;
+      if (x(tick) > width - 30) mark.classList.add('last');
+      return mark;
+    }));
+  },
+
+  hover(event, row, name) {
+    const box = row.canvas.getBoundingClientRect();
+    const at = (event.clientX - box.left) / box.width;
+    const time = at * data.timeline.seconds;
+    if (row.kind === 'experiments') {
+      const found = row.values.find(([start, end]) => start <= time && time < end);
+      if (!found) { tooltip.hide(); return; }
+      tooltip.show(event, [element('b', {}, units[found[2]].place), element('div', {}, found[3] === 0 ? 'baseline' : `${percent(found[3])} faster`),
+        element('div', {}, `${fixed(found[0], 1)} to ${fixed(found[1], 1)} s${found[4] ? '' : ', not used'}`)]);
+      return;
+    }
+    const value = row.values[Math.min(row.values.length - 1, Math.max(0, Math.floor(at * row.values.length)))];
+    tooltip.show(event, [element('b', {}, name), element('div', {}, value === null ? 'no experiment' : row.kind === 'share' ? `${percent(value, {digits: 1})} of samples` : `${value.toPrecision(3)} per second`),
+      element('div', {}, `at ${fixed(time, 1)} s`)]);
+  },
+};

@@ -1,0 +1,274 @@
+// The same figures as in ReportJson, as lists without names and rounded: a page of 5,000 lines is to be mailed and to open at once.
+// Lines and points are numbers into the lists "units" and "points", so that a profile of 5,000 lines stays small:
+//
+//   version, title          of coz; the command's name
+//   facts, sessions, notes  see run_facts.h; notes are sentences
+//   folder                  what all files begin with; the page leaves it out
+//   points                  {name, kind, visits, low_visits}, most visited first
+//   files                   {path, changed, missing, runs: [[first line, text…]…]}; runs is left out where nothing could be read
+//   units                   [file, line, function, share of samples, kind]; file is -1 where the unit has none
+//   lines                   {p: point, u: unit, v: verdict, s: slope, f: phase factor, a: slope while active, b: own baselines,
+//                           pb: baselines of other lines, n: experiments, d: [[speedup, value, low, high, experiments]…],
+//                           c: [[speedup, value, low, high]…] the curve, k: its bend or null, t: verdict in words}, ranked
+//   aside                   {p, u, n: experiments, r: reason, t}
+//   timeline                {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup, used]…],
+//                           units: [[unit, share…]…], points: [[point, visits per second…]…]}
+#include "coz/report/plot/plot_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "coz/report/plot/run_facts.h"
+#include "coz/report/plot/source_lines.h"
+#include "coz/report/plot/timeline.h"
+#include "coz/report/report_json.h"
+#include "coz/report/report_notes.h"
+#include "coz/report/report_text.h"
+#include "coz/report/text_layout.h"
+#include "coz/report/verdict.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kTimelineBins = 240;
+constexpr size_t kTimelineUnits = 12;
+constexpr size_t kMaxTimelineExperiments = 20000;
+
+json Rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::round(value * 1e4) / 1e4 + 0.0;
+}
+
+json Numbers(const Estimate& e) { return {Rounded(e.value), Rounded(e.low), Rounded(e.high)}; }
+
+json Numbers(double first, const Estimate& e) {
+  return {Rounded(first), Rounded(e.value), Rounded(e.low), Rounded(e.high)};
+}
+
+std::string Capitalized(std::string sentence) {
+  if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] -= 'a' - 'A';
+  return sentence + ".";
+}
+
+class Builder {
+ public:
+  Builder(const profile::Profile& profile, const ExperimentTable& table, const Analysis& analysis)
+      : profile_(profile), table_(table), analysis_(analysis) {
+    context_.options = analysis.options;
+    context_.run_time_ns = TotalRunTimeNs(profile);
+  }
+
+  json Build(const ReadStats& stats, const PlotDataOptions& options) {
+    json data;
+    data["version"] = options.coz_version;
+    data["title"] = TargetCommand(profile_);
+    data["facts"] = RunFacts(profile_, table_, analysis_);
+    data["sessions"] = json::array();
+    for (const profile::Session& session : profile_.session()) {
+      data["sessions"].push_back(SessionFacts(session, profile_));
+    }
+    data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
+    data["points"] = json::array();
+    data["lines"] = json::array();
+    data["aside"] = json::array();
+    for (const PointAnalysis& point : analysis_.points) AddPoint(point, &data);
+    data["timeline"] = TimelineData();
+    // Whatever was named above is in these lists now.
+    data["units"] = std::move(units_);
+    data["folder"] = CommonFolder(FilesWithLines());
+    data["files"] = Files(options.source_folders);
+    return data;
+  }
+
+ private:
+  void AddPoint(const PointAnalysis& point, json* data) {
+    const PointRow& row = table_.points[point.point];
+    const size_t index = (*data)["points"].size();
+    (*data)["points"].push_back({{"name", row.name},
+                                 {"kind", PointKindId(row.kind)},
+                                 {"visits", row.visits},
+                                 {"low_visits", point.low_visit_experiments}});
+    point_numbers_[point.point] = index;
+    for (const LineAnalysis& line : point.lines) {
+      json entry = Line(line, row);
+      entry["p"] = index;
+      (*data)["lines"].push_back(std::move(entry));
+    }
+    if (row.visits == 0) return;
+    for (const LineSetAside& line : point.set_aside) {
+      (*data)["aside"].push_back({{"p", index},
+                                  {"u", Unit(line.unit)},
+                                  {"n", line.experiments},
+                                  {"t", Capitalized(SetAsideSentence(line, row, context_))}});
+    }
+  }
+
+  json Line(const LineAnalysis& line, const PointRow& point) {
+    json speedups = json::array();
+    for (const SpeedupEstimate& s : line.speedups) {
+      json numbers = Numbers(s.virtual_speedup, s.program_speedup);
+      numbers.push_back(s.experiments);
+      speedups.push_back(std::move(numbers));
+    }
+    json curve = json::array();
+    for (const CurvePoint& p : line.curve.points) {
+      curve.push_back(Numbers(p.virtual_speedup, p.program_speedup));
+    }
+    return {{"u", Unit(line.unit)},
+            {"v", VerdictId(line.verdict)},
+            {"s", Numbers(line.slope)},
+            {"f", Rounded(line.phase_factor)},
+            {"a", Numbers(line.slope_while_active)},
+            {"b", line.baselines},
+            {"pb", line.pooled_baselines},
+            {"n", line.others},
+            {"d", std::move(speedups)},
+            {"c", std::move(curve)},
+            {"k", line.curve.bend ? Rounded(line.curve.bend->virtual_speedup) : json(nullptr)},
+            {"t", Capitalized(VerdictSentence(line, point, context_))}};
+  }
+
+  // The unit's number in "units", where it is entered when first named.
+  size_t Unit(size_t unit) {
+    const auto [it, added] = unit_numbers_.try_emplace(unit, units_.size());
+    if (!added) return it->second;
+    const UnitRow& row = table_.units[unit];
+    const double share = table_.samples == 0 ? 0
+                                             : static_cast<double>(row.samples) /
+                                                   static_cast<double>(table_.samples);
+    int64_t file = -1;
+    if (!row.file.empty()) {
+      file = static_cast<int64_t>(file_numbers_.try_emplace(row.file, files_.size()).first->second);
+      if (static_cast<size_t>(file) == files_.size()) files_.push_back({row.file, {}});
+      if (row.line > 0) files_[static_cast<size_t>(file)].lines.insert(row.line);
+    }
+    const std::string function =
+        absl::StrReplaceAll(row.function, {{"(anonymous namespace)::", ""}});
+    units_.push_back({file, row.line, function, Rounded(share), UnitKindId(row.kind)});
+    return it->second;
+  }
+
+  std::vector<std::string> FilesWithLines() const {
+    std::vector<std::string> paths;
+    for (const File& file : files_) paths.push_back(file.path);
+    return paths;
+  }
+
+  json Files(const std::vector<std::string>& folders) const {
+    uint64_t start = 0;
+    for (const profile::Session& session : profile_.session()) {
+      start = start == 0 ? session.start_unix_ns() : std::min(start, session.start_unix_ns());
+    }
+    SourceReader reader(start, SourceFolders(folders));
+    json files = json::array();
+    for (const File& file : files_) {
+      json entry = {{"path", file.path}};
+      if (!file.lines.empty()) AddText(reader.Read(file.path, file.lines), &entry);
+      files.push_back(std::move(entry));
+    }
+    return files;
+  }
+
+  static void AddText(SourceText text, json* entry) {
+    if (!text.missing.empty()) {
+      (*entry)["missing"] = text.missing;
+      return;
+    }
+    if (text.changed_since) (*entry)["changed"] = true;
+    json runs = json::array();
+    for (SourceRun& run : text.runs) {
+      json lines = json::array({run.first_line});
+      for (std::string& line : run.lines) lines.push_back(std::move(line));
+      runs.push_back(std::move(lines));
+    }
+    (*entry)["runs"] = std::move(runs);
+  }
+
+  // Also where the program was started, and what Bazel's relative paths are relative to.
+  std::vector<std::string> SourceFolders(std::vector<std::string> folders) const {
+    std::set<std::string> known(folders.begin(), folders.end());
+    const auto add = [&](const std::string& folder) {
+      if (!folder.empty() && known.insert(folder).second) folders.push_back(folder);
+    };
+    for (const profile::Session& session : profile_.session()) {
+      add(session.working_folder());
+      if (session.command_size() == 0) continue;
+      const std::string& program = session.command(0);
+      const size_t outputs = program.find("/bazel-out/");
+      if (outputs != std::string::npos) add(program.substr(0, outputs));
+    }
+    return folders;
+  }
+
+  json TimelineData() {
+    const Timeline timeline = BuildTimeline(profile_, table_, kTimelineBins, kTimelineUnits);
+    json experiments = json::array();
+    for (const TimelineExperiment& e : timeline.experiments) {
+      if (experiments.size() == kMaxTimelineExperiments) break;
+      const ExperimentRow& row = table_.experiments[e.row];
+      experiments.push_back({Rounded(static_cast<double>(e.start_ns) / 1e9),
+                             Rounded(static_cast<double>(e.end_ns) / 1e9), Unit(row.unit),
+                             Rounded(row.record->virtual_speedup()),
+                             row.record->validity().taint_size() == 0 ? 1 : 0});
+    }
+    json starts = json::array();
+    for (uint64_t start : timeline.session_starts_ns) {
+      starts.push_back(Rounded(static_cast<double>(start) / 1e9));
+    }
+    json units = json::array();
+    for (const TimelineRow& row : timeline.units) units.push_back(Row(Unit(row.unit), row.share));
+    json points = json::array();
+    for (const TimelinePoint& point : timeline.points) {
+      points.push_back(Row(point_numbers_[point.point], point.rate));
+    }
+    return {{"seconds", static_cast<double>(timeline.end_ns) / 1e9},
+            {"sessions", std::move(starts)},
+            {"more", timeline.experiments.size() - experiments.size()},
+            {"experiments", std::move(experiments)},
+            {"units", std::move(units)},
+            {"points", std::move(points)}};
+  }
+
+  static json Row(size_t number, const std::vector<double>& values) {
+    json row = json::array({number});
+    for (double value : values) row.push_back(value < 0 ? json(nullptr) : Rounded(value));
+    return row;
+  }
+
+  struct File {
+    std::string path;
+    std::set<uint32_t> lines;
+  };
+
+  const profile::Profile& profile_;
+  const ExperimentTable& table_;
+  const Analysis& analysis_;
+  VerdictContext context_;
+  json units_ = json::array();
+  std::map<size_t, size_t> unit_numbers_;
+  std::map<size_t, size_t> point_numbers_;
+  std::vector<File> files_;
+  std::map<std::string, size_t> file_numbers_;
+};
+
+}  // namespace
+
+json BuildPlotData(const profile::Profile& profile, const ExperimentTable& table,
+                   const Analysis& analysis, const ReadStats& stats,
+                   const PlotDataOptions& options) {
+  return Builder(profile, table, analysis).Build(stats, options);
+}
+
+}  // namespace coz

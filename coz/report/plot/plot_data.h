@@ -1,0 +1,39 @@
+// What the HTML report shows, as JSON: the run, the lines with their plots and verdicts, what was set aside, the time line, source
+// text.
+//
+// Shape    one JSON object, described in plot_data.cc field by field; numbers with 4 digits after the point; null: unknown bound
+// Units    speedups and shares are fractions; times are seconds
+// Errors   none: bytes that are no UTF-8 become U+FFFD
+// Threads  safe, but for the files that are read
+// Signals  not async-signal-safe
+// Source   issue 5, item 1
+#ifndef COZ_REPORT_PLOT_PLOT_DATA_H_
+#define COZ_REPORT_PLOT_PLOT_DATA_H_
+
+#include <string>
+#include <vector>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace coz {
+
+struct PlotDataOptions {
+  // Where source files are looked for that are not at their path.
+  std::vector<std::string> source_folders;
+  std::string coz_version;
+};
+
+nlohmann::json BuildPlotData(const profile::Profile& profile, const ExperimentTable& table,
+                             const Analysis& analysis, const ReadStats& stats,
+                             const PlotDataOptions& options);
+
+// The command that repeats a session, with its seed and options.
+std::string RepeatCommand(const profile::Session& session);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_PLOT_PLOT_DATA_H_

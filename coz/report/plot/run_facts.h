@@ -1,0 +1,28 @@
+// The summary of the HTML report: what was run, on what, how it was sampled, and how to run it again.
+//
+// Shape    JSON objects; see plot_data.h
+// Units    seconds, milliseconds where the name says so
+// Errors   none
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   issue 5, item 1
+#ifndef COZ_REPORT_PLOT_RUN_FACTS_H_
+#define COZ_REPORT_PLOT_RUN_FACTS_H_
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+
+// {command, folder, start, host, kernel, cpu, cpus, source, fallback, period_ms, kernel_samples, seed, seconds, version, end, again}
+nlohmann::json SessionFacts(const profile::Session& session, const profile::Profile& profile);
+
+// {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words, count]…]}
+nlohmann::json RunFacts(const profile::Profile& profile, const ExperimentTable& table,
+                        const Analysis& analysis);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_PLOT_RUN_FACTS_H_
