@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "coz/report/multiple_testing.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/statistics.h"
+#include "coz/report/time_blocks.h"
 
 namespace coz {
 namespace {
@@ -29,36 +29,84 @@ bool IsBaseline(const ExperimentRow& row) { return SpeedupKey(row.record->virtua
 
 bool IsTainted(const ExperimentRow& row) { return row.record->validity().taint_size() > 0; }
 
-const PointSeen* Find(const ExperimentRow& row, size_t point) {
-  for (const PointSeen& seen : row.points) {
-    if (seen.point == point) return &seen;
-  }
-  return nullptr;
-}
-
 // A unit's share of samples pooled over experiments, and its error from their variation.
 struct Share {
   double value = 0;
   double error = 0;  // standard error, relative to value
 
-  static Share Of(const std::vector<const ExperimentRow*>& rows, size_t unit) {
+  static Share Of(const ExperimentTable& table, const std::vector<size_t>& rows, size_t unit) {
     double own = 0;
     double all = 0;
-    for (const ExperimentRow* row : rows) {
-      own += static_cast<double>(row->SamplesOf(unit));
-      all += static_cast<double>(row->record->total_samples());
+    for (size_t i : rows) {
+      own += static_cast<double>(table.experiments[i].SamplesOf(unit));
+      all += static_cast<double>(table.experiments[i].record->total_samples());
     }
     Share share;
     if (own <= 0 || all <= 0) return share;
     share.value = own / all;
     double squares = 0;
-    for (const ExperimentRow* row : rows) {
-      const double expected = share.value * static_cast<double>(row->record->total_samples());
-      squares += std::pow(static_cast<double>(row->SamplesOf(unit)) - expected, 2);
+    for (size_t i : rows) {
+      const ExperimentRow& row = table.experiments[i];
+      const double expected = share.value * static_cast<double>(row.record->total_samples());
+      squares += std::pow(static_cast<double>(row.SamplesOf(unit)) - expected, 2);
     }
     const double n = static_cast<double>(rows.size());
     share.error = n > 1 ? std::sqrt(squares * n / (n - 1)) / own : 1;
     return share;
+  }
+};
+
+// What every progress point's analysis looks up, so that no line has to look at every experiment.
+struct Index {
+  struct BaselineSamples {
+    size_t row;
+    uint64_t samples;
+  };
+  // Sums over all experiments, for a unit's share in all of them.
+  struct UnitSums {
+    double own = 0;
+    double own_squared = 0;
+    double own_times_all = 0;
+  };
+
+  std::map<size_t, std::vector<size_t>> selected;       // rows by selected unit, ascending
+  std::vector<std::vector<BaselineSamples>> baselines;  // in which the unit was active, by unit
+  std::vector<UnitSums> sums;                           // by unit
+  double all = 0;
+  double all_squared = 0;
+  double rows = 0;
+
+  explicit Index(const ExperimentTable& table)
+      : baselines(table.units.size()), sums(table.units.size()) {
+    for (size_t i = 0; i < table.experiments.size(); ++i) Add(table.experiments[i], i);
+  }
+
+  Share ShareInAll(size_t unit) const {
+    const UnitSums& u = sums[unit];
+    Share share;
+    if (u.own <= 0 || all <= 0) return share;
+    share.value = u.own / all;
+    const double squares =
+        u.own_squared - 2 * share.value * u.own_times_all + share.value * share.value * all_squared;
+    share.error = rows > 1 ? std::sqrt(std::max(0.0, squares) * rows / (rows - 1)) / u.own : 1;
+    return share;
+  }
+
+ private:
+  void Add(const ExperimentRow& row, size_t i) {
+    const double total = static_cast<double>(row.record->total_samples());
+    all += total;
+    all_squared += total * total;
+    rows += 1;
+    const bool usable_baseline = IsBaseline(row) && !IsTainted(row);
+    for (const auto& [unit, samples] : row.unit_samples) {
+      const double own = static_cast<double>(samples);
+      sums[unit].own += own;
+      sums[unit].own_squared += own * own;
+      sums[unit].own_times_all += own * total;
+      if (usable_baseline && samples > 0) baselines[unit].push_back({i, samples});
+    }
+    if (!IsTainted(row)) selected[row.unit].push_back(i);
   }
 };
 
@@ -69,65 +117,82 @@ struct PhaseCorrection {
 
 class PointAnalyzer {
  public:
-  PointAnalyzer(const ExperimentTable& table, const AnalysisOptions& options, size_t point)
-      : table_(table), options_(options) {
+  PointAnalyzer(const ExperimentTable& table, const Index& index, const AnalysisOptions& options,
+                size_t point)
+      : table_(table), index_(index), options_(options) {
     result_.point = point;
     // A run ends once, so one visit is all that an end-to-end experiment can have.
     end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
-    for (const ExperimentRow& row : table.experiments) {
-      if (IsTainted(row)) continue;
-      by_unit_[row.unit].push_back(&row);
-      if (IsBaseline(row)) baselines_.push_back(&row);
-      if (!Usable(row)) ++result_.low_visit_experiments;
+    usable_.resize(table.experiments.size());
+    for (size_t i = 0; i < table.experiments.size(); ++i) {
+      usable_[i] = Usable(table.experiments[i]);
+      const bool tainted = IsTainted(table.experiments[i]);
+      if (!tainted && usable_[i] == nullptr) ++result_.low_visit_experiments;
     }
   }
 
   PointAnalysis Run() {
-    for (const auto& [unit, rows] : by_unit_) AnalyzeUnit(unit, rows);
+    for (const auto& [unit, rows] : index_.selected) AnalyzeUnit(unit, rows);
     JudgeAll();
     Rank();
     return std::move(result_);
   }
 
  private:
-  bool Usable(const ExperimentRow& row) const {
-    const PointSeen* seen = Find(row, result_.point);
+  // What the experiment saw of the point, if that was enough.
+  const PointSeen* Usable(const ExperimentRow& row) const {
     const uint64_t enough = end_to_end_ ? 1 : options_.min_visits;
-    return seen != nullptr && seen->least_visits >= enough && seen->duration > 0;
+    for (const PointSeen& seen : row.points) {
+      if (seen.point != result_.point) continue;
+      return seen.least_visits >= enough && seen.duration > 0 ? &seen : nullptr;
+    }
+    return nullptr;
   }
 
-  RateObservation Observe(const ExperimentRow& row, double weight) const {
-    const PointSeen* seen = Find(row, result_.point);
-    return {row.record->virtual_speedup(), seen->duration, seen->visits, weight};
+  TimedObservation Observe(size_t i, double weight) const {
+    const ExperimentRow& row = table_.experiments[i];
+    const PointSeen& seen = *usable_[i];
+    RateObservation o = {row.record->virtual_speedup(), seen.duration, seen.visits, weight};
+    // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be measured.
+    if (row.record->achieved_virtual_speedup() > 0) {
+      o.achieved_virtual_speedup = row.record->achieved_virtual_speedup();
+    }
+    // Runs of an end-to-end profile hold one experiment each: they are one sequence.
+    if (end_to_end_) return {0, row.start_unix_ns, o};
+    return {row.record->session(), row.record->start_ns(), o};
   }
 
   void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {
     result_.set_aside.push_back({unit, reason, static_cast<int>(experiments), missing});
   }
 
-  void AnalyzeUnit(size_t unit, const std::vector<const ExperimentRow*>& all) {
-    std::vector<const ExperimentRow*> active;
-    for (const ExperimentRow* row : all) {
-      if (row->SamplesOf(unit) > 0) active.push_back(row);
+  void AnalyzeUnit(size_t unit, const std::vector<size_t>& all) {
+    std::vector<size_t> own;
+    bool active = false;
+    for (size_t i : all) {
+      if (table_.experiments[i].SamplesOf(unit) == 0) continue;
+      active = true;
+      if (usable_[i] != nullptr) own.push_back(i);
     }
-    if (active.empty()) return SetAside(unit, SetAsideReason::kNeverActive, all.size());
-    std::vector<const ExperimentRow*> own;
-    std::copy_if(active.begin(), active.end(), std::back_inserter(own),
-                 [this](const ExperimentRow* row) { return Usable(*row); });
+    if (!active) return SetAside(unit, SetAsideReason::kNeverActive, all.size());
     if (own.empty()) return SetAside(unit, SetAsideReason::kFewVisits, all.size());
 
     LineAnalysis line;
     line.unit = unit;
-    const Share share = Share::Of(own, unit);
+    const Share share = Share::Of(table_, own, unit);
     const std::vector<RateObservation> observations = Gather(own, share.value, &line);
     std::set<int> speedups;
-    for (const RateObservation& o : observations) speedups.insert(SpeedupKey(o.virtual_speedup));
+    for (size_t i : own) {
+      speedups.insert(SpeedupKey(table_.experiments[i].record->virtual_speedup()));
+    }
     const int distinct = static_cast<int>(speedups.size() - speedups.count(0));
     if (distinct < options_.min_speedups) {
       return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(),
                       options_.min_speedups - distinct);
     }
-    if (speedups.count(0) == 0) return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
+    if (line.baselines + line.pooled_baselines == 0) {
+      return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
+    }
     const std::optional<SlopeEstimate> slope = EstimateSlope(observations);
     if (!slope.has_value() || !std::isfinite(slope->value)) {
       return SetAside(unit, SetAsideReason::kNoFit, all.size());
@@ -135,38 +200,37 @@ class PointAnalyzer {
     line.slope_while_active = *slope;
     line.p_value = slope->p_value;
     line.speedups = EstimateSpeedups(observations);
-    line.curve = FitCurve(observations, *slope);
+    line.curve = FitCurve(WithoutDrift(observations), *slope);
     Correct(Phases(unit, share), &line);
     result_.lines.push_back(std::move(line));
   }
 
   // The line's own experiments, and other lines' baselines by how active the line was in them.
-  std::vector<RateObservation> Gather(const std::vector<const ExperimentRow*>& own,
-                                      double own_share, LineAnalysis* line) const {
-    std::vector<RateObservation> observations;
-    for (const ExperimentRow* row : own) {
-      ++(IsBaseline(*row) ? line->baselines : line->others);
-      observations.push_back(Observe(*row, 1));
+  std::vector<RateObservation> Gather(const std::vector<size_t>& own, double own_share,
+                                      LineAnalysis* line) const {
+    std::vector<TimedObservation> observations;
+    observations.reserve(own.size() + index_.baselines[line->unit].size());
+    for (size_t i : own) {
+      ++(IsBaseline(table_.experiments[i]) ? line->baselines : line->others);
+      observations.push_back(Observe(i, 1));
     }
-    for (const ExperimentRow* row : baselines_) {
-      const uint64_t samples = row->SamplesOf(line->unit);
-      if (row->unit == line->unit || samples == 0 || !Usable(*row)) continue;
+    for (const auto& [i, samples] : index_.baselines[line->unit]) {
+      const ExperimentRow& row = table_.experiments[i];
+      if (row.unit == line->unit || usable_[i] == nullptr) continue;
       const double share =
-          static_cast<double>(samples) / static_cast<double>(row->record->total_samples());
+          static_cast<double>(samples) / static_cast<double>(row.record->total_samples());
       ++line->pooled_baselines;
-      observations.push_back(Observe(*row, std::min(kMaxBaselineWeight, share / own_share)));
+      observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
     }
-    return observations;
+    return InBlocks(std::move(observations));
   }
 
   PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
     if (in_experiments.value <= 0 || table_.samples == 0) return {};
-    std::vector<const ExperimentRow*> all;
-    for (const ExperimentRow& row : table_.experiments) all.push_back(&row);
     const double run =
         static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
     const double factor = run / in_experiments.value;
-    const double error = std::hypot(in_experiments.error, Share::Of(all, unit).error);
+    const double error = std::hypot(in_experiments.error, index_.ShareInAll(unit).error);
     if (std::fabs(factor - 1) < kPhaseTolerance || factor <= 0) return {};
     if (std::fabs(std::log(factor)) < 2.5 * error) return {};
     return {factor, error};
@@ -248,10 +312,10 @@ class PointAnalyzer {
   }
 
   const ExperimentTable& table_;
+  const Index& index_;
   const AnalysisOptions& options_;
   bool end_to_end_ = false;
-  std::map<size_t, std::vector<const ExperimentRow*>> by_unit_;
-  std::vector<const ExperimentRow*> baselines_;
+  std::vector<const PointSeen*> usable_;  // by row
   PointAnalysis result_;
 };
 
@@ -288,8 +352,9 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   std::stable_sort(points.begin(), points.end(), [&table](size_t a, size_t b) {
     return table.points[a].visits > table.points[b].visits;
   });
+  const Index index(table);
   for (size_t point : points) {
-    analysis.points.push_back(PointAnalyzer(table, effective, point).Run());
+    analysis.points.push_back(PointAnalyzer(table, index, effective, point).Run());
   }
   return analysis;
 }

@@ -1,6 +1,7 @@
 #include "coz/report/analysis.h"
 
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -243,27 +244,177 @@ TEST(AnalysisTest, OtherLinesBaselinesNarrowTheInterval) {
   EXPECT_LT(line.slope.high - line.slope.low, a.high - a.low);
 }
 
-TEST(AnalysisTest, IntervalsCoverTruthThroughTheWholePath) {
+// Counts how often intervals hold the truth.
+struct Coverage {
   int covered = 0;
-  int lines = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  int all = 0;
+
+  void Add(const Estimate& estimate, double truth) {
+    covered += estimate.low <= truth && truth <= estimate.high ? 1 : 0;
+    ++all;
+  }
+  double share() const { return static_cast<double>(covered) / all; }
+};
+
+const std::vector<SyntheticLine>& Truth() {
+  static const auto* const truth =
+      new std::vector<SyntheticLine>{Line(1, 0.4, 0.5), Line(2, 0.3, 0), Line(3, 0.2, 0.2)};
+  return *truth;
+}
+
+double RandomSpeedup(std::mt19937_64& random) {
+  return random() % 4 == 0 ? 0 : 0.05 * static_cast<double>(random() % 20 + 1);
+}
+
+// Over `rounds` profiles that `make` makes from a seed.
+template <typename Make>
+Coverage CoverageOver(int rounds, Make make) {
+  Coverage coverage;
+  for (int seed = 1; seed <= rounds; ++seed) {
+    const Analysis analysis = AnalyzeOf(make(static_cast<uint64_t>(seed)));
+    for (const LineAnalysis& line : analysis.points[0].lines) {
+      coverage.Add(line.slope, Truth()[line.unit].slope);
+    }
+  }
+  ::testing::Test::RecordProperty("coverage", std::to_string(coverage.share()));
+  return coverage;
+}
+
+#define EXPECT_COVERAGE_95(coverage)     \
+  do {                                   \
+    EXPECT_GE((coverage).share(), 0.93); \
+    EXPECT_LE((coverage).share(), 0.97); \
+  } while (false)
+
+TEST(AnalysisTest, IntervalsCoverTruthThroughTheWholePath) {
+  EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) {
     SyntheticOptions options;
     options.seed = seed;
     options.noise = 0.05;
-    const std::vector<SyntheticLine> truth = {Line(1, 0.4, 0.5), Line(2, 0.3, 0),
-                                              Line(3, 0.2, 0.2)};
-    SyntheticProfile made(options, truth);
+    SyntheticProfile made(options, Truth());
     made.AddRandomExperiments(120);
-    const Analysis analysis = AnalyzeOf(made.profile());
-    for (const LineAnalysis& line : analysis.points[0].lines) {
-      covered +=
-          line.slope.low <= truth[line.unit].slope && truth[line.unit].slope <= line.slope.high ? 1
-                                                                                                : 0;
-      ++lines;
+    return made.profile();
+  }));
+}
+
+TEST(AnalysisTest, IntervalsCoverTruthOfAProgramThatDrifts) {
+  EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) {
+    SyntheticOptions options;
+    options.seed = seed;
+    options.noise = 0.05;
+    options.drift = [](double s) { return 1 + s / 100 + 0.2 * std::sin(s / 10); };
+    SyntheticProfile made(options, Truth());
+    made.AddRandomExperiments(240);
+    return made.profile();
+  }));
+}
+
+// A line that runs only late in a program that gets slower all the time: baselines from before it ran would make it look bad.
+TEST(AnalysisTest, LinesThatRunLateAreComparedWithLateBaselines) {
+  EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) {
+    SyntheticOptions options;
+    options.seed = seed;
+    options.noise = 0.05;
+    options.drift = [](double s) { return 1 + s / 200; };
+    SyntheticProfile made(options, Truth());
+    for (int i = 0; i < 120; ++i) made.AddExperiment(1, RandomSpeedup(made.random()));
+    for (int i = 0; i < 60; ++i) made.AddExperiment(0, RandomSpeedup(made.random()));
+    return made.profile();
+  }));
+}
+
+// Two runs on machines of different speed in one file, which try different lines.
+TEST(AnalysisTest, IntervalsCoverTruthOfPooledSessions) {
+  EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) {
+    profile::Profile all;
+    for (int run = 0; run < 3; ++run) {
+      SyntheticOptions options;
+      options.session = static_cast<uint64_t>(run + 1);
+      options.seed = seed * 3 + static_cast<uint64_t>(run);
+      options.noise = 0.05;
+      options.ns_per_visit = 1'000'000 * (1 + 0.7 * run);
+      options.drift = [](double s) { return 1 + s / 200; };
+      SyntheticProfile made(options, Truth());
+      for (int i = 0; i < 40; ++i) {
+        const auto line = static_cast<size_t>(i % 3 == 0 ? i / 3 % 3 : run);
+        made.AddExperiment(line, RandomSpeedup(made.random()));
+      }
+      all.MergeFrom(made.profile());
     }
+    return all;
+  }));
+}
+
+TEST(AnalysisTest, SlopeIsOverWhatWasAchieved) {
+  const auto make = [](uint64_t seed) {
+    SyntheticOptions options;
+    options.seed = seed;
+    options.noise = 0.05;
+    options.achieved_share = 0.7;
+    SyntheticProfile made(options, Truth());
+    made.AddRandomExperiments(120);
+    return made.profile();
+  };
+  EXPECT_COVERAGE_95(CoverageOver(300, make));
+  const SpeedupEstimate& speedup = AnalyzeOf(make(1)).points.at(0).lines.at(0).speedups.at(3);
+  EXPECT_NEAR(speedup.achieved_virtual_speedup, 0.7 * speedup.virtual_speedup, 1e-9);
+}
+
+TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  AddSweep(&made);
+  for (profile::Experiment& experiment : *made.profile().mutable_experiment()) {
+    experiment.set_achieved_virtual_speedup(experiment.index() % 2 == 0 ? 0 : std::nan(""));
   }
-  EXPECT_GE(static_cast<double>(covered) / lines, 0.93);
-  EXPECT_LE(static_cast<double>(covered) / lines, 0.97);
+  EXPECT_NEAR(AnalyzeOf(made.profile()).points[0].lines.at(0).slope.value, 0.5, 0.05);
+}
+
+// 40 lines, most of them without effect: what the verdicts are worth when so many are looked at, and what choosing the lines by
+// their verdict does to the coverage of their intervals.
+TEST(AnalysisTest, FalseDiscoveriesStayBelowFivePercent) {
+  double false_share = 0;
+  int found = 0;
+  int uncorrected = 0;
+  Coverage all_lines;
+  Coverage chosen;
+  constexpr int kRounds = 100;
+  std::vector<SyntheticLine> lines;
+  for (uint32_t i = 0; i < 40; ++i) lines.push_back(Line(i + 1, 0.024, i < 8 ? 0.05 * (i + 1) : 0));
+  for (int seed = 1; seed <= kRounds; ++seed) {
+    SyntheticOptions options;
+    options.seed = static_cast<uint64_t>(seed);
+    options.noise = 0.1;
+    options.drift = [](double s) { return 1 + s / 400; };
+    SyntheticProfile made(options, lines);
+    made.AddRandomExperiments(1000);
+    AnalysisOptions analysis_options;
+    analysis_options.no_effect_slope = 0;  // so that each interval away from 0 would be a finding
+    const Analysis analysis = AnalyzeOf(made.profile(), analysis_options);
+    int false_found = 0;
+    int round_found = 0;
+    for (const LineAnalysis& line : analysis.points[0].lines) {
+      const double truth = lines[line.unit].slope;
+      all_lines.Add(line.slope, truth);
+      uncorrected += truth == 0 && (line.slope.low > 0 || line.slope.high < 0) ? 1 : 0;
+      if (line.verdict != Verdict::kFaster && line.verdict != Verdict::kSlower) continue;
+      ++round_found;
+      false_found += truth == 0 ? 1 : 0;
+      chosen.Add(line.slope, truth);
+    }
+    found += round_found;
+    false_share += round_found == 0 ? 0 : static_cast<double>(false_found) / round_found;
+  }
+  RecordProperty("false_share", std::to_string(false_share / kRounds));
+  RecordProperty("found_each_round", std::to_string(static_cast<double>(found) / kRounds));
+  RecordProperty("false_each_round_uncorrected",
+                 std::to_string(static_cast<double>(uncorrected) / kRounds));
+  RecordProperty("coverage_all", std::to_string(all_lines.share()));
+  RecordProperty("coverage_chosen", std::to_string(chosen.share()));
+  EXPECT_LE(false_share / kRounds, 0.05);
+  EXPECT_GE(static_cast<double>(found) / kRounds, 3);
+  EXPECT_GE(uncorrected, kRounds);  // without correction: more than one in each report
+  EXPECT_COVERAGE_95(all_lines);
+  EXPECT_GE(chosen.share(), 0.88);
 }
 
 TEST(AnalysisTest, EmptyProfileHasNoPoints) { EXPECT_TRUE(AnalyzeOf({}).points.empty()); }

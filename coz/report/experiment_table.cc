@@ -25,6 +25,9 @@ class Builder {
   explicit Builder(const profile::Profile& profile) : profile_(profile) {}
 
   ExperimentTable Build() {
+    for (const profile::Session& session : profile_.session()) {
+      session_starts_[session.id()] = session.start_unix_ns();
+    }
     for (const profile::Unit& unit : profile_.unit()) AddUnit(unit);
     for (const profile::ProgressPoint& point : profile_.progress_point()) AddPoint(point);
     for (const profile::Experiment& experiment : profile_.experiment()) AddExperiment(experiment);
@@ -106,6 +109,8 @@ class Builder {
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
     ExperimentRow row;
     row.record = &record;
+    const auto start = session_starts_.find(record.session());
+    row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
     for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
       const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
       if (unit < 0) continue;
@@ -135,6 +140,7 @@ class Builder {
 
   const profile::Profile& profile_;
   ExperimentTable table_;
+  absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
   absl::flat_hash_map<UnitKey, size_t> units_;
   absl::flat_hash_map<PointKey, size_t> points_;
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;

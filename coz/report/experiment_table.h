@@ -52,6 +52,7 @@ struct PointSeen {
 struct ExperimentRow {
   const profile::Experiment* record = nullptr;  // owned by the profile
   size_t unit = 0;
+  uint64_t start_unix_ns = 0;  // by the clock on the wall: for the order of sessions alone
   std::vector<PointSeen> points;
   std::vector<std::pair<size_t, uint64_t>> unit_samples;  // sorted by unit
 

@@ -316,6 +316,17 @@ std::string NothingToShow(const profile::Profile& profile, const ExperimentTable
       command, "`.\n");
 }
 
+// How verdicts allow for the number of lines that were looked at.
+std::string FalseDiscoveries(const Analysis& analysis) {
+  size_t most = 0;
+  for (const PointAnalysis& point : analysis.points) most = std::max(most, point.lines.size());
+  if (most < 2) return "";
+  return absl::StrFormat(
+      "faster, slower: at most %.0f %% of these verdicts are luck, of %d lines looked at "
+      "(Benjamini-Hochberg)\n",
+      100 * analysis.options.false_discovery_rate, most);
+}
+
 }  // namespace
 
 std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
@@ -338,7 +349,8 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
   if (any) {
     absl::StrAppend(&text,
                     "\nslope 0.40: making the line 10 % faster makes the program 4 % faster\n",
-                    "± is a 95 % interval; exp. counts experiments at 0 % and others\n");
+                    "± is a 95 % interval; exp. counts experiments at 0 % and others\n",
+                    FalseDiscoveries(analysis));
   }
   return text;
 }

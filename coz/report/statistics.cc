@@ -7,151 +7,69 @@
 #include <optional>
 #include <vector>
 
+#include "coz/report/block_fit.h"
 #include "coz/report/multiple_testing.h"
 
 namespace coz {
 namespace {
 
-// Pairs of observations are looked at one by one up to this many; beyond, what they share no longer matters.
-constexpr size_t kExactPairs = 400;
-
-// Symmetric 2×2 matrix.
-struct Sym2 {
-  double a = 0, b = 0, d = 0;
-
-  void AddOuter(double x, double weight) {
-    a += weight;
-    b += weight * x;
-    d += weight * x * x;
-  }
-  double Determinant() const { return a * d - b * b; }
-  Sym2 Inverse() const {
-    const double det = Determinant();
-    return {d / det, -b / det, a / det};
-  }
-};
-
-struct Vec2 {
-  double u = 0, v = 0;
-};
-
-Vec2 operator*(const Sym2& m, const Vec2& x) {
-  return {m.a * x.u + m.b * x.v, m.b * x.u + m.d * x.v};
-}
-double Dot(const Vec2& x, const Vec2& y) { return x.u * y.u + x.v * y.v; }
-
-// Weighted line through (s, p), with the covariance of its residuals under the working model that an experiment's error is
-// proportional to its p: so is error of scheduling and placement, and so is that of counting visits.
-class LineFit {
- public:
-  explicit LineFit(const std::vector<RateObservation>& observations) {
-    Sym2 normal;
-    Vec2 right;
-    for (const RateObservation& o : observations) {
-      const Point point = {o.virtual_speedup, o.duration / o.visits, o.visits * o.weight, 0};
-      points_.push_back(point);
-      normal.AddOuter(point.s, point.weight);
-      right.u += point.weight * point.p;
-      right.v += point.weight * point.p * point.s;
-    }
-    if (normal.Determinant() <= 1e-12 * normal.a * normal.d) return;
-    inverse_ = normal.Inverse();
-    coefficients_ = inverse_ * right;
-    if (coefficients_.u <= 0) return;
-    for (Point& point : points_) {
-      // Near complete speedup p can come out as 0 or less, but the error of an experiment is never 0.
-      const double fitted = std::max(Fitted(point), 0.05 * coefficients_.u);
-      point.variance = fitted * fitted;
-      middle_.AddOuter(point.s, point.weight * point.weight * point.variance);
-    }
-    ok_ = true;
-  }
-
-  bool ok() const { return ok_; }
-  size_t size() const { return points_.size(); }
-  double Slope() const { return -coefficients_.v / coefficients_.u; }
-
-  // Robust standard error of the slope, and its degrees of freedom.
-  double SlopeError(double* df) const {
-    const Vec2 gradient = inverse_ * Vec2{coefficients_.v / (coefficients_.u * coefficients_.u),
-                                          -1 / coefficients_.u};
-    std::vector<double> quadratic(size());
-    double variance = 0;
-    double trace = 0;
-    double trace_of_square = 0;
-    for (size_t i = 0; i < size(); ++i) {
-      const Point& point = points_[i];
-      const double influence = Dot(gradient, {1, point.s}) * point.weight;
-      const double residual_variance = ResidualCovariance(i, i);
-      if (residual_variance < 1e-9 * point.variance) continue;
-      quadratic[i] = influence * influence * point.variance / residual_variance;
-      variance += quadratic[i] * Residual(i) * Residual(i);
-      trace += quadratic[i] * residual_variance;
-      trace_of_square += std::pow(quadratic[i] * residual_variance, 2);
-    }
-    for (size_t i = 0; size() <= kExactPairs && i < size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        trace_of_square += 2 * quadratic[i] * quadratic[j] * std::pow(ResidualCovariance(i, j), 2);
-      }
-    }
-    *df = trace_of_square > 0 ? trace * trace / trace_of_square : 0;
-    return std::sqrt(variance);
-  }
-
-  // Squared residual as a share of fitted p, and what the working model expects of it when the relative variance is 1.
-  double RelativeSquare(size_t i) const { return Residual(i) * Residual(i) / points_[i].variance; }
-  double ExpectedRelativeSquare(size_t i) const {
-    return ResidualCovariance(i, i) / points_[i].variance;
-  }
-
- private:
-  struct Point {
-    double s, p, weight, variance;
-  };
-
-  double Fitted(const Point& point) const { return coefficients_.u + coefficients_.v * point.s; }
-  double Residual(size_t i) const { return points_[i].p - Fitted(points_[i]); }
-
-  // Entry of (I-H)·Ω·(I-H)', with H the hat matrix and Ω the diagonal of variances.
-  double ResidualCovariance(size_t i, size_t j) const {
-    const Point& x = points_[i];
-    const Point& y = points_[j];
-    const Vec2 ax = inverse_ * Vec2{1, x.s};
-    const Vec2 ay = inverse_ * Vec2{1, y.s};
-    const double hat_ij = Dot(ax, {1, y.s}) * y.weight;
-    const double hat_ji = Dot(ay, {1, x.s}) * x.weight;
-    return (i == j ? x.variance : 0) - hat_ij * y.variance - hat_ji * x.variance +
-           Dot(ax, middle_ * ay);
-  }
-
-  std::vector<Point> points_;
-  Sym2 inverse_;
-  Sym2 middle_;
-  Vec2 coefficients_;
-  bool ok_ = false;
-};
-
-// Experiments of one speedup, pooled.
-struct Pool {
+// The baselines of one block, pooled.
+struct BaselinePool {
   double duration = 0;
   double visits = 0;
-  double weighted_visits = 0;
-  double squares = 0;  // of weighted visits
-  int experiments = 0;
+  double squares = 0;
 
-  double Rate() const { return duration / weighted_visits; }
+  double Level() const { return duration / visits; }
   // How many equal experiments the pool is worth.
-  double EffectiveSize() const { return weighted_visits * weighted_visits / squares; }
+  double EffectiveSize() const { return visits * visits / squares; }
 };
 
-std::map<int, Pool> PoolBySpeedup(const std::vector<RateObservation>& observations) {
-  std::map<int, Pool> pools;
+// Experiments of one speedup, pooled over blocks.
+struct SpeedupPool {
+  double duration = 0;
+  double expected = 0;  // what its visits take at the pace of the baselines of their blocks
+  double squares = 0;   // of expected
+  double visits = 0;
+  double achieved = 0;  // sum
+  int experiments = 0;
+  std::map<int, double> expected_in_block;
+
+  double Ratio() const { return duration / expected; }
+  double EffectiveSize() const { return expected * expected / squares; }
+};
+
+struct Pools {
+  std::vector<BaselinePool> baselines;  // by block
+  std::map<int, SpeedupPool> speedups;  // by key
+
+  // Null where the block has none.
+  const BaselinePool* BaselinesOf(const RateObservation& o) const {
+    const BaselinePool& pool = baselines[static_cast<size_t>(o.block)];
+    return pool.duration > 0 ? &pool : nullptr;
+  }
+};
+
+Pools PoolAll(const std::vector<RateObservation>& observations) {
+  Pools pools;
+  pools.baselines.resize(BlockCount(observations));
   for (const RateObservation& o : observations) {
-    Pool& pool = pools[SpeedupKey(o.virtual_speedup)];
+    if (!IsBaseline(o)) continue;
+    BaselinePool& pool = pools.baselines[static_cast<size_t>(o.block)];
     pool.duration += o.duration * o.weight;
-    pool.visits += o.visits;
-    pool.weighted_visits += o.visits * o.weight;
+    pool.visits += o.visits * o.weight;
     pool.squares += std::pow(o.visits * o.weight, 2);
+  }
+  for (const RateObservation& o : observations) {
+    const BaselinePool* baselines = pools.BaselinesOf(o);
+    if (IsBaseline(o) || baselines == nullptr) continue;
+    SpeedupPool& pool = pools.speedups[SpeedupKey(o.virtual_speedup)];
+    const double expected = o.visits * o.weight * baselines->Level();
+    pool.duration += o.duration * o.weight;
+    pool.expected += expected;
+    pool.squares += expected * expected;
+    pool.expected_in_block[o.block] += expected;
+    pool.visits += o.visits;
+    pool.achieved += AchievedSpeedup(o);
     ++pool.experiments;
   }
   return pools;
@@ -163,6 +81,10 @@ struct Noise {
   double expected = 0;
 
   double Variance() const { return expected > 0 ? sum / expected : 0; }
+  void Add(double weight, double relative, double freedom) {
+    sum += weight * relative * relative;
+    expected += weight * freedom;
+  }
 };
 
 struct NoiseModel {
@@ -172,45 +94,57 @@ struct NoiseModel {
   double other_df = 0;
 };
 
-Noise WithinPools(const std::vector<RateObservation>& observations,
-                  const std::map<int, Pool>& pools, bool baseline) {
+Noise AmongBaselines(const std::vector<RateObservation>& observations, const Pools& pools) {
   Noise noise;
   for (const RateObservation& o : observations) {
-    const int key = SpeedupKey(o.virtual_speedup);
-    const Pool& pool = pools.at(key);
-    if ((key == 0) != baseline || pool.Rate() <= 0) continue;
-    const double relative = o.duration / o.visits / pool.Rate() - 1;
-    noise.sum += o.weight * relative * relative;
-    noise.expected += o.weight * (1 - o.visits * o.weight / pool.weighted_visits);
+    const BaselinePool* pool = pools.BaselinesOf(o);
+    if (!IsBaseline(o) || pool == nullptr) continue;
+    noise.Add(o.weight, o.duration / o.visits / pool->Level() - 1,
+              1 - o.visits * o.weight / pool->visits);
   }
   return noise;
 }
 
-Noise AroundLine(const std::vector<RateObservation>& observations, const LineFit& fit,
+Noise AmongRepeats(const std::vector<RateObservation>& observations, const Pools& pools) {
+  Noise noise;
+  for (const RateObservation& o : observations) {
+    const BaselinePool* baselines = pools.BaselinesOf(o);
+    if (IsBaseline(o) || baselines == nullptr) continue;
+    const SpeedupPool& pool = pools.speedups.at(SpeedupKey(o.virtual_speedup));
+    if (pool.Ratio() <= 0) continue;
+    const double expected = o.visits * baselines->Level();
+    noise.Add(o.weight, o.duration / expected / pool.Ratio() - 1,
+              1 - expected * o.weight / pool.expected);
+  }
+  return noise;
+}
+
+Noise AroundLine(const std::vector<RateObservation>& observations, const BlockFit& fit,
                  bool others_only) {
   Noise noise;
-  for (size_t i = 0; i < observations.size(); ++i) {
-    if (others_only && SpeedupKey(observations[i].virtual_speedup) == 0) continue;
-    noise.sum += observations[i].weight * fit.RelativeSquare(i);
-    noise.expected += observations[i].weight * fit.ExpectedRelativeSquare(i);
+  for (size_t i = 0; i < fit.size(); ++i) {
+    const RateObservation& o = observations[fit.observation(i)];
+    if (others_only && IsBaseline(o)) continue;
+    noise.sum += o.weight * fit.RelativeSquare(i);
+    noise.expected += o.weight * fit.ExpectedRelativeSquare(i);
   }
   return noise;
 }
 
 // Repeats of a speedup tell its noise; most speedups have one experiment, so without enough repeats the distance from the
 // line stands in. It overstates the noise where the truth is bent, which widens the interval.
-NoiseModel EstimateNoise(const std::vector<RateObservation>& observations,
-                         const std::map<int, Pool>& pools) {
+NoiseModel EstimateNoise(const std::vector<RateObservation>& observations, const Pools& pools) {
   constexpr double kEnough = 4;
-  const LineFit fit(observations);
   NoiseModel model;
-  Noise others = WithinPools(observations, pools, false);
-  if (others.expected < kEnough && fit.ok()) others = AroundLine(observations, fit, true);
-  Noise baselines = WithinPools(observations, pools, true);
-  if (baselines.expected < kEnough - 1) {
-    Noise all = fit.ok() ? AroundLine(observations, fit, false) : others;
-    baselines = all;
-    if (others.expected < kEnough) others = all;
+  Noise others = AmongRepeats(observations, pools);
+  Noise baselines = AmongBaselines(observations, pools);
+  if (others.expected < kEnough || baselines.expected < kEnough - 1) {
+    const BlockFit fit(observations);
+    if (others.expected < kEnough && fit.ok()) others = AroundLine(observations, fit, true);
+    if (baselines.expected < kEnough - 1) {
+      baselines = fit.ok() ? AroundLine(observations, fit, false) : others;
+      if (others.expected < kEnough) others = baselines;
+    }
   }
   model.baseline = baselines.Variance();
   model.baseline_df = baselines.expected;
@@ -219,19 +153,25 @@ NoiseModel EstimateNoise(const std::vector<RateObservation>& observations,
   return model;
 }
 
-Estimate ProgramSpeedup(const Pool& baseline, const Pool& pool, const NoiseModel& noise) {
-  const double ratio = pool.Rate() / baseline.Rate();
+// The error of the pool's own experiments, and that of the baselines which each part of it was compared with.
+Estimate ProgramSpeedup(const Pools& pools, const SpeedupPool& pool, const NoiseModel& noise) {
+  const double ratio = pool.Ratio();
   const double from_pool = noise.other / pool.EffectiveSize();
-  const double from_baseline = noise.baseline / baseline.EffectiveSize();
+  double from_baselines = 0;
+  for (const auto& [block, expected] : pool.expected_in_block) {
+    const double share = expected / pool.expected;
+    from_baselines += share * share * noise.baseline /
+                      pools.baselines[static_cast<size_t>(block)].EffectiveSize();
+  }
   Estimate estimate;
   estimate.value = 1 - ratio;
-  const double variance = from_pool + from_baseline;
+  const double variance = from_pool + from_baselines;
   if (noise.other_df < 1 || noise.baseline_df < 1) return estimate;
   double df = noise.other_df;
   if (variance > 0) {
     df = variance * variance /
          (from_pool * from_pool / noise.other_df +
-          from_baseline * from_baseline / noise.baseline_df);
+          from_baselines * from_baselines / noise.baseline_df);
   }
   const double half = StudentQuantile(df) * std::fabs(ratio) * std::sqrt(variance);
   estimate.low = estimate.value - half;
@@ -256,18 +196,30 @@ int SpeedupKey(double virtual_speedup) {
   return static_cast<int>(std::lround(std::min(virtual_speedup, 100.0) * 10000));
 }
 
+bool IsBaseline(const RateObservation& observation) {
+  return !(observation.virtual_speedup * 10000 >= 0.5);  // as SpeedupKey, and faster
+}
+
+size_t BlockCount(const std::vector<RateObservation>& observations) {
+  int last = -1;
+  for (const RateObservation& o : observations) last = std::max(last, o.block);
+  return static_cast<size_t>(last + 1);
+}
+
+double AchievedSpeedup(const RateObservation& observation) {
+  if (IsBaseline(observation)) return 0;
+  const double achieved = observation.achieved_virtual_speedup;
+  return achieved >= 0 ? achieved : observation.virtual_speedup;
+}
+
 std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& observations) {
-  const bool has_baseline =
-      std::any_of(observations.begin(), observations.end(),
-                  [](const RateObservation& o) { return SpeedupKey(o.virtual_speedup) == 0; });
-  if (!has_baseline || observations.size() < 4) return std::nullopt;
-  const LineFit fit(observations);
-  if (!fit.ok()) return std::nullopt;
+  const BlockFit fit(observations);
+  if (!fit.ok() || fit.size() < 4) return std::nullopt;
   double df = 0;
   const double error = fit.SlopeError(&df);
   const double half = StudentQuantile(df) * error;
   SlopeEstimate slope;
-  slope.value = fit.Slope();
+  slope.value = fit.slope();
   slope.low = slope.value - half;
   slope.high = slope.value + half;
   slope.p_value = TwoSidedPValue(error > 0 ? slope.value / error : slope.value * 1e300, df);
@@ -275,15 +227,41 @@ std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& o
 }
 
 std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>& observations) {
-  const std::map<int, Pool> pools = PoolBySpeedup(observations);
-  const auto baseline = pools.find(0);
-  if (baseline == pools.end() || baseline->second.Rate() <= 0) return {};
+  const Pools pools = PoolAll(observations);
   const NoiseModel noise = EstimateNoise(observations, pools);
   std::vector<SpeedupEstimate> result;
-  for (const auto& [key, pool] : pools) {
-    if (key == 0) continue;
+  for (const auto& [key, pool] : pools.speedups) {
     result.push_back({key / 10000.0, pool.experiments, pool.visits,
-                      ProgramSpeedup(baseline->second, pool, noise), key / 10000.0});
+                      ProgramSpeedup(pools, pool, noise), pool.achieved / pool.experiments});
+  }
+  return result;
+}
+
+std::vector<RateObservation> WithoutDrift(const std::vector<RateObservation>& observations,
+                                          int most) {
+  struct Group {
+    std::vector<RateObservation> members;
+    double achieved = 0;
+    int count = 0;
+  };
+  const BlockFit fit(observations);
+  if (!fit.ok()) return {};
+  std::map<int, Group> groups;
+  for (size_t i = 0; i < fit.size(); ++i) {
+    const RateObservation& o = observations[fit.observation(i)];
+    Group& group = groups[SpeedupKey(o.virtual_speedup)];
+    const size_t place = static_cast<size_t>(group.count++ % most);
+    if (place == group.members.size()) group.members.push_back({o.virtual_speedup, 0, 0, 1});
+    group.members[place].duration += o.duration * o.weight;
+    group.members[place].visits += o.visits * o.weight * fit.level(i);
+    group.achieved += AchievedSpeedup(o);
+  }
+  std::vector<RateObservation> result;
+  for (auto& [key, group] : groups) {
+    for (RateObservation& member : group.members) {
+      member.virtual_speedup = group.achieved / group.count;
+      result.push_back(member);
+    }
   }
   return result;
 }

@@ -6,10 +6,11 @@
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
 // Source   the paper (Curtsinger, Berger, SOSP 2015) for p and 1 - p_s/p_0; Bell and McCaffrey 2002 for the small-sample
-//          correction (HC2 and Satterthwaite's degrees of freedom); statistics_test.cc for the coverage measured
+//          correction (HC2 and Satterthwaite's degrees of freedom); statistics_test.cc for the coverage measured, with drift too
 #ifndef COZ_REPORT_STATISTICS_H_
 #define COZ_REPORT_STATISTICS_H_
 
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -18,12 +19,22 @@ namespace coz {
 
 // One experiment at one progress point.
 struct RateObservation {
-  double virtual_speedup = 0;
-  double duration = 0;  // effective duration; for latency pairs times the average in flight
-  double visits = 0;    // > 0
+  double virtual_speedup = 0;  // nominal; 0: a baseline
+  double duration = 0;         // effective duration; for latency pairs times the average in flight
+  double visits = 0;           // > 0
   // How much the experiment counts. Baselines made for other lines count by how active the line was in them.
   double weight = 1;
+  // What the pauses really made of the virtual speedup, which is what the slope is over. Negative: not known, taken for the
+  // nominal one.
+  double achieved_virtual_speedup = -1;
+  // Experiments are compared within their block alone: a stretch of time, short enough for the program to stay the same. Blocks
+  // without a baseline are not used. Counted from 0.
+  int block = 0;
 };
+
+bool IsBaseline(const RateObservation& observation);
+double AchievedSpeedup(const RateObservation& observation);
+size_t BlockCount(const std::vector<RateObservation>& observations);  // the highest + 1
 
 struct Estimate {
   double value = 0;
@@ -36,20 +47,27 @@ struct SlopeEstimate : Estimate {
 };
 
 struct SpeedupEstimate {
-  double virtual_speedup = 0;
+  double virtual_speedup = 0;  // nominal
   int experiments = 0;
   double visits = 0;
   Estimate program_speedup;             // 1 - p_s / p_0
   double achieved_virtual_speedup = 0;  // mean of its experiments
 };
 
-// Slope of program speedup over virtual speedup: p = p_0·(1 - slope·s), least squares with visits as weights, so that
-// experiments of one speedup are pooled as sum of durations / sum of visits. p_0 is estimated along with the slope, so the
-// baselines' own error is in the interval. Needs a baseline, another speedup, and four observations.
+// Slope of program speedup over achieved virtual speedup: p = p_0·(1 - slope·s) with a p_0 for each block, least squares with
+// durations as weights (block_fit.h), so that with one block experiments of one speedup are pooled as sum of durations / sum of
+// visits. p_0 is estimated along with the slope, so the baselines' own error is in the interval. Needs a baseline, another
+// speedup, and four observations.
 std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& observations);
 
-// One figure for each speedup other than 0, ascending; empty without a baseline.
+// One figure for each nominal speedup other than 0, ascending; empty without a baseline. Durations are compared with what the
+// same visits take at the pace of the baselines of their block: 1 - sum of durations / sum of those.
 std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>& observations);
+
+// The same observations without the drift: durations in units of the level of their block, speedups as achieved (the mean of
+// those of one nominal speedup), at most `most` observations for each speedup, which stand for several each. For curves.
+std::vector<RateObservation> WithoutDrift(const std::vector<RateObservation>& observations,
+                                          int most = 16);
 
 // 97.5 % quantile of Student's t; df is clamped to 2 and more.
 double StudentQuantile(double df);

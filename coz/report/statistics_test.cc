@@ -85,6 +85,78 @@ TEST(StatisticsTest, SpeedupIntervalCoversTruth95PercentOfTheTime) {
   }
 }
 
+// The level doubles over the run, and bounces between blocks.
+std::vector<RateObservation> Drifting(const Scenario& c, int blocks, std::mt19937_64* random) {
+  std::vector<RateObservation> result = Simulate(c, random);
+  std::shuffle(result.begin(), result.end(), *random);
+  for (size_t i = 0; i < result.size(); ++i) {
+    result[i].block = static_cast<int>(i) * blocks / static_cast<int>(result.size());
+    const double time = static_cast<double>(i) / static_cast<double>(result.size());
+    result[i].duration *= 1 + time + (result[i].block % 2 == 0 ? 0.5 : 0);
+  }
+  return result;
+}
+
+const Scenario kDriftingScenarios[] = {
+    {"30 s", 8, 24, 0.5, 0.05, 1, 0.6, 0},
+    {"pooled baselines", 64, 30, 0.5, 0.05, 1, 0.6, 0},
+    {"many", 100, 300, 0, 0.1, 1, 0.3, 0},
+    {"whole program", 40, 120, 0.9, 0.05, 1, 0.95, 0},
+};
+
+TEST(StatisticsTest, IntervalsCoverTruthOfADriftingProgram) {
+  for (const Scenario& c : kDriftingScenarios) {
+    std::mt19937_64 random(13);
+    const int rounds = 1000;
+    int covered = 0;
+    int figures_covered = 0;
+    int figures = 0;
+    for (int round = 0; round < rounds; ++round) {
+      const auto drifting = Drifting(c, c.baselines / 8, &random);
+      const auto slope = EstimateSlope(drifting);
+      ASSERT_TRUE(slope.has_value());
+      covered += slope->low <= c.slope && c.slope <= slope->high ? 1 : 0;
+      for (const SpeedupEstimate& e : EstimateSpeedups(drifting)) {
+        const double truth = c.slope * e.virtual_speedup;
+        figures_covered +=
+            e.program_speedup.low <= truth && truth <= e.program_speedup.high ? 1 : 0;
+        ++figures;
+      }
+    }
+    const double share = static_cast<double>(covered) / rounds;
+    const double figure_share = static_cast<double>(figures_covered) / figures;
+    RecordProperty(c.name, std::to_string(share) + " " + std::to_string(figure_share));
+    EXPECT_GE(share, 0.93) << c.name;
+    EXPECT_LE(share, 0.97) << c.name;
+    EXPECT_GE(figure_share, 0.93) << c.name;
+    EXPECT_LE(figure_share, 0.97) << c.name;
+  }
+}
+
+TEST(StatisticsTest, DriftBetweenBlocksCostsNothing) {
+  std::vector<RateObservation> exact;
+  for (int block = 0; block < 3; ++block) {
+    for (double s : {0.0, 0.0, 0.3, 0.8}) {
+      exact.push_back({s, 100 * (1 + block) * (1 - 0.7 * s), 100, 1, -1, block});
+    }
+  }
+  EXPECT_NEAR(EstimateSlope(exact)->value, 0.7, 1e-9);
+  EXPECT_NEAR(EstimateSlope(exact)->high, 0.7, 1e-6);
+  EXPECT_NEAR(EstimateSpeedups(exact).at(1).program_speedup.value, 0.56, 1e-9);
+  for (const RateObservation& o : WithoutDrift(exact)) {
+    EXPECT_NEAR(o.duration / o.visits, 1 - 0.7 * o.virtual_speedup, 1e-9);
+  }
+}
+
+TEST(StatisticsTest, BlocksWithoutBaselineAreNotUsed) {
+  std::vector<RateObservation> observations;
+  for (double s : {0.0, 0.0, 0.2, 0.4, 0.6}) observations.push_back({s, 100 - 50 * s, 100, 1});
+  const double without = EstimateSlope(observations)->value;
+  observations.push_back({0.5, 1000, 100, 1, -1, 1});
+  EXPECT_NEAR(EstimateSlope(observations)->value, without, 1e-9);
+  EXPECT_EQ(EstimateSpeedups(observations).size(), 3u);
+}
+
 TEST(StatisticsTest, ExactLineGivesExactSlope) {
   std::vector<RateObservation> exact;
   for (double s : {0.0, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0})

@@ -75,15 +75,17 @@ void SyntheticProfile::AddSamples(profile::Experiment* experiment, double effect
   total_samples_ += experiment->total_samples();
 }
 
-void SyntheticProfile::AddExperiment(size_t line, double virtual_speedup) {
+void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   const SyntheticLine& selected = lines_[line];
+  const double virtual_speedup = nominal_speedup * options_.achieved_share;
+  const double normal_ns = options_.ns_per_visit * Drift();
   const double remaining = 1 - ProgramSpeedup(selected, virtual_speedup);
   const double noise = std::exp(std::normal_distribution<double>(0, options_.noise)(random_));
-  const double ns_per_visit = options_.ns_per_visit * remaining * noise;
+  const double ns_per_visit = normal_ns * remaining * noise;
   // Each visit holds share·ns_per_visit·threads of the line's time, and each sample there inserts
   // delay.
   const double delay_per_visit =
-      virtual_speedup * selected.share * options_.ns_per_visit * options_.running_threads;
+      virtual_speedup * selected.share * normal_ns * options_.running_threads;
   const double visits = std::max(
       0.0,
       std::floor(static_cast<double>(options_.experiment_ns) / (ns_per_visit + delay_per_visit) +
@@ -94,7 +96,7 @@ void SyntheticProfile::AddExperiment(size_t line, double virtual_speedup) {
   experiment->set_session(options_.session);
   experiment->set_index(static_cast<uint32_t>(profile_.experiment_size() - 1));
   experiment->set_selected_unit(static_cast<uint32_t>(line + 1));
-  experiment->set_virtual_speedup(virtual_speedup);
+  experiment->set_virtual_speedup(nominal_speedup);
   experiment->set_achieved_virtual_speedup(virtual_speedup);
   experiment->set_start_ns(now_ns_);
   experiment->set_elapsed_ns(options_.experiment_ns);

@@ -42,6 +42,10 @@ struct SyntheticOptions {
   double ns_per_visit = 1'000'000;
   // Standard deviation of an experiment's time per visit, as a share of it.
   double noise = 0.02;
+  // Factor on the time per visit after so many seconds of the session; none: the program does not drift.
+  std::function<double(double)> drift;
+  // Share of each virtual speedup that the pauses really make.
+  double achieved_share = 1;
   std::string point = "requests";
   profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_THROUGHPUT;
   // Latency pairs: time in flight per request when nothing is sped up; speedups shorten it.
@@ -55,7 +59,7 @@ class SyntheticProfile {
   SyntheticProfile(SyntheticOptions options, std::vector<SyntheticLine> lines);
 
   // One experiment of line `line` (index into lines) at the speedup.
-  void AddExperiment(size_t line, double virtual_speedup);
+  void AddExperiment(size_t line, double nominal_speedup);
   // `count` experiments with lines chosen by share, and speedups as the scheduler chooses them: 0
   // with probability ¼, else 5 %, 10 %, … 100 %.
   void AddRandomExperiments(int count);
@@ -68,6 +72,9 @@ class SyntheticProfile {
 
  private:
   double ProgramSpeedup(const SyntheticLine& line, double virtual_speedup) const;
+  double Drift() const {
+    return options_.drift ? options_.drift(static_cast<double>(now_ns_) / 1e9) : 1;
+  }
   void AddSamples(profile::Experiment* experiment, double effective_ns, double work_ratio,
                   size_t selected);
 

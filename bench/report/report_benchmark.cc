@@ -1,0 +1,78 @@
+// What a report costs, by experiments and lines: reading, the table, the analysis, the text. 60,000 experiments are nine hours
+// of profiling.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+#include "coz/report/report_text.h"
+#include "coz/report/testing/synthetic_profile.h"
+
+namespace coz {
+namespace {
+
+using report_testing::SyntheticLine;
+using report_testing::SyntheticProfile;
+
+// Lines get rarer, as they do.
+profile::Profile MakeProfile(const benchmark::State& state) {
+  const auto count = static_cast<uint32_t>(state.range(1));
+  std::vector<SyntheticLine> lines;
+  double total = 0;
+  for (uint32_t i = 0; i < count; ++i) total += 1.0 / (i + 3);
+  for (uint32_t i = 0; i < count; ++i) {
+    lines.push_back({"/src/app/work.cc", i + 1, "Work()", 1.0 / (i + 3) / total, 0.001, {}});
+  }
+  SyntheticProfile made({}, lines);
+  made.AddRandomExperiments(static_cast<int>(state.range(0)));
+  made.End();
+  return made.profile();
+}
+
+void BM_Read(benchmark::State& state) {
+  const std::string bytes = MakeProfile(state).SerializeAsString();
+  for (auto _ : state) benchmark::DoNotOptimize(ParseProfile(bytes, "benchmark"));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
+}
+
+void BM_Table(benchmark::State& state) {
+  const profile::Profile profile = MakeProfile(state);
+  for (auto _ : state) benchmark::DoNotOptimize(BuildExperimentTable(profile));
+}
+
+void BM_Analyze(benchmark::State& state) {
+  const profile::Profile profile = MakeProfile(state);
+  const ExperimentTable table = BuildExperimentTable(profile);
+  for (auto _ : state) benchmark::DoNotOptimize(Analyze(profile, table));
+}
+
+void BM_Text(benchmark::State& state) {
+  const profile::Profile profile = MakeProfile(state);
+  const ExperimentTable table = BuildExperimentTable(profile);
+  const Analysis analysis = Analyze(profile, table);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(RenderHeader(profile, table, analysis, {}));
+    benchmark::DoNotOptimize(RenderPoints(profile, table, analysis, {}));
+  }
+}
+
+void Sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Unit(benchmark::kMillisecond)
+      ->ArgNames({"experiments", "lines"})
+      ->Args({1000, 50})
+      ->Args({60000, 50})
+      ->Args({60000, 1000});
+}
+
+BENCHMARK(BM_Read)->Apply(Sizes);
+BENCHMARK(BM_Table)->Apply(Sizes);
+BENCHMARK(BM_Analyze)->Apply(Sizes);
+BENCHMARK(BM_Text)->Apply(Sizes);
+
+}  // namespace
+}  // namespace coz
