@@ -19,6 +19,14 @@ SourceFunction* Attribution::FunctionInScope(uint32_t instance) const {
   return outermost;
 }
 
+SourceFunction* Attribution::RootOf(uint32_t instance) const {
+  SourceFunction* root = nullptr;
+  for (uint32_t i = instance; i != kNoInstance; i = tree_.instance(i).parent) {
+    root = tree_.instance(i).function;
+  }
+  return root;
+}
+
 bool Attribution::Resolve(SourcePosition row, uint32_t instance, LineInterval* line) const {
   if (IsLineInScope(row)) {
     line->position = row;
@@ -54,11 +62,12 @@ void Attribution::Emit(uint64_t begin, uint64_t end, const RowInterval& row, uin
   if (instance != kNoInstance && IsLineInScope(position)) {
     tree_.instance(instance).last_row_in_scope = position;
   }
-  LineInterval line{begin, end, {}, nullptr};
+  LineInterval line{begin, end, {}, nullptr, nullptr};
   if (!Resolve(position, instance, &line)) return;
+  line.code_of = RootOf(instance);
   LineInterval* previous = lines->empty() ? nullptr : &lines->back();
   if (previous != nullptr && previous->end == begin && previous->function == line.function &&
-      previous->position.file == line.position.file &&
+      previous->code_of == line.code_of && previous->position.file == line.position.file &&
       previous->position.line == line.position.line) {
     previous->end = end;
   } else {

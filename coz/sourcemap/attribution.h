@@ -43,6 +43,7 @@ struct LineInterval {
   uint64_t end;
   SourcePosition position;   // in scope
   SourceFunction* function;  // null where no function is known
+  SourceFunction* code_of;   // the function with code of its own that the address lies in, or null
 };
 
 // Sorts `intervals` by their begin and cuts off what an earlier one covers. Of two with the same begin
@@ -80,6 +81,7 @@ class Attribution {
   bool Resolve(SourcePosition row, uint32_t instance, LineInterval* line) const;
   bool IsLineInScope(const SourcePosition& position) const;
   SourceFunction* FunctionInScope(uint32_t instance) const;
+  SourceFunction* RootOf(uint32_t instance) const;
 
   CodeTree& tree_;
   IsInScope is_in_scope_;

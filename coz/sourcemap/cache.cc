@@ -166,12 +166,14 @@ bool LoadedTable::Map(UniqueFd fd) {
 // One call of LoadLineTable.
 class TableLoader {
  public:
-  TableLoader(const std::string& path, const SourceScope& scope, const std::string& folder)
+  TableLoader(const std::string& path, const SourceScope& scope, TableDetail detail,
+              const std::string& folder)
       : path_(path), scope_(scope), folder_(folder), build_id_(ReadBuildId(path)) {
     const std::string key = BinaryKey(path, build_id_);
     if (folder.empty() || key.empty()) return;
-    file_ = absl::StrFormat("%s/%s-%016x-v%d%s", folder, key, scope.Fingerprint(),
-                            kLineTableFormatVersion, kSuffix);
+    const char* const kinds[] = {"", "-functions", "-outer"};
+    file_ = absl::StrFormat("%s/%s-%016x-v%d%s%s", folder, key, scope.Fingerprint(),
+                            kLineTableFormatVersion, kinds[static_cast<int>(detail)], kSuffix);
   }
 
   bool LoadCached() {
@@ -205,6 +207,14 @@ class TableLoader {
     if (!memory.ok()) return memory.status();
     if (loaded_.Map(*std::move(memory))) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("the line table of ", path_, " is not sound"));
+  }
+
+  static absl::StatusOr<LoadedTable> Hold(const std::string& image) {
+    auto memory = SealedMemoryFile(image);
+    if (!memory.ok()) return memory.status();
+    LoadedTable held;
+    if (held.Map(*std::move(memory))) return held;
+    return absl::InternalError("a table that was made in memory is not sound");
   }
 
   LoadedTable Take() { return std::move(loaded_); }
@@ -266,10 +276,12 @@ std::string DefaultCacheFolder() {
   return "";
 }
 
+absl::StatusOr<LoadedTable> HoldTable(const std::string& image) { return TableLoader::Hold(image); }
+
 absl::StatusOr<LoadedTable> LoadLineTable(const std::string& path, const SourceScope& scope,
                                           const ReadOptions& options,
                                           const std::string& cache_folder) {
-  TableLoader loader(path, scope, cache_folder);
+  TableLoader loader(path, scope, options.detail, cache_folder);
   if (!loader.LoadCached()) {
     if (absl::Status status = loader.Build(options); !status.ok()) return status;
   }

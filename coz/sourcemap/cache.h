@@ -67,6 +67,9 @@ absl::StatusOr<LoadedTable> LoadLineTable(const std::string& path, const SourceS
                                           const ReadOptions& options = {},
                                           const std::string& cache_folder = DefaultCacheFolder());
 
+// A table of an image in a memory file, so that another process can map it.
+absl::StatusOr<LoadedTable> HoldTable(const std::string& image);
+
 }  // namespace coz
 
 #endif  // COZ_SOURCEMAP_CACHE_H_

@@ -112,7 +112,8 @@ std::vector<std::string> UnreadableSections(Elf* elf) {
 }
 
 absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& path,
-                                                           const std::string& search_path) {
+                                                           const std::string& search_path,
+                                                           bool must_have_debug_info) {
   if (absl::Status status = CheckReadable(path); !status.ok()) return status;
   std::unique_ptr<DebugFile> file(new DebugFile);
   file->search_path_ = search_path;
@@ -134,7 +135,7 @@ absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& pa
   file->FindCode(elf);
   Dwarf_Addr bias = 0;
   file->dwarf_ = dwfl_module_getdwarf(file->module_, &bias);
-  if (file->dwarf_ == nullptr) {
+  if (file->dwarf_ == nullptr && must_have_debug_info) {
     return absl::FailedPreconditionError(WhyNoDebugInfo(path, file->build_id_, elf));
   }
   file->dwarf_bias_ = bias - file->elf_bias_;

@@ -41,8 +41,10 @@ class DebugFile {
  public:
   // `search_path` is libdwfl's list of folders for separate debug files; empty: its default,
   // `.debug` beside the binary and /usr/lib/debug.
+  // With `must_have_debug_info` false, dwarf() may be null.
   static absl::StatusOr<std::unique_ptr<DebugFile>> Open(const std::string& path,
-                                                         const std::string& search_path);
+                                                         const std::string& search_path,
+                                                         bool must_have_debug_info = true);
   ~DebugFile();
   DebugFile(const DebugFile&) = delete;
   DebugFile& operator=(const DebugFile&) = delete;

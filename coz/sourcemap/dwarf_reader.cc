@@ -37,6 +37,41 @@ class SymbolNames {
   std::vector<FunctionSymbol> symbols_;
 };
 
+// Gives functions their ids in the builder's pool of strings.
+class FunctionNames {
+ public:
+  FunctionNames(const DebugFile& file, TableDetail detail, const SourceFiles& sources,
+                UnitReader* reader, LineTableBuilder* builder)
+      : symbols_(file), detail_(detail), sources_(sources), reader_(*reader), builder_(*builder) {}
+
+  uint32_t IdOf(const LineInterval& line) {
+    SourceFunction* function =
+        detail_ == TableDetail::kOuterFunctions ? line.code_of : line.function;
+    if (function == nullptr) return builder_.AddString(Text(symbols_.NameAt(line.begin), {}));
+    if (function->name_id == 0xffffffff) {
+      function->name_id =
+          builder_.AddString(Text(reader_.NameOf(*function), function->declaration));
+    }
+    return function->name_id;
+  }
+
+ private:
+  std::string Text(const std::string& name, const SourcePosition& declaration) const {
+    if (detail_ == TableDetail::kLines) return name;
+    FunctionKey key;
+    key.name = name;
+    if (declaration.file != kNoFile) key.file = sources_.path(declaration.file);
+    key.line = declaration.line;
+    return key.Text();
+  }
+
+  SymbolNames symbols_;
+  const TableDetail detail_;
+  const SourceFiles& sources_;
+  UnitReader& reader_;
+  LineTableBuilder& builder_;
+};
+
 class Progress {
  public:
   explicit Progress(const std::function<void(double)>& callback) : callback_(callback) {}
@@ -90,7 +125,7 @@ void CountSections(const DebugFile& file, ReadStatistics* statistics) {
   }
 }
 
-void AddLines(UnitReader* reader, const SourceFiles& sources, SymbolNames* symbols,
+void AddLines(UnitReader* reader, const SourceFiles& sources, FunctionNames* functions,
               LineTableBuilder* builder, ReadStatistics* statistics) {
   constexpr uint32_t kUnknown = 0xffffffff;
   std::vector<uint32_t> file_ids;
@@ -101,17 +136,8 @@ void AddLines(UnitReader* reader, const SourceFiles& sources, SymbolNames* symbo
       file_ids[file] = builder->AddString(sources.path(file));
       ++statistics->files_in_scope;
     }
-    uint32_t name_id;
-    if (line.function == nullptr) {
-      name_id = builder->AddString(symbols->NameAt(line.begin));
-    } else {
-      SourceFunction& function = *line.function;
-      if (function.name_id == kUnknown) {
-        function.name_id = builder->AddString(reader->NameOf(function));
-      }
-      name_id = function.name_id;
-    }
-    builder->AddInterval(line.begin, line.end, file_ids[file], line.position.line, name_id);
+    builder->AddInterval(line.begin, line.end, file_ids[file], line.position.line,
+                         functions->IdOf(line));
     statistics->bytes_in_scope += line.end - line.begin;
   }
 }
@@ -136,8 +162,9 @@ absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const Sou
   LineTableBuilder builder;
   builder.set_build_id((*file)->build_id());
   builder.set_scope_fingerprint(scope.Fingerprint());
-  SymbolNames symbols(**file);
-  AddLines(&reader, sources, &symbols, &builder, &statistics);
+  if (options.detail != TableDetail::kLines) builder.SplitLinesByFunction();
+  FunctionNames functions(**file, options.detail, sources, &reader, &builder);
+  AddLines(&reader, sources, &functions, &builder, &statistics);
   auto image = builder.Build();
   if (!image.ok()) return image.status();
   result.image = *std::move(image);

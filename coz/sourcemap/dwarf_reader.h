@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,7 +27,16 @@
 
 namespace coz {
 
+// What a line of the table stands for.
+enum class TableDetail {
+  kLines,           // file:line, named by the function that holds most of its code
+  kFunctions,       // file:line and function; inlined code is its own function's
+  kOuterFunctions,  // file:line and function; inlined code is the function's that it was inlined into
+};
+
 struct ReadOptions {
+  // Other than kLines, functions carry their declaration: see FunctionKey.
+  TableDetail detail = TableDetail::kLines;
   // Folders, separated by colons, in which separate debug files are sought; only absolute ones are
   // searched by build-id. Empty: `.debug` beside the binary and /usr/lib/debug.
   std::string debug_search_path;
@@ -60,6 +70,23 @@ struct LineTableResult {
   std::string image;
   ReadStatistics statistics;
 };
+
+// A function as a table of another detail than kLines names it: Line::function is its text.
+struct FunctionKey {
+  std::string name;  // demangled
+  std::string file;  // of its declaration; empty where unknown
+  uint32_t line = 0;
+
+  std::string Text() const;
+  static FunctionKey FromText(std::string_view text);
+};
+
+// The functions of the symbol table, for binaries without debug information: the table has no files, its
+// lines are all 1, and Line::function is a FunctionKey. FAILED_PRECONDITION where there are no symbols.
+absl::StatusOr<LineTableResult> ReadSymbolTable(const std::string& path);
+
+// All code of the binary as one line of the file `path`.
+absl::StatusOr<LineTableResult> ReadWholeBinary(const std::string& path);
 
 absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const SourceScope& scope,
                                               const ReadOptions& options = {});

@@ -60,6 +60,15 @@ class LineTable {
   // stores the first `capacity` indices. More than one match means that the name is ambiguous.
   uint32_t FindLines(std::string_view file_line, uint32_t* indices, uint32_t capacity) const;
 
+  // Calls `visit(begin, end, line index)` for each interval with a line, in the order of addresses.
+  template <typename Visit>
+  void ForEachInterval(Visit visit) const {
+    for (uint32_t i = 0; i + 1 < interval_count_; ++i) {
+      if (interval_lines_[i] >= line_count_) continue;
+      visit(base_address_ + starts_[i], base_address_ + starts_[i + 1], interval_lines_[i]);
+    }
+  }
+
   uint32_t interval_count() const { return interval_count_; }
   uint64_t base_address() const { return base_address_; }
   // First address after the last one with a line.

@@ -31,12 +31,16 @@ uint32_t LineTableBuilder::AddString(std::string_view text) {
   return entry->second;
 }
 
+uint32_t LineTableBuilder::LineId(uint32_t file_id, uint32_t line, uint32_t function_id) {
+  const auto [entry, is_new] = line_ids_.try_emplace(
+      {file_id, line, split_by_function_ ? function_id : 0}, static_cast<uint32_t>(lines_.size()));
+  if (is_new) lines_.push_back({file_id, line, function_id});
+  return entry->second;
+}
+
 void LineTableBuilder::AddInterval(uint64_t begin, uint64_t end, uint32_t file_id, uint32_t line,
                                    uint32_t function_id) {
-  const uint64_t key = uint64_t{file_id} << 32 | line;
-  const auto [entry, is_new] = line_ids_.try_emplace(key, static_cast<uint32_t>(lines_.size()));
-  if (is_new) lines_.push_back({file_id, line, function_id});
-  intervals_.push_back({begin, end, entry->second, function_id});
+  intervals_.push_back({begin, end, LineId(file_id, line, function_id), function_id});
 }
 
 absl::Status LineTableBuilder::CheckIntervals() const {
@@ -87,8 +91,9 @@ void LineTableBuilder::OrderLines() {
   std::vector<uint32_t> order(lines_.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) {
-    return std::tie(*strings_[lines_[a].file_id], lines_[a].line) <
-           std::tie(*strings_[lines_[b].file_id], lines_[b].line);
+    return std::tie(*strings_[lines_[a].file_id], lines_[a].line,
+                    *strings_[lines_[a].function_id]) <
+           std::tie(*strings_[lines_[b].file_id], lines_[b].line, *strings_[lines_[b].function_id]);
   });
   std::vector<uint32_t> final_index(lines_.size());
   std::vector<LineKey> sorted;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -29,12 +30,20 @@ class LineTableBuilder {
   void set_build_id(std::string_view build_id) { build_id_ = build_id; }
   void set_scope_fingerprint(uint64_t fingerprint) { scope_fingerprint_ = fingerprint; }
 
+  // Code of one file:line in several functions becomes several lines. Before the first interval.
+  void SplitLinesByFunction() { split_by_function_ = true; }
+
   // Ids for AddInterval; the same text has the same id. Functions and files share one pool.
   uint32_t AddString(std::string_view text);
 
   // `line` counts from 1.
   void AddInterval(uint64_t begin, uint64_t end, uint32_t file_id, uint32_t line,
                    uint32_t function_id);
+
+  // A line that is in the table whether an interval has it or not.
+  void AddLine(uint32_t file_id, uint32_t line, uint32_t function_id) {
+    LineId(file_id, line, function_id);
+  }
 
   // The image. Call once: it consumes the intervals.
   absl::StatusOr<std::string> Build();
@@ -52,6 +61,7 @@ class LineTableBuilder {
     uint32_t function_id;
   };
 
+  uint32_t LineId(uint32_t file_id, uint32_t line, uint32_t function_id);
   absl::Status CheckIntervals() const;
   void ChooseFunctions();
   void OrderLines();
@@ -61,7 +71,9 @@ class LineTableBuilder {
   uint64_t scope_fingerprint_ = 0;
   absl::node_hash_map<std::string, uint32_t> string_ids_;
   std::vector<const std::string*> strings_;
-  absl::flat_hash_map<uint64_t, uint32_t> line_ids_;  // (file id, line) to index of lines_
+  bool split_by_function_ = false;
+  // (file id, line, function id where lines are split by it) to index of lines_
+  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> line_ids_;
   std::vector<LineKey> lines_;
   std::vector<Interval> intervals_;
 };
