@@ -20,10 +20,11 @@ std::string WhyNothing(const RunResult& result) {
            "or does something clear "
            "LD_PRELOAD before it starts? Look with: LD_DEBUG=files PROGRAM";
   }
-  if (result.fixed_line_missing) {
-    return "no experiment was made, for no binary in scope that was loaded has code of the fixed "
-           "line; "
-           "name another with --fixed-line, or widen --binary-scope and --source-scope";
+  if (!result.missing_unit.empty()) {
+    return absl::StrFormat(
+        "no experiment was made, for no binary in scope that was loaded has code of %s; name "
+        "another, or widen --binary-scope and --source-scope",
+        result.missing_unit);
   }
   if (!result.visited_points && result.points.empty()) {
     return "no experiment was made, for the program has no progress point; put COZ_PROGRESS; (of "

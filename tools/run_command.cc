@@ -5,6 +5,7 @@
 #include "tools/command_line.h"
 #include "tools/report_output.h"
 #include "tools/supervisor/run_profile.h"
+#include "tools/unit_options.h"
 
 namespace coz {
 namespace {
@@ -12,12 +13,11 @@ namespace {
 // Option values in the units that users type.
 struct RunArguments {
   RunOptions run;
-  std::vector<std::string> fixed_speedups;
+  UnitArguments units;
   double duration_s = 0;
   double sampling_period_ms = 1;
   double experiment_s = 0;
   uint64_t seed = 0;
-  std::string fixed_line;
   std::string sampler = "auto";
   std::string unwinder = "auto";
   std::string follow = "all";
@@ -25,20 +25,6 @@ struct RunArguments {
 
 uint64_t ToNs(double value, double unit_ns) {
   return static_cast<uint64_t>(std::llround(value * unit_ns));
-}
-
-absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<double>* fractions) {
-  for (const std::string& text : texts) {
-    char* end = nullptr;
-    const double percent = strtod(text.c_str(), &end);
-    const bool is_number = end != text.c_str() && (*end == '\0' || (*end == '%' && end[1] == '\0'));
-    if (!is_number || !(percent >= 0 && percent <= 100)) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "--fixed-speedup=%s is not a percentage from 0 to 100; write --fixed-speedup=50", text));
-    }
-    fractions->push_back(percent / 100);
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
@@ -49,7 +35,6 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
         "cannot find libcoz.so beside the coz command; build both with: ./bazelw build "
         "//tools:coz");
   }
-  if (!arguments->fixed_line.empty()) run.fixed_line = arguments->fixed_line;
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);
@@ -63,7 +48,7 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
         "--daemon waits for processes that --follow=%s leaves alone; drop one of the two",
         arguments->follow));
   }
-  return ParseSpeedups(arguments->fixed_speedups, &run.fixed_speedups);
+  return CompleteUnits(arguments->units, &run);
 }
 
 void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status) {
@@ -89,14 +74,6 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       ->type_name("SECONDS");
   command->add_option("--seed", a->seed,
                       "seed of the choice of lines and speedups (default: random)");
-  command->add_option("--fixed-line", a->fixed_line, "experiment on this line alone")
-      ->type_name("FILE:LINE");
-  command
-      ->add_option("--fixed-speedup", a->fixed_speedups,
-                   "experiment with these speedups alone, in percent")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("PERCENT,...");
   command->add_flag(
       "--end-to-end", a->run.end_to_end,
       "one experiment for the whole run: measure the run time instead of progress points");
@@ -152,6 +129,7 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
                    "source files whose lines are experimented on (default: the program's own)")
       ->allow_extra_args(false)
       ->type_name("PATTERN");
+  AddUnitOptions(command, &arguments->units);
   AddMeasuringOptions(command, arguments.get());
   AddSourceOptions(command, arguments.get());
   command->add_flag("-v,--verbose", arguments->run.verbose, "say what each experiment did");

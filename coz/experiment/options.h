@@ -23,7 +23,8 @@ struct SchedulerOptions {
   uint64_t sampling_period_ns = kNsPerMs;  // P of the sampler in use, as it really is
   std::optional<uint64_t> seed;            // drawn when not given
 
-  std::optional<UnitId> fixed_unit;
+  // Units to draw from with equal probability, whatever is sampled; empty: those of random samples.
+  std::vector<UnitId> fixed_units;
   // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A list that holds 0
   // has its baselines by that; otherwise baselines are drawn with `baseline_probability`.
   std::vector<double> fixed_speedups;

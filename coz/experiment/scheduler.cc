@@ -65,7 +65,7 @@ uint64_t Scheduler::Start() {
   run_start_ns_ = target_->NowNs();
   if (!options_.end_to_end) return WaitForProgress();
   run_start_ = target_->Read();
-  if (options_.fixed_unit.has_value()) return Begin(*options_.fixed_unit, *run_start_);
+  if (!options_.fixed_units.empty()) return Begin(*ChooseUnit(), *run_start_);
   state_ = State::kWaitingForSample;
   return run_start_ns_ + options_.end_to_end_choice_ns;
 }
@@ -88,12 +88,16 @@ uint64_t Scheduler::WaitForProgress() {
 }
 
 uint64_t Scheduler::WaitForSample() {
-  const std::optional<UnitId> unit = options_.fixed_unit.has_value()
-                                         ? options_.fixed_unit
-                                         : target_->RandomSampledUnit(unit_random_);
+  const std::optional<UnitId> unit = ChooseUnit();
   if (unit.has_value()) return Begin(*unit, options_.end_to_end ? *run_start_ : target_->Read());
   state_ = State::kWaitingForSample;
   return target_->NowNs() + kWaitLookNs;
+}
+
+std::optional<UnitId> Scheduler::ChooseUnit() {
+  const std::vector<UnitId>& fixed = options_.fixed_units;
+  if (fixed.empty()) return target_->RandomSampledUnit(unit_random_);
+  return fixed[fixed.size() == 1 ? 0 : unit_random_.Below(fixed.size())];
 }
 
 SpeedupDeck Scheduler::MakeDeck() const {

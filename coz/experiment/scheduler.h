@@ -80,6 +80,7 @@ class Scheduler {
   uint64_t StartDrain(uint64_t max_owed_ns);
   uint64_t End(const TargetSnapshot& end, bool settled);
   void Drop();
+  std::optional<UnitId> ChooseUnit();
   SpeedupDeck MakeDeck() const;
   double ChooseSpeedup(UnitId unit);
 

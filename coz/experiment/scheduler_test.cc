@@ -151,7 +151,7 @@ TEST_F(SchedulerTest, TwentySecondsHoldAboutFortyExperiments) {
 TEST_F(SchedulerTest, DelayIsTakenOffTheDurationSoThatAnIdleLineShowsNoEffect) {
   // The program progresses only while it is not paused: the unit does not matter to it.
   target_.unit_shares = {0.4, 0.6};
-  options_.fixed_unit = 0;
+  options_.fixed_units = {0};
   RunFor(60 * kNsPerSecond);
   ASSERT_GT(sink_.records.size(), 50u);
   for (const ExperimentRecord& record : sink_.records) {
@@ -168,7 +168,7 @@ TEST_F(SchedulerTest, DelayIsTakenOffTheDurationSoThatAnIdleLineShowsNoEffect) {
 }
 
 TEST_F(SchedulerTest, AnExperimentThatIsMostlyDelayIsStretchedUpToTwice) {
-  options_.fixed_unit = 0;
+  options_.fixed_units = {0};
   options_.fixed_speedups = {1};
   options_.baseline_probability = 0;
   RunFor(3 * kNsPerSecond);
@@ -184,7 +184,7 @@ TEST_F(SchedulerTest, AnExperimentThatIsMostlyDelayIsStretchedUpToTwice) {
 TEST_F(SchedulerTest, FewVisitsDoubleTheLengthForTheRestOfTheRun) {
   target_.program = {{3}};
   target_.unit_shares = {0.1, 0.9};
-  options_.fixed_unit = 0;
+  options_.fixed_units = {0};
   options_.fixed_speedups = {0};
   RunFor(20 * kNsPerSecond);
   ASSERT_GE(sink_.records.size(), 5u);
@@ -294,7 +294,7 @@ TEST_F(SchedulerTest, AnInterruptionInvalidatesOnlyItsExperiment) {
 
 TEST_F(SchedulerTest, OnlyTheFixedUnitIsSelected) {
   target_.unit_shares = {0.9, 0.05, 0.05};
-  options_.fixed_unit = 2;
+  options_.fixed_units = {2};
   RunFor(10 * kNsPerSecond);
   ASSERT_GT(sink_.starts.size(), 10u);
   for (const FakeSink::Start& start : sink_.starts) EXPECT_EQ(start.unit, 2u);
@@ -379,7 +379,7 @@ TEST_F(SchedulerTest, FinishKeepsALongEnoughExperimentWithoutADrain) {
 
 TEST_F(SchedulerTest, EndToEndIsOneExperimentOverTheWholeRun) {
   options_.end_to_end = true;
-  options_.fixed_unit = 1;
+  options_.fixed_units = {1};
   options_.fixed_speedups = {0.5};
   options_.baseline_probability = 0;
   target_.program = {};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,13 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
 std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,
                         const Analysis& analysis, const ReadStats& stats) {
   std::string text;
+  std::set<std::string> given;
+  for (const profile::Session& session : profile.session()) given.insert(session.options().given());
+  given.erase("");
+  for (const std::string& what : given) {
+    absl::StrAppend(&text, "  given: all figures are for a program in which ", Printable(what),
+                    " is faster already\n");
+  }
   for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "  note: ", note, "\n");
   }

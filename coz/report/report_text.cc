@@ -29,6 +29,18 @@ std::string ShownFunction(const UnitRow& unit) {
   return Printable(absl::StrReplaceAll(unit.function, {{"(anonymous namespace)::", ""}}));
 }
 
+// "line", "function", ...; "unit" where they are mixed.
+std::string UnitWord(const ExperimentTable& table) {
+  constexpr absl::string_view kWords[] = {"unit", "line", "function", "file", "library", "group"};
+  int kind = -1;
+  for (const ExperimentRow& row : table.experiments) {
+    const int this_kind = table.units[row.unit].kind;
+    if (kind >= 0 && kind != this_kind) return "unit";
+    kind = this_kind;
+  }
+  return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
+}
+
 // Kinds of a table's columns that are neither place nor function, at their usual width.
 constexpr int kOtherColumns = 70;
 
@@ -86,8 +98,6 @@ absl::string_view KindName(profile::ProgressPointKind kind) {
   }
 }
 
-std::string Lines(size_t n) { return absl::StrCat(n, n == 1 ? " line" : " lines"); }
-
 class PointRenderer {
  public:
   PointRenderer(const profile::Profile& profile, const ExperimentTable& table,
@@ -101,6 +111,7 @@ class PointRenderer {
       if (!table.units[row.unit].file.empty()) files.push_back(table.units[row.unit].file);
     }
     folder_ = CommonFolder(files);
+    word_ = UnitWord(table);
   }
 
   std::string Render(const PointAnalysis& point) const {
@@ -119,11 +130,45 @@ class PointRenderer {
   }
 
  private:
+  std::string Lines(size_t n) const {
+    if (n == 1) return absl::StrCat("1 ", word_);
+    return absl::StrCat(n, " ", word_ == "library" ? "librarie" : word_, "s");
+  }
+
   // Without the folder that all have in common: the report says it once.
-  std::string Place(size_t unit) const {
-    std::string name = table_.units[unit].Name();
+  std::string InFolder(std::string name) const {
     if (absl::StartsWith(name, folder_)) name.erase(0, folder_.size());
     return Printable(name);
+  }
+
+  std::string Place(size_t index) const {
+    const UnitRow& unit = table_.units[index];
+    return unit.kind == profile::UNIT_KIND_FUNCTION ? ShownFunction(unit) : InFolder(unit.Name());
+  }
+
+  // The second column: a line's function, where a function is.
+  std::string Detail(size_t index) const {
+    const UnitRow& unit = table_.units[index];
+    switch (unit.kind) {
+      case profile::UNIT_KIND_LINE:
+        return ShownFunction(unit);
+      case profile::UNIT_KIND_FUNCTION:
+        return unit.file.empty() ? "" : InFolder(absl::StrCat(unit.file, ":", unit.line));
+      default:
+        return "";
+    }
+  }
+
+  std::string Shortened(size_t unit, int width) const {
+    return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
+               ? ShortenFunction(Place(unit), width)
+               : ElideFront(Place(unit), width);
+  }
+
+  std::string ShortenedDetail(size_t unit, int width) const {
+    return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
+               ? ElideFront(Detail(unit), width)
+               : ShortenFunction(Detail(unit), width);
   }
 
   std::string Share(size_t unit) const {
@@ -141,9 +186,8 @@ class PointRenderer {
     int place = 4;
     int function = 8;
     for (size_t i = 0; i < shown; ++i) {
-      const UnitRow& unit = table_.units[point.lines[i].unit];
       place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
-      function = std::max(function, DisplayWidth(ShownFunction(unit)));
+      function = std::max(function, DisplayWidth(Detail(point.lines[i].unit)));
     }
     const int space = std::max(20, options_.width - kOtherColumns);
     if (place + function <= space) return {place, function};
@@ -159,20 +203,22 @@ class PointRenderer {
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
     TextTable table({R, L, L, R, L, L, R, R, L});
-    table.AddRow(
-        {"#", "line", "function", "slope", "", "best prediction", "samples", "exp.", "verdict"});
+    table.AddRow({"#", word_, word_ == "function" ? "declared at" : "function", "slope", "",
+                  "best prediction", "samples", "exp.", "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
-      const std::string name = ShownFunction(table_.units[line.unit]);
-      table.AddRow({absl::StrCat(i + 1), ElideFront(Place(line.unit), place),
-                    ShortenFunction(name, function), Fixed(line.slope.value, 2),
+      table.AddRow({absl::StrCat(i + 1), Shortened(line.unit, place),
+                    ShortenedDetail(line.unit, function), Fixed(line.slope.value, 2),
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
                     Prediction(line.speedups[line.best]), Share(line.unit),
                     absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others),
                     absl::StrCat(VerdictWord(line.verdict))});
     }
     std::string text;
-    if (!folder_.empty()) absl::StrAppend(&text, "  lines are in ", Printable(folder_), "\n");
+    if (!folder_.empty()) {
+      absl::StrAppend(&text, "  ", word_ == "library" ? "librarie" : word_, "s are in ",
+                      Printable(folder_), "\n");
+    }
     absl::StrAppend(&text, table.Render(1));
     if (shown < point.lines.size()) {
       absl::StrAppend(&text, "  and ", Lines(point.lines.size() - shown),
@@ -246,8 +292,8 @@ class PointRenderer {
                              : all;
     for (size_t i = 0; i < shown; ++i) {
       const LineSetAside& line = point.set_aside[i];
-      table.AddRow({ElideFront(Place(line.unit), std::max(20, options_.width - 60)),
-                    Share(line.unit), absl::StrCat(line.experiments, " exp."), Lacks(line)});
+      table.AddRow({Shortened(line.unit, std::max(20, options_.width - 60)), Share(line.unit),
+                    absl::StrCat(line.experiments, " exp."), Lacks(line)});
     }
     absl::StrAppend(&text, table.Render(4));
     absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front()), "\n");
@@ -269,6 +315,7 @@ class PointRenderer {
   const TextOptions& options_;
   const uint64_t min_visits_;
   std::string folder_;
+  std::string word_;
 };
 
 // Nothing was measured: what happened, and what to do about it.
@@ -347,8 +394,8 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
     absl::StrAppend(&text, renderer.Render(point));
   }
   if (any) {
-    absl::StrAppend(&text,
-                    "\nslope 0.40: making the line 10 % faster makes the program 4 % faster\n",
+    absl::StrAppend(&text, "\nslope 0.40: making the ", UnitWord(table),
+                    " 10 % faster makes the program 4 % faster\n",
                     "± is a 95 % interval; exp. counts experiments at 0 % and others\n",
                     FalseDiscoveries(analysis));
   }

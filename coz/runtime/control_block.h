@@ -23,7 +23,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 2;                 // of this layout
+inline constexpr uint32_t kControlVersion = 3;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -47,9 +47,10 @@ struct ModuleSlot {
   uint64_t inode;
   uint64_t load_bias;  // in the process that announced it
   char path[kModulePathBytes];
-  // The answer. Line `i` of the table is unit `first_unit + i`.
+  // The answer. The first lines of every table are the same units 0, 1 ... of all; line `common_units + i` is unit `first_unit + i`.
   int32_t table_fd;  // of the supervisor, found as /proc/SUPERVISOR/fd/N
   uint32_t first_unit;
+  uint32_t common_units;
   uint64_t table_bytes;
 };
 
@@ -117,8 +118,9 @@ struct SampleRing {
 };
 
 struct SampleCounters {
-  std::atomic<uint64_t> in_scope;      // sampling periods, as are the next three
+  std::atomic<uint64_t> in_scope;      // sampling periods, as are the others
   std::atomic<uint64_t> selected;      // in the selected unit
+  std::atomic<uint64_t> given;         // in the given unit, while delays were on
   std::atomic<uint64_t> out_of_scope;  // no frame of the callchain in scope
   std::atomic<uint64_t>
       unmapped;  // the line table was not there yet, or the code belongs to no file
@@ -143,12 +145,15 @@ struct ControlBlock {
   Follow follow;
   uint64_t
       pid_namespace;  // inode; processes of another one are not profiled, as their pids say nothing here
+  uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's
 
   // Written by the supervisor's child before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;
 
   // Written by the supervisor at any time. The selection is `(unit + 1) << 32 | delay per sample in ns`; 0 when there is none.
   std::atomic<uint64_t> selection;
+  // As `selection`: what is sped up in every experiment, baselines too. 0 when there is none.
+  std::atomic<uint64_t> given;
   std::atomic<uint64_t>
       selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone
   std::atomic<uint64_t> heartbeat_ns;

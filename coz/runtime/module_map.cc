@@ -196,7 +196,8 @@ UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
   if (state != LocalState::kReady) return UnitLookup::kUnmapped;
   const uint32_t line = module->table.Lookup(address - module->load_bias);
   if (line == kNoLine) return UnitLookup::kOutOfScope;
-  *unit = module->slot->first_unit + line;
+  const uint32_t common_units = module->slot->common_units;
+  *unit = line < common_units ? line : module->slot->first_unit + (line - common_units);
   return UnitLookup::kFound;
 }
 

@@ -121,11 +121,16 @@ void PushSample(SampleRing& ring, uint32_t unit, uint64_t weight) {
                                                  std::memory_order_release);
 }
 
+bool FindUnit(const Sample& sample, UnitSearch* search) {
+  if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
+  uint64_t lookup_address = 0;
+  return FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
+}
+
 // The unit of a sample, counted by what became of it.
 uint32_t Attribute(const Sample& sample) {
   UnitSearch search;
-  uint64_t lookup_address = 0;
-  if (FindFirstInScope(sample.context, IsInScope, &search, &lookup_address)) {
+  if (FindUnit(sample, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     PushSample(g_control->ring, search.unit, sample.weight);
     return search.unit;
@@ -136,14 +141,24 @@ uint32_t Attribute(const Sample& sample) {
   return kNoUnit;
 }
 
+// The selected unit and the given one are never the same.
 void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
-  if (unit == kNoUnit || SelectedUnit(selection) != unit) return;
-  g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
-  const uint64_t delay_ns = SelectedDelayNs(selection);
+  if (unit == kNoUnit || selection == 0) return;
+  const uint64_t given = g_control->given.load(std::memory_order_relaxed);
+  uint64_t delay_ns = 0;
+  if (SelectedUnit(selection) == unit) {
+    g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
+    delay_ns = SelectedDelayNs(selection);
+  } else if (SelectedUnit(given) == unit) {
+    delay_ns = SelectedDelayNs(given);
+  }
   if (delay_ns == 0) return;
   const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
   if (MonotonicNowNs() > deadline_ns) return;
+  if (SelectedUnit(selection) != unit) {
+    g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
+  }
   ImposeDelay(g_control->ledger, slot.ledger, delay_ns * sample.weight);
 }
 

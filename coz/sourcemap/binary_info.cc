@@ -149,7 +149,7 @@ absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
   return info;
 }
 
-absl::Status CheckProfilable(const BinaryInfo& info) {
+absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   switch (info.kind) {
     case BinaryInfo::Kind::kScript:
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -170,7 +170,7 @@ absl::Status CheckProfilable(const BinaryInfo& info) {
         "without -static",
         info.path));
   }
-  if (!info.debug_path.empty()) return absl::OkStatus();
+  if (!info.debug_path.empty() || !needs_debug_info) return absl::OkStatus();
   return absl::FailedPreconditionError(info.debug_problem);
 }
 

@@ -46,8 +46,8 @@ struct BinaryInfo {
 absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
                                           const std::string& debug_search_path = "");
 
-// OK if the runtime can be preloaded and lines can be known.
-absl::Status CheckProfilable(const BinaryInfo& info);
+// OK if the runtime can be preloaded and, where `needs_debug_info`, lines can be known.
+absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info = true);
 
 }  // namespace coz
 

@@ -116,12 +116,20 @@ void LiveTarget::DrainRing() {
     const UnitId unit = static_cast<UnitId>(entry);
     total_samples_[unit] += weight;
     new_samples_[unit] += weight;
+    if (unit == given_unit_) continue;
     if (recent_.size() < kRecentSamples) {
       recent_.push_back(unit);
     } else {
       recent_[recent_next_++ % kRecentSamples] = unit;
     }
   }
+}
+
+void LiveTarget::SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns) {
+  given_unit_ = unit;
+  given_delay_ns_ = delay_per_sample_ns;
+  control_.given.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
+                       std::memory_order_relaxed);
 }
 
 void LiveTarget::DiscoverPoints() {
@@ -266,6 +274,9 @@ TargetSnapshot LiveTarget::Read() {
     snapshot.imposed_ns += slot.ledger.imposed_ns.load(std::memory_order_relaxed);
     asked_ns += slot.ledger.asked_ns.load(std::memory_order_relaxed);
   });
+  // What speaks for the selected unit's speedup is its own share.
+  const uint64_t given_ns = samples.given.load(std::memory_order_relaxed) * given_delay_ns_;
+  snapshot.imposed_ns -= std::min(snapshot.imposed_ns, given_ns);
   snapshot.excess_ns = snapshot.paid_ns > asked_ns ? snapshot.paid_ns - asked_ns : 0;
   CountRunnable(snapshot.now_ns);
   snapshot.live_threads = live_;

@@ -38,6 +38,9 @@ class LiveTarget : public ExperimentTarget {
   // Times that the target was stopped, by whoever reaps it.
   void set_stops(uint64_t stops) { stops_ = stops; }
 
+  // From now on `unit` is sped up in every experiment by `delay_per_sample_ns`, and is not drawn.
+  void SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns);
+
   // By point id, in the order of discovery. BEGIN and END of one name are one point.
   const std::vector<Point>& points() const { return points_; }
   // Samples per unit since the last call.
@@ -89,6 +92,8 @@ class LiveTarget : public ExperimentTarget {
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;
   std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them
   uint64_t recent_next_ = 0;
+  std::optional<UnitId> given_unit_;
+  uint64_t given_delay_ns_ = 0;
   uint64_t selection_start_delay_ns_ = 0;  // global delay when the current experiment began
   uint64_t runnable_read_ns_ = 0;
   uint32_t runnable_cursor_ = 0;

@@ -52,6 +52,22 @@ void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
 
 }  // namespace
 
+profile::UnitKind KindInProfile(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::kLine:
+      return profile::UNIT_KIND_LINE;
+    case UnitKind::kFunction:
+      return profile::UNIT_KIND_FUNCTION;
+    case UnitKind::kFile:
+      return profile::UNIT_KIND_FILE;
+    case UnitKind::kLibrary:
+      return profile::UNIT_KIND_LIBRARY;
+    case UnitKind::kGroup:
+      return profile::UNIT_KIND_GROUP;
+  }
+  return profile::UNIT_KIND_UNKNOWN;
+}
+
 void ProfileRecorder::Append(const profile::Profile& chunk) {
   written_.MergeFrom(chunk);
   if (status_.ok()) status_ = writer_.Append(chunk);
@@ -82,7 +98,7 @@ void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
       continue;
     }
     binary->set_build_id(std::string(object.table->table().build_id()));
-    binary->set_lines_in_scope(object.table->table().line_count());
+    binary->set_lines_in_scope(object.unit_count());
     const ReadStatistics& statistics = object.table->statistics();
     binary->set_debug_file(statistics.debug_path);
     for (const SkippedPart& part : statistics.skipped) {
@@ -99,10 +115,10 @@ uint32_t ProfileRecorder::UnitOf(UnitId unit, profile::Profile* chunk) {
   profile::Unit* written = chunk->add_unit();
   written->set_session(session_);
   written->set_id(id);
-  written->set_kind(profile::UNIT_KIND_LINE);
-  written->set_file(described.line.file);
-  written->set_line(described.line.line);
-  written->set_function(described.line.function);
+  written->set_kind(KindInProfile(described.what.kind));
+  written->set_file(described.what.file);
+  written->set_line(described.what.line);
+  written->set_function(described.what.function);
   written->set_binary_index(described.object);
   return id;
 }

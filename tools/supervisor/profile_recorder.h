@@ -26,6 +26,8 @@
 
 namespace coz {
 
+profile::UnitKind KindInProfile(UnitKind kind);
+
 class ProfileRecorder {
  public:
   ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,7 @@
 #include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
 #include "tools/supervisor/shared_control.h"
+#include "tools/supervisor/unit_checks.h"
 #include "tools/supervisor/unit_index.h"
 #include "tools/version.h"
 
@@ -104,12 +106,25 @@ profile::SamplingSource SourceInProfile(SamplingSource source) {
   return profile::SAMPLING_SOURCE_UNKNOWN;
 }
 
+// The program itself is one library, which leaves no choice.
+std::string DefaultScope(const RunOptions& options) {
+  return options.units.kind == UnitKind::kLibrary ? "%" : "MAIN";
+}
+
 void FillOptions(const RunOptions& options, const SchedulerOptions& scheduler,
                  profile::Options* written) {
   for (const std::string& pattern : options.binary_scope) written->add_binary_scope(pattern);
-  if (options.binary_scope.empty()) written->add_binary_scope("MAIN");
+  if (options.binary_scope.empty()) written->add_binary_scope(DefaultScope(options));
   for (const std::string& pattern : options.source_scope) written->add_source_scope(pattern);
-  if (options.fixed_line) written->add_fixed_line(*options.fixed_line);
+  for (const std::string& name : options.fixed_units) written->add_fixed_line(name);
+  written->set_unit_kind(KindInProfile(options.units.kind));
+  written->set_without_inlined_copies(!options.units.inlined_copies);
+  for (const std::string& group : options.groups) written->add_group(group);
+  for (const UnitPattern& pattern : options.units.exclude) written->add_exclude(pattern.text());
+  if (!options.given.empty()) {
+    written->set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
+  }
+  written->set_innermost_only(options.innermost_only);
   for (double speedup : options.fixed_speedups) written->add_fixed_virtual_speedup(speedup);
   written->set_min_experiment_ns(scheduler.min_experiment_ns);
   written->set_cooloff_ns(scheduler.cooloff_ns);
@@ -163,7 +178,7 @@ class Run : public ExperimentSink {
   void OnNoProgress(uint64_t waited_ns) override;
 
   void WriteHead();
-  bool ChooseFixedUnit();
+  bool ChooseUnits();
   bool IsToGoOn();
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
@@ -186,6 +201,7 @@ class Run : public ExperimentSink {
   std::string current_;
   bool head_written_ = false;
   bool ended_by_duration_ = false;
+  size_t objects_known_ = ~size_t{0};  // when units were last sought by name
 };
 
 absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
@@ -205,6 +221,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   block.wanted_source = options_.sampling_source;
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
+  block.innermost_only = options_.innermost_only ? 1 : 0;
   block.follow = options_.follow;
   units_.Preannounce(block);
   start_ns_ = MonotonicNowNs();
@@ -238,18 +255,28 @@ void Run::WriteHead() {
   if (!explanation.empty()) Say(explanation);
 }
 
-bool Run::ChooseFixedUnit() {
-  if (!options_.fixed_line) return true;
-  const std::vector<UnitId> found = units_.Find(*options_.fixed_line);
-  if (found.empty()) return false;
-  scheduler_options_.fixed_unit = found.front();
+// False while a unit that was named is not loaded yet.
+bool Run::ChooseUnits() {
+  objects_known_ = units_.objects().size();
+  if (!MissingUnit(options_, units_).empty()) return false;
+  for (const std::string& name : options_.fixed_units) {
+    scheduler_options_.fixed_units.push_back(units_.Find(name).front());
+  }
+  if (!options_.given.empty()) {
+    const double delay_ns =
+        options_.given_speedup * static_cast<double>(options_.sampling_period_ns);
+    target_->SpeedUpAlways(units_.Find(options_.given).front(),
+                           static_cast<uint64_t>(std::llround(delay_ns)));
+  }
   return true;
 }
 
 void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
-  const Line line = units_.Describe(unit).line;
-  const std::string file = std::filesystem::path(line.file).filename();
-  current_ = absl::StrFormat("%s:%d %.0f %% faster", file, line.line, virtual_speedup * 100);
+  const std::string name = units_.Describe(unit).what.Name();
+  // Paths without their folders.
+  current_ = absl::StrFormat("%s %.0f %% faster",
+                             name.front() == '/' ? name.substr(name.rfind('/') + 1) : name,
+                             virtual_speedup * 100);
   // Samples so far belong to no experiment.
   recorder_->WriteBetweenExperiments();
 }
@@ -327,8 +354,8 @@ void Run::Loop() {
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
-    // A fixed line may belong to a library that is opened later.
-    if (attached && !scheduler_ && ChooseFixedUnit()) {
+    // A unit that was named may belong to a library that is opened later.
+    if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
       scheduler_.emplace(scheduler_options_, &*target_, this);
     }
     if (scheduler_) {
@@ -362,7 +389,12 @@ RunResult Run::Finish() {
   result.processes_unprofiled =
       control_.block().processes_without_slot.load(std::memory_order_relaxed) +
       control_.block().processes_without_sampling.load(std::memory_order_relaxed);
-  result.fixed_line_missing = options_.fixed_line.has_value() && !scheduler_;
+  for (size_t i = 0; i < units_.group_has_code().size(); ++i) {
+    if (units_.group_has_code()[i]) continue;
+    Say(absl::StrFormat("--group %s matched no code that was loaded",
+                        units_.rules().groups[i].name));
+  }
+  if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
@@ -405,7 +437,9 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   if (options.is_launcher) return absl::OkStatus();
   const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
   if (!info.ok()) return info.status();
-  absl::Status status = CheckProfilable(*info);
+  const bool needs_debug_info =
+      options.units.kind != UnitKind::kLibrary && options.units.kind != UnitKind::kFunction;
+  absl::Status status = CheckProfilable(*info, needs_debug_info);
   // Where libraries are in scope, the program itself need not have debug information.
   const bool only_libraries =
       info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
@@ -413,19 +447,6 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(), " (if it only starts the program in question: --follow=all)"));
-}
-
-absl::Status CheckFixedLine(const RunOptions& options, const UnitIndex& units) {
-  // A line of a library, or of a program to come, is only known when that is loaded.
-  if (!options.fixed_line || !options.binary_scope.empty() || options.is_launcher) {
-    return absl::OkStatus();
-  }
-  if (!units.Find(*options.fixed_line).empty()) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrFormat("--fixed-line=%s: no code of the program belongs to this line (blank, "
-                      "optimised away, or out of scope); name a line "
-                      "with code, or widen --source-scope",
-                      *options.fixed_line));
 }
 
 }  // namespace
@@ -438,12 +459,14 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
   if (!program.ok()) return program.status();
   if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
   const std::vector<std::string> binary_scope =
-      options.binary_scope.empty() ? std::vector<std::string>{"MAIN"} : options.binary_scope;
-  UnitIndex units{BinaryScope(binary_scope), SourceScope(options.source_scope)};
+      options.binary_scope.empty() ? std::vector<std::string>{DefaultScope(options)}
+                                   : options.binary_scope;
+  UnitIndex units{BinaryScope(binary_scope), SourceScope(options.source_scope), options.units};
+  units.LeaveOut(options.runtime_library);
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok())
     return status;
-  if (absl::Status status = CheckFixedLine(options, units); !status.ok()) return status;
+  if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
   absl::StatusOr<ProfileWriter> writer = OpenOutput(options);

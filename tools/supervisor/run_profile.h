@@ -19,6 +19,7 @@
 #include "coz/report/profile.pb.h"
 #include "coz/runtime/control_block.h"
 #include "coz/sampler/sampler_status.h"
+#include "coz/sourcemap/unit_table.h"
 #include "tools/supervisor/child_process.h"
 
 namespace coz {
@@ -30,7 +31,12 @@ struct RunOptions {
   bool append = false;  // to an existing profile; otherwise that is kept as OUTPUT.old
   std::vector<std::string> binary_scope;  // empty: MAIN
   std::vector<std::string> source_scope;  // empty: the program's own sources
-  std::optional<std::string> fixed_line;
+  UnitRules units;
+  std::vector<std::string> groups;       // as given, for the profile; `units` has them parsed
+  std::vector<std::string> fixed_units;  // names, as UnitIndex::Find takes them
+  std::string given;  // the name of what is sped up in every experiment, or empty
+  double given_speedup = 0;
+  bool innermost_only = false;
   std::vector<double> fixed_speedups;  // fractions
   bool end_to_end = false;
   std::optional<uint64_t> seed;
@@ -59,7 +65,8 @@ struct RunResult {
   bool runtime_attached = false;
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
-  bool fixed_line_missing = false;    // no binary in scope that was loaded has code of it
+  std::string
+      missing_unit;  // fixed, given or grouped: no binary in scope that was loaded has code of it
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options);

@@ -3,9 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
+
+#include "tools/supervisor/closest_names.h"
 
 namespace coz {
 namespace {
@@ -16,7 +17,93 @@ std::string RealPath(const std::string& path) {
   return error ? path : real.string();
 }
 
+bool IsPathSuffix(std::string_view path, std::string_view suffix) {
+  if (suffix.empty() || suffix.size() > path.size()) return false;
+  if (path.substr(path.size() - suffix.size()) != suffix) return false;
+  return suffix.size() == path.size() || suffix.front() == '/' ||
+         path[path.size() - suffix.size() - 1] == '/';
+}
+
+// "find(int)", "find" and "Table::find" all name ns::Table::find(int).
+bool IsFunctionCalled(std::string_view function, std::string_view name) {
+  for (std::string_view candidate : {function, WithoutParameters(function)}) {
+    if (candidate == name) return true;
+    if (candidate.size() > name.size() + 2 &&
+        candidate.substr(candidate.size() - name.size()) == name &&
+        candidate.substr(candidate.size() - name.size() - 2, 2) == "::") {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsCalled(const UnitDescription& unit, std::string_view name) {
+  switch (unit.kind) {
+    case UnitKind::kFunction:
+      return IsFunctionCalled(unit.function, name);
+    case UnitKind::kGroup:
+      return unit.function == name;
+    default:
+      return IsPathSuffix(unit.Name(), name);
+  }
+}
+
 }  // namespace
+
+UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
+  if (index < units.size()) return units[index];
+  const Line line = units_table->table().line(index);
+  return {UnitKind::kLine, line.file, line.line, line.function};
+}
+
+void UnitIndex::LeaveOut(const std::string& path) { left_out_ = RealPath(path); }
+
+absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, Object* object) {
+  absl::Status status;
+  if (rules_.kind != UnitKind::kLibrary) {
+    ReadOptions options;
+    options.progress = progress;
+    options.detail = rules_.Detail();
+    absl::StatusOr<LoadedTable> table = LoadLineTable(object->path, source_scope_, options);
+    if (table.ok()) {
+      object->table = std::make_shared<LoadedTable>(*std::move(table));
+      return absl::OkStatus();
+    }
+    status = table.status();
+    // A scope of source files would be ignored without debug information.
+    // Nobody has asked for the functions of the shells and tools that the program starts.
+    const bool is_wanted = object->path == program_ || binary_scope_.Contains(object->path, false);
+    const bool symbols_will_do =
+        rules_.kind == UnitKind::kFunction && is_wanted && source_scope_.patterns().empty();
+    if (!absl::IsFailedPrecondition(status) || !symbols_will_do) return status;
+  }
+  absl::StatusOr<LineTableResult> read = rules_.kind == UnitKind::kLibrary
+                                             ? ReadWholeBinary(object->path)
+                                             : ReadSymbolTable(object->path);
+  if (!read.ok()) return read.status();
+  absl::StatusOr<LoadedTable> held = HoldTable(read->image);
+  if (!held.ok()) return held.status();
+  object->table = std::make_shared<LoadedTable>(*std::move(held));
+  return absl::OkStatus();
+}
+
+absl::Status UnitIndex::Derive(Object* object) {
+  if (rules_.AreLines()) {
+    object->units_table = object->table;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<DerivedUnits> derived = DeriveUnits(object->table->table(), object->path, rules_);
+  if (!derived.ok()) return derived.status();
+  absl::StatusOr<LoadedTable> held = HoldTable(derived->image);
+  if (!held.ok()) return held.status();
+  object->units_table = std::make_shared<LoadedTable>(*std::move(held));
+  object->units = std::move(derived->units);
+  for (size_t i = 0; i < group_has_code_.size(); ++i) {
+    group_has_code_[i] = group_has_code_[i] || derived->group_has_code[i];
+  }
+  overlaps_.insert(overlaps_.end(), derived->overlaps.begin(), derived->overlaps.end());
+  return absl::OkStatus();
+}
 
 UnitIndex::Object& UnitIndex::Load(const std::string& path,
                                    const std::function<void(double)>& progress) {
@@ -26,14 +113,13 @@ UnitIndex::Object& UnitIndex::Load(const std::string& path,
   Object& object = objects_.emplace_back();
   object.path = path;
   object.first_unit = next_unit_;
-  ReadOptions options;
-  options.progress = progress;
-  absl::StatusOr<LoadedTable> table = LoadLineTable(path, source_scope_, options);
-  if (table.ok()) {
-    object.table = std::make_shared<LoadedTable>(*std::move(table));
-    next_unit_ += object.table->table().line_count();
+  absl::Status status = ReadTable(progress, &object);
+  if (status.ok()) status = Derive(&object);
+  if (status.ok()) {
+    next_unit_ += object.unit_count() - static_cast<uint32_t>(rules_.groups.size());
   } else {
-    object.why_no_table = std::string(table.status().message());
+    object.table.reset();
+    object.why_no_table = std::string(status.message());
   }
   return object;
 }
@@ -53,7 +139,7 @@ absl::Status UnitIndex::Prepare(const std::string& program,
 void UnitIndex::AnswerOne(ModuleSlot& slot) {
   const std::string path = RealPath(slot.path);
   // What has no file (the vDSO) has an empty path.
-  if (path.empty() || !binary_scope_.Contains(path, slot.is_program != 0)) {
+  if (path.empty() || path == left_out_ || !binary_scope_.Contains(path, slot.is_program != 0)) {
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
@@ -76,8 +162,9 @@ void UnitIndex::AnswerOne(ModuleSlot& slot) {
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
-  slot.table_fd = object.table->fd();
-  slot.table_bytes = object.table->size_bytes();
+  slot.table_fd = object.units_table->fd();
+  slot.table_bytes = object.units_table->size_bytes();
+  slot.common_units = static_cast<uint32_t>(rules_.groups.size());
   slot.first_unit = object.first_unit;
   slot.state.store(ModuleState::kTableReady, std::memory_order_release);
 }
@@ -108,25 +195,54 @@ void UnitIndex::Answer(ControlBlock& control) {
   }
 }
 
+template <typename Visit>
+void UnitIndex::ForEachUnit(Visit visit) const {
+  const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
+  for (uint32_t i = 0; i < groups; ++i) {
+    visit(i, UnitDescription{UnitKind::kGroup, "", 0, rules_.groups[i].name});
+  }
+  for (const Object& object : objects_) {
+    if (object.table == nullptr) continue;
+    for (uint32_t i = groups; i < object.unit_count(); ++i) {
+      visit(object.first_unit + i - groups, object.Describe(i));
+    }
+  }
+}
+
 UnitIndex::Unit UnitIndex::Describe(UnitId unit) const {
+  if (unit < rules_.groups.size()) {
+    return {{UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
+  }
   uint32_t index = 0;
   for (uint32_t i = 0; i < objects_.size(); ++i) {
     if (objects_[i].table != nullptr && objects_[i].first_unit <= unit) index = i;
   }
-  return {objects_[index].table->table().line(unit - objects_[index].first_unit), index};
+  const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
+  return {objects_[index].Describe(unit - objects_[index].first_unit + groups), index};
 }
 
-std::vector<UnitId> UnitIndex::Find(std::string_view file_line) const {
+std::vector<UnitId> UnitIndex::Find(std::string_view name) const {
   std::vector<UnitId> found;
-  for (const Object& object : objects_) {
-    if (object.table == nullptr) continue;
-    std::array<uint32_t, 64> lines;
-    const uint32_t count = object.table->table().FindLines(file_line, lines.data(), lines.size());
-    for (uint32_t i = 0; i < std::min<uint32_t>(count, lines.size()); ++i) {
-      found.push_back(object.first_unit + lines[i]);
-    }
-  }
+  ForEachUnit([&](UnitId id, const UnitDescription& unit) {
+    if (!IsCalled(unit, name)) return;
+    if (unit.kind == UnitKind::kGroup && !group_has_code_[id]) return;
+    found.push_back(id);
+  });
   return found;
+}
+
+std::vector<std::string> UnitIndex::Closest(std::string_view name) const {
+  ClosestNames closest(name);
+  ForEachUnit([&](UnitId, const UnitDescription& unit) {
+    if (unit.kind == UnitKind::kLine) {
+      closest.AddLine(unit.file, unit.line);
+      if (!closest.wants_line()) closest.Add(WithoutParameters(unit.function));
+    } else {
+      closest.Add(unit.kind == UnitKind::kFunction ? WithoutParameters(unit.function)
+                                                   : std::string_view(unit.Name()));
+    }
+  });
+  return closest.Best();
 }
 
 }  // namespace coz

@@ -74,7 +74,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
   SchedulerOptions options;
   options.seed = machine.seed;
   options.sampling_period_ns = question.sampling_period_ns;
-  options.fixed_unit = question.line;
+  options.fixed_units = {question.line};
   options.fixed_speedups = {question.speedup};
   options.baseline_probability = 0;
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;

@@ -1,0 +1,55 @@
+#include "tools/supervisor/closest_names.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(EditDistanceTest, CountsChangesWhateverTheCase) {
+  EXPECT_EQ(EditDistance("Decode", "decode", 5), 0);
+  EXPECT_EQ(EditDistance("decode", "dcode", 5), 1);
+  EXPECT_EQ(EditDistance("decode", "encode", 5), 2);
+  EXPECT_EQ(EditDistance("decode", "compress", 3), 4);
+}
+
+TEST(ClosestNamesTest, NearestLinesOfTheFileComeFirst) {
+  ClosestNames closest("a.cc:20");
+  for (uint32_t line : {3, 18, 25, 90}) closest.AddLine("/src/a.cc", line);
+  closest.AddLine("/src/b.cc", 20);
+  EXPECT_THAT(closest.Best(), ElementsAre("a.cc:18", "a.cc:25", "a.cc:3"));
+}
+
+TEST(ClosestNamesTest, MisspeltFileIsFound) {
+  ClosestNames closest("pipline.cc:20");
+  closest.AddLine("/src/pipeline.cc", 3);
+  closest.AddLine("/src/pipeline.cc", 4);
+  closest.AddLine("/src/other.cc", 20);
+  EXPECT_THAT(closest.Best(), ElementsAre("/src/pipeline.cc"));
+}
+
+TEST(ClosestNamesTest, FunctionIsFoundByItsLastPart) {
+  ClosestNames closest("Decoed");
+  closest.Add("ns::Decode");
+  closest.Add("ns::Encode");
+  closest.Add("ns::Unrelated");
+  EXPECT_EQ(closest.Best().front(), "ns::Decode");
+}
+
+TEST(ClosestNamesTest, NothingSimilarGivesNoAnswer) {
+  ClosestNames closest("xyzzy");
+  closest.Add("main");
+  EXPECT_THAT(closest.Best(), IsEmpty());
+  EXPECT_EQ(ClosestPhrase(closest.Best()), "");
+}
+
+TEST(ClosestPhraseTest, ListsNames) {
+  EXPECT_EQ(ClosestPhrase({"a"}), ", the closest is a");
+  EXPECT_EQ(ClosestPhrase({"a", "b", "c"}), ", the closest are a, b and c");
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,153 @@
+#include "tools/unit_options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace coz {
+namespace {
+
+constexpr double kRangeStep = 5;  // percent
+
+// From 0 to 100; a sign of percent may follow.
+bool ReadPercent(std::string text, double* percent) {
+  if (!text.empty() && text.back() == '%') text.pop_back();
+  char* end = nullptr;
+  *percent = strtod(text.c_str(), &end);
+  return end != text.c_str() && *end == '\0' && *percent >= 0 && *percent <= 100;
+}
+
+absl::Status ParseGroups(const std::vector<std::string>& texts, std::vector<UnitGroup>* groups) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--group %s has no name and pattern; write --group NAME=PATTERN, for example --group "
+          "hashing=hash.cc",
+          text));
+    }
+    const std::string name = text.substr(0, equals);
+    auto group = std::find_if(groups->begin(), groups->end(),
+                              [&](const UnitGroup& known) { return known.name == name; });
+    if (group == groups->end()) group = groups->insert(group, {name, {}});
+    group->patterns.emplace_back(text.substr(equals + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseGiven(const std::string& text, RunOptions* run) {
+  if (text.empty()) return absl::OkStatus();
+  const size_t equals = text.rfind('=');
+  double percent = 0;
+  if (equals == std::string::npos || equals == 0 ||
+      !ReadPercent(text.substr(equals + 1), &percent) || percent == 0) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--given %s is no unit with a percentage above 0 and up to 100; write for example --given "
+        "'main.cc:12=50%%'",
+        text));
+  }
+  run->given = text.substr(0, equals);
+  run->given_speedup = percent / 100;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<double>* fractions) {
+  for (const std::string& text : texts) {
+    const size_t dash = text.find('-', 1);
+    double first = 0;
+    double last = 0;
+    bool ok = ReadPercent(text.substr(0, dash), &first);
+    last = first;
+    if (dash != std::string::npos) ok = ok && ReadPercent(text.substr(dash + 1), &last);
+    if (!ok || last < first) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("--fixed-speedup=%s is not a percentage from 0 to 100, or a range of "
+                          "them; write --fixed-speedup=50 or --fixed-speedup=0,10,20-50",
+                          text));
+    }
+    for (double percent = first; percent < last; percent += kRangeStep) {
+      fractions->push_back(percent / 100);
+    }
+    fractions->push_back(last / 100);
+  }
+  // Twice the same would be dealt twice as often.
+  std::sort(fractions->begin(), fractions->end());
+  fractions->erase(std::unique(fractions->begin(), fractions->end()), fractions->end());
+  return absl::OkStatus();
+}
+
+void AddUnitOptions(CLI::App* command, UnitArguments* a) {
+  command
+      ->add_option(
+          "--unit", a->unit,
+          "what is sped up as a whole: line (default), function, file or library; function "
+          "and library need no debug information")
+      ->check(CLI::IsMember({"line", "function", "file", "library"}));
+  command->add_flag(
+      "--without-inlined-copies", a->without_inlined_copies,
+      "with --unit=function: inlined code counts for the function it was inlined into");
+  command
+      ->add_option(
+          "--group", a->groups,
+          "speed up together what matches: file:line, file:first-last, files or functions; "
+          "% is a wildcard; repeat it for more patterns or groups")
+      ->allow_extra_args(false)
+      ->type_name("NAME=PATTERN");
+  command
+      ->add_option("--exclude", a->exclude,
+                   "never experiment on these files, functions or lines; their time counts for "
+                   "their callers")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command
+      ->add_option("--fixed-line,--fixed-unit", a->fixed_lines,
+                   "experiment on this line alone (or function, file, library, group by name); may "
+                   "be repeated")
+      ->allow_extra_args(false)
+      ->type_name("FILE:LINE");
+  command
+      ->add_option("--fixed-speedup", a->fixed_speedups,
+                   "experiment with these speedups alone, in percent; 20-50 means steps of 5")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PERCENT,...");
+  command
+      ->add_option("--given", a->given,
+                   "speed this up in every experiment, baselines too: what is left to gain after "
+                   "that optimization?")
+      ->type_name("UNIT=PERCENT");
+  command
+      ->add_option(
+          "--attribution", a->attribution,
+          "callers (default): time outside the scope counts for the first caller in scope; "
+          "innermost: it counts for nothing")
+      ->check(CLI::IsMember({"innermost", "callers"}));
+}
+
+absl::Status CompleteUnits(const UnitArguments& arguments, RunOptions* run) {
+  ParseUnitKind(arguments.unit, &run->units.kind);
+  if (arguments.without_inlined_copies && run->units.kind != UnitKind::kFunction) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--without-inlined-copies says how functions are counted, and --unit=%s has none; add "
+        "--unit=function",
+        arguments.unit));
+  }
+  run->units.inlined_copies = !arguments.without_inlined_copies;
+  if (absl::Status status = ParseGroups(arguments.groups, &run->units.groups); !status.ok()) {
+    return status;
+  }
+  run->groups = arguments.groups;
+  for (const std::string& pattern : arguments.exclude) run->units.exclude.emplace_back(pattern);
+  run->fixed_units = arguments.fixed_lines;
+  run->innermost_only = arguments.attribution == "innermost";
+  if (absl::Status status = ParseGiven(arguments.given, run); !status.ok()) return status;
+  return ParseSpeedups(arguments.fixed_speedups, &run->fixed_speedups);
+}
+
+}  // namespace coz

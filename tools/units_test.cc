@@ -1,0 +1,196 @@
+// What experiments of the coz command speed up: units of each kind on real programs, and one sentence for each name that is none.
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coz/report/profile_reader.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsSubsetOf;
+using ::testing::Not;
+
+std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
+std::string Pipeline() { return RunfilePath("examples/pipeline"); }
+
+class UnitsTest : public ::testing::Test {
+ protected:
+  UnitsTest() : folder_(testing::TemporaryFolder()) {}
+
+  CommandResult Run(std::vector<std::string> coz_options, std::vector<std::string> program) {
+    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
+                                          "--experiment-length=0.1"};
+    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+    arguments.push_back("---");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    testing::CommandOptions options;
+    options.folder = folder_;
+    return testing::RunCommand(arguments, options);
+  }
+
+  profile::Profile Profile() const {
+    absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->profile : profile::Profile();
+  }
+
+  // Units of experiments, as "KIND name".
+  std::set<std::string> Selected() const {
+    const profile::Profile profile = Profile();
+    EXPECT_GT(profile.experiment_size(), 0);
+    std::set<std::string> names;
+    for (const profile::Experiment& experiment : profile.experiment()) {
+      for (const profile::Unit& unit : profile.unit()) {
+        if (unit.id() != experiment.selected_unit()) continue;
+        const std::string file = unit.file().substr(unit.file().rfind('/') + 1);
+        names.insert(absl::StrCat(profile::UnitKind_Name(unit.kind()).substr(10), " ",
+                                  unit.kind() == profile::UNIT_KIND_LINE
+                                      ? absl::StrCat(file, ":", unit.line())
+                                  : unit.function().empty() ? file
+                                                            : unit.function()));
+      }
+    }
+    return names;
+  }
+
+  const std::string folder_;
+};
+
+void ExpectOneSentence(const CommandResult& result, const std::string& part) {
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, ::testing::StartsWith("coz: "));
+  EXPECT_THAT(result.errors, HasSubstr(part));
+  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+}
+
+TEST_F(UnitsTest, FunctionsAreSpedUpAsAWhole) {
+  const CommandResult result = Run({"--unit=function"}, {Puppet("busy"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(Selected(), Contains("FUNCTION spin"));
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session(0).options().unit_kind(), profile::UNIT_KIND_FUNCTION);
+  for (const profile::Unit& unit : profile.unit()) {
+    EXPECT_EQ(unit.kind(), profile::UNIT_KIND_FUNCTION);
+    if (unit.function() == "spin") EXPECT_THAT(unit.file(), EndsWith("busy.c"));
+  }
+}
+
+TEST_F(UnitsTest, FunctionsNeedNoDebugInformation) {
+  const CommandResult result = Run({"--unit=function"}, {Puppet("busy_symbols"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(Selected(), Contains("FUNCTION spin"));
+}
+
+TEST_F(UnitsTest, FunctionsNeedSymbols) {
+  ExpectOneSentence(Run({"--unit=function", "--fixed-line=spin"}, {Puppet("busy_stripped"), "1"}),
+                    "spin");
+}
+
+TEST_F(UnitsTest, LibrariesNeedNoSymbols) {
+  const CommandResult result = Run({"--unit=library"}, {Puppet("busy_stripped"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(Selected(), Contains("LIBRARY busy_stripped"));
+  EXPECT_THAT(Selected(), Not(Contains("LIBRARY libcoz.so")));
+}
+
+TEST_F(UnitsTest, FileIsOneUnit) {
+  Run({"--unit=file"}, {Puppet("busy"), "1"});
+  EXPECT_THAT(Selected(), ElementsAre("FILE busy.c"));
+}
+
+TEST_F(UnitsTest, GroupsStandBesideOtherUnits) {
+  const CommandResult result = Run(
+      {"--group", "stage=Decode", "--group", "stage=Check", "--unit=function"}, {Pipeline(), "3"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(Selected(), Contains("GROUP stage"));
+  for (const profile::Unit& unit : Profile().unit()) {
+    EXPECT_THAT(unit.function(), Not(HasSubstr("Decode")));
+  }
+}
+
+TEST_F(UnitsTest, SeveralFixedUnitsAreTriedAndNoOthers) {
+  Run({"--unit=function", "--fixed-unit=Decode", "--fixed-unit=Compress",
+       "--fixed-speedup=0,40-50"},
+      {Pipeline(), "3"});
+  EXPECT_THAT(Selected(), ElementsAre("FUNCTION (anonymous namespace)::Compress",
+                                      "FUNCTION (anonymous namespace)::Decode"));
+  std::set<int> percents;
+  for (const profile::Experiment& experiment : Profile().experiment()) {
+    percents.insert(static_cast<int>(experiment.virtual_speedup() * 100 + 0.5));
+  }
+  EXPECT_THAT(percents, IsSubsetOf({0, 40, 45, 50}));
+}
+
+TEST_F(UnitsTest, ExcludedCodeIsNeverTried) {
+  Run({"--unit=function", "--exclude=Decode", "--exclude=Check"}, {Pipeline(), "2"});
+  for (const profile::Unit& unit : Profile().unit()) {
+    EXPECT_THAT(unit.function(), Not(HasSubstr("Decode")));
+    EXPECT_THAT(unit.function(), Not(HasSubstr("Check")));
+  }
+}
+
+// The baselines of a program whose only work is given as half done have inserted delay.
+TEST_F(UnitsTest, GivenUnitIsSpedUpInBaselinesToo) {
+  const CommandResult result =
+      Run({"--unit=function", "--given=Decode=50%", "--fixed-unit=Compress", "--fixed-speedup=0"},
+          {Pipeline(), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session(0).options().given(), "Decode=50%");
+  ASSERT_GT(profile.experiment_size(), 0);
+  uint64_t inserted_ns = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    EXPECT_EQ(experiment.virtual_speedup(), 0);
+    inserted_ns += experiment.inserted_delay_ns();
+  }
+  EXPECT_GT(inserted_ns, 0u);
+  EXPECT_THAT(result.errors, HasSubstr("given"));
+}
+
+TEST_F(UnitsTest, UnknownNamesGetTheClosestOnes) {
+  ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}),
+                    "the closest are busy.c:");
+  ExpectOneSentence(Run({"--fixed-line=bussy.c:30"}, {Puppet("busy"), "1"}), "busy.c");
+  ExpectOneSentence(Run({"--unit=function", "--fixed-unit=spinn"}, {Puppet("busy"), "1"}),
+                    "the closest is spin");
+  ExpectOneSentence(Run({"--given=nothing:1=10%"}, {Puppet("busy"), "1"}), "--given=nothing:1");
+}
+
+TEST_F(UnitsTest, GroupsThatMakeNoSenseAreRefused) {
+  ExpectOneSentence(Run({"--group", "a=spinn"}, {Puppet("busy"), "1"}), "the closest is spin");
+  ExpectOneSentence(Run({"--group", "a=busy.c", "--group", "b=spin"}, {Puppet("busy"), "1"}),
+                    "a and b both hold");
+  ExpectOneSentence(Run({"--group", "spin"}, {Puppet("busy"), "1"}), "NAME=PATTERN");
+}
+
+TEST_F(UnitsTest, OptionsThatMakeNoSenseAreRefused) {
+  const std::vector<std::string> program = {Puppet("busy"), "1"};
+  ExpectOneSentence(Run({"--fixed-speedup=0,20-120"}, program), "20-120");
+  ExpectOneSentence(Run({"--fixed-speedup=50-20"}, program), "50-20");
+  ExpectOneSentence(Run({"--given=busy.c:30"}, program), "--given busy.c:30");
+  ExpectOneSentence(Run({"--given=spin=0", "--unit=function"}, program), "above 0");
+  ExpectOneSentence(Run({"--without-inlined-copies"}, program), "--unit=function");
+  ExpectOneSentence(Run({"--unit=function", "--given=spin=50", "--fixed-unit=spin"}, program),
+                    "both name spin");
+}
+
+TEST_F(UnitsTest, AttributionIsRecorded) {
+  Run({"--attribution=innermost"}, {Puppet("busy"), "1"});
+  EXPECT_TRUE(Profile().session(0).options().innermost_only());
+  EXPECT_GT(Profile().experiment_size(), 0);
+}
+
+}  // namespace
+}  // namespace coz
