@@ -1,6 +1,8 @@
 // What experiments of the coz command speed up: units of each kind on real programs, and one sentence for each name that is none.
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -83,7 +85,9 @@ TEST_F(UnitsTest, FunctionsAreSpedUpAsAWhole) {
   EXPECT_EQ(profile.session(0).options().unit_kind(), profile::UNIT_KIND_FUNCTION);
   for (const profile::Unit& unit : profile.unit()) {
     EXPECT_EQ(unit.kind(), profile::UNIT_KIND_FUNCTION);
-    if (unit.function() == "spin") EXPECT_THAT(unit.file(), EndsWith("busy.c"));
+    if (unit.function() == "spin") {
+      EXPECT_THAT(unit.file(), EndsWith("busy.c"));
+    }
   }
 }
 
@@ -94,8 +98,8 @@ TEST_F(UnitsTest, FunctionsNeedNoDebugInformation) {
 }
 
 TEST_F(UnitsTest, FunctionsNeedSymbols) {
-  ExpectOneSentence(Run({"--unit=function", "--fixed-line=spin"}, {Puppet("busy_stripped"), "1"}),
-                    "spin");
+  ExpectOneSentence(Run({"--unit=function"}, {Puppet("busy_stripped"), "1"}),
+                    "neither debug information nor a symbol table");
 }
 
 TEST_F(UnitsTest, LibrariesNeedNoSymbols) {
@@ -115,7 +119,8 @@ TEST_F(UnitsTest, GroupsStandBesideOtherUnits) {
       {"--group", "stage=Decode", "--group", "stage=Check", "--unit=function"}, {Pipeline(), "3"});
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(Selected(), Contains("GROUP stage"));
-  for (const profile::Unit& unit : Profile().unit()) {
+  const profile::Profile profile = Profile();
+  for (const profile::Unit& unit : profile.unit()) {
     EXPECT_THAT(unit.function(), Not(HasSubstr("Decode")));
   }
 }
@@ -127,7 +132,8 @@ TEST_F(UnitsTest, SeveralFixedUnitsAreTriedAndNoOthers) {
   EXPECT_THAT(Selected(), ElementsAre("FUNCTION (anonymous namespace)::Compress",
                                       "FUNCTION (anonymous namespace)::Decode"));
   std::set<int> percents;
-  for (const profile::Experiment& experiment : Profile().experiment()) {
+  const profile::Profile profile = Profile();
+  for (const profile::Experiment& experiment : profile.experiment()) {
     percents.insert(static_cast<int>(experiment.virtual_speedup() * 100 + 0.5));
   }
   EXPECT_THAT(percents, IsSubsetOf({0, 40, 45, 50}));
@@ -135,7 +141,8 @@ TEST_F(UnitsTest, SeveralFixedUnitsAreTriedAndNoOthers) {
 
 TEST_F(UnitsTest, ExcludedCodeIsNeverTried) {
   Run({"--unit=function", "--exclude=Decode", "--exclude=Check"}, {Pipeline(), "2"});
-  for (const profile::Unit& unit : Profile().unit()) {
+  const profile::Profile profile = Profile();
+  for (const profile::Unit& unit : profile.unit()) {
     EXPECT_THAT(unit.function(), Not(HasSubstr("Decode")));
     EXPECT_THAT(unit.function(), Not(HasSubstr("Check")));
   }
@@ -184,6 +191,48 @@ TEST_F(UnitsTest, OptionsThatMakeNoSenseAreRefused) {
   ExpectOneSentence(Run({"--without-inlined-copies"}, program), "--unit=function");
   ExpectOneSentence(Run({"--unit=function", "--given=spin=50", "--fixed-unit=spin"}, program),
                     "both name spin");
+}
+
+// Samples by source file.
+std::map<std::string, uint64_t> SamplesByFile(const profile::Profile& profile) {
+  std::map<std::string, uint64_t> samples;
+  const auto add = [&](const auto& record) {
+    for (int i = 0; i < record.unit_id_size(); ++i) {
+      for (const profile::Unit& unit : profile.unit()) {
+        if (unit.id() != record.unit_id(i)) continue;
+        samples[unit.file().substr(unit.file().rfind('/') + 1)] += record.unit_samples(i);
+      }
+    }
+  };
+  for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+  for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
+  return samples;
+}
+
+TEST_F(UnitsTest, LibrariesThatTakeTurnsAtOnePlaceAreToldApart) {
+  const CommandResult result =
+      Run({"-b", "lib%plugin.so"},
+          {Puppet("reopener"), Puppet("libplugin.so"), Puppet("libother_plugin.so"), "30", "80"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  // Otherwise the test says nothing.
+  EXPECT_GT(std::stoi(result.output), 10);
+  std::map<std::string, uint64_t> samples = SamplesByFile(Profile());
+  const uint64_t both = samples["plugin.c"] + samples["other_plugin.c"];
+  EXPECT_GT(both, 300u);
+  EXPECT_GT(samples["plugin.c"] * 4, both);
+  EXPECT_GT(samples["other_plugin.c"] * 4, both);
+  EXPECT_THAT(Profile().binary_size(), 2);
+}
+
+// More times than there are places for objects.
+TEST_F(UnitsTest, LibrariesMayComeAndGoWithoutEnd) {
+  const CommandResult result =
+      Run({"-b", "lib%plugin.so", "--seed=1"},
+          {Puppet("reopener"), Puppet("libplugin.so"), Puppet("libother_plugin.so"), "700", "4"});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  Run({"-b", "lib%plugin.so", "--append"},
+      {Puppet("reopener"), Puppet("libplugin.so"), Puppet("libother_plugin.so"), "10", "80"});
+  EXPECT_GT(SamplesByFile(Profile())["plugin.c"], 50u);
 }
 
 TEST_F(UnitsTest, AttributionIsRecorded) {

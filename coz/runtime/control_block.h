@@ -42,9 +42,11 @@ enum class ModuleState : uint32_t { kFree, kBeingWritten, kAnnounced, kTableRead
 struct ModuleSlot {
   std::atomic<ModuleState> state;
   uint32_t is_program;  // the executable of a process
-  // Which file `path` is, as paths may name different files to different processes; 0 where it could not be asked.
+  // Which file `path` is, as paths may name different files to different processes and at different times; 0 where it could not be
+  // asked.
   uint64_t device;
   uint64_t inode;
+  uint64_t modified_ns;
   uint64_t load_bias;  // in the process that announced it
   char path[kModulePathBytes];
   // The answer. The first lines of every table are the same units 0, 1 ... of all; line `common_units + i` is unit `first_unit + i`.

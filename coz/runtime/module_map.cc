@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,6 +50,54 @@ const void* MapDescriptorOf(int32_t pid, int32_t fd, uint64_t bytes) {
   syscall(SYS_close, opened);
   // The kernel answers with -errno turned to -1 by syscall(2).
   return mapped == -1 ? nullptr : reinterpret_cast<const void*>(mapped);
+}
+
+// FNV-1a.
+uint32_t HashOfPath(const char* path) {
+  uint32_t hash = 0x811c9dc5;
+  for (; *path != '\0'; ++path) hash = (hash ^ static_cast<unsigned char>(*path)) * 0x01000193;
+  return hash;
+}
+
+// What the loader has loaded, by load bias and path.
+struct LoadedObjects {
+  static constexpr int kMax = 1024;
+  int count = 0;
+  bool complete = true;
+  struct {
+    uint64_t load_bias;
+    uint32_t path_hash;
+  } objects[kMax];
+
+  bool Has(uint64_t load_bias, uint32_t path_hash) const {
+    for (int i = 0; i < count; ++i) {
+      if (objects[i].load_bias == load_bias && objects[i].path_hash == path_hash) return true;
+    }
+    return false;
+  }
+};
+
+int NoteLoaded(dl_phdr_info* info, size_t, void* opaque) {
+  LoadedObjects& loaded = *static_cast<LoadedObjects*>(opaque);
+  if (loaded.count == LoadedObjects::kMax) {
+    loaded.complete = false;
+    return 1;
+  }
+  const char* name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  loaded.objects[loaded.count++] = {info->dlpi_addr, HashOfPath(name)};
+  return 0;
+}
+
+// Whether the object of `path` still lies around `address`.
+bool LiesAt(uint64_t address, uint64_t load_bias, uint32_t path_hash) {
+  dl_find_object found;
+  if (_dl_find_object == nullptr ||
+      _dl_find_object(reinterpret_cast<void*>(address), &found) != 0 ||
+      found.dlfo_link_map == nullptr || found.dlfo_link_map->l_name == nullptr) {
+    return false;
+  }
+  return found.dlfo_link_map->l_addr == load_bias &&
+         HashOfPath(found.dlfo_link_map->l_name) == path_hash;
 }
 
 struct ProgramSearch {
@@ -98,13 +147,16 @@ void ModuleMap::AddProgram(ControlBlock* control,
 ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias) {
   struct stat file = {};
   if (*path != '\0' && RawSyscall(SYS_stat, path, &file) != 0) file = {};
+  const uint64_t modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
+                               static_cast<uint64_t>(file.st_mtim.tv_nsec);
   const uint32_t count =
       std::min(control_->module_count.load(std::memory_order_relaxed), kMaxModules);
   for (uint32_t i = 0; i < count; ++i) {
     ModuleSlot& slot = control_->modules[i];
     if (slot.state.load(std::memory_order_acquire) < ModuleState::kAnnounced) continue;
     if (slot.is_program == (is_program ? 1 : 0) && slot.device == file.st_dev &&
-        slot.inode == file.st_ino && strcmp(slot.path, path) == 0) {
+        slot.inode == file.st_ino && slot.modified_ns == modified_ns &&
+        strcmp(slot.path, path) == 0) {
       // The supervisor, which may have announced it, does not know where it lies.
       if (slot.load_bias == 0) slot.load_bias = load_bias;
       return &slot;
@@ -117,42 +169,98 @@ ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program, uint64_t
   slot.is_program = is_program ? 1 : 0;
   slot.device = file.st_dev;
   slot.inode = file.st_ino;
+  slot.modified_ns = modified_ns;
   slot.load_bias = load_bias;
   CopyPath(slot.path, path);
   slot.state.store(ModuleState::kAnnounced, std::memory_order_release);
   return &slot;
 }
 
+// A place for one more object; null when there is none.
+ModuleMap::LocalModule* ModuleMap::FreeModule() {
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (modules_[i].state.load(std::memory_order_relaxed) == LocalState::kUnloaded) {
+      return &modules_[i];
+    }
+  }
+  if (count >= kMaxModules) return nullptr;
+  count_.store(count + 1, std::memory_order_release);
+  return &modules_[count];
+}
+
 bool ModuleMap::Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias,
                     const char* path, bool is_program) {
-  const uint32_t local = count_.load(std::memory_order_relaxed);
-  ModuleSlot* slot = local < kMaxModules ? FindOrAddSlot(path, is_program, load_bias) : nullptr;
-  if (slot == nullptr) {
+  ModuleSlot* slot = FindOrAddSlot(path, is_program, load_bias);
+  LocalModule* module = slot != nullptr ? FreeModule() : nullptr;
+  if (module == nullptr) {
     control_->modules_without_slot.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  LocalModule& module = modules_[local];
-  module.start_address = start_address;
-  module.end_address = end_address;
-  module.load_bias = load_bias;
-  module.slot = slot;
-  module.state.store(LocalState::kAnnounced, std::memory_order_relaxed);
-  TakeAnswer(module);  // where another process has announced it before
-  count_.store(local + 1, std::memory_order_release);
+  module->version.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  module->state.store(LocalState::kAnnounced, std::memory_order_relaxed);
+  module->start_address.store(start_address, std::memory_order_relaxed);
+  module->end_address.store(end_address, std::memory_order_relaxed);
+  module->load_bias.store(load_bias, std::memory_order_relaxed);
+  module->path_hash.store(HashOfPath(path), std::memory_order_relaxed);
+  module->is_program = is_program;
+  module->slot = slot;
+  module->version.fetch_add(1, std::memory_order_release);
+  TakeAnswer(*module);  // where it has been announced before
   return true;
 }
 
-ModuleMap::LocalModule* ModuleMap::Find(uint64_t address) {
+void ModuleMap::OnForkInChild() {
+  // What another thread was about when the parent forked, nobody ends here.
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    LocalModule& module = modules_[i];
+    if (module.version.load(std::memory_order_relaxed) % 2 == 0) continue;
+    module.state.store(LocalState::kUnloaded, std::memory_order_relaxed);
+    module.version.fetch_add(1, std::memory_order_release);
+  }
+  unloading_.store(0, std::memory_order_relaxed);
+  Unlock();
+}
+
+// What a look-up needs of a module, read as of one moment.
+struct ModuleMap::Found {
+  LocalState state;
+  uint64_t load_bias;
+  const LineTable* table;
+  uint32_t first_unit;
+  uint32_t common_units;
+};
+
+// Null where no object is known at the address, or the one there is being written: its sample stays unmapped.
+ModuleMap::LocalModule* ModuleMap::Find(uint64_t address, Found* found) {
   const uint32_t count = count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
     LocalModule& module = modules_[i];
-    if (address >= module.start_address && address < module.end_address) return &module;
+    const uint32_t version = module.version.load(std::memory_order_acquire);
+    const uint64_t start_address = module.start_address.load(std::memory_order_relaxed);
+    const uint64_t end_address = module.end_address.load(std::memory_order_relaxed);
+    if (address < start_address || address >= end_address || version % 2 != 0) continue;
+    found->state = module.state.load(std::memory_order_relaxed);
+    if (found->state == LocalState::kUnloaded) continue;
+    found->load_bias = module.load_bias.load(std::memory_order_relaxed);
+    found->table = module.table.load(std::memory_order_acquire);
+    found->first_unit = module.first_unit.load(std::memory_order_relaxed);
+    found->common_units = module.common_units.load(std::memory_order_relaxed);
+    const uint32_t path_hash = module.path_hash.load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (module.version.load(std::memory_order_relaxed) != version) continue;
+    const bool may_be_gone = !module.is_program && unloading_.load(std::memory_order_seq_cst) != 0;
+    if (may_be_gone && !LiesAt(address, found->load_bias, path_hash)) continue;
+    return &module;
   }
   return nullptr;
 }
 
 bool ModuleMap::Announce(uint64_t address) {
-  if (_dl_find_object == nullptr) return false;
+  // While an object is being unloaded, its entry is still there: what came in its place has to wait.
+  if (_dl_find_object == nullptr || unloading_.load(std::memory_order_seq_cst) != 0) return false;
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
   const link_map* map = found.dlfo_link_map;
@@ -162,42 +270,85 @@ bool ModuleMap::Announce(uint64_t address) {
              reinterpret_cast<uint64_t>(found.dlfo_map_end), load_bias, path, false);
 }
 
-void ModuleMap::TakeAnswer(LocalModule& module) {
-  switch (module.slot->state.load(std::memory_order_acquire)) {
-    case ModuleState::kNotMapped:
-      module.state.store(LocalState::kOutOfScope, std::memory_order_release);
-      return;
-    case ModuleState::kTableReady:
-      break;
-    default:
-      return;
+void ModuleMap::EndUnload() {
+  LoadedObjects loaded;
+  dl_iterate_phdr(NoteLoaded, &loaded);
+  // Handlers hold the lock for some microseconds; they never wait for it.
+  while (!TryLock()) sched_yield();
+  const uint32_t count = count_.load(std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    LocalModule& module = modules_[i];
+    if (module.is_program || module.state.load(std::memory_order_relaxed) == LocalState::kUnloaded)
+      continue;
+    if (loaded.complete && loaded.Has(module.load_bias.load(std::memory_order_relaxed),
+                                      module.path_hash.load(std::memory_order_relaxed))) {
+      continue;
+    }
+    module.version.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    module.state.store(LocalState::kUnloaded, std::memory_order_relaxed);
+    module.version.fetch_add(1, std::memory_order_release);
   }
-  const ModuleSlot& slot = *module.slot;
-  const void* table = MapDescriptorOf(control_->supervisor_pid, slot.table_fd, slot.table_bytes);
-  const bool ok = table != nullptr && LineTable::FromBytes(table, slot.table_bytes, &module.table);
-  module.state.store(ok ? LocalState::kReady : LocalState::kOutOfScope, std::memory_order_release);
+  Unlock();
+  // 0 where the thread has forked amid the call.
+  uint32_t unloading = unloading_.load(std::memory_order_relaxed);
+  while (unloading != 0 && !unloading_.compare_exchange_weak(unloading, unloading - 1)) continue;
+}
+
+// The table of an answer, mapped now unless it has been for an earlier one.
+const LineTable* ModuleMap::TableOf(const ModuleSlot& slot) {
+  for (uint32_t i = 0; i < table_count_; ++i) {
+    if (tables_[i].fd == slot.table_fd && tables_[i].bytes == slot.table_bytes) {
+      return &tables_[i].table;
+    }
+  }
+  if (table_count_ == kMaxModules) return nullptr;
+  const void* mapped = MapDescriptorOf(control_->supervisor_pid, slot.table_fd, slot.table_bytes);
+  MappedTable& table = tables_[table_count_];
+  if (mapped == nullptr || !LineTable::FromBytes(mapped, slot.table_bytes, &table.table)) {
+    return nullptr;
+  }
+  table.fd = slot.table_fd;
+  table.bytes = slot.table_bytes;
+  ++table_count_;
+  return &table.table;
+}
+
+void ModuleMap::TakeAnswer(LocalModule& module) {
+  if (module.state.load(std::memory_order_relaxed) != LocalState::kAnnounced) return;
+  const ModuleState answer = module.slot->state.load(std::memory_order_acquire);
+  if (answer != ModuleState::kNotMapped && answer != ModuleState::kTableReady) return;
+  const LineTable* table = answer == ModuleState::kTableReady ? TableOf(*module.slot) : nullptr;
+  module.version.fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  module.table.store(table, std::memory_order_release);
+  module.first_unit.store(module.slot->first_unit, std::memory_order_relaxed);
+  module.common_units.store(module.slot->common_units, std::memory_order_relaxed);
+  module.state.store(table != nullptr ? LocalState::kReady : LocalState::kOutOfScope,
+                     std::memory_order_relaxed);
+  module.version.fetch_add(1, std::memory_order_release);
 }
 
 UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
-  LocalModule* module = Find(address);
-  if (module == nullptr && TryLock()) {
-    if (Find(address) == nullptr) Announce(address);
-    Unlock();
-    module = Find(address);
+  Found found;
+  LocalModule* module = Find(address, &found);
+  if (module == nullptr) {
+    if (TryLock()) {
+      if (Find(address, &found) == nullptr) Announce(address);
+      Unlock();
+    }
+    return UnitLookup::kUnmapped;
   }
-  if (module == nullptr) return UnitLookup::kUnmapped;
-  LocalState state = module->state.load(std::memory_order_acquire);
-  if (state == LocalState::kAnnounced && TryLock()) {
+  if (found.state == LocalState::kAnnounced && TryLock()) {
     TakeAnswer(*module);
     Unlock();
-    state = module->state.load(std::memory_order_acquire);
+    if (Find(address, &found) == nullptr) return UnitLookup::kUnmapped;
   }
-  if (state == LocalState::kOutOfScope) return UnitLookup::kOutOfScope;
-  if (state != LocalState::kReady) return UnitLookup::kUnmapped;
-  const uint32_t line = module->table.Lookup(address - module->load_bias);
+  if (found.state == LocalState::kOutOfScope) return UnitLookup::kOutOfScope;
+  if (found.state != LocalState::kReady) return UnitLookup::kUnmapped;
+  const uint32_t line = found.table->Lookup(address - found.load_bias);
   if (line == kNoLine) return UnitLookup::kOutOfScope;
-  const uint32_t common_units = module->slot->common_units;
-  *unit = line < common_units ? line : module->slot->first_unit + (line - common_units);
+  *unit = line < found.common_units ? line : found.first_unit + (line - found.common_units);
   return UnitLookup::kFound;
 }
 

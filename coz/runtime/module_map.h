@@ -1,12 +1,11 @@
 // Which unit an address of this process belongs to: loaded objects, their line tables, and how they are agreed with the supervisor.
 //
-// Shape    at most kMaxModules objects of this process; a table is mapped read-only when the supervisor has it ready. The block has one
-//          slot for each file, whichever processes have loaded it
+// Shape    at most kMaxModules objects of this process at a time; a table is mapped read-only when the supervisor has it ready
 // Units    runtime addresses; units of the experiment (control_block.h)
 // Errors   an object or table that cannot be had leaves its samples unmapped, which the caller counts
 // Threads  safe
 // Signals  UnitAt is async-signal-safe: system calls are made directly, and what another thread is at work on is skipped
-// Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3)
+// Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3); a sequence lock per object
 #ifndef COZ_RUNTIME_MODULE_MAP_H_
 #define COZ_RUNTIME_MODULE_MAP_H_
 
@@ -27,7 +26,7 @@ class ModuleMap {
                   void (*data)(ControlBlock& control, const void* begin, const void* end));
 
   // In the child of fork, before it is sampled: the objects stay as they are.
-  void OnForkInChild() { Unlock(); }
+  void OnForkInChild();
 
   // Of the program: its module slot + 1 and its load bias. 0 where it has none.
   uint32_t program() const { return program_; }
@@ -37,22 +36,42 @@ class ModuleMap {
   // has answered.
   UnitLookup UnitAt(uint64_t address, uint32_t* unit);
 
+  // Around a call that may unload objects. In between, objects are looked up with more care, for another thread may already have
+  // loaded another one at the same place. EndUnload drops the objects that are gone; not from a handler.
+  void BeginUnload() { unloading_.fetch_add(1, std::memory_order_seq_cst); }
+  void EndUnload();
+
  private:
-  enum class LocalState : uint32_t { kUnused, kAnnounced, kReady, kOutOfScope };
+  enum class LocalState : uint32_t { kUnused, kAnnounced, kReady, kOutOfScope, kUnloaded };
+  // Read by handlers while another thread may be writing it: `version` is odd during a write and changes with each.
   struct LocalModule {
+    std::atomic<uint32_t> version;
     std::atomic<LocalState> state;
-    uint64_t start_address;
-    uint64_t end_address;
-    uint64_t load_bias;
+    std::atomic<uint64_t> start_address;
+    std::atomic<uint64_t> end_address;
+    std::atomic<uint64_t> load_bias;
+    std::atomic<const LineTable*> table;
+    std::atomic<uint32_t> first_unit;
+    std::atomic<uint32_t> common_units;
+    std::atomic<uint32_t> path_hash;
+    bool is_program;
     ModuleSlot* slot;
+  };
+  // Stays mapped for good, so that no handler ever reads unmapped memory, and serves again when its library is opened again.
+  struct MappedTable {
+    int32_t fd;
+    uint64_t bytes;
     LineTable table;
   };
+  struct Found;
 
-  LocalModule* Find(uint64_t address);
+  LocalModule* Find(uint64_t address, Found* found);
   ModuleSlot* FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias);
   bool Announce(uint64_t address);
   bool Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias, const char* path,
            bool is_program);
+  LocalModule* FreeModule();
+  const LineTable* TableOf(const ModuleSlot& slot);
   void TakeAnswer(LocalModule& module);
   bool TryLock() { return !busy_.test_and_set(std::memory_order_acquire); }
   void Unlock() { busy_.clear(std::memory_order_release); }
@@ -60,8 +79,11 @@ class ModuleMap {
   ControlBlock* control_ = nullptr;
   uint32_t program_ = 0;
   std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> unloading_{0};
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   LocalModule modules_[kMaxModules] = {};
+  uint32_t table_count_ = 0;
+  MappedTable tables_[kMaxModules] = {};
 };
 
 }  // namespace coz

@@ -347,6 +347,13 @@ __attribute__((constructor)) void InitRuntime() {
 
 }  // namespace
 
+void BeforeUnload() { g_modules.BeginUnload(); }
+
+void AfterUnload() {
+  ForgetUnwindCache();
+  g_modules.EndUnload();
+}
+
 bool IsProfiledProcess() { return g_process != nullptr && getpid() == g_pid; }
 
 void PrepareProcessForExec() {

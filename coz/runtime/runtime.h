@@ -18,6 +18,10 @@ bool IsProfiledProcess();
 void PrepareProcessForExec();
 void ResumeProcessAfterFailedExec();
 
+// Around dlclose in the target. AfterUnload is not for handlers.
+void BeforeUnload();
+void AfterUnload();
+
 }  // namespace coz
 
 #endif  // COZ_RUNTIME_RUNTIME_H_

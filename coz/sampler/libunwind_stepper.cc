@@ -22,6 +22,7 @@ struct Library {
   int (*step)(Cursor* cursor);
   int (*get_reg)(Cursor* cursor, int number, uint64_t* value);
   int (*set_caching_policy)(void* address_space, int policy);
+  void (*flush_cache)(void* address_space, uint64_t low, uint64_t high);
   void** local_address_space;
 };
 
@@ -44,9 +45,15 @@ bool InitLibunwind() {
               Load(handle, "_ULx86_64_step", &library.step) &&
               Load(handle, "_ULx86_64_get_reg", &library.get_reg) &&
               Load(handle, "_ULx86_64_set_caching_policy", &library.set_caching_policy) &&
+              Load(handle, "_Ux86_64_flush_cache", &library.flush_cache) &&
               Load(handle, "_ULx86_64_local_addr_space", &library.local_address_space);
   if (is_loaded) library.set_caching_policy(*library.local_address_space, kCachePerThread);
   return is_loaded;
+}
+
+// It raises a generation number, by which every thread's cache sees that it is stale.
+void ForgetLibunwindCache() {
+  if (is_loaded) library.flush_cache(*library.local_address_space, 0, 0);
 }
 
 void PrepareThreadForLibunwind() {

@@ -23,6 +23,9 @@ bool InitLibunwind();
 // Lets libunwind allocate this thread's data now.
 void PrepareThreadForLibunwind();
 
+// After dlclose. Not from a handler.
+void ForgetLibunwindCache();
+
 enum class WalkEnd : uint8_t { kStopped, kOutermost, kError, kTooDeep };
 
 // Calls `visit` with the lookup address of each frame until it returns true.

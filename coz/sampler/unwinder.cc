@@ -105,7 +105,10 @@ void PrepareThreadForUnwinding() {
   if (kind == UnwinderKind::kLibunwind) PrepareThreadForLibunwind();
 }
 
-void ForgetUnwindCache() { ForgetCachedRules(); }
+void ForgetUnwindCache() {
+  ForgetCachedRules();
+  if (kind == UnwinderKind::kLibunwind) ForgetLibunwindCache();
+}
 
 bool FindFirstInScope(const ucontext_t* context, InScopePredicate in_scope, void* argument,
                       uint64_t* lookup_address) {

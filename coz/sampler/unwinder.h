@@ -48,7 +48,8 @@ UnwinderKind InitUnwinder(UnwinderKind preferred = UnwinderKind::kNone);
 // the kernel whether an address can be read, and lets libunwind allocate its per-thread data now.
 void PrepareThreadForUnwinding();
 
-// After dlclose: other code may come to lie at the addresses that the cache has rules for.
+// After dlclose: other code may come to lie at the addresses that the cache has rules for. From a handler only where the
+// unwinder is kEhFrame.
 void ForgetUnwindCache();
 
 // The first address in scope on the callchain of `context`, its leaf included, as it was given to

@@ -145,7 +145,10 @@
   X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, quick_exit, (int s), (s))
 
-#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X) COZ_PROCESS_CALLS(X)
+#define COZ_LOADER_CALLS(X) \
+  X(kRequired, nullptr, int, dlclose, (void* h), (h))
+
+#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X) COZ_PROCESS_CALLS(X) COZ_LOADER_CALLS(X)
 // clang-format on
 
 #endif  // COZ_SYNC_WRAPPED_CALLS_TABLE_H_

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_format.h"
 #include "tools/supervisor/closest_names.h"
 
 namespace coz {
@@ -15,6 +16,14 @@ std::string RealPath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   return error ? path : real.string();
+}
+
+// Tells a file from another that has been put in its place; empty where there is none.
+std::string FileVersion(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return "";
+  return absl::StrFormat("%d %d %d %d.%d", status.st_dev, status.st_ino, status.st_size,
+                         status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 bool IsPathSuffix(std::string_view path, std::string_view suffix) {
@@ -107,11 +116,16 @@ absl::Status UnitIndex::Derive(Object* object) {
 
 UnitIndex::Object& UnitIndex::Load(const std::string& path,
                                    const std::function<void(double)>& progress) {
+  const std::string version = FileVersion(path);
   const auto known = object_by_path_.find(path);
-  if (known != object_by_path_.end()) return objects_[known->second];
+  // A plugin may have been built anew before it was opened again.
+  if (known != object_by_path_.end() && objects_[known->second].file_version == version) {
+    return objects_[known->second];
+  }
   object_by_path_[path] = objects_.size();
   Object& object = objects_.emplace_back();
   object.path = path;
+  object.file_version = version;
   object.first_unit = next_unit_;
   absl::Status status = ReadTable(progress, &object);
   if (status.ok()) status = Derive(&object);
@@ -176,6 +190,8 @@ void UnitIndex::Preannounce(ControlBlock& control) {
   slot.is_program = 1;
   slot.device = file.st_dev;
   slot.inode = file.st_ino;
+  slot.modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
+                     static_cast<uint64_t>(file.st_mtim.tv_nsec);
   strcpy(slot.path, program_.c_str());
   AnswerOne(slot);
   control.module_count.store(1, std::memory_order_release);

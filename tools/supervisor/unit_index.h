@@ -32,6 +32,7 @@ class UnitIndex {
  public:
   struct Object {
     std::string path;
+    std::string file_version;
     uint64_t load_bias = 0;
     uint32_t first_unit = 0;             // of its own, behind the groups
     bool loaded = false;                 // the target has announced it
