@@ -75,6 +75,8 @@ struct ExperimentRecord {
   uint64_t total_samples = 0;
   uint64_t unmapped_samples = 0;
   uint64_t lost_samples = 0;
+  uint64_t lost_periods = 0;
+  uint64_t unsampled_ns = 0;
 
   bool settled = false;  // no running thread owed a delay when the counters were read
   uint64_t owed_at_start_ns = 0;

@@ -110,6 +110,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.total_samples = end.total_samples - start_.total_samples;
   record.unmapped_samples = end.unmapped_samples - start_.unmapped_samples;
   record.lost_samples = end.lost_samples - start_.lost_samples;
+  record.lost_periods = end.lost_periods - start_.lost_periods;
+  record.unsampled_ns = end.unsampled_ns - start_.unsampled_ns;
 
   record.settled = settled;
   record.owed_at_start_ns = start_.owed_ns;

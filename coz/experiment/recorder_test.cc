@@ -96,13 +96,29 @@ TEST(RecorderTest, AsManyRunnableThreadsAsCpusDoNotTaint) {
       HasTaint(recorder.Finish(SchedulerOptions(), now, 10, true), TaintKind::kOversubscribed));
 }
 
-TEST(RecorderTest, LostSamplesTaint) {
+TEST(RecorderTest, LostSamplesInvalidate) {
   ExperimentRecorder recorder(kHalf, At(0, 0));
   TargetSnapshot end = At(10, 0);
   end.total_samples = 90;
   end.lost_samples = 10;
-  EXPECT_TRUE(
-      HasTaint(recorder.Finish(SchedulerOptions(), end, 10, true), TaintKind::kSamplesLost));
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 10, true);
+  EXPECT_TRUE(HasTaint(record, TaintKind::kSamplesLost));
+  EXPECT_FALSE(IsValid(record));
+}
+
+TEST(RecorderTest, WhatWasNotSampledIsRecorded) {
+  TargetSnapshot start = At(0, 0);
+  start.lost_periods = 5;
+  start.unsampled_ns = 100;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(10, 0);
+  end.total_samples = 100;
+  end.lost_periods = 12;
+  end.unsampled_ns = 350;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 10, true);
+  EXPECT_EQ(record.lost_periods, 7u);
+  EXPECT_EQ(record.unsampled_ns, 250u);
+  EXPECT_FALSE(HasTaint(record, TaintKind::kSamplesLost));
 }
 
 TEST(RecorderTest, AnInactiveUnitTaintsOnlyASpeedup) {

@@ -35,8 +35,11 @@ struct TargetSnapshot {
   uint64_t selected_samples =
       0;  // samples in the selected unit while it was selected, baselines too
   uint64_t total_samples = 0;
-  uint64_t unmapped_samples = 0;    // no unit in scope was found for them
-  uint64_t lost_samples = 0;        // the kernel or the sampler dropped them
+  uint64_t unmapped_samples = 0;  // no unit in scope was found for them
+  uint64_t lost_samples = 0;      // the kernel or the sampler dropped them
+  // Sampling periods of CPU time that ended without a sample: in the kernel where that is not sampled, or throttled.
+  uint64_t lost_periods = 0;
+  uint64_t unsampled_ns = 0;        // CPU time of ended threads since their last period's end
   uint64_t owed_ns = 0;             // now: global minus local delay, summed over running threads
   uint64_t max_owed_ns = 0;         // now: the largest of these
   uint64_t imposed_ns = 0;          // by samples in selected units, over all threads

@@ -1,6 +1,7 @@
 #include "coz/report/report_notes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -80,14 +81,18 @@ void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
                                 " not used: ", absl::StrJoin(reasons, ", ")));
 }
 
+// Half a thread of tolerance: the coz command itself runs now and then.
+bool IsCrowded(const profile::Validity& validity) {
+  return validity.runnable_threads_average() > validity.cpus() + 0.5;
+}
+
 // More runnable threads than CPUs: a paused thread then only makes room for another.
 void AddOversubscribed(const profile::Profile& profile, std::vector<std::string>* notes) {
   int crowded = 0;
   double runnable = 0;
   for (const profile::Experiment& experiment : profile.experiment()) {
     const profile::Validity& validity = experiment.validity();
-    // Half a thread of tolerance: the coz command itself runs now and then.
-    if (validity.runnable_threads_average() <= validity.cpus() + 0.5) continue;
+    if (!IsCrowded(validity)) continue;
     ++crowded;
     runnable += validity.runnable_threads_average();
   }
@@ -97,6 +102,77 @@ void AddOversubscribed(const profile::Profile& profile, std::vector<std::string>
       "so effects may look smaller or "
       "less certain than they are; leave the machine idle, or give the program fewer threads",
       crowded, profile.experiment_size(), runnable / crowded));
+}
+
+// Sums over the baselines, which insert no delay: what the program does by itself.
+struct BaselineUse {
+  double elapsed_ns = 0;
+  double running_ns = 0;    // CPU time, of all threads
+  double unsampled_ns = 0;  // part of it
+  int baselines = 0;
+  int crowded = 0;
+};
+
+BaselineUse SumBaselines(const profile::Profile& profile) {
+  absl::flat_hash_map<uint64_t, double> periods;
+  for (const profile::Session& session : profile.session()) {
+    periods[session.id()] = static_cast<double>(session.sampling_period_ns());
+  }
+  BaselineUse use;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    const auto period = periods.find(experiment.session());
+    if (experiment.virtual_speedup() != 0 || period == periods.end()) continue;
+    const profile::Validity& validity = experiment.validity();
+    const double sampled = static_cast<double>(experiment.total_samples()) +
+                           static_cast<double>(validity.lost_samples()) +
+                           static_cast<double>(validity.lost_periods());
+    use.elapsed_ns += static_cast<double>(experiment.elapsed_ns());
+    use.unsampled_ns += static_cast<double>(validity.unsampled_ns());
+    use.running_ns += sampled * period->second + static_cast<double>(validity.unsampled_ns());
+    ++use.baselines;
+    use.crowded += IsCrowded(validity) ? 1 : 0;
+  }
+  return use;
+}
+
+// Where fewer than one thread runs on average, there are times in which none runs: all wait for something outside. How often input
+// comes cannot be told from inside, so this is said of it and not held against the experiments.
+void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.2;
+  const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
+  // Threads that wait for a CPU look idle too.
+  if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
+  notes->push_back(absl::StrFormat(
+      "no thread of the program ran for at least %.0f %% of the time, all waited for input, timers "
+      "or disks; if input comes at a pace of its own, throughput cannot rise and its predictions "
+      "say what is saved, not gained: give the program as much input as it can take, or measure "
+      "the latency with COZ_BEGIN and COZ_END",
+      100 * idle));
+}
+
+void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.1;
+  if (use.running_ns <= 0 || use.unsampled_ns < kWorthSaying * use.running_ns) return;
+  notes->push_back(absl::StrFormat(
+      "%.0f %% of the CPU time was used by threads that ended before their next sample, so what "
+      "short threads run looks cheaper than it is; try `coz run --sampling-period=0.1`",
+      100 * use.unsampled_ns / use.running_ns));
+}
+
+// Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
+void AddAchieved(const profile::Profile& profile, std::vector<std::string>* notes) {
+  double nominal = 0;
+  double achieved = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    if (!(experiment.achieved_virtual_speedup() > 0)) continue;
+    nominal += experiment.virtual_speedup();
+    achieved += experiment.achieved_virtual_speedup();
+  }
+  if (nominal <= 0 || std::fabs(achieved / nominal - 1) < 0.1) return;
+  notes->push_back(absl::StrFormat(
+      "pauses made %.0f %% of the virtual speedups asked for; slopes are over what they made, "
+      "`coz report --verbose` shows both",
+      100 * achieved / nominal));
 }
 
 }  // namespace
@@ -118,6 +194,10 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
   AddOversubscribed(profile, &notes);
+  const BaselineUse use = SumBaselines(profile);
+  AddIdle(use, &notes);
+  AddUnsampled(use, &notes);
+  AddAchieved(profile, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));

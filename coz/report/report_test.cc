@@ -145,6 +145,42 @@ TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
 }
 
+TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
+  const auto made_with = [](double running_threads) {
+    report_testing::SyntheticOptions options;
+    options.running_threads = running_threads;
+    SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+    made.AddRandomExperiments(40);
+    return made.profile();
+  };
+  EXPECT_THAT(ReportOf(made_with(0.6)),
+              HasSubstr("no thread of the program ran for at least 40 % of the time"));
+  EXPECT_THAT(ReportOf(made_with(1.0)), Not(HasSubstr("no thread of the program ran")));
+  // Time in the kernel that is not sampled is no idleness.
+  profile::Profile kernel = made_with(0.6);
+  for (profile::Experiment& experiment : *kernel.mutable_experiment()) {
+    experiment.mutable_validity()->set_lost_periods(experiment.total_samples());
+  }
+  EXPECT_THAT(ReportOf(kernel), Not(HasSubstr("no thread of the program ran")));
+}
+
+TEST(ReportTest, SaysWhatShortThreadsHide) {
+  profile::Profile made = FourLines();
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_unsampled_ns(experiment.total_samples() * 1'000'000);
+  }
+  EXPECT_THAT(ReportOf(made), HasSubstr("50 % of the CPU time was used by threads that ended"));
+}
+
+TEST(ReportTest, SaysThatSpeedupsWereMissed) {
+  report_testing::SyntheticOptions options;
+  options.achieved_share = 0.7;
+  SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(40);
+  EXPECT_THAT(ReportOf(made.profile()), HasSubstr("pauses made 70 % of the virtual speedups"));
+  EXPECT_THAT(ReportOf(FourLines()), Not(HasSubstr("pauses made")));
+}
+
 TEST(ReportTest, AnonymousNamespacesAreLeftOutOfNames) {
   profile::Profile made = FourLines();
   for (profile::Unit& unit : *made.mutable_unit()) {

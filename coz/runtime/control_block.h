@@ -168,6 +168,7 @@ struct ControlBlock {
   SamplerStatus sampler_status;  // of the newest of these
   std::atomic<uint64_t> dropped_samples;
   std::atomic<uint64_t> lost_periods;
+  std::atomic<uint64_t> unsampled_ns;
   std::atomic<uint64_t> broken_unwinds;
   std::atomic<uint32_t> threads_without_slot;
   std::atomic<uint32_t> points_without_slot;

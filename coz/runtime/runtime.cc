@@ -71,8 +71,11 @@ void StartThread(ThreadLedger* reserved) {
   OccupySlot(slot);
 }
 
+void PublishCounters();
+
 void EndThread(ThreadLedger* ledger) {
   StopThreadSampling();
+  PublishCounters();  // its rest, which no sample will publish
   t_left = true;
   FreeThreadSlot(*g_control, SlotOf(ledger));
 }
@@ -176,6 +179,7 @@ bool ShouldStop() {
 struct PublishedCounters {
   std::atomic<uint64_t> dropped{0};
   std::atomic<uint64_t> lost_periods{0};
+  std::atomic<uint64_t> unsampled_ns{0};
   std::atomic<uint64_t> broken_unwinds{0};
 };
 PublishedCounters g_published;
@@ -195,6 +199,7 @@ void PublishCounters() {
   const SamplerCounters sampler = ReadSamplerCounters();
   PublishOne(g_published.dropped, sampler.dropped, g_control->dropped_samples);
   PublishOne(g_published.lost_periods, sampler.lost_periods, g_control->lost_periods);
+  PublishOne(g_published.unsampled_ns, sampler.unsampled_ns, g_control->unsampled_ns);
   PublishOne(g_published.broken_unwinds, BrokenUnwinds(), g_control->broken_unwinds);
 }
 
@@ -203,6 +208,7 @@ void ForgetPublishedCounters() {
   const SamplerCounters sampler = ReadSamplerCounters();
   g_published.dropped.store(sampler.dropped, std::memory_order_relaxed);
   g_published.lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
+  g_published.unsampled_ns.store(sampler.unsampled_ns, std::memory_order_relaxed);
   g_published.broken_unwinds.store(BrokenUnwinds(), std::memory_order_relaxed);
 }
 

@@ -264,6 +264,8 @@ TargetSnapshot LiveTarget::Read() {
                            samples.out_of_scope.load(std::memory_order_relaxed) +
                            snapshot.unmapped_samples;
   snapshot.lost_samples = control_.dropped_samples.load(std::memory_order_relaxed) + lost_in_ring_;
+  snapshot.lost_periods = control_.lost_periods.load(std::memory_order_relaxed);
+  snapshot.unsampled_ns = control_.unsampled_ns.load(std::memory_order_relaxed);
   const Debts debts = ReadDebts();
   snapshot.owed_ns = debts.sum_ns;
   snapshot.max_owed_ns = debts.max_ns;

@@ -54,6 +54,16 @@ TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
   EXPECT_THAT(target_.unit_samples(), UnorderedElementsAre(Pair(3, 5), Pair(9, 1)));
 }
 
+TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
+  control_->dropped_samples = 3;
+  control_->lost_periods = 4;
+  control_->unsampled_ns = 500;
+  const TargetSnapshot snapshot = target_.Read();
+  EXPECT_EQ(snapshot.lost_samples, 3u);
+  EXPECT_EQ(snapshot.lost_periods, 4u);
+  EXPECT_EQ(snapshot.unsampled_ns, 500u);
+}
+
 TEST_F(LiveTargetTest, WaitsForASampleThatIsBeingWritten) {
   control_->ring.next = 1;  // taken, not stored
   target_.Poll();

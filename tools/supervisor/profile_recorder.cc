@@ -36,6 +36,8 @@ void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
   validity->set_paid_ns(record.paid_ns);
   validity->set_excess_ns(record.excess_ns);
   validity->set_lost_samples(record.lost_samples);
+  validity->set_lost_periods(record.lost_periods);
+  validity->set_unsampled_ns(record.unsampled_ns);
   validity->set_unmapped_samples(record.unmapped_samples);
   validity->set_runnable_threads_average(record.mean_runnable_threads);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
