@@ -80,8 +80,8 @@ class ProcessesTest : public ::testing::Test {
 TEST_F(ProcessesTest, SamplesParentAndChild) {
   Run({}, {Family(), "relay", "1.5"});
   std::map<std::string, uint64_t> samples = Samples();
-  EXPECT_GT(samples["parents_work"], 100u);
-  EXPECT_GT(samples["childs_work"], 50u);
+  EXPECT_GT(samples["parents_work"], 10u);
+  EXPECT_GT(samples["childs_work"], 10u);
   EXPECT_GT(profile_.experiment_size(), 2);
 }
 
@@ -113,6 +113,16 @@ TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
   Run({}, {Family(), "bomb", "250"});
   // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted, though none was sampled.
   EXPECT_EQ(Visits("born"), 225u + 250u);
+}
+
+TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
+  for (const char* sampler : {"perf-sigtrap", "perf-setsig"}) {
+    SCOPED_TRACE(sampler);
+    Run({absl::StrCat("--sampler=", sampler)}, {Family(), "closer", "1.2"});
+    // A sample a millisecond, a visit all 0.1 ms: by the CPU time that it got, however little that was.
+    EXPECT_GT(Samples()["spin"] * 40, Visits("work"));
+    EXPECT_GT(Visits("work"), 0u);
+  }
 }
 
 TEST_F(ProcessesTest, SurvivesWorkersThatAreKilled) {
@@ -159,7 +169,7 @@ TEST_F(ProcessesTest, ProfilesWhatAScriptStarts) {
   Run({"--follow=all"},
       {"/bin/sh", "-c", absl::StrCat(Family(), " work 1 & ", Family(), " work 1; wait")});
   EXPECT_GT(Visits("work"), 10u);
-  EXPECT_GT(Samples()["spin"], 100u);
+  EXPECT_GT(Samples()["spin"], 10u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "coz/sampler/sampler_status.h"
 #include "coz/sync/delay_ledger.h"
+#include "coz/sync/io_tables.h"
 
 namespace coz {
 
@@ -183,6 +184,7 @@ struct ControlBlock {
   alignas(64) SampleCounters samples;
 
   GlobalLedger ledger;
+  IoTables io;
   SampleRing ring;
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];

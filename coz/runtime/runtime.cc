@@ -19,6 +19,7 @@
 #include "coz/runtime/thread_slots.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
+#include "coz/sync/io_tables.h"
 #include "coz/sync/process_end.h"
 #include "coz/sync/thread_exit.h"
 #include "coz/sync/thread_sync.h"
@@ -320,6 +321,7 @@ void Attach(ControlBlock* control) {
   g_pid = pid;
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
+  SetIoTables(&control->io);
   InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "coz/sync/io_object.h"
 #include "coz/sync/reserved_signals.h"
 #include "coz/sync/wrapped_calls.h"
 
@@ -212,7 +213,9 @@ int pthread_sigmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
 int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
   if (g_reserved_signal == 0) return g_real.signalfd(fd, mask, flags);
   const sigset_t without = coz::WithoutReservedSignals(*mask);
-  return g_real.signalfd(fd, &without, flags);
+  const int result = g_real.signalfd(fd, &without, flags);
+  if (result >= 0) coz::NoteSignalDescriptor(result);
+  return result;
 }
 
 }  // extern "C"

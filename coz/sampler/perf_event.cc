@@ -50,6 +50,8 @@ bool KernelHasHarmlessSigtrap() {
   return parts[0] > 5 || (parts[0] == 5 && parts[1] >= 19);
 }
 
+}  // namespace
+
 // Programs count on low descriptor numbers (close(0); open(...)), and some dup2 onto fixed low
 // ones. The top of a usual limit of 1024 disturbs neither them nor select().
 int MoveOutOfTheWay(int fd) {
@@ -62,8 +64,6 @@ int MoveOutOfTheWay(int fd) {
   RawSyscall(SYS_close, fd);
   return static_cast<int>(moved);
 }
-
-}  // namespace
 
 int OpenTaskClock(const PerfEventOptions& options) {
   if (options.inherited_sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;

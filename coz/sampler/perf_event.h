@@ -27,6 +27,9 @@ struct PerfEventOptions {
 // 5.19) are answered with -EOPNOTSUPP.
 int OpenTaskClock(const PerfEventOptions& options);
 
+// A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if there is no room.
+int MoveOutOfTheWay(int fd);
+
 // Sends `signo` to the calling thread at each overflow of `fd`. 0, or -errno.
 int ArmThreadSignal(int fd, int signo);
 

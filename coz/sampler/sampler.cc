@@ -11,6 +11,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/base/reserved_descriptors.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/sampling_signal.h"
@@ -152,6 +153,7 @@ void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
     status->kernel_errno = 0;
     return;
   }
+  ReserveDescriptor(fd);
   process.inherited_fd.store(fd, std::memory_order_relaxed);
   process.source = SamplingSource::kPerfSigtrap;
   process.kernel_included = !event.exclude_kernel;
@@ -231,6 +233,7 @@ void StopSampler() {
   const int fd = process.inherited_fd.exchange(-1);
   if (fd >= 0) {
     DisablePerfEvent(fd);
+    ReleaseDescriptor(fd);
     RawSyscall(SYS_close, fd);
   }
   // Other threads' own sources end with the next signal that they send.
@@ -243,10 +246,25 @@ void OnForkInChild() {
   process.enabled.store(false);
   process.active_callbacks.store(0);
   const int fd = process.inherited_fd.exchange(-1);
-  if (fd >= 0) RawSyscall(SYS_close, fd);
+  if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
   thread.source = ThreadSource();
   thread.active_frame = 0;
+}
+
+void MakeWayForDescriptor(int fd) {
+  if (!InSampledProcess()) return;
+  const int moved = MoveOutOfTheWay(fd);
+  if (moved == fd) {  // no room: the program closes the event by taking its number
+    int inherited = fd;
+    process.inherited_fd.compare_exchange_strong(inherited, -1);
+  } else if (ReserveDescriptor(moved)) {
+    int inherited = fd;
+    process.inherited_fd.compare_exchange_strong(inherited, moved);
+    // Another thread's event stays open until the process ends, and sends nothing when its thread has.
+    if (thread.source.fd_plus_1 == fd + 1) thread.source.fd_plus_1 = moved + 1;
+  }
+  ReleaseDescriptor(fd);
 }
 
 void PrepareForExec() {

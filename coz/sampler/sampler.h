@@ -88,6 +88,9 @@ uint32_t ActiveSampleCallbacks();
 // The child of fork is not sampled: closes its copies of the descriptors. First thing in the child.
 void OnForkInChild();
 
+// The program wants the number of a reserved descriptor (coz/base/reserved_descriptors.h) for itself: the sampler takes another. Nothing happens in a child of vfork, whose descriptors are not this process's.
+void MakeWayForDescriptor(int fd);
+
 // Around execve: a sample that the kernel takes while it replaces the program would be delivered to
 // the new one, which has no handler. PrepareForExec stops all sampling; ResumeAfterFailedExec
 // starts it again when execve has returned.

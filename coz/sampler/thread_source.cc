@@ -10,23 +10,16 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/base/reserved_descriptors.h"
 #include "coz/sampler/perf_event.h"
 
 namespace coz {
 namespace {
 
-// Descriptors of all threads, a bit each, so that the child of fork can close them. Descriptors
-// beyond that are refused, which leaves such a thread to the timer.
-constexpr int kMaxDescriptor = 1 << 16;
-std::atomic<uint64_t> open_events[kMaxDescriptor / 64];
-
 std::atomic<bool> has_opened_events;
 
 // Comes back in siginfo, to tell our timers from the program's.
-void* TimerSignature() { return &open_events; }
-
-std::atomic<uint64_t>& WordOf(int fd) { return open_events[fd / 64]; }
-uint64_t BitOf(int fd) { return uint64_t{1} << (fd % 64); }
+void* TimerSignature() { return &has_opened_events; }
 
 }  // namespace
 
@@ -36,14 +29,15 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   options.exclude_kernel = true;
   const int fd = OpenTaskClock(options);
   if (fd < 0) return fd;
-  int result = fd < kMaxDescriptor ? ArmThreadSignal(fd, signo) : -EMFILE;
+  // One that cannot be reserved, so that a child of fork could not close it, is refused: that leaves such a thread to the timer.
+  int result = ReserveDescriptor(fd) ? ArmThreadSignal(fd, signo) : -EMFILE;
   if (result == 0) {
     has_opened_events.store(true, std::memory_order_relaxed);
-    WordOf(fd).fetch_or(BitOf(fd), std::memory_order_relaxed);
     source->fd_plus_1 = fd + 1;
     result = EnablePerfEvent(fd);
     if (result != 0) StopThreadSource(source);
   } else {
+    ReleaseDescriptor(fd);
     RawSyscall(SYS_close, fd);
   }
   return result;
@@ -72,9 +66,8 @@ int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
 void StopThreadSource(ThreadSource* source) {
   if (source->fd_plus_1 != 0) {
     const int fd = source->fd_plus_1 - 1;
-    // Out of the table first: the number may belong to another file as soon as it is closed.
-    WordOf(fd).fetch_and(~BitOf(fd), std::memory_order_relaxed);
-    RawSyscall(SYS_close, fd);
+    // Released first: the number may belong to another file as soon as it is closed. And the program may have taken it already.
+    if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
     source->fd_plus_1 = 0;
   }
   if (source->timer_plus_1 != 0) {
@@ -94,12 +87,9 @@ uint32_t PeriodsInSignal(const siginfo_t& info) {
 }
 
 void CloseInheritedEvents() {
-  for (int word = 0; word < kMaxDescriptor / 64; ++word) {
-    uint64_t bits = open_events[word].exchange(0, std::memory_order_relaxed);
-    while (bits != 0) {
-      RawSyscall(SYS_close, word * 64 + __builtin_ctzll(bits));
-      bits &= bits - 1;
-    }
+  for (int fd = NextReservedDescriptor(0); fd >= 0; fd = NextReservedDescriptor(fd + 1)) {
+    ReleaseDescriptor(fd);
+    RawSyscall(SYS_close, fd);
   }
 }
 

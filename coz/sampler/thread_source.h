@@ -34,7 +34,7 @@ void StopThreadSource(ThreadSource* source);
 // is stopped by now, else 0.
 uint32_t PeriodsInSignal(const siginfo_t& info);
 
-// In the child of fork: closes the descriptors of all threads of the parent. Timers do not pass
+// In the child of fork: closes all reserved descriptors, those of the parent's threads. Timers do not pass
 // fork.
 void CloseInheritedEvents();
 

@@ -4,6 +4,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "coz/base/reserved_descriptors.h"
 #include "coz/sync/io_wait.h"
 #include "coz/sync/wrapped_calls.h"
 
@@ -34,6 +37,12 @@ ssize_t writev(int fd, const iovec* parts, int count) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.writev(fd, parts, count); });
 }
 
+int eventfd(unsigned value, int flags) noexcept {
+  const int fd = g_real.eventfd(value, flags);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
 int eventfd_read(int fd, eventfd_t* value) {
   return CallIo(fd, IoSide::kInput, [=] { return g_real.eventfd_read(fd, value); });
 }
@@ -44,6 +53,10 @@ int eventfd_write(int fd, eventfd_t value) {
 
 // The last close of an end wakes who waits at the other.
 int close(int fd) {
+  if (__builtin_expect(coz::IsReservedDescriptor(fd), 0)) {
+    errno = EBADF;  // as far as the program knows
+    return -1;
+  }
   coz::PayBeforeIo(fd, IoSide::kOutput);
   coz::PayBeforeIo(fd, IoSide::kInput);
   return g_real.close(fd);

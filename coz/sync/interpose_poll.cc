@@ -148,6 +148,18 @@ int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
   });
 }
 
+int epoll_create(int size) noexcept {
+  const int fd = g_real.epoll_create(size);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
+int epoll_create1(int flags) noexcept {
+  const int fd = g_real.epoll_create1(flags);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
 int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   const int result = g_real.epoll_ctl(epoll, operation, fd, event);
   if (result == 0) coz::NoteEpollControl(epoll, operation, fd, event);

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "coz/sync/io_tables.h"
+#include "coz/sync/io_wait.h"
 #include "coz/sync/reserved_signals.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
@@ -16,20 +18,25 @@
 namespace coz {
 namespace {
 
-std::atomic<uint64_t> g_last_sent_ns{0};
-
-// Stands for "some signal" in the wake table.
-const void* SignalKey() { return &g_last_sent_ns; }
-
-void PayBeforeSignal() {
+// A process group counts as one process of its number, "all" as none: whom that wakes is not credited.
+void PayBeforeSignal(pid_t pid) {
   if (CurrentThreadLedger() == nullptr) return;
-  PayBeforeWake(SignalKey());
-  g_last_sent_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+  PayBeforeWaking(SignalKey(pid));
+  TheIoTables().SignalSentNs(pid).store(MonotonicNowNs(), std::memory_order_relaxed);
 }
 
-bool SentByThisProcess(const siginfo_t& info) {
+bool WasSentSince(uint64_t start_ns) {
+  return TheIoTables().SignalSentNs(getpid()).load(std::memory_order_relaxed) >= start_ns;
+}
+
+bool SentByProfiled(const siginfo_t& info, uint64_t start_ns) {
+  if (info.si_code == CLD_EXITED && info.si_signo == SIGCHLD) return WasSentSince(start_ns);
   return (info.si_code == SI_USER || info.si_code == SI_TKILL || info.si_code == SI_QUEUE) &&
-         info.si_pid == getpid();
+         (info.si_pid == getpid() || WasSentSince(start_ns));
+}
+
+const void* OwnSignalKey() {
+  return reinterpret_cast<const void*>(static_cast<uintptr_t>(SignalKey(getpid())));
 }
 
 template <typename WaitCall>
@@ -40,7 +47,7 @@ int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
   siginfo_t own_info = {};
   BlockedScope blocked;
   const int result = wait_call(&without_ours, &own_info);
-  blocked.End(result > 0 && SentByThisProcess(own_info), SignalKey());
+  blocked.End(result > 0 && SentByProfiled(own_info, blocked.start_ns()), OwnSignalKey());
   if (result > 0 && info != nullptr) *info = own_info;
   return result;
 }
@@ -57,8 +64,7 @@ int WaitForHandler(const sigset_t& mask) {
   const sigset_t with_ours = WithReservedSignals(mask);
   BlockedScope blocked;
   const int result = g_real.sigsuspend(&with_ours);
-  const bool sent_meanwhile = g_last_sent_ns.load(std::memory_order_relaxed) >= blocked.start_ns();
-  blocked.End(sent_meanwhile, SignalKey());
+  blocked.End(WasSentSince(blocked.start_ns()), OwnSignalKey());
   return result;
 }
 
@@ -70,32 +76,32 @@ using coz::g_real;
 extern "C" {
 
 int kill(pid_t pid, int signal) noexcept {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(pid);
   return g_real.kill(pid, signal);
 }
 
 int tgkill(pid_t pid, pid_t tid, int signal) {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(pid);
   return g_real.tgkill(pid, tid, signal);
 }
 
 int raise(int signal) noexcept {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(getpid());
   return g_real.raise(signal);
 }
 
 int pthread_kill(pthread_t thread, int signal) noexcept {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(getpid());
   return g_real.pthread_kill(thread, signal);
 }
 
 int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) noexcept {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(getpid());
   return g_real.pthread_sigqueue(thread, signal, value);
 }
 
 int sigqueue(pid_t pid, int signal, const union sigval value) noexcept {
-  coz::PayBeforeSignal();
+  coz::PayBeforeSignal(pid);
   return g_real.sigqueue(pid, signal, value);
 }
 

@@ -10,11 +10,12 @@
 #include <atomic>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/sync/io_tables.h"
 
 namespace coz {
 namespace {
 
-enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess };
+enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess, kSignal };
 
 // Steele, Lea and Flood's finalizer of SplitMix64 over a running value; never 0.
 uint64_t Mix(uint64_t hash, uint64_t value) {
@@ -39,15 +40,28 @@ struct Flows {
   uint64_t out[IoKeys::kMax] = {};
 };
 
-// Sockets of a pair by inode, a slot for each hash: the newest stays.
-struct PairEntry {
-  std::atomic<uint64_t> inode;
-  std::atomic<uint64_t> peer;
-};
-constexpr size_t kPairEntries = 1024;
-PairEntry g_pairs[kPairEntries];
+IoTables g_own_tables;
+IoTables* g_tables = &g_own_tables;
 
-PairEntry& PairEntryOf(uint64_t inode) { return g_pairs[Mix(kPair, inode) % kPairEntries]; }
+IoTables::Pair& PairEntryOf(uint64_t inode) {
+  return TheIoTables().pairs[Mix(kPair, inode) % IoTables::kPairs];
+}
+
+// What tells apart descriptors without an inode of their own, by number. Copied by fork, as the descriptors are.
+constexpr unsigned kTags = 1 << 16;
+std::atomic<uint64_t> g_tags[kTags];
+std::atomic<uint32_t> g_tag_count;
+
+uint64_t TagOf(int fd) {
+  const uint64_t tag = g_tags[static_cast<unsigned>(fd) % kTags].load(std::memory_order_relaxed);
+  return tag != 0 ? tag : static_cast<uint64_t>(fd);
+}
+void SetTag(int fd, uint64_t tag) {
+  g_tags[static_cast<unsigned>(fd) % kTags].store(tag, std::memory_order_relaxed);
+}
+
+uint64_t SignalTag(pid_t pid) { return Mix(kSignal, static_cast<uint64_t>(pid)); }
+uint64_t EventFlow(uint64_t tag) { return Mix(kEvent, tag); }
 
 union Address {
   sockaddr any;
@@ -127,7 +141,7 @@ bool IsDatagramSocket(int fd) {
 
 Flows PairFlows(uint64_t inode) {
   Flows flows;
-  const PairEntry& entry = PairEntryOf(inode);
+  const IoTables::Pair& entry = PairEntryOf(inode);
   if (entry.inode.load(std::memory_order_acquire) != inode) return flows;
   const uint64_t peer = entry.peer.load(std::memory_order_relaxed);
   flows.in[0] = Mix(kPair, peer);
@@ -166,7 +180,7 @@ Flows FlowsOf(int fd) {
     case S_IFSOCK:
       return SocketFlows(fd, status.st_ino);
     case 0:  // an anonymous inode, shared by all eventfds and timers
-      flows.in[0] = flows.out[0] = Mix(kEvent, static_cast<uint64_t>(fd));
+      flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
       return flows;
     default:
       return {};
@@ -197,9 +211,23 @@ uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
   return Arrival(AddressFlow(EndpointOf(copy, length)));
 }
 
-uint64_t EpollKey(int epoll) { return Mix(kEpoll, static_cast<uint64_t>(epoll)); }
+uint64_t EpollKey(int epoll) { return Mix(kEpoll, TagOf(epoll)); }
 
 uint64_t ProcessExitKey(pid_t pid) { return Mix(kProcess, static_cast<uint64_t>(pid)); }
+
+uint64_t SignalKey(pid_t pid) { return Arrival(EventFlow(SignalTag(pid))); }
+
+void NoteAnonymous(int fd) {
+  const uint64_t count = g_tag_count.fetch_add(1, std::memory_order_relaxed);
+  SetTag(fd, Mix(static_cast<uint64_t>(RawSyscall(SYS_getpid)), count));
+}
+
+void NoteSignalDescriptor(int fd) {
+  SetTag(fd, SignalTag(static_cast<pid_t>(RawSyscall(SYS_getpid))));
+}
+
+IoTables& TheIoTables() { return *g_tables; }
+void SetIoTables(IoTables* tables) { g_tables = tables; }
 
 void NoteSocketPair(const int fds[2]) {
   struct stat status[2];
@@ -207,7 +235,7 @@ void NoteSocketPair(const int fds[2]) {
     if (RawSyscall(SYS_fstat, fds[i], &status[i]) != 0) return;
   }
   for (int i = 0; i < 2; ++i) {
-    PairEntry& entry = PairEntryOf(status[i].st_ino);
+    IoTables::Pair& entry = PairEntryOf(status[i].st_ino);
     entry.peer.store(status[1 - i].st_ino, std::memory_order_relaxed);
     entry.inode.store(status[i].st_ino, std::memory_order_release);
   }

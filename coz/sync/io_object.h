@@ -10,7 +10,8 @@
 // Source   fstat(2), getsockname(2), getpeername(2). A pipe is known by its inode. A connected socket
 //          by both its addresses, which its peer has the other way round; a listening or unconnected
 //          one by its own, which who connects or sends to it names; an unnamed socket pair by its
-//          inodes, noted when it is made. An eventfd has no inode of its own: by its number.
+//          inodes, noted when it is made. An eventfd has no inode of its own: by what is noted when it is
+//          made, which children of fork inherit.
 #ifndef COZ_SYNC_IO_OBJECT_H_
 #define COZ_SYNC_IO_OBJECT_H_
 
@@ -33,9 +34,15 @@ IoKeys FindIoKeys(int fd, IoSide side);
 // What waits for a connection or a datagram that is sent to `address`.
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length);
 
-// What waits in an epoll instance, by its descriptor; for the end of a child process.
+// What waits in an epoll instance, by its descriptor; for the end of a child process; in a process
+// for a signal to it.
 uint64_t EpollKey(int epoll);
 uint64_t ProcessExitKey(pid_t pid);
+uint64_t SignalKey(pid_t pid);
+
+// `fd` is a new eventfd or epoll instance; a signalfd of this process.
+void NoteAnonymous(int fd);
+void NoteSignalDescriptor(int fd);
 
 // The sockets of a new pair are each other's peers.
 void NoteSocketPair(const int fds[2]);

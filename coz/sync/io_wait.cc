@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "coz/sync/io_tables.h"
+
 namespace coz {
 
 namespace io_internal {
@@ -11,15 +13,9 @@ __thread Clock t_clock = {};
 
 namespace {
 
-// Keys that are watched through an epoll instance, a slot for each hash: the newest stays.
-struct WatchEntry {
-  std::atomic<uint64_t> key;
-  std::atomic<uint64_t> watcher_key;
-};
-constexpr size_t kWatchEntries = 4096;
-WatchEntry g_watches[kWatchEntries];
-
-WatchEntry& WatchEntryOf(uint64_t key) { return g_watches[(key >> 1) % kWatchEntries]; }
+IoTables::Watch& WatchEntryOf(uint64_t key) {
+  return TheIoTables().watches[(key >> 1) % IoTables::kWatches];
+}
 
 const void* AsObject(uint64_t key) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
@@ -30,7 +26,7 @@ void Publish(const ThreadLedger& caller, uint64_t key) {
   WakeTable& wakes = sync_internal::g_ledger->wakes;
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
-  const WatchEntry& watch = WatchEntryOf(key);
+  const IoTables::Watch& watch = WatchEntryOf(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
   }
@@ -83,7 +79,7 @@ uint64_t WakerThrough(int fd, IoSide side) {
 void NoteWatcher(int fd, IoSide side, int watcher) {
   for (const uint64_t key : FindIoKeys(fd, side).waits) {
     if (key == 0) continue;
-    WatchEntry& entry = WatchEntryOf(key);
+    IoTables::Watch& entry = WatchEntryOf(key);
     entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
     entry.key.store(key, std::memory_order_release);
   }

@@ -1,4 +1,4 @@
-// What a process does before it ends, so that who waits for its end is credited.
+// What a process does before it ends, so that who waits for its end, or for the signal of it, is credited.
 //
 // Shape    one function
 // Units    none
@@ -11,12 +11,19 @@
 
 #include <unistd.h>
 
+#include "coz/sync/io_tables.h"
 #include "coz/sync/io_wait.h"
 
 namespace coz {
 
 // Pays, and leaves the caller's local delay for whoever waits for this process.
-inline void PayBeforeProcessEnds() { PayBeforeWaking(ProcessExitKey(getpid())); }
+inline void PayBeforeProcessEnds() {
+  if (CurrentThreadLedger() == nullptr) return;
+  PayBeforeWaking(ProcessExitKey(getpid()));
+  const pid_t parent = getppid();
+  PayBeforeWaking(SignalKey(parent));
+  TheIoTables().SignalSentNs(parent).store(MonotonicNowNs(), std::memory_order_relaxed);
+}
 
 }  // namespace coz
 

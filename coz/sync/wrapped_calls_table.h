@@ -89,6 +89,8 @@
   X(kOptional, nullptr, int, epoll_pwait2, (int e, epoll_event* v, int n, const timespec* t, const sigset_t* s), (e, v, n, t, s))         \
   X(kRequired, nullptr, int, select, (int n, fd_set* r, fd_set* w, fd_set* e, timeval* t), (n, r, w, e, t))                               \
   X(kRequired, nullptr, int, epoll_wait, (int e, epoll_event* v, int n, int t), (e, v, n, t))                                             \
+  X(kRequired, nullptr, int, epoll_create, (int n), (n))                                                                                  \
+  X(kRequired, nullptr, int, epoll_create1, (int g), (g))                                                                                 \
   X(kRequired, nullptr, int, epoll_ctl, (int e, int o, int f, epoll_event* v), (e, o, f, v))                                              \
   X(kOptional, nullptr, int, __poll_chk, (pollfd* f, nfds_t n, int t, size_t z), (f, n, t, z))                                            \
   X(kOptional, nullptr, int, __ppoll_chk, (pollfd* f, nfds_t n, const timespec* t, const sigset_t* s, size_t z), (f, n, t, s, z))
@@ -100,6 +102,7 @@
   X(kRequired, nullptr, ssize_t, writev, (int f, const iovec* v, int n), (f, v, n))                                                             \
   X(kOptional, nullptr, ssize_t, __read_chk, (int f, void* b, size_t n, size_t z), (f, b, n, z))                                                \
   X(kRequired, nullptr, int, close, (int f), (f))                                                                                               \
+  X(kRequired, nullptr, int, eventfd, (unsigned v, int g), (v, g))                                                                              \
   X(kRequired, nullptr, int, eventfd_read, (int f, eventfd_t* v), (f, v))                                                                       \
   X(kRequired, nullptr, int, eventfd_write, (int f, eventfd_t v), (f, v))                                                                       \
   X(kRequired, nullptr, int, socketpair, (int d, int t, int p, int* f), (d, t, p, f))                                                           \
@@ -143,7 +146,11 @@
   X(kRequired, nullptr, int, posix_spawnp, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e)) \
   X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
-  X(kRequired, nullptr, void, quick_exit, (int s), (s))
+  X(kRequired, nullptr, void, quick_exit, (int s), (s))                                                                                                                                    \
+  X(kRequired, nullptr, int, dup2, (int f, int t), (f, t))                                                                                                                                 \
+  X(kRequired, nullptr, int, dup3, (int f, int t, int g), (f, t, g))                                                                                                                       \
+  X(kOptional, nullptr, int, close_range, (unsigned f, unsigned l, int g), (f, l, g))                                                                                                      \
+  X(kOptional, nullptr, void, closefrom, (int f), (f))
 
 #define COZ_LOADER_CALLS(X) \
   X(kRequired, nullptr, int, dlclose, (void* h), (h))
