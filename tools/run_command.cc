@@ -15,7 +15,7 @@ struct RunArguments {
   RunOptions run;
   UnitArguments units;
   double duration_s = 0;
-  double sampling_period_ms = 1;
+  double sampling_period_ms = 0;  // not given
   double experiment_s = 0;
   uint64_t seed = 0;
   std::string sampler = "auto";
@@ -38,7 +38,10 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);
-  run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
+  if (arguments->sampling_period_ms > 0) {
+    run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
+    run.span_of_first_thread = 1;
+  }
   ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
   run.follow = arguments->follow == "all" ? Follow::kAll : Follow::kFirst;
@@ -78,8 +81,10 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       "--end-to-end", a->run.end_to_end,
       "one experiment for the whole run: measure the run time instead of progress points");
   command
-      ->add_option("--sampling-period", a->sampling_period_ms,
-                   "CPU time between samples of a thread (default 1)")
+      ->add_option(
+          "--sampling-period", a->sampling_period_ms,
+          "CPU time between samples of a thread (default 0.25, and 1 until there is a second "
+          "thread)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
   command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")

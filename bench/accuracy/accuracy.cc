@@ -206,6 +206,8 @@ int Main(int argc, char** argv) {
                  "longest session of the profile (default 20)");
   app.add_option("--experiment-length", arguments.prediction.experiment_seconds,
                  "of coz run (default: its own)");
+  app.add_option("--sampling-period", arguments.prediction.sampling_period_ms,
+                 "of coz run, in ms (default: its own)");
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
   app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth (default 5)");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");

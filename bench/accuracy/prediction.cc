@@ -33,6 +33,9 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   if (options.experiment_seconds > 0) {
     command.push_back(absl::StrFormat("--experiment-length=%g", options.experiment_seconds));
   }
+  if (options.sampling_period_ms > 0) {
+    command.push_back(absl::StrFormat("--sampling-period=%g", options.sampling_period_ms));
+  }
   command.insert(command.end(), {"--output=" + output, "---"});
   return command;
 }

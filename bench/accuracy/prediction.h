@@ -28,6 +28,7 @@ struct PredictionOptions {
   double session_seconds = 20;
   // Passed on to coz run; 0: its default.
   double experiment_seconds = 0;
+  double sampling_period_ms = 0;
   std::string scratch_folder;
   Patience patience;
 };

@@ -142,8 +142,9 @@ struct ControlBlock {
   int32_t supervisor_pid;
   uint64_t bytes;
   uint64_t sampling_period_ns;
-  SamplingSource wanted_source;  // kNone: the best
-  uint32_t wanted_unwinder;      // UnwinderKind; 0: the best
+  uint64_t span_of_first_thread;  // see SamplerOptions
+  SamplingSource wanted_source;   // kNone: the best
+  uint32_t wanted_unwinder;       // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
   Follow follow;
   uint64_t

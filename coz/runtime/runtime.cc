@@ -49,6 +49,7 @@ constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
 ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
 
 ThreadLedger* ReserveSlotForNewThread() {
+  UseEverySamplingPeriod();
   ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;
   slot->blocks_reserved_signal = BlocksReservedSignal();
@@ -148,10 +149,12 @@ uint32_t Attribute(const Sample& sample) {
 // The selected unit and the given one are never the same.
 void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
+  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
+  NoteSample(slot.ledger, selected);
   if (unit == kNoUnit || selection == 0) return;
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
   uint64_t delay_ns = 0;
-  if (SelectedUnit(selection) == unit) {
+  if (selected) {
     g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
     delay_ns = SelectedDelayNs(selection);
   } else if (SelectedUnit(given) == unit) {
@@ -159,11 +162,14 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   }
   if (delay_ns == 0) return;
   const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
-  if (MonotonicNowNs() > deadline_ns) return;
-  if (SelectedUnit(selection) != unit) {
-    g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
-  }
-  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * sample.weight);
+  const uint64_t now_ns = MonotonicNowNs();
+  if (now_ns > deadline_ns) return;
+  if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
+  // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
+  const uint64_t ahead = sample.weight < sample.span ? sample.weight : sample.span;
+  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (sample.weight - ahead));
+  ImposeSample(g_control->ledger, slot.ledger, delay_ns * ahead,
+               g_control->sampling_period_ns * ahead, now_ns, deadline_ns);
 }
 
 // Stops for good when the supervisor said so, or is gone.
@@ -222,6 +228,9 @@ void OnSample(const Sample& sample) {
   const uint32_t unit = Attribute(sample);
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters();
+  if (HoldsDelay(slot->ledger)) {
+    ReleaseAllHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
+  }
   ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
   const bool waits = slot->ledger.blocked.load(std::memory_order_relaxed) != 0;
@@ -243,6 +252,9 @@ void BecomeUnprofiled() {
 SamplerStatus StartSampling(const ControlBlock& control) {
   SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
+  // Another process than the first is one that others meet.
+  const bool alone = g_pid == control.target_pid.load(std::memory_order_relaxed);
+  options.span_of_first_thread = alone ? control.span_of_first_thread : 1;
   options.source = control.wanted_source;
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
@@ -260,6 +272,7 @@ void PublishProcess(ProcessSlot& process, uint32_t image) {
 
 void OnFork() {
   if (g_control == nullptr) return;
+  if (g_control->follow == Follow::kAll) UseEverySamplingPeriod();
   const ThreadLedger* forker = CurrentThreadLedger();
   t_fork_local_delay_ns =
       (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)

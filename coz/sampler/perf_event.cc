@@ -108,6 +108,10 @@ int DisablePerfEvent(int fd) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns) {
+  return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &sampling_period_ns));
+}
+
 bool IsTaskClockSigtrap(const siginfo_t& info) {
   PerfSiginfo perf;
   memcpy(&perf, &info, sizeof(perf));

@@ -37,6 +37,10 @@ int ArmThreadSignal(int fd, int signo);
 int EnablePerfEvent(int fd);
 int DisablePerfEvent(int fd);
 
+// From the next overflow on, and in threads that inherit `fd` from now on; threads that have inherited it keep theirs. Returns 0, or
+// -errno.
+int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);
+
 // Whether `info` was sent by an inherited sigtrap event of this process's sampler.
 bool IsTaskClockSigtrap(const siginfo_t& info);
 

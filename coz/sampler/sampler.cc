@@ -39,6 +39,7 @@ struct Process {
   SamplingSource source = SamplingSource::kNone;
   bool kernel_included = false;
   uint64_t sampling_period_ns = 0;
+  std::atomic<uint64_t> span{1};
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   Counters counters;
@@ -69,6 +70,8 @@ uint64_t ThreadCpuNowNs() {
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
+uint64_t SpanNs(uint64_t span) { return process.sampling_period_ns * span; }
+
 // A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
 bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
 
@@ -91,17 +94,17 @@ bool IsCallbackActive(const ucontext_t& context) {
   return interrupted_sp < thread.active_frame && ++thread.drops_in_a_row <= kMaxDropsInARow;
 }
 
-uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
+uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal, uint64_t span) {
   const uint64_t now_ns = ThreadCpuNowNs();
   if (info.si_code == SI_TIMER) {
     thread.tracker.Restart(now_ns);
-    return periods_in_signal;
+    return periods_in_signal * span;
   }
-  const uint64_t ended = thread.tracker.Advance(now_ns, process.sampling_period_ns);
-  if (process.kernel_included) return ended;
+  const uint64_t ended = thread.tracker.Advance(now_ns, SpanNs(span));
+  if (process.kernel_included) return ended * span;
   // What was spent in the kernel belongs to no address that this sample could name.
-  Add(&process.counters.lost_periods, ended - 1);
-  return 1;
+  Add(&process.counters.lost_periods, (ended - 1) * span);
+  return span;
 }
 
 void CallBack(const Sample& sample) {
@@ -124,11 +127,12 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (thread.stopped) return;
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
-  const uint64_t weight = WeightOfSample(*info, periods);
+  const uint64_t span = process.span.load(std::memory_order_relaxed);
+  const uint64_t weight = WeightOfSample(*info, periods, span);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.drops_in_a_row = 0;
-  CallBack({static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]), context, weight});
+  CallBack({static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]), context, weight, span});
   thread.active_frame = 0;
 }
 
@@ -139,7 +143,7 @@ bool IsWanted(const SamplerOptions& options, SamplingSource source) {
 
 void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
   PerfEventOptions event;
-  event.sampling_period_ns = options.sampling_period_ns;
+  event.sampling_period_ns = SpanNs(options.span_of_first_thread);
   event.inherited_sigtrap = true;
   event.exclude_kernel = options.exclude_kernel;
   int fd = OpenTaskClock(event);
@@ -161,13 +165,15 @@ void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
 
 // The first thread's own source is the proof that the kind works.
 void TryPerfSetsig(const SamplerOptions& options, SamplerStatus* status) {
-  const int result = StartThreadEvent(options.sampling_period_ns, kSamplingSignal, &thread.source);
+  const int result =
+      StartThreadEvent(SpanNs(options.span_of_first_thread), kSamplingSignal, &thread.source);
   if (result == 0) process.source = SamplingSource::kPerfSetsig;
   status->perf_setsig_errno = -result;
 }
 
 void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
-  const int result = StartThreadTimer(options.sampling_period_ns, kSamplingSignal, &thread.source);
+  const int result =
+      StartThreadTimer(SpanNs(options.span_of_first_thread), kSamplingSignal, &thread.source);
   if (result == 0) {
     process.source = SamplingSource::kCpuTimer;
     process.kernel_included = true;
@@ -183,6 +189,7 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   process.source = SamplingSource::kNone;
   process.kernel_included = false;
   process.sampling_period_ns = options.sampling_period_ns;
+  process.span.store(options.span_of_first_thread);
   process.callback = options.callback;
   process.foreign_signal = options.foreign_signal;
   thread.stopped = false;
@@ -209,7 +216,7 @@ void StartThreadSampling() {
   if (process.source == SamplingSource::kPerfSigtrap) return;
   if (!process.enabled.load(std::memory_order_acquire)) return;
   thread.tracker.Restart(ThreadCpuNowNs());
-  const uint64_t period = process.sampling_period_ns;
+  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
   int result = -ENOENT;
   if (process.source == SamplingSource::kPerfSetsig) {
     result = StartThreadEvent(period, kSamplingSignal, &thread.source);
@@ -225,6 +232,18 @@ void StopThreadSampling() {
   if (process.enabled.load(std::memory_order_acquire)) {
     Add(&process.counters.unsampled_ns, thread.tracker.RestNs(ThreadCpuNowNs()));
   }
+}
+
+void UseEverySamplingPeriod() {
+  if (process.span.load(std::memory_order_relaxed) == 1) return;
+  const int fd = process.inherited_fd.load(std::memory_order_relaxed);
+  const uint64_t period = process.sampling_period_ns;
+  const int result =
+      fd >= 0 ? SetPerfEventPeriod(fd, period) : SetThreadSourcePeriod(period, thread.source);
+  if (result != 0) return;
+  // What this thread has run since its last sample is left out; that is less than one of its long periods.
+  thread.tracker.Restart(ThreadCpuNowNs());
+  process.span.store(1, std::memory_order_relaxed);
 }
 
 void StopSampler() {

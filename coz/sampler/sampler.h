@@ -37,6 +37,7 @@ struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
   uint64_t weight;            // sampling periods this sample stands for, at least 1
+  uint64_t span;              // sampling periods from one sample of this thread to the next
 };
 
 // In signal context of the sampled thread.
@@ -49,6 +50,9 @@ using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context
 
 struct SamplerOptions {
   uint64_t sampling_period_ns = 1000 * 1000;
+  // Sampling periods from one sample to the next as long as UseEverySamplingPeriod has not been called: where there is nobody to
+  // meet, samples need not be so close.
+  uint64_t span_of_first_thread = 1;
   // kNone: the best that works; any other: that one or nothing.
   SamplingSource source = SamplingSource::kNone;
   // True: do not even try to sample time in the kernel.
@@ -77,6 +81,9 @@ SamplerStatus StartSampler(const SamplerOptions& options);
 // is not sampled, and one that does not stop leaks a timer or a descriptor.
 void StartThreadSampling();
 void StopThreadSampling();
+
+// From now on each period ends with a sample. Before the first thread creates the second. Later calls do nothing.
+void UseEverySamplingPeriod();
 
 // No callback begins after this returns, in any thread; those under way finish. The handler stays
 // installed, so that a signal under way does no harm.

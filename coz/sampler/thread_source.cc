@@ -54,13 +54,20 @@ int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   long result = RawSyscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
   if (result != 0) return static_cast<int>(result);
   source->timer_plus_1 = timer + 1;
+  result = SetThreadSourcePeriod(sampling_period_ns, *source);
+  if (result != 0) StopThreadSource(source);
+  return static_cast<int>(result);
+}
+
+int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source) {
+  if (source.fd_plus_1 != 0) return SetPerfEventPeriod(source.fd_plus_1 - 1, sampling_period_ns);
+  if (source.timer_plus_1 == 0) return -ENOENT;
   itimerspec when;
   when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
   when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
   when.it_value = when.it_interval;
-  result = RawSyscall(SYS_timer_settime, timer, 0, &when, nullptr);
-  if (result != 0) StopThreadSource(source);
-  return static_cast<int>(result);
+  return static_cast<int>(
+      RawSyscall(SYS_timer_settime, source.timer_plus_1 - 1, 0, &when, nullptr));
 }
 
 void StopThreadSource(ThreadSource* source) {

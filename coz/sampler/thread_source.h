@@ -27,6 +27,9 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
+// Starts a new period of this length. 0, or -errno.
+int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source);
+
 // Closes or deletes whatever is there.
 void StopThreadSource(ThreadSource* source);
 

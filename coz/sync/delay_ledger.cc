@@ -19,6 +19,62 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   }
 }
 
+void NoteSample(ThreadLedger& thread, bool selected) {
+  const uint32_t share = thread.selected_share.load(std::memory_order_relaxed);
+  const uint32_t goal = selected ? kWholeShare : 0;
+  // Rounded towards the goal, so that it is reached.
+  const uint32_t next = selected ? share + (goal - share + 7) / 8 : share - (share + 7) / 8;
+  thread.selected_share.store(next, std::memory_order_relaxed);
+}
+
+namespace {
+
+// From the errors that the simulator shows (docs/design.md): at once is better where stretches are long, or hold much else.
+bool HoldingIsBetter(const ThreadLedger& thread, uint64_t period_ns) {
+  const uint64_t stretch_ns = thread.mean_stretch_ns.load(std::memory_order_relaxed);
+  if (stretch_ns == 0 || stretch_ns > 2 * period_ns) return false;
+  const uint64_t others = kWholeShare - thread.selected_share.load(std::memory_order_relaxed);
+  return stretch_ns * others < period_ns * kWholeShare / 5;
+}
+
+}  // namespace
+
+void ImposeSample(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns, uint64_t period_ns,
+                  uint64_t now_ns, uint64_t deadline_ns) {
+  ReleaseAllHeldDelay(global, thread, now_ns);
+  if (!HoldingIsBetter(thread, period_ns)) return ImposeDelay(global, thread, delay_ns);
+  thread.hold_window_ns.store(period_ns, std::memory_order_relaxed);
+  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
+  thread.hold_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+  thread.held_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+}
+
+void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
+  const uint64_t window_ns = thread.hold_window_ns.load(std::memory_order_relaxed);
+  const uint64_t since_ns = thread.running_since_ns.load(std::memory_order_relaxed);
+  const uint64_t ran_ns = now_ns > since_ns ? now_ns - since_ns : 0;
+  if (ran_ns >= window_ns) return ReleaseAllHeldDelay(global, thread, now_ns);
+  const auto share = [=](uint64_t held_ns) { return held_ns * ran_ns / window_ns; };
+  if (share(thread.held_ns.load(std::memory_order_relaxed)) < kLeastReleaseNs) return;
+  // Taken in one instruction and the rest put back in another: a sample of this thread between the two holds what it stands for
+  // beside, and the sum stays right.
+  const uint64_t held_ns = thread.held_ns.exchange(0, std::memory_order_relaxed);
+  const uint64_t released_ns = share(held_ns);
+  thread.hold_window_ns.store(window_ns - ran_ns, std::memory_order_relaxed);
+  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
+  thread.held_ns.fetch_add(held_ns - released_ns, std::memory_order_relaxed);
+  if (now_ns <= thread.hold_deadline_ns.load(std::memory_order_relaxed)) {
+    ImposeDelay(global, thread, released_ns);
+  }
+}
+
+void ReleaseAllHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
+  const uint64_t held_ns = thread.held_ns.exchange(0, std::memory_order_relaxed);
+  if (held_ns != 0 && now_ns <= thread.hold_deadline_ns.load(std::memory_order_relaxed)) {
+    ImposeDelay(global, thread, held_ns);
+  }
+}
+
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
   const uint64_t required = global.global_delay_ns.load(std::memory_order_acquire);
   uint64_t local = thread.local_delay_ns.load(std::memory_order_relaxed);
@@ -65,6 +121,11 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
     thread.credited_ns.fetch_add(credited - local, std::memory_order_relaxed);
   }
   thread.blocked.store(0, std::memory_order_relaxed);
+  const uint64_t stretch_ns =
+      wait.start_ns - thread.wait_ended_ns.exchange(now_ns, std::memory_order_relaxed);
+  const uint64_t mean_ns = thread.mean_stretch_ns.load(std::memory_order_relaxed);
+  thread.mean_stretch_ns.store(mean_ns == 0 ? stretch_ns : mean_ns - mean_ns / 8 + stretch_ns / 8,
+                               std::memory_order_relaxed);
 }
 
 }  // namespace coz

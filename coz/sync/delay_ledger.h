@@ -80,6 +80,16 @@ struct ThreadLedger {
   std::atomic<uint32_t>
       blocked;  // 1 while it waits for another thread: what it owes is credited then
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
+  // Delay of samples that is not imposed yet; see ImposeSample.
+  std::atomic<uint64_t> held_ns;
+  std::atomic<uint64_t> hold_window_ns;  // running time in which it is imposed
+  std::atomic<uint64_t> running_since_ns;
+  std::atomic<uint64_t> hold_deadline_ns;  // the end of the experiment; the rest is dropped then
+  // Running averages: time from the end of a wait for a thread to the start of the next, and the share of samples that were in the
+  // selected unit, in 1/kWholeShare.
+  std::atomic<uint64_t> wait_ended_ns;
+  std::atomic<uint64_t> mean_stretch_ns;
+  std::atomic<uint32_t> selected_share;
 };
 
 // The state of a thread when it began to wait.
@@ -105,6 +115,36 @@ inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
 
 // A sample of `thread` fell in the selected unit: it gets ahead of every other thread by `delay_ns` of virtual time.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
+
+// Every sample of the thread, before ImposeSample.
+inline constexpr uint32_t kWholeShare = 1024;
+void NoteSample(ThreadLedger& thread, bool selected);
+
+// A sample of `thread` fell in the selected unit.
+//
+// It stands for `period_ns` of the thread's time, in which the thread may meet others many times. Would all of its delay be imposed
+// at once, the thread got ahead by more than there was to shorten, and lost the rest in its next wait. In such threads the delay is
+// held, and released evenly as the thread runs on. Where they meet less often that would be worse, for part of the delay would be
+// imposed where the thread is in another unit (docs/design.md has the errors of both).
+void ImposeSample(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns, uint64_t period_ns,
+                  uint64_t now_ns, uint64_t deadline_ns);
+
+inline bool HoldsDelay(const ThreadLedger& thread) {
+  return thread.held_ns.load(std::memory_order_relaxed) != 0;
+}
+
+// Imposes what the thread's running time until now stands for: before it pays, wakes or waits. Less than kLeastReleaseNs is kept,
+// as every release costs the other threads a pause.
+inline constexpr uint64_t kLeastReleaseNs = 10 * 1000;
+void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns);
+
+// Imposes all of it: at its next sample and at its end.
+void ReleaseAllHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns);
+
+// The thread has not run until now: it has waited or paused.
+inline void ResumeHold(ThreadLedger& thread, uint64_t now_ns) {
+  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
+}
 
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);

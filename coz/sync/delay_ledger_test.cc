@@ -240,5 +240,81 @@ TEST_F(DelayLedgerTest, ExcessOfAThreadIsNotRequiredOfOthers) {
   EXPECT_EQ(sampled_.local_delay_ns.load(), 140u);
 }
 
+// A thread that meets others every `stretch_ns`, and whose samples are all in the selected unit.
+void MakeEager(ThreadLedger& thread, uint64_t stretch_ns, uint64_t* now_ns) {
+  thread.wait_ended_ns = *now_ns;
+  for (int i = 0; i < 40; ++i) {
+    *now_ns += stretch_ns;
+    const Wait wait = BeginWait(thread, *now_ns);
+    EndWaitCreditedBy(thread, wait, ++*now_ns, 0);
+    NoteSample(thread, true);
+  }
+}
+
+constexpr uint64_t kPeriodNs = 1000000;
+constexpr uint64_t kForever = ~uint64_t{0};
+
+TEST_F(DelayLedgerTest, SampleOfAThreadThatSeldomMeetsOthersImposesAtOnce) {
+  uint64_t now_ns = 1;
+  MakeEager(sampled_, 4 * kPeriodNs, &now_ns);
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
+  EXPECT_FALSE(HoldsDelay(sampled_));
+  EXPECT_EQ(global_->global_delay_ns, 500000u);
+}
+
+TEST_F(DelayLedgerTest, SampleOfAThreadThatIsMostlyElsewhereImposesAtOnce) {
+  uint64_t now_ns = 1;
+  MakeEager(sampled_, kPeriodNs / 2, &now_ns);
+  for (int i = 0; i < 40; ++i) NoteSample(sampled_, i % 2 == 0);
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
+  EXPECT_EQ(global_->global_delay_ns, 500000u);
+}
+
+TEST_F(DelayLedgerTest, SampleOfAThreadThatOftenMeetsOthersIsReleasedAsItRuns) {
+  uint64_t now_ns = 1;
+  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
+  EXPECT_EQ(global_->global_delay_ns, 0u);
+  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs / 10);
+  EXPECT_EQ(global_->global_delay_ns, 50000u);
+  ResumeHold(sampled_, now_ns + kPeriodNs);  // it waited meanwhile
+  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs + kPeriodNs / 10);
+  EXPECT_EQ(global_->global_delay_ns, 100000u);
+  EXPECT_EQ(sampled_.local_delay_ns, 100000u);
+  // The next sample finds the rest due, and holds what it stands for itself.
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns + 2 * kPeriodNs, kForever);
+  EXPECT_EQ(global_->global_delay_ns, 500000u);
+  ReleaseHeldDelay(*global_, sampled_, now_ns + 4 * kPeriodNs);
+  EXPECT_EQ(global_->global_delay_ns, 1000000u);
+  EXPECT_FALSE(HoldsDelay(sampled_));
+}
+
+TEST_F(DelayLedgerTest, LittleHeldDelayIsKeptUntilItIsWorthAPause) {
+  uint64_t now_ns = 1;
+  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
+  ReleaseHeldDelay(*global_, sampled_, now_ns + 2 * kLeastReleaseNs - 2);
+  EXPECT_EQ(global_->global_delay_ns, 0u);
+  ReleaseHeldDelay(*global_, sampled_, now_ns + 2 * kLeastReleaseNs);
+  EXPECT_EQ(global_->global_delay_ns, kLeastReleaseNs);
+}
+
+TEST_F(DelayLedgerTest, HeldDelayIsDroppedWhenTheExperimentIsOver) {
+  uint64_t now_ns = 1;
+  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
+  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, now_ns + kPeriodNs / 2);
+  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs * 6 / 10);
+  ReleaseAllHeldDelay(*global_, sampled_, now_ns + kPeriodNs);
+  EXPECT_EQ(global_->global_delay_ns, 0u);
+  EXPECT_FALSE(HoldsDelay(sampled_));
+}
+
+TEST_F(DelayLedgerTest, SelectedShareReachesBothEnds) {
+  for (int i = 0; i < 100; ++i) NoteSample(sampled_, true);
+  EXPECT_EQ(sampled_.selected_share, kWholeShare);
+  for (int i = 0; i < 100; ++i) NoteSample(sampled_, false);
+  EXPECT_EQ(sampled_.selected_share, 0u);
+}
+
 }  // namespace
 }  // namespace coz

@@ -43,6 +43,7 @@ int CreateProfiledThread(ThreadLedger* creator, Routine routine, void* argument,
                          CreateCall create_call) {
   auto* record = static_cast<NewThread<Routine>*>(malloc(sizeof(NewThread<Routine>)));
   if (record == nullptr) return no_memory;
+  ReleaseHeld(*creator);
   *record = {routine, argument, g_hooks.reserve(),
              creator->local_delay_ns.load(std::memory_order_relaxed)};
   ThreadLedger* reserved = record->ledger;

@@ -18,7 +18,9 @@ namespace coz {
 
 // Pays, and leaves the caller's local delay for whoever waits for this process.
 inline void PayBeforeProcessEnds() {
-  if (CurrentThreadLedger() == nullptr) return;
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr) return;
+  ReleaseAllHeld(*thread);
   PayBeforeWaking(ProcessExitKey(getpid()));
   const pid_t parent = getppid();
   PayBeforeWaking(SignalKey(parent));

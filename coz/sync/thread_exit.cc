@@ -18,7 +18,9 @@ void OnThreadExit(void* round) {
     pthread_setspecific(g_key, reinterpret_cast<void*>(kLastRound));
     return;
   }
-  if (CurrentThreadLedger() == nullptr) return;
+  ThreadLedger* ledger = CurrentThreadLedger();
+  if (ledger == nullptr) return;
+  ReleaseAllHeld(*ledger);
   PayBeforeWake(ThreadExitKey(pthread_self()));
   sync_internal::g_hooks.exit(LeaveThreadSync());
 }

@@ -18,6 +18,10 @@ void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {
 void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
+  ledger->held_ns.store(0, std::memory_order_relaxed);
+  ledger->wait_ended_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+  ledger->mean_stretch_ns.store(0, std::memory_order_relaxed);
+  ledger->selected_share.store(0, std::memory_order_relaxed);
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
 }
@@ -58,17 +62,20 @@ void PayDebt(ThreadLedger& thread) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
+  ReleaseHeld(thread);
+  if (!IsBehind(*sync_internal::g_ledger, thread)) return;
   thread.pausing.store(1, std::memory_order_relaxed);
   for (int i = 0; i < kMostPauses && PayOnce(thread); ++i) {
   }
   thread.pausing.store(0, std::memory_order_relaxed);
+  if (HoldsDelay(thread)) ResumeHold(thread, MonotonicNowNs());
 }
 
 void PayBeforeWake(const void* object) {
   ThreadLedger* thread = sync_internal::t_ledger;
   if (thread == nullptr) return;
   GlobalLedger& global = *sync_internal::g_ledger;
-  if (IsBehind(global, *thread)) PayDebt(*thread);
+  if (CallerIsBehind(*thread)) PayDebt(*thread);
   const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
   // A wakee assumes the global delay anyway; only excess is news.
   if (local_ns > global.global_delay_ns.load(std::memory_order_relaxed)) {

@@ -54,17 +54,32 @@ ThreadLedger* LeaveThreadSync();
 
 inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 
+// The caller owes delay, or holds delay of its own to be released, before it goes on.
 inline bool CallerIsBehind(const ThreadLedger& caller) {
-  return IsBehind(*sync_internal::g_ledger, caller);
+  return IsBehind(*sync_internal::g_ledger, caller) || HoldsDelay(caller);
 }
 
-// Pauses for what `thread`, the caller, owes.
+// Releases what `thread`, the caller, holds, and pauses for what it owes.
 void PayDebt(ThreadLedger& thread);
+
+// Only the former.
+inline void ReleaseHeld(ThreadLedger& thread) {
+  if (__builtin_expect(HoldsDelay(thread), 0)) {
+    ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  }
+}
+
+// The caller is at its end.
+inline void ReleaseAllHeld(ThreadLedger& thread) {
+  if (__builtin_expect(HoldsDelay(thread), 0)) {
+    ReleaseAllHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  }
+}
 
 // Called by a thread before anything that may wake or overtake another one.
 inline void PayIfBehind() {
   ThreadLedger* thread = sync_internal::t_ledger;
-  if (thread != nullptr && __builtin_expect(IsBehind(*sync_internal::g_ledger, *thread), 0)) {
+  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) {
     PayDebt(*thread);
   }
 }
@@ -82,7 +97,9 @@ template <typename Call>
 template <typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
   const ThreadLedger* thread = sync_internal::t_ledger;
-  if (__builtin_expect(thread != nullptr && !IsLevel(*sync_internal::g_ledger, *thread), 0)) {
+  if (__builtin_expect(
+          thread != nullptr && (!IsLevel(*sync_internal::g_ledger, *thread) || HoldsDelay(*thread)),
+          0)) {
     return PayAndCallSlowly(object, call);
   }
   return call();
@@ -101,11 +118,15 @@ class BlockedScope {
   void EndedByThread(const void* object) {
     if (thread_ == nullptr) return;
     GlobalLedger& global = *sync_internal::g_ledger;
-    EndWaitCredited(global, *thread_, wait_, MonotonicNowNs(), global.wakes.Find(object));
+    const uint64_t now_ns = MonotonicNowNs();
+    ResumeHold(*thread_, now_ns);
+    EndWaitCredited(global, *thread_, wait_, now_ns, global.wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.
   void EndedOtherwise() {
-    if (thread_ != nullptr) EndWaitUncredited(*thread_);
+    if (thread_ == nullptr) return;
+    if (HoldsDelay(*thread_)) ResumeHold(*thread_, MonotonicNowNs());
+    EndWaitUncredited(*thread_);
   }
   // What the thread owes at this moment: a wait that times out now did so that much too early in virtual time.
   uint64_t OwedNs() const {

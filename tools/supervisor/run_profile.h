@@ -40,7 +40,9 @@ struct RunOptions {
   std::vector<double> fixed_speedups;  // fractions
   bool end_to_end = false;
   std::optional<uint64_t> seed;
-  uint64_t sampling_period_ns = 1000 * 1000;
+  uint64_t sampling_period_ns = 250 * 1000;
+  // Periods between samples as long as the program has one thread.
+  uint64_t span_of_first_thread = 4;
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   SamplingSource sampling_source = SamplingSource::kNone;

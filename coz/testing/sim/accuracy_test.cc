@@ -194,6 +194,24 @@ TEST(AccuracyTest, CancellingDelaysPausesLessForTheSamePrediction) {
   EXPECT_LT(inserted_ns[true], 0.9 * inserted_ns[false]);
 }
 
+TEST(AccuracyTest, HoldingDelaysHelpsWhereThreadsMeetManyTimesAPeriod) {
+  for (const Kind kind : {Kind::kBarrier, Kind::kMutex, Kind::kSemaphore, Kind::kRwLock}) {
+    double errors[2] = {0, 0};
+    for (const bool hold : {false, true}) {
+      for (uint64_t seed = 1; seed <= 15; ++seed) {
+        MachineOptions machine;
+        machine.seed = seed;
+        machine.hold_delays = hold;
+        RandomQuestion drawn = DrawQuestion(kind, seed);
+        drawn.question.duration_ns = 80 * kNsPerSecond;
+        drawn.question.sampling_period_ns = 256 * kNsPerMs;
+        errors[hold] += std::fabs(Ask(drawn.program, machine, drawn.question).error());
+      }
+    }
+    EXPECT_LT(errors[true], 0.75 * errors[false]) << KindName(kind);
+  }
+}
+
 // Programs found by accuracy_report on which a rule matters.
 double ErrorOf(Kind kind, uint64_t seed, MachineOptions machine) {
   RandomQuestion drawn = DrawQuestion(kind, seed);

@@ -154,6 +154,7 @@ void Simulator::RunOnCpu(Thread& thread) {
   if (thread.pausing) {
     thread.pausing = false;
     RecordPause(thread.ledger, thread.owed_ns, now_ns_ - thread.pause_start_ns);
+    ResumeHold(thread.ledger, now_ns_);
   }
   Continue(thread);
 }
@@ -180,7 +181,8 @@ void Simulator::ScheduleCpuEvent(Thread& thread) {
 bool Simulator::SampleMatters(const Thread& thread) const {
   if (options_.sampling_period_ns == 0) return false;
   const uint32_t line = (*thread.code)[thread.pc].a;
-  return (selected_ && line == selected_line_) || IsBehind(*ledger_, thread.ledger);
+  return (selected_ && line == selected_line_) || IsBehind(*ledger_, thread.ledger) ||
+         HoldsDelay(thread.ledger);
 }
 
 void Simulator::ReviewSchedules() {
@@ -211,6 +213,9 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
   total_samples_ += samples;
   line_samples_[line] += samples;
+  for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
+    NoteSample(thread.ledger, selected_ && line == selected_line_);
+  }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
 }
@@ -240,13 +245,16 @@ void Simulator::OnTimer(Thread& thread) {
 }
 
 void Simulator::Impose(Thread& thread) {
-  if (options_.cancel_delays) {
+  if (!options_.cancel_delays) {
+    thread.ledger.local_delay_ns += delay_per_sample_ns_;
+    thread.ledger.imposed_ns += delay_per_sample_ns_;
+    ledger_->global_delay_ns += delay_per_sample_ns_;
+  } else if (options_.hold_delays) {
+    ImposeSample(*ledger_, thread.ledger, delay_per_sample_ns_, options_.sampling_period_ns,
+                 now_ns_, deadline_ns_);
+  } else {
     ImposeDelay(*ledger_, thread.ledger, delay_per_sample_ns_);
-    return;
   }
-  thread.ledger.local_delay_ns += delay_per_sample_ns_;
-  thread.ledger.imposed_ns += delay_per_sample_ns_;
-  ledger_->global_delay_ns += delay_per_sample_ns_;
 }
 
 void Simulator::PauseRunningThreads() {
@@ -272,16 +280,32 @@ bool Simulator::ExtendTimeout(Thread& thread) {
   return false;
 }
 
+void Simulator::Release(Thread& thread, bool all) {
+  if (!HoldsDelay(thread.ledger)) return;
+  const uint64_t before_ns = ledger_->global_delay_ns.load();
+  if (all) {
+    ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_);
+  } else {
+    ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_);
+  }
+  if (ledger_->global_delay_ns.load() != before_ns) OnImposed();
+}
+
+void Simulator::OnImposed() {
+  if (options_.prompt_pauses) {
+    PauseRunningThreads();
+  } else {
+    ReviewSchedules();
+  }
+}
+
 void Simulator::Sample(Thread& thread) {
+  Release(thread, /*all=*/true);
   if (selected_ && (*thread.code)[thread.pc].a == selected_line_) {
     ++selected_samples_;
     if (now_ns_ < deadline_ns_ && delay_per_sample_ns_ > 0) {
       Impose(thread);
-      if (options_.prompt_pauses) {
-        PauseRunningThreads();
-      } else {
-        ReviewSchedules();
-      }
+      OnImposed();
     }
   }
   Pay(thread);
@@ -307,6 +331,7 @@ void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
 void Simulator::StartWait(Thread& thread) { thread.wait = BeginWait(thread.ledger, now_ns_); }
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
+  ResumeHold(thread.ledger, now_ns_);
   if (by_thread) {
     EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_, ledger_->wakes.Find(object));
   } else {

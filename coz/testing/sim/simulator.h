@@ -50,6 +50,9 @@ struct MachineOptions {
   // the largest that any thread has. False: the paper's, the sum of all that were imposed. Virtual
   // times are the same, and more is paused.
   bool cancel_delays = true;
+  // The ledger's rule: the delay of a sample is released as the sampled thread runs on, where threads
+  // meet more often than they are sampled. False: the paper's, always imposed at once.
+  bool hold_delays = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
   // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
@@ -133,6 +136,8 @@ class Simulator {
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
   void Impose(Thread& thread);
+  void OnImposed();
+  void Release(Thread& thread, bool all);
   void PauseRunningThreads();
   bool ExtendTimeout(Thread& thread);
   void Wake(Thread& thread);

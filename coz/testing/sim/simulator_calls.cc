@@ -79,6 +79,7 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
   }
   // All others are wrapped calls.
   if (thread.phase == kEntry) {
+    Release(thread, /*all=*/false);
     if (thread.pauses < options_.pauses_per_call && Pay(thread)) {
       ++thread.pauses;
       return Outcome::kStop;
@@ -308,6 +309,7 @@ Simulator::Outcome Simulator::ExecuteRwUnlock(Thread& thread, RwLock& lock) {
 }
 
 Simulator::Outcome Simulator::ExecuteSpawn(Thread& thread, const Op& op) {
+  Release(thread, /*all=*/false);
   Thread& child = NewThread(op.a, thread.ledger.local_delay_ns.load());
   if (thread.children.size() <= op.b) thread.children.resize(op.b + 1);
   thread.children[op.b] = &child;
@@ -332,6 +334,7 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
 
 void Simulator::ExecuteExit(Thread& thread) {
   if (thread.phase == kEntry) {
+    Release(thread, /*all=*/true);
     thread.phase = kPaid;
     if (Pay(thread)) return;
   }
