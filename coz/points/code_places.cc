@@ -1,0 +1,392 @@
+#include "coz/points/code_places.h"
+
+#include <cxxabi.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace coz {
+
+// A copy of a function in another one.
+struct CodePlaces::InlinedCall {
+  std::string function;
+  std::string file;
+  uint32_t line;
+};
+
+// Where the code of a line begins.
+struct CodePlaces::LineStart {
+  std::string file;
+  uint32_t line;
+  uint64_t elf_address;
+  const void* scope;  // the function or inlined copy that it is in
+};
+
+namespace {
+
+constexpr size_t kShownNames = 5;
+constexpr char kEndbr64[] = "\xf3\x0f\x1e\xfa";
+
+std::string Demangle(const char* name) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = demangled != nullptr ? demangled : name;
+  free(demangled);
+  return result;
+}
+
+// Parts of functions that the compiler has moved away are jumped to, not called.
+bool IsColdPart(absl::string_view linkage_name) {
+  return absl::StrContains(linkage_name, ".cold") || absl::StrContains(linkage_name, ".part.");
+}
+
+// "main.cc" and "src/main.cc" name "/home/me/src/main.cc".
+bool IsTailOfPath(absl::string_view part, absl::string_view path) {
+  if (!absl::EndsWith(path, part)) return false;
+  return path.size() == part.size() || part.front() == '/' ||
+         path[path.size() - part.size() - 1] == '/';
+}
+
+std::string BaseName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+const char* TextAttribute(Dwarf_Die* die, unsigned name) {
+  Dwarf_Attribute attribute;
+  const char* text = dwarf_formstring(dwarf_attr_integrate(die, name, &attribute));
+  return text;
+}
+
+uint64_t NumberAttribute(Dwarf_Die* die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  return dwarf_formudata(dwarf_attr(die, name, &attribute), &value) == 0 ? value : 0;
+}
+
+template <typename Visit>
+void ForEachUnit(Dwarf* dwarf, Visit visit) {
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  Dwarf_Die split;
+  uint8_t type = 0;
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &type, &die, &split) == 0) {
+    visit(split.addr != nullptr ? &split : &die, &die);
+  }
+}
+
+bool HasCodeWithin(int tag) {
+  switch (tag) {
+    case DW_TAG_subprogram:
+    case DW_TAG_namespace:
+    case DW_TAG_lexical_block:
+    case DW_TAG_inlined_subroutine:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename Visit>
+void WalkCode(Dwarf_Die* parent, const Visit& visit) {
+  Dwarf_Die child;
+  if (dwarf_child(parent, &child) != 0) return;
+  do {
+    const int tag = dwarf_tag(&child);
+    if (!HasCodeWithin(tag)) continue;
+    if (tag == DW_TAG_inlined_subroutine) visit(&child);
+    WalkCode(&child, visit);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+// The innermost function or inlined copy around an address, told apart by its first byte.
+const void* ScopeOf(Dwarf_Die* unit, Dwarf_Addr address) {
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes(unit, address, &scopes);
+  const void* found = nullptr;
+  for (int i = 0; i < count && found == nullptr; ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) found = scopes[i].addr;
+  }
+  free(scopes);
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CodePlaces>> CodePlaces::Open(const std::string& path) {
+  std::unique_ptr<CodePlaces> places(new CodePlaces);
+  places->path_ = path;
+  places->callbacks_.find_elf = dwfl_build_id_find_elf;
+  places->callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  places->callbacks_.section_address = dwfl_offline_section_address;
+  places->dwfl_ = dwfl_begin(&places->callbacks_);
+  places->module_ = dwfl_report_offline(places->dwfl_, "", path.c_str(), -1);
+  dwfl_report_end(places->dwfl_, nullptr, nullptr);
+  places->elf_ = places->module_ == nullptr
+                     ? nullptr
+                     : dwfl_module_getelf(places->module_, &places->elf_bias_);
+  if (places->elf_ == nullptr) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cannot read %s as an ELF file: %s; see `file %s`", path, dwfl_errmsg(-1), path));
+  }
+  Dwarf_Addr bias = 0;
+  places->dwarf_ = dwfl_module_getdwarf(places->module_, &bias);
+  places->dwarf_bias_ = bias - places->elf_bias_;
+  places->ReadFunctions();
+  return places;
+}
+
+CodePlaces::~CodePlaces() {
+  if (dwfl_ != nullptr) dwfl_end(dwfl_);
+}
+
+void CodePlaces::ReadFunctions() {
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr address;
+    const char* name =
+        dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
+    if (name == nullptr || symbol.st_shndx == SHN_UNDEF) continue;
+    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || IsColdPart(name)) continue;
+    functions_.push_back(
+        {address - elf_bias_, address - elf_bias_ + symbol.st_size, name, Demangle(name)});
+  }
+  std::stable_sort(functions_.begin(), functions_.end(),
+                   [](const Function& a, const Function& b) { return a.begin < b.begin; });
+}
+
+bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
+  size_t segments = 0;
+  if (elf_getphdrnum(elf_, &segments) != 0) return false;
+  for (size_t i = 0; i < segments; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr) continue;
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0 || elf_address < header.p_vaddr ||
+        elf_address >= header.p_vaddr + header.p_filesz) {
+      continue;
+    }
+    place->elf_address = elf_address;
+    place->file_offset = elf_address - header.p_vaddr + header.p_offset;
+    place->probe_offset = place->file_offset;
+    size_t bytes = 0;
+    const char* raw = elf_rawfile(elf_, &bytes);
+    if (raw != nullptr && place->file_offset + 4 <= bytes &&
+        memcmp(raw + place->file_offset, kEndbr64, 4) == 0) {
+      place->probe_offset += 4;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool CodePlaces::PlaceOf(const Function& function, CodePlace* place) const {
+  place->name = function.name;
+  return Locate(function.begin, place);
+}
+
+std::string CodePlaces::FunctionAt(uint64_t elf_address) const {
+  const auto after = std::upper_bound(
+      functions_.begin(), functions_.end(), elf_address,
+      [](uint64_t address, const Function& function) { return address < function.begin; });
+  if (after == functions_.begin()) return "";
+  const Function& function = *(after - 1);
+  return elf_address < function.end ? function.name : "";
+}
+
+absl::StatusOr<std::vector<CodePlace>> CodePlaces::Find(const PointSpec& spec,
+                                                        std::string* note) const {
+  note->clear();
+  return spec.file.empty() ? FindFunction(spec, note) : FindLine(spec);
+}
+
+absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindFunction(const PointSpec& spec,
+                                                                std::string* note) const {
+  std::vector<CodePlace> found;
+  for (const Function& function : functions_) {
+    if (!MatchesFunction(spec.function, function.linkage_name, function.name)) continue;
+    // One address may have several names: constructors, identical code.
+    if (!found.empty() && found.back().elf_address == function.begin) continue;
+    CodePlace place;
+    if (PlaceOf(function, &place)) found.push_back(place);
+  }
+  if (found.empty()) return NoSuchFunction(spec);
+  const std::vector<InlinedCall> calls = InlinedCalls(spec);
+  if (!calls.empty()) {
+    *note = absl::StrFormat(
+        "%s: calls that were inlined are not counted: %d of them, the first at %s:%d in %s",
+        spec.text, calls.size(), calls[0].file, calls[0].line, calls[0].function);
+  }
+  return found;
+}
+
+std::vector<CodePlaces::InlinedCall> CodePlaces::InlinedCalls(const PointSpec& spec) const {
+  std::vector<InlinedCall> calls;
+  if (dwarf_ == nullptr) return calls;
+  std::map<Dwarf_Off, bool> matches;  // by the function's abstract DIE
+  ForEachUnit(dwarf_, [&](Dwarf_Die* unit, Dwarf_Die*) {
+    Dwarf_Files* files = nullptr;
+    size_t file_count = 0;
+    dwarf_getsrcfiles(unit, &files, &file_count);
+    WalkCode(unit, [&](Dwarf_Die* call) {
+      Dwarf_Attribute attribute;
+      Dwarf_Die origin;
+      if (dwarf_formref_die(dwarf_attr(call, DW_AT_abstract_origin, &attribute), &origin) ==
+          nullptr) {
+        return;
+      }
+      const auto [it, added] = matches.try_emplace(dwarf_dieoffset(&origin), false);
+      if (added) {
+        const char* linkage_name = TextAttribute(&origin, DW_AT_linkage_name);
+        const char* name = linkage_name != nullptr ? linkage_name : dwarf_diename(&origin);
+        it->second = name != nullptr && MatchesFunction(spec.function, name, Demangle(name));
+      }
+      if (!it->second) return;
+      const char* file =
+          dwarf_filesrc(files, NumberAttribute(call, DW_AT_call_file), nullptr, nullptr);
+      Dwarf_Addr entry = 0;
+      if (dwarf_entrypc(call, &entry) != 0) entry = 0;
+      calls.push_back({FunctionAt(entry + dwarf_bias_), file == nullptr ? "?" : BaseName(file),
+                       static_cast<uint32_t>(NumberAttribute(call, DW_AT_call_line))});
+    });
+  });
+  return calls;
+}
+
+absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
+  if (functions_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot find %s in %s, which has no symbols (stripped); link it without -s "
+                        "and do not strip it",
+                        spec.function, path_));
+  }
+  const std::vector<InlinedCall> calls = InlinedCalls(spec);
+  if (!calls.empty()) {
+    std::set<std::string> places;
+    for (const InlinedCall& call : calls) {
+      if (places.size() < kShownNames) places.insert(absl::StrCat(call.file, ":", call.line));
+    }
+    return absl::NotFoundError(absl::StrFormat(
+        "%s is inlined wherever it is called (%d times) and has no code of its own; count one of "
+        "the calls "
+        "instead: %s",
+        spec.function, calls.size(),
+        absl::StrJoin(places, " or ", [](std::string* out, const std::string& place) {
+          absl::StrAppend(out, "--progress=", place);
+        })));
+  }
+  std::vector<std::string> names;
+  for (const Function& function : functions_) names.push_back(WithoutParameters(function.name));
+  const std::vector<std::string> closest = ClosestMatches(spec.function, names, kShownNames);
+  return absl::NotFoundError(absl::StrFormat(
+      "no function of %s is called %s%s", BaseName(path_), spec.function,
+      closest.empty() ? absl::StrFormat("; list them with: nm -C %s | grep -i ' t '", path_)
+                      : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
+}
+
+absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spec) const {
+  if (dwarf_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot find %s: %s has no debug information; build it with -g, or name a function",
+        spec.text, path_));
+  }
+  std::vector<LineStart> lines_of_file;
+  std::vector<std::string> files;
+  ForEachUnit(dwarf_, [&](Dwarf_Die* unit, Dwarf_Die* skeleton) {
+    Dwarf_Lines* lines = nullptr;
+    size_t count = 0;
+    if (dwarf_getsrclines(skeleton, &lines, &count) != 0) return;
+    const char* last_file = nullptr;
+    bool last_matches = false;
+    for (size_t i = 0; i < count; ++i) {
+      Dwarf_Line* row = dwarf_onesrcline(lines, i);
+      const char* file = dwarf_linesrc(row, nullptr, nullptr);
+      bool begins_statement = false;
+      bool ends = false;
+      int number = 0;
+      Dwarf_Addr address = 0;
+      if (file == nullptr || dwarf_linebeginstatement(row, &begins_statement) != 0 ||
+          dwarf_lineendsequence(row, &ends) != 0 || dwarf_lineno(row, &number) != 0 ||
+          dwarf_lineaddr(row, &address) != 0 || ends || !begins_statement || number <= 0) {
+        continue;
+      }
+      if (file != last_file) {
+        last_file = file;
+        last_matches = IsTailOfPath(spec.file, file);
+        files.push_back(file);
+      }
+      if (!last_matches) continue;
+      const auto line = static_cast<uint32_t>(number);
+      // Scopes are dear to find, and only wanted for the line itself.
+      lines_of_file.push_back({file, line, address + dwarf_bias_,
+                               line == spec.line ? ScopeOf(unit, address) : nullptr});
+    }
+  });
+  // The first instruction in each function or inlined copy.
+  std::map<const void*, uint64_t> first;
+  std::set<std::string> in_files;
+  for (const LineStart& start : lines_of_file) {
+    if (start.line != spec.line) continue;
+    const auto [it, added] = first.try_emplace(start.scope, start.elf_address);
+    if (!added) it->second = std::min(it->second, start.elf_address);
+    in_files.insert(start.file);
+  }
+  if (in_files.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is a line of several files: %s; write more of the path", spec.text,
+                        absl::StrJoin(in_files, ", ")));
+  }
+  std::vector<CodePlace> found;
+  for (const auto& [scope, address] : first) {
+    CodePlace place;
+    place.name = FunctionAt(address);
+    if (Locate(address, &place)) found.push_back(place);
+  }
+  if (found.empty()) return NoSuchLine(spec, lines_of_file, files);
+  return found;
+}
+
+absl::Status CodePlaces::NoSuchLine(const PointSpec& spec,
+                                    const std::vector<LineStart>& lines_of_file,
+                                    const std::vector<std::string>& files) const {
+  if (lines_of_file.empty()) {
+    std::set<std::string> names;
+    for (const std::string& file : files) names.insert(BaseName(file));
+    const std::vector<std::string> closest =
+        ClosestMatches(BaseName(spec.file), {names.begin(), names.end()}, kShownNames);
+    return absl::NotFoundError(absl::StrFormat(
+        "no code of %s comes from a file %s%s", BaseName(path_), spec.file,
+        closest.empty() ? "; write its name as the compiler was given it"
+                        : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
+  }
+  uint32_t below = 0;
+  uint32_t above = 0;
+  for (const LineStart& start : lines_of_file) {
+    if (start.line < spec.line) below = std::max(below, start.line);
+    if (start.line > spec.line) above = above == 0 ? start.line : std::min(above, start.line);
+  }
+  std::vector<std::string> nearest;
+  if (below != 0) nearest.push_back(absl::StrCat(spec.file, ":", below));
+  if (above != 0) nearest.push_back(absl::StrCat(spec.file, ":", above));
+  return absl::NotFoundError(
+      absl::StrFormat("%s has no code of its own (blank, a declaration, or optimised away); the "
+                      "nearest lines with code are %s",
+                      spec.text, absl::StrJoin(nearest, " and ")));
+}
+
+}  // namespace coz

@@ -1,0 +1,85 @@
+// Finds the places of a binary that a PointSpec names: entries of functions, first instructions of lines.
+//
+// Shape    one binary, opened once; every question reads symbols or debug information anew
+// Units    ELF addresses, offsets in the file
+// Errors   NOT_FOUND, each one sentence with what was sought and what there is instead: the closest names, the nearest lines with
+//          code, the calls at which a function is inlined. FAILED_PRECONDITION: no symbols or no debug information at all.
+//          Open: as DebugFile, but a binary without debug information is accepted
+// Threads  compatible
+// Signals  not safe
+// Source   DWARF 5, sections 3.3 and 6.2; elfutils/libdwfl.h
+#ifndef COZ_POINTS_CODE_PLACES_H_
+#define COZ_POINTS_CODE_PLACES_H_
+
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/points/point_spec.h"
+
+namespace coz {
+
+struct CodePlace {
+  uint64_t elf_address;
+  uint64_t file_offset;
+  // Where a probe instruction goes: behind `endbr64`, which the kernel steps slowly.
+  uint64_t probe_offset;
+  std::string name;  // the function, demangled; for a line the function that it is in, or empty
+};
+
+class CodePlaces {
+ public:
+  static absl::StatusOr<std::unique_ptr<CodePlaces>> Open(const std::string& path);
+  ~CodePlaces();
+  CodePlaces(const CodePlaces&) = delete;
+  CodePlaces& operator=(const CodePlaces&) = delete;
+
+  // At least one place: every function that matches, or the line's first instruction in each function that has code of it.
+  // `note`: what a user should know (inlined copies that are not counted), or empty.
+  absl::StatusOr<std::vector<CodePlace>> Find(const PointSpec& spec, std::string* note) const;
+
+  // A function with code of its own, once for each address.
+  struct Function {
+    uint64_t begin;  // ELF address
+    uint64_t end;
+    std::string linkage_name;
+    std::string name;  // demangled
+  };
+  const std::vector<Function>& functions() const { return functions_; }
+  // False where the bytes of the address are not in the file.
+  bool PlaceOf(const Function& function, CodePlace* place) const;
+
+ private:
+  struct InlinedCall;
+  struct LineStart;
+
+  CodePlaces() = default;
+  void ReadFunctions();
+  bool Locate(uint64_t elf_address, CodePlace* place) const;
+  std::string FunctionAt(uint64_t elf_address) const;
+  absl::StatusOr<std::vector<CodePlace>> FindFunction(const PointSpec& spec,
+                                                      std::string* note) const;
+  absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
+  std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
+  absl::Status NoSuchFunction(const PointSpec& spec) const;
+  absl::Status NoSuchLine(const PointSpec& spec, const std::vector<LineStart>& lines_of_file,
+                          const std::vector<std::string>& files) const;
+
+  std::string path_;
+  Dwfl_Callbacks callbacks_ = {};
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  Elf* elf_ = nullptr;
+  Dwarf* dwarf_ = nullptr;
+  uint64_t elf_bias_ = 0;
+  uint64_t dwarf_bias_ = 0;          // ELF address = address in the debug information + dwarf_bias_
+  std::vector<Function> functions_;  // by address
+};
+
+}  // namespace coz
+
+#endif  // COZ_POINTS_CODE_PLACES_H_

@@ -1,0 +1,103 @@
+#include "coz/points/code_places.h"
+
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+
+constexpr char kSource[] = "coz/points/testdata/places_program.cc";
+
+// The line with the comment PLACE(label).
+int LineOf(const std::string& label) {
+  std::ifstream source(RunfilePath(kSource));
+  std::string text;
+  for (int line = 1; std::getline(source, text); ++line) {
+    if (absl::StrContains(text, absl::StrCat("// PLACE(", label, ")"))) return line;
+  }
+  return 0;
+}
+
+std::unique_ptr<CodePlaces> OpenProgram(const std::string& name) {
+  absl::StatusOr<std::unique_ptr<CodePlaces>> places =
+      CodePlaces::Open(RunfilePath("coz/points/" + name));
+  EXPECT_TRUE(places.ok()) << places.status();
+  return places.ok() ? *std::move(places) : nullptr;
+}
+
+class CodePlacesTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::vector<CodePlace>> Find(const std::string& text) {
+    return places_->Find(*ParsePointSpec(text), &note_);
+  }
+  std::string ErrorOf(const std::string& text) {
+    return std::string(Find(text).status().message());
+  }
+
+  const std::unique_ptr<CodePlaces> places_ = OpenProgram("places_program");
+  std::string note_;
+};
+
+TEST_F(CodePlacesTest, FindsAFunctionByItsLastParts) {
+  const auto found = Find("Server::Reply");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().name, "shop::Server::Reply(int)");
+  EXPECT_EQ(found->front().probe_offset, found->front().file_offset + 4) << "behind endbr64";
+  EXPECT_EQ(note_, "");
+}
+
+TEST_F(CodePlacesTest, FindsEveryOverload) {
+  const auto found = Find("shop::Overloaded");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->size(), 2u);
+  EXPECT_EQ(Find("shop::Overloaded(char)")->size(), 1u);
+}
+
+TEST_F(CodePlacesTest, FindsALineInTheFunctionItIsIn) {
+  const auto found = Find(absl::StrCat("places_program.cc:", LineOf("reply")));
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().name, "shop::Server::Reply(int)");
+}
+
+TEST_F(CodePlacesTest, NamesTheCallsOfAnInlinedFunction) {
+  EXPECT_THAT(ErrorOf("Tiny"), HasSubstr("is inlined wherever it is called"));
+  EXPECT_THAT(ErrorOf("Tiny"),
+              HasSubstr(absl::StrCat("--progress=places_program.cc:", LineOf("tiny"))));
+}
+
+TEST_F(CodePlacesTest, NamesTheClosestFunctions) {
+  EXPECT_THAT(ErrorOf("Server::Rply"), HasSubstr("the closest are: shop::Server::Reply"));
+  EXPECT_THAT(ErrorOf("quaternion"), HasSubstr("nm -C"));
+}
+
+TEST_F(CodePlacesTest, NamesTheNearestLinesWithCode) {
+  EXPECT_THAT(ErrorOf("places_program.cc:1"),
+              HasSubstr("nearest lines with code are places_program.cc:"));
+  EXPECT_THAT(ErrorOf("place_program.cc:1"), HasSubstr("the closest are: places_program.cc"));
+}
+
+TEST(CodePlacesStrippedTest, SaysThatThereAreNoSymbols) {
+  const std::unique_ptr<CodePlaces> places = OpenProgram("places_program_stripped");
+  std::string note;
+  EXPECT_THAT(places->Find(*ParsePointSpec("Server::Reply"), &note).status().message(),
+              HasSubstr("stripped"));
+  EXPECT_THAT(places->Find(*ParsePointSpec("a.cc:1"), &note).status().message(),
+              HasSubstr("build it with -g"));
+}
+
+TEST(CodePlacesOpenTest, RefusesWhatIsNoBinary) {
+  EXPECT_THAT(CodePlaces::Open(RunfilePath(kSource)).status().message(), HasSubstr("ELF"));
+}
+
+}  // namespace
+}  // namespace coz
