@@ -1,0 +1,203 @@
+#include "coz/points/visit_counter.h"
+
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "coz/base/clock.h"
+
+namespace coz {
+namespace {
+
+// Where no program has code: the first page cannot be mapped without privileges.
+constexpr uint64_t kNowhere = 0x10;
+
+int OpenEvent(perf_event_attr* attr, pid_t thread, int cpu) {
+  const int no_group = -1;
+  return static_cast<int>(
+      syscall(SYS_perf_event_open, attr, thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+}
+
+perf_event_attr BreakpointAttributes(uint64_t address, bool inherited) {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_BREAKPOINT;
+  attr.bp_type = HW_BREAKPOINT_X;
+  attr.bp_addr = address;
+  attr.bp_len = sizeof(long);
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.inherit = inherited;
+  attr.inherit_thread = inherited;  // children of fork are other processes
+  attr.remove_on_exec = inherited;  // the address means nothing to the next program
+  return attr;
+}
+
+int ProbeType() {
+  int type = -1;
+  std::ifstream("/sys/bus/event_source/devices/uprobe/type") >> type;
+  return type;
+}
+
+// Waits in vain for its tick where the kernel has no such device: then the type is unknown.
+int OpenProbe(const std::string& file, uint64_t offset, int cpu) {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = static_cast<uint32_t>(ProbeType());
+  attr.uprobe_path = reinterpret_cast<uint64_t>(file.c_str());
+  attr.probe_offset = offset;
+  return OpenEvent(&attr, -1, cpu);
+}
+
+std::string ParanoidLevel() {
+  std::string level = "unknown";
+  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
+  return level;
+}
+
+absl::Status BreakpointError(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(
+          absl::StrFormat("breakpoints cannot be counted, as perf_event_open is not permitted here "
+                          "(kernel.perf_event_paranoid is %s; a container may forbid it, too); "
+                          "allow it with: sudo sysctl "
+                          "kernel.perf_event_paranoid=2",
+                          ParanoidLevel()));
+    case ENOSPC:
+      return absl::ResourceExhaustedError(
+          "no debug register is free to count another breakpoint: is a debugger attached, or "
+          "another profile running?");
+    case ESRCH:
+      return absl::NotFoundError("the program ended before its breakpoints were set");
+    default:
+      return absl::UnavailableError(absl::StrFormat(
+          "this machine or kernel cannot count breakpoints (%s); count samples instead with "
+          "--progress-sampled FILE:LINE, or put COZ_PROGRESS into the source",
+          strerror(error)));
+  }
+}
+
+absl::Status ProbeError(const std::string& file, int error) {
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(
+        "probes need root or CAP_PERFMON and CAP_SYS_ADMIN; run coz with sudo, or use at most four "
+        "breakpoint places");
+  }
+  return absl::UnavailableError(
+      absl::StrFormat("cannot probe %s: %s; use at most four breakpoint places", file,
+                      error == EINVAL ? "this kernel has no uprobe events" : strerror(error)));
+}
+
+std::vector<pid_t> ThreadsOf(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), error)) {
+    threads.push_back(atoi(entry.path().filename().c_str()));
+  }
+  return threads;
+}
+
+// Something to break on.
+__attribute__((noipa)) void Visited() { asm volatile(""); }
+
+}  // namespace
+
+absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process) {
+  VisitCounter counter;
+  perf_event_attr attr = BreakpointAttributes(kNowhere, true);
+  attr.disabled = 1;
+  int error = ESRCH;
+  for (const pid_t thread : ThreadsOf(process)) {
+    UniqueFd fd(OpenEvent(&attr, thread, -1));
+    if (!fd.ok() && errno == EINVAL && attr.inherit_thread != 0) {
+      // Before Linux 5.13 inheritance cannot be kept within the process, nor ended by exec.
+      attr.inherit_thread = 0;
+      attr.remove_on_exec = 0;
+      fd.Reset(OpenEvent(&attr, thread, -1));
+    }
+    if (fd.ok()) {
+      counter.events_.push_back(std::move(fd));
+    } else if (errno != ESRCH) {
+      error = errno;
+    }
+  }
+  if (counter.events_.empty()) return BreakpointError(error);
+  return counter;
+}
+
+absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uint64_t offset) {
+  VisitCounter counter;
+  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+  for (int cpu = 0; cpu < cpus; ++cpu) {
+    UniqueFd fd(OpenProbe(file, offset, cpu));
+    if (fd.ok()) {
+      counter.events_.push_back(std::move(fd));
+    } else if (errno != ENODEV) {  // the CPU is off
+      return ProbeError(file, errno);
+    }
+  }
+  return counter;
+}
+
+absl::Status VisitCounter::Arm(uint64_t address) {
+  perf_event_attr attr = BreakpointAttributes(address, true);
+  for (const UniqueFd& event : events_) {
+    // Both reach the copies in all threads.
+    if (ioctl(event.get(), PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr) != 0 ||
+        ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+      return BreakpointError(errno);
+    }
+  }
+  return absl::OkStatus();
+}
+
+uint64_t VisitCounter::Read() const {
+  uint64_t sum = 0;
+  for (const UniqueFd& event : events_) {
+    uint64_t count = 0;
+    if (read(event.get(), &count, sizeof(count)) == sizeof(count)) sum += count;
+  }
+  return sum;
+}
+
+absl::Status CheckBreakpoints() {
+  perf_event_attr attr = BreakpointAttributes(kNowhere, false);
+  const UniqueFd fd(OpenEvent(&attr, 0, -1));
+  return fd.ok() ? absl::OkStatus() : BreakpointError(errno);
+}
+
+absl::Status CheckProbes(const std::string& file, uint64_t offset) {
+  return VisitCounter::ForProbe(file, offset).status();
+}
+
+double MeasureBreakpointCostNs() {
+  constexpr int kVisits = 100;
+  perf_event_attr attr = BreakpointAttributes(reinterpret_cast<uint64_t>(&Visited), false);
+  const UniqueFd fd(OpenEvent(&attr, 0, -1));
+  if (!fd.ok()) return 0;
+  // The best of some, so that what else runs does not count.
+  uint64_t best_ns = ~uint64_t{0};
+  for (int round = 0; round < 5; ++round) {
+    const uint64_t start_ns = MonotonicNowNs();
+    for (int i = 0; i < kVisits; ++i) Visited();
+    best_ns = std::min(best_ns, MonotonicNowNs() - start_ns);
+  }
+  return static_cast<double>(best_ns) / kVisits;
+}
+
+}  // namespace coz

@@ -1,0 +1,59 @@
+// Counts how often threads of another process pass a place in its code, from outside: by a hardware breakpoint that the kernel
+// counts, or by a probe (uprobe).
+//
+// A breakpoint's counter is opened on the process's threads and inherited by every thread they create; the kernel adds the counts of
+// ended threads to it, so that one read gives the exact number at any moment, without a descriptor or an instruction in the
+// process. Four at a time fit a thread (x86's debug registers). A probe's counters are opened per CPU and for all processes that
+// run the file: inherited probes lose counts when threads end and make each end take tens of milliseconds (Linux 6.18,
+// `visit_benchmark`), and need privileges, but there may be any number.
+//
+// Shape    one counter for one place
+// Units    visits since it was opened; runtime addresses; offsets in the file
+// Errors   PERMISSION_DENIED, RESOURCE_EXHAUSTED (no free debug register), UNAVAILABLE (machine or kernel has none), NOT_FOUND
+//          (the process is gone); each one sentence with what to do
+// Threads  compatible
+// Signals  not safe
+// Source   perf_event_open(2); kernel/events/hw_breakpoint.c; kernel/trace/trace_uprobe.c
+#ifndef COZ_POINTS_VISIT_COUNTER_H_
+#define COZ_POINTS_VISIT_COUNTER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+
+namespace coz {
+
+inline constexpr int kBreakpoints = 4;  // debug registers of x86
+
+class VisitCounter {
+ public:
+  // In all threads that the process has now, and in all that these create. Counts nothing before Arm.
+  static absl::StatusOr<VisitCounter> ForBreakpoint(pid_t process);
+  // Counts from now on, in every process that runs the code at `offset` of the file.
+  static absl::StatusOr<VisitCounter> ForProbe(const std::string& file, uint64_t offset);
+
+  // Breakpoints only: counts visits to the runtime address from now on.
+  absl::Status Arm(uint64_t address);
+
+  uint64_t Read() const;
+
+ private:
+  std::vector<UniqueFd> events_;
+};
+
+// Whether counters can be had, tried on this process before a program is started.
+absl::Status CheckBreakpoints();
+absl::Status CheckProbes(const std::string& file, uint64_t offset);
+
+// What one visit costs a thread, in ns, measured on this process; 0 where it cannot be measured.
+double MeasureBreakpointCostNs();
+
+}  // namespace coz
+
+#endif  // COZ_POINTS_VISIT_COUNTER_H_
