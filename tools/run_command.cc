@@ -18,6 +18,7 @@ struct RunArguments {
   double sampling_period_ms = 0;  // not given
   double experiment_s = 0;
   uint64_t seed = 0;
+  std::string point_source = "auto";
   std::string sampler = "auto";
   std::string unwinder = "auto";
   std::string follow = "all";
@@ -42,6 +43,9 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
     run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
     run.span_of_first_thread = 1;
   }
+  run.points.source = arguments->point_source == "breakpoint" ? VisitSource::kBreakpoint
+                      : arguments->point_source == "uprobe"   ? VisitSource::kProbe
+                                                              : VisitSource::kBest;
   ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
   run.follow = arguments->follow == "all" ? Follow::kAll : Follow::kFirst;
@@ -67,6 +71,32 @@ void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status)
   }
   PrintRunSummary(*result, stderr);
   ExitLike(result->exit);
+}
+
+void AddPointOptions(CLI::App* command, RunArguments* a) {
+  command
+      ->add_option("--progress", a->run.points.progress,
+                   "count visits to a line, or calls of a function (name, glob or linkage name; "
+                   "'libx.so*!name' of a library), that the source does not mark")
+      ->allow_extra_args(false)
+      ->type_name("PLACE");
+  command
+      ->add_option("--progress-sampled", a->run.points.sampled,
+                   "count samples in a line instead of visits")
+      ->allow_extra_args(false)
+      ->type_name("FILE:LINE");
+  command
+      ->add_option(
+          "--latency", a->run.points.latency,
+          "measure the time between two places, each as for --progress, or mark:NAME for a "
+          "COZ_PROGRESS_NAMED of the source")
+      ->allow_extra_args(false)
+      ->type_name("BEGIN,END");
+  command
+      ->add_option("--progress-source", a->point_source,
+                   "how places are counted (default auto: hardware breakpoints, or probes where "
+                   "there are more than four and it is permitted)")
+      ->check(CLI::IsMember({"auto", "breakpoint", "uprobe"}));
 }
 
 void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
@@ -135,6 +165,7 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   AddUnitOptions(command, &arguments->units);
+  AddPointOptions(command, arguments.get());
   AddMeasuringOptions(command, arguments.get());
   AddSourceOptions(command, arguments.get());
   command->add_flag("-v,--verbose", arguments->run.verbose, "say what each experiment did");

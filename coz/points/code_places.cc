@@ -282,7 +282,7 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
       if (places.size() < kShownNames) places.insert(absl::StrCat(call.file, ":", call.line));
     }
     return absl::NotFoundError(absl::StrFormat(
-        "%s is inlined wherever it is called (%d times) and has no code of its own; count one of "
+        "%s is inlined wherever it is called (calls: %d) and has no code of its own; count one of "
         "the calls "
         "instead: %s",
         spec.function, calls.size(),
@@ -337,13 +337,15 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spe
                                line == spec.line ? ScopeOf(unit, address) : nullptr});
     }
   });
-  // The first instruction in each function or inlined copy.
-  std::map<const void*, uint64_t> first;
+  // The first instruction in each function or inlined copy; what the compiler has moved to a cold part comes last, wherever it lies.
+  std::map<const void*, std::pair<bool, uint64_t>> first;
   std::set<std::string> in_files;
   for (const LineStart& start : lines_of_file) {
     if (start.line != spec.line) continue;
-    const auto [it, added] = first.try_emplace(start.scope, start.elf_address);
-    if (!added) it->second = std::min(it->second, start.elf_address);
+    const std::pair<bool, uint64_t> candidate(FunctionAt(start.elf_address).empty(),
+                                              start.elf_address);
+    const auto [it, added] = first.try_emplace(start.scope, candidate);
+    if (!added) it->second = std::min(it->second, candidate);
     in_files.insert(start.file);
   }
   if (in_files.size() > 1) {
@@ -352,10 +354,10 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spe
                         absl::StrJoin(in_files, ", ")));
   }
   std::vector<CodePlace> found;
-  for (const auto& [scope, address] : first) {
+  for (const auto& [scope, start] : first) {
     CodePlace place;
-    place.name = FunctionAt(address);
-    if (Locate(address, &place)) found.push_back(place);
+    place.name = FunctionAt(start.second);
+    if (Locate(start.second, &place)) found.push_back(place);
   }
   if (found.empty()) return NoSuchLine(spec, lines_of_file, files);
   return found;

@@ -28,7 +28,10 @@ int OpenEvent(perf_event_attr* attr, pid_t thread, int cpu) {
       syscall(SYS_perf_event_open, attr, thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
 }
 
-perf_event_attr BreakpointAttributes(uint64_t address, bool inherited) {
+enum class Inheritance { kNone, kThreads, kChildren };
+
+perf_event_attr BreakpointAttributes(uint64_t address, Inheritance inheritance) {
+  const bool inherited = inheritance != Inheritance::kNone;
   perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
   attr.size = sizeof(attr);
@@ -39,7 +42,7 @@ perf_event_attr BreakpointAttributes(uint64_t address, bool inherited) {
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   attr.inherit = inherited;
-  attr.inherit_thread = inherited;  // children of fork are other processes
+  attr.inherit_thread = inheritance == Inheritance::kThreads;
   attr.remove_on_exec = inherited;  // the address means nothing to the next program
   return attr;
 }
@@ -50,7 +53,7 @@ int ProbeType() {
   return type;
 }
 
-// Waits in vain for its tick where the kernel has no such device: then the type is unknown.
+// EINVAL where the kernel has no such events: the type is then none.
 int OpenProbe(const std::string& file, uint64_t offset, int cpu) {
   perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
@@ -117,14 +120,16 @@ __attribute__((noipa)) void Visited() { asm volatile(""); }
 
 }  // namespace
 
-absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process) {
+absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process, bool with_children) {
   VisitCounter counter;
-  perf_event_attr attr = BreakpointAttributes(kNowhere, true);
+  counter.with_children_ = with_children;
+  perf_event_attr attr = BreakpointAttributes(
+      kNowhere, with_children ? Inheritance::kChildren : Inheritance::kThreads);
   attr.disabled = 1;
   int error = ESRCH;
   for (const pid_t thread : ThreadsOf(process)) {
     UniqueFd fd(OpenEvent(&attr, thread, -1));
-    if (!fd.ok() && errno == EINVAL && attr.inherit_thread != 0) {
+    if (!fd.ok() && errno == EINVAL && attr.remove_on_exec != 0) {
       // Before Linux 5.13 inheritance cannot be kept within the process, nor ended by exec.
       attr.inherit_thread = 0;
       attr.remove_on_exec = 0;
@@ -155,7 +160,8 @@ absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uin
 }
 
 absl::Status VisitCounter::Arm(uint64_t address) {
-  perf_event_attr attr = BreakpointAttributes(address, true);
+  perf_event_attr attr = BreakpointAttributes(
+      address, with_children_ ? Inheritance::kChildren : Inheritance::kThreads);
   for (const UniqueFd& event : events_) {
     // Both reach the copies in all threads.
     if (ioctl(event.get(), PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr) != 0 ||
@@ -176,7 +182,7 @@ uint64_t VisitCounter::Read() const {
 }
 
 absl::Status CheckBreakpoints() {
-  perf_event_attr attr = BreakpointAttributes(kNowhere, false);
+  perf_event_attr attr = BreakpointAttributes(kNowhere, Inheritance::kNone);
   const UniqueFd fd(OpenEvent(&attr, 0, -1));
   return fd.ok() ? absl::OkStatus() : BreakpointError(errno);
 }
@@ -187,7 +193,8 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset) {
 
 double MeasureBreakpointCostNs() {
   constexpr int kVisits = 100;
-  perf_event_attr attr = BreakpointAttributes(reinterpret_cast<uint64_t>(&Visited), false);
+  perf_event_attr attr =
+      BreakpointAttributes(reinterpret_cast<uint64_t>(&Visited), Inheritance::kNone);
   const UniqueFd fd(OpenEvent(&attr, 0, -1));
   if (!fd.ok()) return 0;
   // The best of some, so that what else runs does not count.

@@ -4,8 +4,8 @@
 // A breakpoint's counter is opened on the process's threads and inherited by every thread they create; the kernel adds the counts of
 // ended threads to it, so that one read gives the exact number at any moment, without a descriptor or an instruction in the
 // process. Four at a time fit a thread (x86's debug registers). A probe's counters are opened per CPU and for all processes that
-// run the file: inherited probes lose counts when threads end and make each end take tens of milliseconds (Linux 6.18,
-// `visit_benchmark`), and need privileges, but there may be any number.
+// run the file, for probes that threads inherit lose counts when these end (Linux 6.18), and every end waits long for the kernel. They need
+// privileges, but there may be any number. `bench/points` measures what a visit costs.
 //
 // Shape    one counter for one place
 // Units    visits since it was opened; runtime addresses; offsets in the file
@@ -33,8 +33,9 @@ inline constexpr int kBreakpoints = 4;  // debug registers of x86
 
 class VisitCounter {
  public:
-  // In all threads that the process has now, and in all that these create. Counts nothing before Arm.
-  static absl::StatusOr<VisitCounter> ForBreakpoint(pid_t process);
+  // In all threads that the process has now, and in all that these create; in its children by fork, too, where
+  // `with_children`. Counts nothing before Arm.
+  static absl::StatusOr<VisitCounter> ForBreakpoint(pid_t process, bool with_children);
   // Counts from now on, in every process that runs the code at `offset` of the file.
   static absl::StatusOr<VisitCounter> ForProbe(const std::string& file, uint64_t offset);
 
@@ -45,6 +46,7 @@ class VisitCounter {
 
  private:
   std::vector<UniqueFd> events_;
+  bool with_children_ = false;
 };
 
 // Whether counters can be had, tried on this process before a program is started.

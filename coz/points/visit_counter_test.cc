@@ -78,7 +78,7 @@ class Visitor {
 TEST(VisitCounterTest, BreakpointCountsEveryThreadExactly) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Visitor visitor(100, 20);
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid());
+  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid(), false);
   ASSERT_TRUE(counter.ok()) << counter.status();
   ASSERT_TRUE(counter->Arm(reinterpret_cast<uint64_t>(&Visit)).ok());
   EXPECT_EQ(counter->Read(), 0u);
@@ -91,7 +91,7 @@ TEST(VisitCounterTest, BreakpointCountsEveryThreadExactly) {
 TEST(VisitCounterTest, BreakpointThatIsArmedLaterReachesLivingThreads) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Visitor visitor(100, 3);
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid());
+  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid(), false);
   ASSERT_TRUE(counter.ok()) << counter.status();
   visitor.Step();
   EXPECT_EQ(counter->Read(), 0u);
@@ -105,17 +105,18 @@ TEST(VisitCounterTest, FifthBreakpointIsRefused) {
   Visitor visitor(1, 0);
   std::vector<VisitCounter> counters;
   for (int i = 0; i < kBreakpoints; ++i) {
-    absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid());
+    absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid(), false);
     ASSERT_TRUE(counter.ok()) << counter.status();
     counters.push_back(*std::move(counter));
   }
-  const absl::Status fifth = VisitCounter::ForBreakpoint(visitor.pid()).status();
+  const absl::Status fifth = VisitCounter::ForBreakpoint(visitor.pid(), false).status();
   EXPECT_EQ(fifth.code(), absl::StatusCode::kResourceExhausted) << fifth;
 }
 
 TEST(VisitCounterTest, ProcessThatIsGoneIsNotFound) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  EXPECT_EQ(VisitCounter::ForBreakpoint(1 << 30).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(VisitCounter::ForBreakpoint(1 << 30, false).status().code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST(VisitCounterTest, ProbeCountsEveryThreadExactly) {

@@ -35,7 +35,9 @@ struct UnitRow {
 struct PointRow {
   std::string name;
   profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_UNKNOWN;
-  uint64_t visits = 0;  // of the whole run; arrivals of latency pairs
+  uint64_t visits = 0;     // of the whole run; arrivals of latency pairs
+  std::string counted_by;  // as in ProgressPoint
+  uint64_t visit_cost_ns = 0;
 };
 
 struct PointSeen {

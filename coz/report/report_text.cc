@@ -23,6 +23,8 @@ namespace coz {
 namespace {
 
 constexpr int kMinFunctionWidth = 8;
+// Share of a CPU.
+constexpr double kDearCounting = 0.05;
 
 // The place tells which of several anonymous namespaces it is.
 std::string ShownFunction(const UnitRow& unit) {
@@ -116,9 +118,11 @@ class PointRenderer {
 
   std::string Render(const PointAnalysis& point) const {
     const PointRow& row = table_.points[point.point];
-    std::string text =
-        absl::StrFormat("\nProgress point %s (%s): %d %s\n", Printable(row.name),
-                        KindName(row.kind), row.visits, row.visits == 1 ? "visit" : "visits");
+    std::string text = absl::StrFormat(
+        "\nProgress point %s (%s): %d %s%s\n", Printable(row.name), KindName(row.kind), row.visits,
+        row.visits == 1 ? "visit" : "visits",
+        row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
+    absl::StrAppend(&text, CostOfCounting(row));
     if (point.low_visit_experiments > 0 && row.visits > 0) {
       absl::StrAppendFormat(&text,
                             "  %d experiments had fewer than %d visits and are not used for it\n",
@@ -133,6 +137,19 @@ class PointRenderer {
   std::string Lines(size_t n) const {
     if (n == 1) return absl::StrCat("1 ", word_);
     return absl::StrCat(n, " ", word_ == "library" ? "librarie" : word_, "s");
+  }
+
+  // What counting by the kernel takes of the program's time, where it matters.
+  std::string CostOfCounting(const PointRow& row) const {
+    const auto run_ns = static_cast<double>(TotalRunTimeNs(profile_));
+    const double share =
+        static_cast<double>(row.visits) * static_cast<double>(row.visit_cost_ns) / run_ns;
+    if (!(share > kDearCounting)) return "";
+    return absl::StrFormat(
+        "  counting takes %.1f us a visit, %.0f %% of a CPU, and slows the program; count a place "
+        "that is passed "
+        "less often, or put COZ_PROGRESS there\n",
+        static_cast<double>(row.visit_cost_ns) / 1000, 100 * share);
   }
 
   // Without the folder that all have in common: the report says it once.

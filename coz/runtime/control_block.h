@@ -93,6 +93,8 @@ struct ProcessSlot {
   uint32_t program;             // module slot of its executable, + 1; 0 where there is none
   uint64_t load_bias;           // of its executable
   uint64_t start_ns;
+  // `image` + 1 when the supervisor has set the breakpoints of its program. Written by the supervisor.
+  std::atomic<uint32_t> armed;
 };
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
@@ -147,6 +149,8 @@ struct ControlBlock {
   uint32_t wanted_unwinder;       // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
   Follow follow;
+  uint32_t
+      awaits_breakpoints;  // programs that attach wait until the supervisor has set breakpoints in them
   uint64_t
       pid_namespace;  // inode; processes of another one are not profiled, as their pids say nothing here
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's

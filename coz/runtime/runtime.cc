@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
+#include "coz/base/raw_syscall.h"
 #include "coz/runtime/control_block.h"
 #include "coz/runtime/control_mapping.h"
 #include "coz/runtime/module_map.h"
@@ -45,6 +47,8 @@ __thread Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
 
 constexpr uint32_t kSamplesBetweenChecks = 256;
 constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
+// For a supervisor that is gone.
+constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
 
 ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
 
@@ -322,6 +326,16 @@ void OnForkInChildProcess() {
 
 void PayAtExit() { PayBeforeProcessEnds(); }
 
+// Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
+void AwaitBreakpoints(const ProcessSlot& process, uint32_t image) {
+  constexpr timespec kLook = {0, 100 * kNsPerUs};
+  const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;
+  while (process.armed.load(std::memory_order_acquire) != image + 1 &&
+         MonotonicNowNs() < deadline_ns) {
+    RawSyscall(SYS_nanosleep, &kLook, nullptr);
+  }
+}
+
 void Attach(ControlBlock* control) {
   const pid_t pid = getpid();
   ProcessSlot* process = TakeProcessSlot(*control, pid, getppid());
@@ -349,6 +363,7 @@ void Attach(ControlBlock* control) {
     ArmThreadExit();
   }
   atexit(PayAtExit);
+  if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
   const SamplerStatus status = StartSampling(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
     if (status.source == SamplingSource::kNone) {

@@ -143,10 +143,11 @@ void LiveTarget::DiscoverPoints() {
     const bool is_latency = slot.kind != PointKind::kThroughput;
     uint32_t id = 0;
     while (id < points_.size() &&
-           !(points_[id].is_latency == is_latency && points_[id].name == slot.name)) {
+           !(points_[id].is_latency == is_latency && points_[id].name == slot.name &&
+             points_[id].counted_by.empty())) {
       ++id;
     }
-    if (id == points_.size()) points_.push_back({slot.name, is_latency});
+    if (id == points_.size()) points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0});
     sources_.push_back({id, slot.kind, i});
   }
 }
@@ -161,6 +162,16 @@ uint64_t LiveTarget::Visits(uint32_t slot) const {
 
 void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
   counts->assign(points_.size(), PointCounts());
+  for (const OutsideSource& source : outside_sources_) {
+    PointCounts& point = (*counts)[source.point];
+    if (source.departures == nullptr) {
+      point.visits = source.visits_or_arrivals();
+      continue;
+    }
+    // In this order, lest a request that ends meanwhile seem to have left before it came.
+    point.departures = source.departures();
+    point.arrivals = source.visits_or_arrivals();
+  }
   for (const PointSource& source : sources_) {
     PointCounts& point = (*counts)[source.point];
     switch (source.kind) {
@@ -175,6 +186,23 @@ void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
         break;
     }
   }
+}
+
+void LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals,
+                          CountVisits departures) {
+  outside_sources_.push_back({static_cast<uint32_t>(points_.size()), std::move(visits_or_arrivals),
+                              std::move(departures)});
+  points_.push_back(point);
+}
+
+uint64_t LiveTarget::VisitsOfMark(const std::string& name) const {
+  uint64_t visits = 0;
+  for (const PointSource& source : sources_) {
+    if (source.kind == PointKind::kThroughput && control_.points[source.slot].name == name) {
+      visits += Visits(source.slot);
+    }
+  }
+  return visits;
 }
 
 absl::flat_hash_map<UnitId, uint64_t> LiveTarget::TakeUnitSamples() {

@@ -13,6 +13,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,12 +24,19 @@
 
 namespace coz {
 
+// How the visits of a point are counted that the program's source does not mark.
+enum class OutsideKind { kNone, kBreakpoint, kSampled };
+
 class LiveTarget : public ExperimentTarget {
  public:
   struct Point {
     std::string name;
-    bool is_latency;
+    bool is_latency = false;
+    OutsideKind kind = OutsideKind::kNone;
+    std::string counted_by;      // in words; empty for marks
+    uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: nothing to speak of
   };
+  using CountVisits = std::function<uint64_t()>;
 
   explicit LiveTarget(ControlBlock* control);
 
@@ -40,6 +48,10 @@ class LiveTarget : public ExperimentTarget {
 
   // From now on `unit` is sped up in every experiment by `delay_per_sample_ns`, and is not drawn.
   void SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns);
+  // Before the program starts. Visits, or arrivals and departures, are asked for at every Read.
+  void AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures);
+  // Visits of the marks of this name that are no pairs.
+  uint64_t VisitsOfMark(const std::string& name) const;
 
   // By point id, in the order of discovery. BEGIN and END of one name are one point.
   const std::vector<Point>& points() const { return points_; }
@@ -64,6 +76,11 @@ class LiveTarget : public ExperimentTarget {
     PointKind kind;
     uint32_t slot;
   };
+  struct OutsideSource {
+    uint32_t point;
+    CountVisits visits_or_arrivals;
+    CountVisits departures;  // null where the point is no pair
+  };
   struct Debts {
     uint64_t sum_ns = 0;
     uint64_t max_ns = 0;
@@ -87,6 +104,7 @@ class LiveTarget : public ExperimentTarget {
   uint64_t ring_stuck_ns_ = 0;  // since when the next sample is awaited that another has overtaken
   std::vector<Point> points_;
   std::vector<PointSource> sources_;
+  std::vector<OutsideSource> outside_sources_;
   std::bitset<kMaxPoints> discovered_;  // by point slot
   absl::flat_hash_map<UnitId, uint64_t> total_samples_;
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;

@@ -31,6 +31,19 @@ profile::Taint::Reason ReasonOf(TaintKind kind) {
   return profile::Taint::UNKNOWN;
 }
 
+profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
+  if (point.is_latency) return profile::PROGRESS_POINT_KIND_LATENCY;
+  switch (point.kind) {
+    case OutsideKind::kBreakpoint:
+      return profile::PROGRESS_POINT_KIND_BREAKPOINT;
+    case OutsideKind::kSampled:
+      return profile::PROGRESS_POINT_KIND_SAMPLED;
+    case OutsideKind::kNone:
+      break;
+  }
+  return profile::PROGRESS_POINT_KIND_THROUGHPUT;
+}
+
 void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
   validity->set_owed_ns(record.owed_at_end_ns);
   validity->set_paid_ns(record.paid_ns);
@@ -138,8 +151,9 @@ uint32_t ProfileRecorder::PointOf(uint32_t point, profile::Profile* chunk) {
   }
   const LiveTarget::Point& described = target_->points()[point];
   written->set_name(described.name);
-  written->set_kind(described.is_latency ? profile::PROGRESS_POINT_KIND_LATENCY
-                                         : profile::PROGRESS_POINT_KIND_THROUGHPUT);
+  written->set_kind(KindOf(described));
+  written->set_counted_by(described.counted_by);
+  written->set_visit_cost_ns(described.visit_cost_ns);
   return id;
 }
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -23,6 +24,7 @@
 #include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/outside_points.h"
 #include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
 #include "tools/supervisor/shared_control.h"
@@ -161,10 +163,12 @@ profile::Session DescribeSession(const RunOptions& options, const SchedulerOptio
 // Everything that lives as long as one run.
 class Run : public ExperimentSink {
  public:
-  Run(const RunOptions& options, SharedControl control, UnitIndex units)
+  Run(const RunOptions& options, SharedControl control, UnitIndex units,
+      std::unique_ptr<OutsidePoints> outside)
       : options_(options),
         control_(std::move(control)),
         units_(std::move(units)),
+        outside_(std::move(outside)),
         display_(STDERR_FILENO) {}
 
   absl::Status Start(const std::string& program, ProfileWriter writer);
@@ -188,6 +192,7 @@ class Run : public ExperimentSink {
   const RunOptions& options_;
   SharedControl control_;
   UnitIndex units_;
+  std::unique_ptr<OutsidePoints> outside_;
   LiveDisplay display_;
   SignalInbox inbox_;
   SchedulerOptions scheduler_options_;
@@ -224,6 +229,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.follow = options_.follow;
+  block.awaits_breakpoints = outside_->has_breakpoints() ? 1 : 0;
   units_.Preannounce(block);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
@@ -241,6 +247,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   prctl(PR_SET_TIMERSLACK, 1);
   child_.emplace(*std::move(child));
   target_.emplace(&block);
+  outside_->AddTo(&*target_, &units_);
   processes_.emplace(&block);
   recorder_.emplace(std::move(writer), &units_, &*target_);
   if (options_.end_to_end) recorder_->AddEndToEndPoint();
@@ -350,6 +357,8 @@ void Run::Loop() {
   while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(block);
+    outside_->Poll(block, now_ns);
+    for (const std::string& warning : outside_->TakeWarnings()) Say(warning);
     target_->Poll();
     processes_->Poll();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
@@ -396,6 +405,7 @@ RunResult Run::Finish() {
                         units_.rules().groups[i].name));
   }
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
+  for (const std::string& missing : outside_->Missing()) Say(missing);
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
@@ -450,6 +460,19 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
       absl::StrCat(status.message(), " (if it only starts the program in question: --follow=all)"));
 }
 
+absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
+  if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
+  for (const std::string& line : options.points.sampled) {
+    if (!absl::StrContains(line, ':') || !units.Find(line).empty()) continue;
+    return absl::NotFoundError(absl::StrFormat(
+        "--progress-sampled=%s: no code of the program belongs to this line (blank, "
+        "optimised away, or out of scope); name a line with code, or widen "
+        "--source-scope",
+        line));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
@@ -468,11 +491,15 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
       !status.ok())
     return status;
   if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
+  if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
+      options.points, *program, options.is_launcher, options.follow == Follow::kAll);
+  if (!outside.ok()) return outside.status();
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
   absl::StatusOr<ProfileWriter> writer = OpenOutput(options);
   if (!writer.ok()) return writer.status();
-  Run run(options, *std::move(control), std::move(units));
+  Run run(options, *std::move(control), std::move(units), *std::move(outside));
   if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
   run.Loop();
   return run.Finish();

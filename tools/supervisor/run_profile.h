@@ -21,6 +21,7 @@
 #include "coz/sampler/sampler_status.h"
 #include "coz/sourcemap/unit_table.h"
 #include "tools/supervisor/child_process.h"
+#include "tools/supervisor/outside_points.h"
 
 namespace coz {
 
@@ -39,6 +40,7 @@ struct RunOptions {
   bool innermost_only = false;
   std::vector<double> fixed_speedups;  // fractions
   bool end_to_end = false;
+  OutsidePointOptions points;  // beside the program's own
   std::optional<uint64_t> seed;
   uint64_t sampling_period_ns = 250 * 1000;
   // Periods between samples as long as the program has one thread.

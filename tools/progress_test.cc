@@ -1,0 +1,201 @@
+// Progress points that the source does not mark: what is counted, and what is said of those that cannot be.
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "coz/points/visit_counter.h"
+#include "coz/report/profile_reader.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandOptions;
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+
+std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
+
+std::string MissingBreakpoints() {
+  const absl::Status status = CheckBreakpoints();
+  return status.ok() ? "" : absl::StrCat("required breakpoints, actual: ", status.message());
+}
+
+// The line of a source file that holds the text.
+std::string LineWith(const std::string& file, const std::string& part) {
+  std::ifstream source(Puppet(file));
+  std::string text;
+  for (int line = 1; std::getline(source, text); ++line) {
+    if (absl::StrContains(text, part)) return absl::StrCat(file, ":", line);
+  }
+  return "";
+}
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  ProgressTest() : folder_(testing::TemporaryFolder()) { options_.folder = folder_; }
+
+  CommandResult Run(std::vector<std::string> coz_options, std::vector<std::string> program) {
+    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
+                                          "--experiment-length=0.1"};
+    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+    arguments.push_back("---");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return testing::RunCommand(arguments, options_);
+  }
+  profile::Profile Profile() const {
+    absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->profile : profile::Profile();
+  }
+  static const profile::ProgressPoint* Find(const profile::Profile& profile,
+                                            const std::string& name) {
+    for (const profile::ProgressPoint& point : profile.progress_point()) {
+      if (point.name() == name) return &point;
+    }
+    ADD_FAILURE() << "no point " << name;
+    return nullptr;
+  }
+  // Visits, or arrivals, of the whole run.
+  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
+    const profile::ProgressPoint* point = Find(profile, name);
+    uint64_t visits = 0;
+    const auto add = [&](const auto& record) {
+      for (const profile::PointCounts& counts : record.point()) {
+        if (point != nullptr && counts.point() == point->id()) {
+          visits += counts.visits() + counts.arrivals();
+        }
+      }
+    };
+    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
+    return visits;
+  }
+  void ExpectRefused(const std::vector<std::string>& coz_options, const std::string& part,
+                     const std::string& program = "busy") {
+    const CommandResult result = Run(coz_options, {Puppet(program), "1"});
+    EXPECT_EQ(result.status, 125);
+    EXPECT_EQ(result.output, "") << "the program was started";
+    EXPECT_THAT(result.errors, HasSubstr(part));
+    EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+  }
+
+  const std::string folder_;
+  CommandOptions options_;
+};
+
+TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Run({"--progress=spin"}, {Puppet("busy"), "1"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 2);
+  // Each call of spin() is followed by a visit to the mark.
+  EXPECT_GT(Visits(profile, "spin"), 100u);
+  EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
+  const profile::ProgressPoint* point = Find(profile, "spin");
+  EXPECT_EQ(point->kind(), profile::PROGRESS_POINT_KIND_BREAKPOINT);
+  EXPECT_EQ(point->counted_by(), "hardware breakpoint");
+  EXPECT_GT(point->visit_cost_ns(), 0u);
+  EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
+}
+
+TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({"--progress=" + LineWith("busy.c", "atomic_load(&visit)) COZ")},
+      {Puppet("busy"), "1", "never"});
+  EXPECT_GE(Profile().experiment_size(), 2);
+}
+
+TEST_F(ProgressTest, ProbeCountsEveryCallInEveryThread) {
+  const CommandResult result =
+      Run({"--progress=spin", "--progress-source=uprobe"}, {Puppet("busy"), "1"});
+  if (result.status == 125 && absl::StrContains(result.errors, "probes need root")) {
+    COZ_REQUIRE_CAPABILITY("required uprobes, actual: " + result.errors);
+  }
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
+  EXPECT_EQ(Find(profile, "spin")->counted_by(), "probe (uprobe)");
+}
+
+TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhenItIsOpened) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({"--progress=libplugin*!plugin_work"}, {Puppet("host"), Puppet("libplugin.so"), "1"});
+  const profile::Profile profile = Profile();
+  // The library is found some time after it was opened.
+  EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), 100u);
+  EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+}
+
+TEST_F(ProgressTest, SaysAtTheEndWhatWasNeverFound) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  EXPECT_THAT(Run({"--progress=libnothing.so!f"}, {Puppet("busy"), "0.3"}).errors,
+              HasSubstr("no program loaded a binary libnothing.so"));
+  EXPECT_THAT(
+      Run({"--progress=libplugin*!plugin_wrok"}, {Puppet("host"), Puppet("libplugin.so"), "0.3"})
+          .errors,
+      HasSubstr("the closest are: plugin_work"));
+}
+
+TEST_F(ProgressTest, SamplesInALineAreProgress) {
+  const std::string line = LineWith("busy.c", "i < 100000");
+  Run({"--progress-sampled=" + line}, {Puppet("busy"), "1", "never"});
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.experiment_size(), 2);
+  EXPECT_EQ(Find(profile, line)->kind(), profile::PROGRESS_POINT_KIND_SAMPLED);
+}
+
+TEST_F(ProgressTest, LatencyIsMeasuredBetweenAnyTwoPlaces) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Run({"--latency=spin,mark:work"}, {Puppet("busy"), "1"});
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(Find(profile, "spin,mark:work")->kind(), profile::PROGRESS_POINT_KIND_LATENCY);
+  double in_flight = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::PointCounts& counts : experiment.point()) {
+      in_flight = std::max(in_flight, counts.in_flight_average());
+    }
+  }
+  // Two threads are nearly always between the two places.
+  EXPECT_GT(in_flight, 1.0) << result.errors;
+  EXPECT_LT(in_flight, 2.5);
+}
+
+// Bad input: one sentence, before the program starts.
+
+TEST_F(ProgressTest, SaysWhatElseThereIs) {
+  ExpectRefused({"--progress=spinn"}, "the closest are: spin");
+  ExpectRefused({"--progress=busy.c:1"}, "the nearest lines with code are busy.c:");
+  ExpectRefused({"--progress=bussy.c:20"}, "the closest are: busy.c");
+  ExpectRefused({"--progress=busy.c:0"}, "write FILE:LINE");
+  ExpectRefused({"--latency=spin"}, "write --latency=BEGIN,END");
+  ExpectRefused({"--latency=spin,spinn"}, "--latency='spinn'");
+  ExpectRefused({"--progress-sampled=spin"}, "write --progress-sampled=FILE:LINE");
+  ExpectRefused({"--progress-sampled=busy.c:1"}, "no code of the program belongs to this line");
+}
+
+TEST_F(ProgressTest, RefusesAFifthBreakpoint) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  ExpectRefused({"--progress-source=breakpoint", "--progress=spin", "--progress=work",
+                 "--progress=main", "--progress=libc.so*!fputs", "--progress=libc.so*!puts"},
+                "a thread has only 4 hardware breakpoints");
+}
+
+TEST_F(ProgressTest, SaysHowToPermitBreakpoints) {
+  const CommandResult result =
+      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EACCES), RunfilePath("tools/coz"),
+                           "run", "--progress=spin", "---", Puppet("busy"), "1"},
+                          options_);
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("kernel.perf_event_paranoid"));
+}
+
+}  // namespace
+}  // namespace coz

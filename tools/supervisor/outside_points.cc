@@ -1,0 +1,383 @@
+#include "tools/supervisor/outside_points.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+
+namespace coz {
+namespace {
+
+constexpr char kMarkPrefix[] = "mark:";
+// Between two looks for libraries that are to come; reading the maps takes some 50 us.
+constexpr uint64_t kLookNs = 50 * kNsPerMs;
+
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
+struct MappedCode {
+  uint64_t start;
+  uint64_t end;
+  uint64_t file_offset;
+  std::string path;
+};
+
+std::vector<MappedCode> ReadMappedCode(pid_t pid) {
+  std::vector<MappedCode> mapped;
+  std::ifstream maps(absl::StrFormat("/proc/%d/maps", pid));
+  std::string line;
+  while (std::getline(maps, line)) {
+    unsigned long long start = 0;
+    unsigned long long end = 0;
+    unsigned long long offset = 0;
+    char permissions[5] = "";
+    int path_at = 0;
+    if (sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset,
+               &path_at) != 4 ||
+        permissions[2] != 'x' || path_at == 0 || line[static_cast<size_t>(path_at)] != '/') {
+      continue;
+    }
+    mapped.push_back({start, end, offset, line.substr(static_cast<size_t>(path_at))});
+  }
+  return mapped;
+}
+
+bool IsBinary(const std::string& glob, const std::string& path) {
+  return MatchesGlob(glob, path) ||
+         MatchesGlob(glob, std::filesystem::path(path).filename().string());
+}
+
+// "--progress=x: " before the sentence.
+absl::Status WithOption(const std::string& option, const std::string& text,
+                        const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(option, "='", text, "': ", status.message()));
+}
+
+}  // namespace
+
+uint64_t OutsidePoints::Counted::Read() const {
+  uint64_t visits = visits_before;
+  for (const VisitCounter& probe : probes) visits += probe.Read();
+  for (const Watch& watch : watches) {
+    for (const VisitCounter& counter : watch.counters) visits += counter.Read();
+  }
+  return visits;
+}
+
+absl::StatusOr<std::unique_ptr<OutsidePoints>> OutsidePoints::Prepare(
+    const OutsidePointOptions& options, const std::string& program, bool is_launcher,
+    bool with_children) {
+  std::unique_ptr<OutsidePoints> points(new OutsidePoints);
+  points->program_ = RealPath(program);
+  points->is_launcher_ = is_launcher;
+  points->with_children_ = with_children;
+  if (absl::Status status = points->ParseAll(options); !status.ok()) return status;
+  if (!points->has_places_) return points;
+  if (absl::Status status = points->ChooseSource(options.source); !status.ok()) return status;
+  points->program_places_.reset();
+  return points;
+}
+
+absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
+  for (const std::string& text : options.progress) {
+    absl::StatusOr<std::unique_ptr<Counted>> visits = Parse("--progress", text);
+    if (!visits.ok()) return visits.status();
+    points_.push_back({text, *std::move(visits), nullptr, nullptr});
+  }
+  for (const std::string& text : options.sampled) {
+    const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+    if (!spec.ok()) return WithOption("--progress-sampled", text, spec.status());
+    if (spec->file.empty() || !spec->binary.empty()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--progress-sampled='%s' is no line; write --progress-sampled=FILE:LINE, for samples are "
+          "counted by line",
+          text));
+    }
+    auto visits = std::make_unique<Counted>();
+    visits->spec = *spec;
+    visits->by_samples = true;
+    points_.push_back({text, std::move(visits), nullptr, nullptr});
+  }
+  for (const std::string& text : options.latency) {
+    const auto pair = SplitPair(text);
+    if (!pair.ok()) return pair.status();
+    absl::StatusOr<std::unique_ptr<Counted>> begin = Parse("--latency", pair->first);
+    if (!begin.ok()) return begin.status();
+    absl::StatusOr<std::unique_ptr<Counted>> end = Parse("--latency", pair->second);
+    if (!end.ok()) return end.status();
+    points_.push_back({text, nullptr, *std::move(begin), *std::move(end)});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
+    const std::string& option, const std::string& text) {
+  auto counted = std::make_unique<Counted>();
+  if (absl::StartsWith(text, kMarkPrefix)) {
+    counted->mark = text.substr(sizeof(kMarkPrefix) - 1);
+    return counted;
+  }
+  const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+  if (!spec.ok()) return WithOption(option, text, spec.status());
+  counted->spec = *spec;
+  has_places_ = true;
+  places_.push_back(counted.get());
+  if (!spec->binary.empty() || is_launcher_) return counted;
+  if (absl::Status status = ResolveInProgram(option, counted.get()); !status.ok()) return status;
+  return counted;
+}
+
+absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted* counted) {
+  if (program_places_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(program_);
+    if (!opened.ok()) return opened.status();
+    program_places_ = *std::move(opened);
+  }
+  std::string note;
+  const absl::StatusOr<std::vector<CodePlace>> found = program_places_->Find(counted->spec, &note);
+  if (!found.ok()) {
+    // A function of a library is named with it.
+    const bool may_be_elsewhere = found.status().code() == absl::StatusCode::kNotFound &&
+                                  counted->spec.file.empty() &&
+                                  !absl::StrContains(found.status().message(), "inlined");
+    return WithOption(option, counted->spec.text,
+                      may_be_elsewhere
+                          ? absl::NotFoundError(absl::StrCat(
+                                found.status().message(),
+                                "; for a function of a library write 'libNAME.so*!FUNCTION'"))
+                          : found.status());
+  }
+  for (const CodePlace& place : *found) counted->places.push_back({program_, place});
+  counted->was_found = true;
+  if (!note.empty()) warnings_.push_back(note);
+  return absl::OkStatus();
+}
+
+size_t OutsidePoints::PlaceCount() const {
+  size_t count = 0;
+  for (const Counted* counted : places_) count += std::max<size_t>(1, counted->places.size());
+  return count;
+}
+
+absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
+  const bool too_many = PlaceCount() > static_cast<size_t>(kBreakpoints);
+  absl::Status breakpoints = CheckBreakpoints();
+  if (too_many) {
+    std::vector<std::string> names;
+    for (const Counted* counted : places_) {
+      names.push_back(absl::StrFormat("%d of %s", std::max<size_t>(1, counted->places.size()),
+                                      counted->spec.text));
+    }
+    breakpoints = absl::ResourceExhaustedError(
+        absl::StrFormat("%d places are to be counted (%s), but a thread has only %d hardware "
+                        "breakpoints; leave some out, name "
+                        "them more closely, or run coz as root to count by probes",
+                        PlaceCount(), absl::StrJoin(names, ", "), kBreakpoints));
+  }
+  if (wanted != VisitSource::kProbe && breakpoints.ok()) {
+    visit_cost_ns_ = static_cast<uint64_t>(MeasureBreakpointCostNs());
+    return absl::OkStatus();
+  }
+  if (wanted == VisitSource::kBreakpoint) return breakpoints;
+  probes_ = true;
+  absl::Status probes;
+  for (Counted* counted : places_) {
+    if (probes.ok()) probes = SetProbes(counted);
+  }
+  // The message about breakpoints names both ways out.
+  return probes.ok() || wanted == VisitSource::kProbe ? probes : breakpoints;
+}
+
+absl::Status OutsidePoints::SetProbes(Counted* counted) {
+  for (size_t i = counted->probes.size(); i < counted->places.size(); ++i) {
+    const Place& place = counted->places[i];
+    absl::StatusOr<VisitCounter> counter =
+        VisitCounter::ForProbe(place.file, place.code.probe_offset);
+    if (!counter.ok()) return counter.status();
+    counted->probes.push_back(*std::move(counter));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch) {
+  const std::vector<MappedCode> mapped = ReadMappedCode(watch->pid);
+  size_t set = 0;
+  for (const Place& place : counted.places) {
+    const auto found = std::find_if(mapped.begin(), mapped.end(), [&place](const MappedCode& code) {
+      return place.code.file_offset >= code.file_offset &&
+             place.code.file_offset - code.file_offset < code.end - code.start &&
+             RealPath(code.path) == place.file;
+    });
+    if (found == mapped.end()) continue;
+    if (set == watch->counters.size()) {
+      absl::StatusOr<VisitCounter> counter =
+          VisitCounter::ForBreakpoint(watch->pid, with_children_);
+      if (!counter.ok()) return counter.status();
+      watch->counters.push_back(*std::move(counter));
+    }
+    const absl::Status status =
+        watch->counters[set++].Arm(found->start + place.code.file_offset - found->file_offset);
+    if (!status.ok()) return status;
+    watch->is_set = true;
+  }
+  return absl::OkStatus();
+}
+
+void OutsidePoints::Warn(const absl::Status& status) {
+  if (!status.ok()) warnings_.emplace_back(status.message());
+}
+
+// A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
+void OutsidePoints::EnterProgram(pid_t pid) {
+  for (Counted* counted : places_) {
+    if (probes_) continue;
+    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}});
+    if (!counted->places.empty()) continue;
+    absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
+    if (reserved.ok()) {
+      watch.counters.push_back(*std::move(reserved));
+    } else {
+      Warn(reserved.status());
+    }
+  }
+  Look(pid);
+}
+
+void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
+  for (Counted* counted : places_) {
+    const bool may_be_there = counted->spec.binary.empty() ? is_launcher_ && is_program
+                                                           : IsBinary(counted->spec.binary, path);
+    if (!may_be_there) continue;
+    const absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(path);
+    if (!opened.ok()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<CodePlace>> found = (*opened)->Find(counted->spec, &note);
+    if (!found.ok()) {
+      counted->why_missing = std::string(found.status().message());
+      continue;
+    }
+    if (!note.empty()) warnings_.push_back(note);
+    counted->was_found = true;
+    for (const CodePlace& place : *found) counted->places.push_back({RealPath(path), place});
+    if (probes_) Warn(SetProbes(counted));
+  }
+}
+
+void OutsidePoints::Look(pid_t pid) {
+  const std::string executable = RealPath(absl::StrFormat("/proc/%d/exe", pid));
+  for (const MappedCode& code : ReadMappedCode(pid)) {
+    if (seen_files_.insert(code.path).second) LookInFile(code.path, code.path == executable);
+  }
+  SetMissing(pid);
+}
+
+void OutsidePoints::SetMissing(pid_t pid) {
+  for (Counted* counted : places_) {
+    for (Watch& watch : counted->watches) {
+      if (watch.pid == pid && !watch.is_set) Warn(SetBreakpoints(*counted, &watch));
+    }
+  }
+}
+
+// Their descriptors are wanted for others.
+void OutsidePoints::ForgetEnded() {
+  for (Counted* counted : places_) {
+    auto& watches = counted->watches;
+    const auto ended = std::partition(watches.begin(), watches.end(), [](const Watch& watch) {
+      return std::filesystem::exists(absl::StrFormat("/proc/%d/maps", watch.pid));
+    });
+    for (auto watch = ended; watch != watches.end(); ++watch) {
+      // Its children go on counting, in events that are read through its own.
+      if (with_children_ && watch->is_set) return;
+      for (const VisitCounter& counter : watch->counters) counted->visits_before += counter.Read();
+    }
+    watches.erase(ended, watches.end());
+  }
+}
+
+void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
+  if (!has_places_) return;
+  const bool look = now_ns >= next_look_ns_;
+  if (look) next_look_ns_ = now_ns + kLookNs;
+  if (look) ForgetEnded();
+  const uint32_t used =
+      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  for (uint32_t i = 0; i < used; ++i) {
+    ProcessSlot& slot = control.processes[i];
+    if (slot.state.load(std::memory_order_acquire) != ProcessState::kRunning) continue;
+    const uint32_t image = slot.image.load(std::memory_order_relaxed);
+    // Children of fork have their parent's image and its breakpoints.
+    if (seen_images_.insert(image).second) {
+      EnterProgram(slot.pid);
+      slot.armed.store(image + 1, std::memory_order_release);
+    } else if (look) {
+      Look(slot.pid);
+    }
+  }
+}
+
+std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+std::vector<std::string> OutsidePoints::Missing() const {
+  std::vector<std::string> missing;
+  for (const Counted* counted : places_) {
+    if (counted->was_found) continue;
+    missing.push_back(
+        !counted->why_missing.empty()
+            ? absl::StrFormat("'%s' was not counted: %s", counted->spec.text, counted->why_missing)
+            : absl::StrFormat("'%s' was not counted, for no program loaded a binary %s; see what "
+                              "is loaded with: "
+                              "LD_DEBUG=files PROGRAM",
+                              counted->spec.text, counted->spec.binary));
+  }
+  return missing;
+}
+
+void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
+  const auto reader = [target, units](const Counted& counted) -> LiveTarget::CountVisits {
+    if (!counted.mark.empty()) {
+      return [target, name = counted.mark] { return target->VisitsOfMark(name); };
+    }
+    if (counted.by_samples) {
+      return [target, units, text = counted.spec.text] {
+        uint64_t samples = 0;
+        for (const UnitId unit : units->Find(text)) {
+          const auto found = target->unit_samples().find(unit);
+          if (found != target->unit_samples().end()) samples += found->second;
+        }
+        return samples;
+      };
+    }
+    return [&counted] { return counted.Read(); };
+  };
+  const std::string source = probes_ ? "probe (uprobe)" : "hardware breakpoint";
+  for (const Point& point : points_) {
+    LiveTarget::Point described;
+    described.name = point.name;
+    if (point.visits == nullptr) {
+      described.is_latency = true;
+      const bool marks_only = !point.begin->mark.empty() && !point.end->mark.empty();
+      if (!marks_only) described.counted_by = source;
+      target->AddPoint(described, reader(*point.begin), reader(*point.end));
+    } else {
+      described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
+      described.counted_by = point.visits->by_samples ? "samples" : source;
+      if (!point.visits->by_samples) described.visit_cost_ns = visit_cost_ns_;
+      target->AddPoint(described, reader(*point.visits), nullptr);
+    }
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,123 @@
+// Progress points that the program's source does not mark: places in its code, samples in a line, and pairs of any two.
+//
+// Shape    prepared before the program starts; Poll sets breakpoints in each program that attaches, and in libraries as they are mapped
+// Units    visits, cumulative over all processes
+// Errors   Prepare: what can be known before the program runs, one sentence with the option. Later: warnings, the program runs on
+// Threads  compatible
+// Signals  none
+// Source   docs/progress-points.md; proc(5) for maps
+#ifndef COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_
+#define COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/points/code_places.h"
+#include "coz/points/point_spec.h"
+#include "coz/points/visit_counter.h"
+#include "coz/runtime/control_block.h"
+#include "tools/supervisor/live_target.h"
+#include "tools/supervisor/unit_index.h"
+
+namespace coz {
+
+enum class VisitSource { kBest, kBreakpoint, kProbe };
+
+struct OutsidePointOptions {
+  std::vector<std::string> progress;  // place specs
+  std::vector<std::string> sampled;   // FILE:LINE
+  std::vector<std::string> latency;   // BEGIN,END: each a place, or mark:NAME
+  VisitSource source = VisitSource::kBest;
+};
+
+class OutsidePoints {
+ public:
+  // `program` is the executable, or a launcher that becomes one by exec.
+  static absl::StatusOr<std::unique_ptr<OutsidePoints>> Prepare(const OutsidePointOptions& options,
+                                                                const std::string& program,
+                                                                bool is_launcher,
+                                                                bool with_children);
+
+  // Adds the points to the target, which then calls back for their counts.
+  void AddTo(LiveTarget* target, const UnitIndex* units);
+
+  // Whether programs that attach have to wait for Poll.
+  bool has_breakpoints() const { return !probes_ && has_places_; }
+  void Poll(ControlBlock& control, uint64_t now_ns);
+
+  // What a user should know before (inlined copies), and what went wrong since the last call.
+  std::vector<std::string> TakeWarnings();
+  // Points whose place was never found, a sentence each.
+  std::vector<std::string> Missing() const;
+
+ private:
+  struct Place {
+    std::string file;
+    CodePlace code;
+  };
+  // The breakpoints of a program that a process runs, or room for those of a binary that it may load.
+  struct Watch {
+    pid_t pid;
+    bool is_set;
+    std::vector<VisitCounter> counters;
+  };
+  // What is counted for a point: places, samples of a line, or a mark's visits.
+  struct Counted {
+    PointSpec spec;
+    std::string mark;
+    bool by_samples = false;
+    std::vector<Place> places;
+    std::vector<VisitCounter> probes;  // one for each place
+    std::vector<Watch> watches;
+    uint64_t visits_before = 0;  // of processes that have ended
+    std::string why_missing;
+    bool was_found = false;
+    uint64_t Read() const;
+  };
+  struct Point {
+    std::string name;
+    std::unique_ptr<Counted> visits;  // or begin and end
+    std::unique_ptr<Counted> begin;
+    std::unique_ptr<Counted> end;
+  };
+
+  absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
+                                                 const std::string& text);
+  absl::Status ParseAll(const OutsidePointOptions& options);
+  absl::Status ResolveInProgram(const std::string& option, Counted* counted);
+  absl::Status ChooseSource(VisitSource wanted);
+  void EnterProgram(pid_t pid);
+  // Finds places of binaries that are only known by what a process has loaded.
+  void Look(pid_t pid);
+  void LookInFile(const std::string& path, bool is_program);
+  void SetMissing(pid_t pid);
+  absl::Status SetBreakpoints(const Counted& counted, Watch* watch);
+  absl::Status SetProbes(Counted* counted);
+  void ForgetEnded();
+  void Warn(const absl::Status& status);
+  size_t PlaceCount() const;
+
+  std::string program_;
+  bool is_launcher_ = false;
+  bool with_children_ = false;
+  bool probes_ = false;
+  bool has_places_ = false;
+  uint64_t visit_cost_ns_ = 0;
+  std::unique_ptr<CodePlaces> program_places_;
+  std::vector<Point> points_;
+  std::vector<Counted*> places_;  // those that are counted at places
+  std::set<std::string> seen_files_;
+  std::set<uint32_t> seen_images_;
+  uint64_t next_look_ns_ = 0;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_
