@@ -18,7 +18,8 @@ namespace coz {
 namespace {
 
 // Comes back in siginfo, so that a program's own sigtrap events are told apart.
-constexpr uint64_t kSignature = 0x636f7a2073616d70;  // "coz samp"
+constexpr uint64_t kInheritedSignature = 0x636f7a2073616d70;  // "coz samp"
+constexpr uint64_t kThreadSignature = 0x636f7a2074687264;     // "coz thrd"
 
 constexpr int kTrapPerf = 6;  // TRAP_PERF, which libc's headers lack
 
@@ -66,10 +67,11 @@ int MoveOutOfTheWay(int fd) {
 }
 
 int OpenTaskClock(const PerfEventOptions& options) {
-  if (options.inherited_sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
+  const bool sigtrap = options.inherited_sigtrap || options.thread_sigtrap;
+  if (sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
   perf_event_attr attr;
   memset(&attr, 0, sizeof(attr));
-  attr.size = options.inherited_sigtrap ? sizeof(attr) : PERF_ATTR_SIZE_VER0;
+  attr.size = sigtrap ? sizeof(attr) : PERF_ATTR_SIZE_VER0;
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
   attr.sample_period = options.sampling_period_ns;
@@ -77,12 +79,12 @@ int OpenTaskClock(const PerfEventOptions& options) {
   attr.exclude_kernel = options.exclude_kernel;
   attr.exclude_hv = 1;
   attr.wakeup_events = 1;
-  if (options.inherited_sigtrap) {
-    attr.inherit = 1;
-    attr.inherit_thread = 1;
+  if (sigtrap) {
+    attr.inherit = options.inherited_sigtrap;
+    attr.inherit_thread = options.inherited_sigtrap;
     attr.remove_on_exec = 1;
     attr.sigtrap = 1;
-    attr.sig_data = kSignature;
+    attr.sig_data = options.inherited_sigtrap ? kInheritedSignature : kThreadSignature;
   }
   const int this_thread = 0, any_cpu = -1, no_group = -1;
   const long fd =
@@ -112,11 +114,19 @@ int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &sampling_period_ns));
 }
 
-bool IsTaskClockSigtrap(const siginfo_t& info) {
+namespace {
+
+bool HasSignature(const siginfo_t& info, uint64_t signature) {
   PerfSiginfo perf;
   memcpy(&perf, &info, sizeof(perf));
   // Not the type: in inherited events it is the number that the kernel has given the task clock.
-  return perf.code == kTrapPerf && perf.data == kSignature;
+  return perf.code == kTrapPerf && perf.data == signature;
 }
+
+}  // namespace
+
+bool IsInheritedSigtrap(const siginfo_t& info) { return HasSignature(info, kInheritedSignature); }
+
+bool IsThreadSigtrap(const siginfo_t& info) { return HasSignature(info, kThreadSignature); }
 
 }  // namespace coz

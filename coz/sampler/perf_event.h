@@ -20,6 +20,8 @@ struct PerfEventOptions {
   // True: one event for the thread and all threads that it creates, each overflow a SIGTRAP.
   // False: an event for this thread, to be armed with ArmThreadSignal.
   bool inherited_sigtrap = false;
+  // An event for this thread alone, each overflow a SIGTRAP.
+  bool thread_sigtrap = false;
   bool exclude_kernel = false;
 };
 
@@ -41,8 +43,9 @@ int DisablePerfEvent(int fd);
 // -errno.
 int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);
 
-// Whether `info` was sent by an inherited sigtrap event of this process's sampler.
-bool IsTaskClockSigtrap(const siginfo_t& info);
+// Whether `info` was sent by a sigtrap event of this process's sampler: an inherited one, or one for the thread alone.
+bool IsInheritedSigtrap(const siginfo_t& info);
+bool IsThreadSigtrap(const siginfo_t& info);
 
 }  // namespace coz
 

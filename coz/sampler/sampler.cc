@@ -43,6 +43,10 @@ struct Process {
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   Counters counters;
+  // Of threads that have ended: to tell whether they are too short for the event that they inherit.
+  std::atomic<uint64_t> ended_threads{0};
+  std::atomic<uint64_t> ended_cpu_ns{0};
+  std::atomic<uint64_t> started_short{0};
 };
 
 struct Thread {
@@ -50,6 +54,7 @@ struct Thread {
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
+  uint32_t own_samples = 0;  // of its own event, beside the inherited one
   bool stopped = false;
 };
 
@@ -119,12 +124,62 @@ void CallBack(const Sample& sample) {
   process.active_callbacks.fetch_sub(1);
 }
 
+// An inherited event's first period begins with the thread, so that a thread which is shorter than a period is never sampled, and the
+// rest of every other one neither. Where that is much of what the threads run, each has an event of its own at first, whose first
+// period is any part of a whole one.
+constexpr uint64_t kThreadsToJudge = 16;
+constexpr uint64_t kUnsampledPart = 10;  // a tenth
+constexpr uint32_t kOwnSamples = 16;     // then the inherited event does
+
+bool ThreadsAreShort() {
+  const auto relaxed = std::memory_order_relaxed;
+  return process.ended_threads.load(relaxed) >= kThreadsToJudge &&
+         process.counters.unsampled_ns.load(relaxed) * kUnsampledPart >
+             process.ended_cpu_ns.load(relaxed);
+}
+
+// Evenly spread over the period: multiples of the golden ratio, the middle of the first step at least.
+uint64_t FirstPeriodNs() {
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  const uint64_t fraction =
+      (1 + process.started_short.fetch_add(1, std::memory_order_relaxed)) * kGoldenRatio;
+  const auto ns = static_cast<uint64_t>(
+      (static_cast<unsigned __int128>(fraction) * process.sampling_period_ns) >> 64);
+  return ns + 1;
+}
+
+void StartOwnEvent() {
+  const uint64_t first_ns = FirstPeriodNs();
+  const int result = StartThreadSigtrap(first_ns, !process.kernel_included, &thread.source);
+  if (result != 0) return;
+  // As if the thread had begun with the period.
+  thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - first_ns));
+  thread.own_samples = 1;
+}
+
+// False where another event than the sender of `info` is to sample this thread.
+bool IsFromTheEventInUse(const siginfo_t& info) {
+  if (thread.own_samples == 0) return !IsThreadSigtrap(info);
+  if (!IsThreadSigtrap(info)) return false;
+  if (thread.own_samples == 1) SetThreadSourcePeriod(process.sampling_period_ns, thread.source);
+  if (++thread.own_samples > kOwnSamples) {
+    StopThreadSource(&thread.source);
+    thread.own_samples = 0;
+  }
+  return true;
+}
+
+uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
+  if (IsInheritedSigtrap(info) || IsThreadSigtrap(info)) return 1;
+  return PeriodsInSignal(info);
+}
+
 void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   ErrnoSaver errno_saver;
-  const uint32_t periods = IsTaskClockSigtrap(*info) ? 1 : PeriodsInSignal(*info);
+  const uint32_t periods = PeriodsInSamplingSignal(*info);
   if (periods == 0) return HandleForeignSignal(signo, info, raw_context);
   if (!process.enabled.load(std::memory_order_acquire)) return StopThreadSource(&thread.source);
-  if (thread.stopped) return;
+  if (thread.stopped || !IsFromTheEventInUse(*info)) return;
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
@@ -213,8 +268,11 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
 
 void StartThreadSampling() {
   thread.stopped = false;
-  if (process.source == SamplingSource::kPerfSigtrap) return;
   if (!process.enabled.load(std::memory_order_acquire)) return;
+  if (process.source == SamplingSource::kPerfSigtrap) {
+    if (__builtin_expect(ThreadsAreShort(), 0)) StartOwnEvent();
+    return;
+  }
   thread.tracker.Restart(ThreadCpuNowNs());
   const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
   int result = -ENOENT;
@@ -228,10 +286,14 @@ void StartThreadSampling() {
 
 void StopThreadSampling() {
   thread.stopped = true;
+  const bool has_own_event = thread.own_samples != 0;
   StopThreadSource(&thread.source);
-  if (process.enabled.load(std::memory_order_acquire)) {
-    Add(&process.counters.unsampled_ns, thread.tracker.RestNs(ThreadCpuNowNs()));
-  }
+  if (!process.enabled.load(std::memory_order_acquire)) return;
+  const uint64_t now_ns = ThreadCpuNowNs();
+  Add(&process.ended_threads, 1);
+  Add(&process.ended_cpu_ns, now_ns);
+  // What such a thread runs after its last sample is made up for by the first period of another.
+  if (!has_own_event) Add(&process.counters.unsampled_ns, thread.tracker.RestNs(now_ns));
 }
 
 void UseEverySamplingPeriod() {
@@ -268,6 +330,7 @@ void OnForkInChild() {
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
   thread.source = ThreadSource();
+  thread.own_samples = 0;
   thread.active_frame = 0;
 }
 
@@ -291,6 +354,7 @@ void PrepareForExec() {
   const int fd = process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) DisablePerfEvent(fd);
   StopThreadSource(&thread.source);
+  thread.own_samples = 0;
 }
 
 void ResumeAfterFailedExec() {

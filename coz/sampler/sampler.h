@@ -63,11 +63,11 @@ struct SamplerOptions {
 
 // Sums over all threads since StartSampler.
 struct SamplerCounters {
-  uint64_t samples = 0;            // callbacks made
-  uint64_t weight = 0;             // sampling periods handed to callbacks
-  uint64_t dropped = 0;            // periods that ended while the thread's callback was active
-  uint64_t lost_periods = 0;       // no signal: kernel time that is excluded, throttling
-  uint64_t unsampled_ns = 0;       // rests shorter than a period at the end of threads
+  uint64_t samples = 0;       // callbacks made
+  uint64_t weight = 0;        // sampling periods handed to callbacks
+  uint64_t dropped = 0;       // periods that ended while the thread's callback was active
+  uint64_t lost_periods = 0;  // no signal: kernel time that is excluded, throttling
+  uint64_t unsampled_ns = 0;  // rests shorter than a period at the end of threads, not made up for
   uint64_t foreign_signals = 0;    // kSamplingSignal raised by something else
   uint64_t unsampled_threads = 0;  // no source had room for the thread
 };
@@ -76,8 +76,8 @@ struct SamplerCounters {
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
-// First and last thing of every thread but the first. For kPerfSigtrap they only account for the
-// thread's unsampled rest, and may be left out. With the other sources a thread that does not call
+// First and last thing of every thread but the first. For kPerfSigtrap they may be left out, and then threads shorter than a
+// sampling period are never sampled. With the other sources a thread that does not call
 // is not sampled, and one that does not stop leaks a timer or a descriptor.
 void StartThreadSampling();
 void StopThreadSampling();

@@ -43,6 +43,23 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   return result;
 }
 
+int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source) {
+  PerfEventOptions options;
+  options.sampling_period_ns = first_period_ns;
+  options.thread_sigtrap = true;
+  options.exclude_kernel = exclude_kernel;
+  const int fd = OpenTaskClock(options);
+  if (fd < 0) return fd;
+  if (!ReserveDescriptor(fd)) {
+    RawSyscall(SYS_close, fd);
+    return -EMFILE;
+  }
+  source->fd_plus_1 = fd + 1;
+  const int result = EnablePerfEvent(fd);
+  if (result != 0) StopThreadSource(source);
+  return result;
+}
+
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
   sigevent event;
   memset(&event, 0, sizeof(event));

@@ -25,6 +25,9 @@ struct ThreadSource {
 // a poll or a nanosleep with EINTR.
 int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
+// An event whose overflows are SIGTRAPs, for a thread that inherits another one as well.
+int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source);
+
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
 // Starts a new period of this length. 0, or -errno.
