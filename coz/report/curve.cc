@@ -4,8 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <optional>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "coz/report/statistics.h"
@@ -42,18 +43,41 @@ std::optional<Mat3> Inverse(const Mat3& m) {
   return inverse;
 }
 
+// Experiments of one speedup, pooled: all that least squares need to know of them.
+struct Pool {
+  double s = 0;
+  double weight = 0;
+  double mean = 0;  // of p
+
+  void Add(const RateObservation& o) {
+    const double w = o.visits * o.weight;
+    s = o.virtual_speedup;
+    weight += w;
+    mean += (o.duration / o.visits - mean) * w / weight;
+  }
+};
+
+std::vector<Pool> PoolBySpeedup(const std::vector<RateObservation>& observations) {
+  std::map<int, Pool> pools;
+  for (const RateObservation& o : observations) {
+    if (o.visits * o.weight > 0) pools[SpeedupKey(o.virtual_speedup)].Add(o);
+  }
+  std::vector<Pool> ascending;
+  for (const auto& [key, pool] : pools) ascending.push_back(pool);
+  return ascending;
+}
+
 // Least squares of p over (1, min(s,k), max(s-k,0)), with visits as weights.
 class BentFit {
  public:
-  BentFit(const std::vector<RateObservation>& observations, double bend) : bend_(bend) {
+  BentFit(const std::vector<Pool>& pools, double bend) : bend_(bend) {
     Mat3 normal = {};
     Vec3 right = {};
-    for (const RateObservation& o : observations) {
-      const Row row = {Regressors(o.virtual_speedup), o.duration / o.visits, o.visits * o.weight};
-      rows_.push_back(row);
+    for (const Pool& pool : pools) {
+      const Vec3 x = Regressors(pool.s);
       for (size_t i = 0; i < 3; ++i) {
-        for (size_t j = 0; j < 3; ++j) normal[i][j] += row.weight * row.x[i] * row.x[j];
-        right[i] += row.weight * row.x[i] * row.p;
+        for (size_t j = 0; j < 3; ++j) normal[i][j] += pool.weight * x[i] * x[j];
+        right[i] += pool.weight * x[i] * pool.mean;
       }
     }
     const std::optional<Mat3> inverse = Inverse(normal);
@@ -61,12 +85,32 @@ class BentFit {
     inverse_ = *inverse;
     coefficients_ = Times(inverse_, right);
     ok_ = coefficients_[0] > 0;
-    for (const Row& row : rows_) squares_ += row.weight * std::pow(Residual(row), 2);
+    for (const Pool& pool : pools) {
+      squares_ += pool.weight * std::pow(pool.mean - Dot(coefficients_, Regressors(pool.s)), 2);
+    }
   }
 
   bool ok() const { return ok_; }
   double bend() const { return bend_; }
+  // Up to the scatter within pools, which is the same for every bend.
   double squares() const { return squares_; }
+
+  // Errors are known only after this.
+  void AddScatter(const std::vector<RateObservation>& observations) {
+    for (const RateObservation& o : observations) {
+      rows_.push_back({Regressors(o.virtual_speedup), o.duration / o.visits, o.visits * o.weight});
+    }
+    // The sandwich's filling, once for all gradients.
+    for (const Row& row : rows_) {
+      const double leverage = row.weight * Dot(row.x, Times(inverse_, row.x));
+      const double residual = Residual(row) / std::max(1 - leverage, 0.05);
+      for (size_t i = 0; i < 3; ++i) {
+        for (size_t j = 0; j < 3; ++j) {
+          scatter_[i][j] += std::pow(row.weight * residual, 2) * row.x[i] * row.x[j];
+        }
+      }
+    }
+  }
 
   // 1 - p(s)/p_0.
   Estimate At(double s) const {
@@ -105,13 +149,7 @@ class BentFit {
 
   double Error(const Vec3& gradient) const {
     const Vec3 direction = Times(inverse_, gradient);
-    double variance = 0;
-    for (const Row& row : rows_) {
-      const double leverage = row.weight * Dot(row.x, Times(inverse_, row.x));
-      const double residual = Residual(row) / std::max(1 - leverage, 0.05);
-      variance += std::pow(Dot(direction, row.x) * row.weight * residual, 2);
-    }
-    return std::sqrt(variance);
+    return std::sqrt(std::max(0.0, Dot(direction, Times(scatter_, direction))));
   }
 
   Estimate WithInterval(double value, const Vec3& gradient) const {
@@ -122,37 +160,37 @@ class BentFit {
   const double bend_;
   std::vector<Row> rows_;
   Mat3 inverse_ = {};
+  Mat3 scatter_ = {};
   Vec3 coefficients_ = {};
   double squares_ = 0;
   bool ok_ = false;
 };
 
 // Speedups with enough others below and above.
-std::vector<double> PossibleBends(const std::vector<RateObservation>& observations) {
-  std::set<double> tried;
-  for (const RateObservation& o : observations) {
-    if (SpeedupKey(o.virtual_speedup) > 0) tried.insert(o.virtual_speedup);
+std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
+  std::vector<double> tried;
+  for (const Pool& pool : pools) {
+    if (SpeedupKey(pool.s) > 0) tried.push_back(pool.s);
   }
   std::vector<double> bends;
-  size_t below = 0;
-  for (double s : tried) {
-    ++below;
-    if (below >= kMinSpeedupsBeside && tried.size() - below >= kMinSpeedupsBeside) {
-      bends.push_back(s);
-    }
+  for (size_t i = kMinSpeedupsBeside; i + kMinSpeedupsBeside <= tried.size(); ++i) {
+    bends.push_back(tried[i - 1]);
   }
   return bends;
 }
 
 std::optional<BentFit> FindBend(const std::vector<RateObservation>& observations) {
   if (observations.size() < kMinObservations) return std::nullopt;
+  const std::vector<Pool> pools = PoolBySpeedup(observations);
   std::optional<BentFit> best;
-  for (double bend : PossibleBends(observations)) {
-    BentFit fit(observations, bend);
+  for (double bend : PossibleBends(pools)) {
+    BentFit fit(pools, bend);
     if (!fit.ok() || (best.has_value() && best->squares() <= fit.squares())) continue;
     best.emplace(std::move(fit));
   }
-  if (!best.has_value() || best->Proof() < kProof) return std::nullopt;
+  if (!best.has_value()) return std::nullopt;
+  best->AddScatter(observations);
+  if (best->Proof() < kProof) return std::nullopt;
   return best;
 }
 

@@ -81,13 +81,26 @@ void AddLatency(const SyntheticOptions& options, profile::Profile* profile) {
   }
 }
 
+// A scheduler selects a line because it has just seen it run.
+void AddSelectedSamples(profile::Profile* profile) {
+  for (profile::Experiment& experiment : *profile->mutable_experiment()) {
+    if (experiment.selected_samples() > 0) continue;
+    constexpr uint64_t kSamples = 3;
+    experiment.set_selected_samples(kSamples);
+    experiment.set_total_samples(experiment.total_samples() + kSamples);
+    experiment.add_unit_id(experiment.selected_unit());
+    experiment.add_unit_samples(kSamples);
+  }
+}
+
 // Every fifth line has no samples in the first third of the run.
 void MakePhases(int lines, profile::Profile* profile) {
   const int later = profile->experiment_size() / 3;
   for (int i = 0; i < later; ++i) {
     profile::Experiment* experiment = profile->mutable_experiment(i);
     for (int j = 0; j < experiment->unit_id_size(); ++j) {
-      if (lines > 10 && experiment->unit_id(j) % 5 == 0) {
+      const bool selected = experiment->unit_id(j) == experiment->selected_unit();
+      if (lines > 10 && experiment->unit_id(j) % 5 == 0 && !selected) {
         experiment->set_unit_samples(j, 0);
       }
     }
@@ -115,6 +128,7 @@ profile::Profile SampleProfile(int lines) {
     }
   }
   made.End();
+  AddSelectedSamples(&made.profile());
   AddLatency(options, &made.profile());
   MakePhases(lines, &made.profile());
   return made.profile();
