@@ -43,6 +43,11 @@ std::optional<Mat3> Inverse(const Mat3& m) {
   return inverse;
 }
 
+// What the pauses made of it, where that is known.
+double Achieved(const RateObservation& o) {
+  return o.achieved_virtual_speedup >= 0 ? o.achieved_virtual_speedup : o.virtual_speedup;
+}
+
 // Experiments of one speedup, pooled: all that least squares need to know of them.
 struct Pool {
   double s = 0;
@@ -51,8 +56,8 @@ struct Pool {
 
   void Add(const RateObservation& o) {
     const double w = o.visits * o.weight;
-    s = o.virtual_speedup;
     weight += w;
+    s += (Achieved(o) - s) * w / weight;
     mean += (o.duration / o.visits - mean) * w / weight;
   }
 };
@@ -98,7 +103,7 @@ class BentFit {
   // Errors are known only after this.
   void AddScatter(const std::vector<RateObservation>& observations) {
     for (const RateObservation& o : observations) {
-      rows_.push_back({Regressors(o.virtual_speedup), o.duration / o.visits, o.visits * o.weight});
+      rows_.push_back({Regressors(Achieved(o)), o.duration / o.visits, o.visits * o.weight});
     }
     // The sandwich's filling, once for all gradients.
     for (const Row& row : rows_) {

@@ -106,8 +106,13 @@ std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) 
 std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
   if (line.curve.points.empty()) return "no effect";
   const Estimate end = line.curve.points.back().program_speedup;
-  return absl::StrFormat("no effect: %s changes by %s to %s %%, however fast this gets",
-                         What(point), Percent(end.low), Percent(end.high));
+  const char* change = "changes by";
+  if (end.low > 0) change = MeasuresTime(point) ? "gets shorter by" : "gains";
+  if (end.high < 0) change = MeasuresTime(point) ? "gets longer by" : "loses";
+  const Estimate shown = end.high < 0 ? Negated(end) : end;
+  return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%",
+                         end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
+                         What(point), change, Percent(shown.low), Percent(shown.high));
 }
 
 }  // namespace

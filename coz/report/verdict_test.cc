@@ -66,8 +66,11 @@ TEST(VerdictTest, SlowerLinesAreContention) {
 
 TEST(VerdictTest, NoEffectHasItsBounds) {
   EXPECT_THAT(Said([](double) { return 0; }),
-              MatchesRegex("no effect: `requests` changes by -?[0-9.]+ to [0-9.]+ %, however fast "
-                           "this gets"));
+              MatchesRegex("no effect: however fast this gets, `requests` changes by -?[0-9.]+ to "
+                           "[0-9.]+ %"));
+  EXPECT_THAT(Said([](double s) { return 0.05 * s; }, 600),
+              MatchesRegex("hardly any effect: however fast this gets, `requests` gains [3-6] to "
+                           "[4-7] %"));
 }
 
 TEST(VerdictTest, OpenLinesSayHowMuchLonger) {

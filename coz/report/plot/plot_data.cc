@@ -8,7 +8,7 @@
 //   files                   {path, changed, missing, runs: [[first line, text…]…]}; runs is left out where nothing could be read
 //   units                   [file, line, function, share of samples, kind]; file is -1 where the unit has none
 //   lines                   {p: point, u: unit, v: verdict, s: slope, f: phase factor, a: slope while active, b: own baselines,
-//                           pb: baselines of other lines, n: experiments, d: [[speedup, value, low, high, experiments]…],
+//                           pb: baselines of other lines, n: experiments, q: q-value, d: [[speedup, value, low, high, experiments, speedup achieved]…],
 //                           c: [[speedup, value, low, high]…] the curve, k: its bend or null, t: verdict in words}, ranked
 //   aside                   {p, u, n: experiments, r: reason, t}
 //   timeline                {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup, used]…],
@@ -120,6 +120,8 @@ class Builder {
     for (const SpeedupEstimate& s : line.speedups) {
       json numbers = Numbers(s.virtual_speedup, s.program_speedup);
       numbers.push_back(s.experiments);
+      numbers.push_back(
+          Rounded(s.achieved_virtual_speedup > 0 ? s.achieved_virtual_speedup : s.virtual_speedup));
       speedups.push_back(std::move(numbers));
     }
     json curve = json::array();
@@ -132,6 +134,7 @@ class Builder {
             {"f", Rounded(line.phase_factor)},
             {"a", Numbers(line.slope_while_active)},
             {"b", line.baselines},
+            {"q", Rounded(line.q_value)},
             {"pb", line.pooled_baselines},
             {"n", line.others},
             {"d", std::move(speedups)},

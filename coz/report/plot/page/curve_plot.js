@@ -93,8 +93,8 @@ class CurvePlot {
   dots() {
     const most = d3.max(this.line.speedups, (d) => d[4]) || 1;
     const group = this.inside.append('g').attr('class', 'dots');
-    for (const [speedup, value, low, high, n] of this.line.speedups) {
-      const at = this.x(speedup);
+    for (const [, value, low, high, n, achieved] of this.line.speedups) {
+      const at = this.x(achieved);
       if (this.large && low !== null) {
         group.append('line').attr('x1', at).attr('x2', at).attr('y1', this.y(low)).attr('y2', this.y(high));
       }

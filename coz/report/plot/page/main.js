@@ -31,6 +31,8 @@ function showLines() {
   byId('count').textContent = shown.length === all.length ? count(all.length, 'line') : `${shown.length.toLocaleString('en')} of ${count(all.length, 'line')}`;
   byId('empty').hidden = shown.length > 0;
   byId('empty').replaceChildren(...emptyText(all));
+  // One or two cards need no wide column; the details take the room.
+  document.body.classList.toggle('few', shown.length < 3);
   legend(point);
   grid.show(shown, domain);
   if (details.line && details.line.point !== filters.state.point) {

@@ -1,0 +1,275 @@
+// The HTML report in a real browser: it loads without a complaint, and filters, sorts, keys and views do what they say.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coz/report/plot/testing/sample_profile.h"
+#include "coz/testing/browser/browser.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::Browser;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kEnter[] = "\uE007";
+constexpr char kEscape[] = "\uE00C";
+constexpr char kRight[] = "\uE014";
+
+class PlotBrowserTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { browser_ = testing::OpenBrowser().release(); }
+  static void TearDownTestSuite() {
+    delete browser_;
+    browser_ = nullptr;
+  }
+
+  void SetUp() override {
+    ASSERT_NE(browser_, nullptr) << "the browser did not start";
+    browser_->Resize(1500, 1000);
+  }
+
+  // Writes the profile's report and opens it.
+  void Show(const profile::Profile& profile, const std::string& state = "",
+            const std::vector<std::string>& options = {}) {
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    const std::string path = absl::StrCat(::testing::TempDir(), "/", name);
+    std::ofstream(path + ".pb", std::ios::binary) << profile.SerializeAsString();
+    std::vector<std::string> command = {testing::RunfilePath("tools/coz"), "plot", path + ".pb",
+                                        "-o", path + ".html"};
+    command.insert(command.end(), options.begin(), options.end());
+    const testing::CommandResult plot = testing::RunCommand(command);
+    ASSERT_EQ(plot.status, 0) << plot.errors;
+    browser_->Open("about:blank");
+    browser_->Complaints();
+    browser_->Open(absl::StrCat("file://", path, ".html", state));
+    ASSERT_TRUE(browser_->WaitFor("document.documentElement.dataset.ready"));
+  }
+
+  std::string Text(const std::string& selector) {
+    const auto value = browser_->Run(absl::StrCat("const e = document.querySelector('", selector,
+                                                  "'); return e ? e.textContent : '(none)';"));
+    return value.is_string() ? value.get<std::string>() : "";
+  }
+  int Count(const std::string& selector) {
+    return browser_->Run(
+        absl::StrCat("return document.querySelectorAll('", selector, "').length;"));
+  }
+  std::vector<std::string> Places() {
+    return browser_->Run(
+        "return [...document.querySelectorAll('#cards .place')].map((e) => e.textContent);");
+  }
+  void Choose(const std::string& id, const std::string& value) {
+    browser_->Run(absl::StrCat("const e = document.getElementById('", id, "'); e.value = '", value,
+                               "'; e.dispatchEvent(new Event('input', {bubbles: true}));"
+                               "e.dispatchEvent(new Event('change', {bubbles: true}));"));
+  }
+  void Click(const std::string& selector) {
+    browser_->Run(absl::StrCat("document.querySelector('", selector, "').click();"));
+  }
+
+  static Browser* browser_;
+};
+
+Browser* PlotBrowserTest::browser_ = nullptr;
+
+profile::Profile Fifty() { return report_testing::SampleProfile(50); }
+
+TEST_F(PlotBrowserTest, LoadsWithoutAComplaintAndShowsPlotsInView) {
+  Show(Fifty());
+  EXPECT_EQ(Text("#count"), "50 lines");
+  EXPECT_GE(Count("#cards svg.plot path.curve"), 6);
+  EXPECT_GE(Count("#cards svg.plot path.band"), 6);
+  EXPECT_LT(Count("#cards li"), 50) << "cards out of view exist";
+  EXPECT_THAT(Text("#details .sentence"), HasSubstr("Making this 30"));
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, OneLineAndNoneAreShown) {
+  Show(report_testing::SampleProfile(1));
+  EXPECT_EQ(Text("#count"), "1 line");
+  profile::Profile bare = report_testing::SampleProfile(1);
+  bare.clear_experiment();
+  Show(bare);
+  EXPECT_THAT(Text("#empty"), HasSubstr("No experiment was finished"));
+  bare.clear_progress_point();
+  Show(bare);
+  EXPECT_THAT(Text("#empty"), HasSubstr("No progress point was seen"));
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, FiveThousandLinesScrollToTheLast) {
+  Show(report_testing::SampleProfile(5000));
+  EXPECT_EQ(Text("#count"), "5,000 lines");
+  EXPECT_LT(Count("#cards li"), 60);
+  browser_->Run("scrollTo(0, document.documentElement.scrollHeight);");
+  EXPECT_TRUE(browser_->WaitFor("document.querySelector('#cards li[aria-posinset=\"5000\"] svg')"));
+  EXPECT_LT(Count("#cards li"), 60);
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, FiltersNarrowTheLines) {
+  Show(Fifty());
+  Choose("search", "btree find");
+  EXPECT_EQ(Text("#count"), "6 of 50 lines");
+  EXPECT_THAT(Places(), ::testing::Each(HasSubstr("store/btree.cc")));
+  Click("#reset");
+  EXPECT_EQ(Text("#count"), "50 lines");
+  Choose("file", "/home/me/server/src/util/arena.h");
+  EXPECT_EQ(Text("#count"), "6 of 50 lines");
+  EXPECT_EQ(Count("#function option"), 2) << "functions of other files are offered";
+  Click("#reset");
+  Choose("function", "server::ParseHeader(std::string_view, Header*)");
+  EXPECT_EQ(Text("#count"), "7 of 50 lines");
+  Click("#reset");
+  Choose("minimum", "33");
+  EXPECT_THAT(Text("#empty"), HasSubstr("No line passes these filters"));
+  Click("#reset");
+  Click("[data-verdict=\"no_effect\"]");
+  EXPECT_EQ(Count("#cards .verdict.no_effect"), 0);
+  EXPECT_GT(Count("#cards .verdict.faster"), 0);
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, SortsOrderTheLines) {
+  Show(Fifty());
+  Choose("sort", "place");
+  EXPECT_THAT(Places()[0], "net/connection.cc:20");
+  EXPECT_THAT(Places()[1], "net/connection.cc:27");
+  Choose("sort", "hurts");
+  EXPECT_THAT(Text("#cards li .verdict"), HasSubstr("Hurts"));
+  Choose("sort", "samples");
+  EXPECT_THAT(Places()[0], "net/connection.cc:20");
+  const auto shares = browser_->Run(
+      "return [...document.querySelectorAll('#cards .figures')].map((e) => "
+      "parseFloat(e.children[1].textContent));");
+  for (size_t i = 1; i < shares.size(); ++i) EXPECT_LE(shares[i], shares[i - 1]);
+}
+
+TEST_F(PlotBrowserTest, ProgressPointsAreSwitched) {
+  Show(Fifty());
+  EXPECT_EQ(Count("#points button"), 2);
+  Click("[data-point=\"1\"]");
+  EXPECT_THAT(Text("#cards .sentence"), HasSubstr("transaction"));
+  EXPECT_THAT(Text("#details .sentence"), HasSubstr("transaction"));
+}
+
+TEST_F(PlotBrowserTest, AddressKeepsTheChoice) {
+  Show(Fifty(), "#search=arena&sort=samples&view=lines");
+  EXPECT_EQ(Text("#count"), "6 of 50 lines");
+  EXPECT_EQ(browser_->Run("return document.getElementById('sort').value;"), "samples");
+  Choose("search", "join");
+  EXPECT_THAT(browser_->Run("return location.hash;").get<std::string>(), HasSubstr("search=join"));
+}
+
+TEST_F(PlotBrowserTest, KeysMoveOpenSearchAndClose) {
+  Show(Fifty());
+  browser_->Press(kEscape);
+  EXPECT_EQ(browser_->Run("return document.getElementById('details').hidden;"), true);
+  browser_->Press(absl::StrCat(kRight, kEnter));
+  EXPECT_THAT(Text("#details h2"), Places()[1]);
+  EXPECT_EQ(browser_->Run("return document.activeElement.id;"), "details-heading");
+  browser_->Press("/");
+  EXPECT_EQ(browser_->Run("return document.activeElement.id;"), "search");
+  browser_->Press("planner");
+  EXPECT_THAT(Places(), ::testing::Each(HasSubstr("planner")));
+  browser_->Press(kEscape);
+  browser_->Press("2");
+  EXPECT_EQ(browser_->Run("return document.getElementById('view-timeline').hidden;"), false);
+}
+
+TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
+  profile::Profile profile = Fifty();
+  profile.mutable_experiment(3)->mutable_validity()->add_taint()->set_reason(
+      profile::Taint::OWED_DELAY);
+  profile.mutable_session(0)->set_fallback_reason("perf is forbidden (EACCES)");
+  Show(profile, "#view=timeline");
+  EXPECT_EQ(Count(".timeline canvas"), 1 + 2 + 12);
+  const auto inked = browser_->Run(
+      "return [...document.querySelectorAll('.timeline canvas')].every((c) => "
+      "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0));");
+  EXPECT_EQ(inked, true);
+  browser_->Press("3");
+  const std::string run = Text("#view-run");
+  EXPECT_THAT(run, HasSubstr("coz run --seed=5 --- ./app --threads=2"));
+  EXPECT_THAT(run, HasSubstr("1 experiment not used: owed delay"));
+  EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, SourceIsShownAroundTheLine) {
+  const std::string folder = testing::TemporaryFolder();
+  std::ofstream source(folder + "/connection.cc");
+  for (int i = 1; i <= 40; ++i) source << "line_" << i << "(a < b && \"</script>\");\n";
+  source.close();
+  Show(report_testing::SampleProfile(1), "", {"--source", folder});
+  EXPECT_THAT(Text("#cards .source"), HasSubstr("line_20(a < b && \"</script>\");"));
+  EXPECT_THAT(Text(".code .here"), HasSubstr("line_20("));
+  EXPECT_EQ(Count(".code li"), 13);
+}
+
+TEST_F(PlotBrowserTest, NamesNeverBecomeMarkup) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  const std::string evil =
+      "</script><script>window.pwned=1</script><img src=x onerror=\"pwned=1\">";
+  profile.mutable_unit(0)->set_file("/src/" + evil);
+  profile.mutable_unit(1)->set_function(evil);
+  profile.mutable_progress_point(0)->set_name(evil);
+  profile.mutable_session(0)->set_command(0, evil + "\xff\xe2\x80\xa8");
+  profile.mutable_session(0)->mutable_machine()->set_host(evil);
+  Show(profile, "#view=run");
+  EXPECT_EQ(browser_->Run("return typeof window.pwned;"), "undefined");
+  EXPECT_EQ(Count("img"), 0);
+  EXPECT_THAT(Text("#points .point-name"), HasSubstr("<img src=x"));
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, PolicyForbidsOtherScriptsAndTheNetwork) {
+  Show(report_testing::SampleProfile(1));
+  browser_->Run(
+      "const s = document.createElement('script'); s.textContent = 'window.pwned = 1';"
+      "document.body.append(s); fetch('http://127.0.0.1:9/').catch(() => {});");
+  EXPECT_EQ(browser_->Run("return typeof window.pwned;"), "undefined");
+  EXPECT_THAT(browser_->Complaints(), ::testing::Contains(HasSubstr("Content Security Policy")));
+}
+
+TEST_F(PlotBrowserTest, ThemesDifferAndTheChoiceIsKept) {
+  Show(Fifty());
+  const std::string page = "return getComputedStyle(document.body).backgroundColor;";
+  const auto light = browser_->Run(page);
+  browser_->Press("t");
+  const auto dark = browser_->Run(page);
+  EXPECT_NE(light, dark);
+  browser_->Press("t");
+  EXPECT_EQ(browser_->Run(page), light);
+}
+
+TEST_F(PlotBrowserTest, NarrowScreensHaveOneColumnWithoutScrollingSideways) {
+  browser_->Resize(400, 800);
+  Show(Fifty());
+  EXPECT_LE(browser_->Run("return document.documentElement.scrollWidth - innerWidth;"), 0);
+  EXPECT_EQ(browser_->Run("return new Set([...document.querySelectorAll('#cards li')].map((e) => "
+                          "e.getBoundingClientRect().left)).size;"),
+            1);
+  Click("#cards li button");
+  EXPECT_EQ(browser_->Run("return document.getElementById('details').getBoundingClientRect().top;"),
+            0);
+}
+
+TEST_F(PlotBrowserTest, EveryControlHasAName) {
+  Show(Fifty());
+  const auto nameless = browser_->Run(
+      "return [...document.querySelectorAll('button, input, select, svg[role=img], canvas')]"
+      ".filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || "
+      "(e.labels && e.labels.length))).map((e) => e.outerHTML);");
+  EXPECT_EQ(nameless.dump(), "[]");
+}
+
+}  // namespace
+}  // namespace coz
