@@ -1,7 +1,6 @@
 #include "tools/plot_server.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,10 +11,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +33,7 @@ namespace coz {
 namespace {
 
 constexpr size_t kMaxRequestBytes = 16 << 10;
+constexpr size_t kMaxConnections = 32;
 constexpr time_t kPatienceS = 5;
 
 std::string Response(absl::string_view status, absl::string_view type, absl::string_view body,
@@ -132,34 +135,46 @@ std::string PlotServer::Answer(const std::string& request_head) const {
   return Response("200 OK", "text/html", page_, method == "GET");
 }
 
-void PlotServer::Serve(int connection) const {
-  // Whoever is slow holds others up for this long at most.
-  const timeval patience = {kPatienceS, 0};
-  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  std::string request;
+bool PlotServer::Serve(Connection* connection) const {
   char buffer[4096];
-  while (request.find("\r\n\r\n") == std::string::npos) {
-    const ssize_t n = recv(connection, buffer, sizeof(buffer), 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0 || request.size() > kMaxRequestBytes) return;
-    request.append(buffer, static_cast<size_t>(n));
+  const ssize_t n = recv(connection->fd.get(), buffer, sizeof(buffer), 0);
+  if (n < 0 && errno == EINTR) return true;
+  if (n <= 0) return false;
+  connection->request.append(buffer, static_cast<size_t>(n));
+  if (connection->request.find("\r\n\r\n") == std::string::npos) {
+    return connection->request.size() < kMaxRequestBytes;
   }
-  WriteAll(connection, Answer(request));
-  shutdown(connection, SHUT_WR);
+  WriteAll(connection->fd.get(), Answer(connection->request));
+  shutdown(connection->fd.get(), SHUT_WR);
+  return false;
+}
+
+void PlotServer::Accept(std::deque<Connection>* connections) const {
+  UniqueFd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!accepted.ok()) return;
+  // Who reads slowly holds others up for this long at most.
+  const timeval patience = {kPatienceS, 0};
+  setsockopt(accepted.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  // Browsers open connections that they may never use: the oldest makes room.
+  if (connections->size() == kMaxConnections) connections->pop_front();
+  connections->push_back({std::move(accepted), ""});
 }
 
 absl::Status PlotServer::Run() {
   const UniqueFd end = EndSignals();
+  std::deque<Connection> connections;
   while (true) {
-    pollfd waits[] = {{listener_.get(), POLLIN, 0}, {end.get(), POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0 && errno != EINTR) {
+    std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}, {end.get(), POLLIN, 0}};
+    for (const Connection& c : connections) waits.push_back({c.fd.get(), POLLIN, 0});
+    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) {
       return absl::UnavailableError(absl::StrCat("cannot wait for browsers: ", strerror(errno)));
     }
     if (waits[1].revents != 0) return absl::OkStatus();
-    if (waits[0].revents == 0) continue;
-    const UniqueFd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (connection.ok()) Serve(connection.get());
+    for (size_t i = waits.size(); i-- > 2;) {
+      if (waits[i].revents == 0 || Serve(&connections[i - 2])) continue;
+      connections.erase(connections.begin() + static_cast<ptrdiff_t>(i - 2));
+    }
+    if (waits[0].revents != 0) Accept(&connections);
   }
 }
 

@@ -11,6 +11,7 @@
 #define COZ_TOOLS_PLOT_SERVER_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -37,7 +38,14 @@ class PlotServer {
   PlotServer(UniqueFd listener, uint16_t port, std::string page)
       : listener_(std::move(listener)), port_(port), page_(std::move(page)) {}
 
-  void Serve(int connection) const;
+  struct Connection {
+    UniqueFd fd;
+    std::string request;
+  };
+
+  void Accept(std::deque<Connection>* connections) const;
+  // Reads what has come, and answers if that is a whole request; false: the connection is done with.
+  bool Serve(Connection* connection) const;
 
   UniqueFd listener_;
   uint16_t port_;

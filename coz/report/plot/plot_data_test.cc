@@ -1,0 +1,80 @@
+#include "coz/report/plot/plot_data.h"
+
+#include <random>
+#include <string>
+
+#include "coz/report/experiment_table.h"
+#include "coz/report/plot/plot_page.h"
+#include "coz/report/plot/testing/sample_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+nlohmann::json DataOf(const profile::Profile& profile) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  return BuildPlotData(profile, table, Analyze(profile, table), {}, {});
+}
+
+TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
+  const nlohmann::json data = DataOf(report_testing::SampleProfile(20));
+  EXPECT_EQ(data["points"].size(), 2u);
+  EXPECT_EQ(data["lines"].size() + data["aside"].size(), 40u);
+  EXPECT_EQ(data["units"].size(), 20u);
+  EXPECT_EQ(data["folder"], "/home/me/server/src/");
+  for (const nlohmann::json& line : data["lines"]) {
+    EXPECT_LT(line["u"].get<size_t>(), data["units"].size());
+    EXPECT_EQ(line["c"][0], nlohmann::json({0.0, 0.0, 0.0, 0.0}));
+    EXPECT_NE(line["t"], "");
+  }
+}
+
+TEST(PlotDataTest, RepeatCommandHasSeedAndOptions) {
+  profile::Session session;
+  session.set_seed(18446744073709551615u);
+  session.set_sampling_period_ns(250'000);
+  session.add_command("./my server");
+  session.add_command("--port=80");
+  session.mutable_options()->add_binary_scope("MAIN");
+  session.mutable_options()->add_source_scope("%/src/%");
+  session.mutable_options()->add_fixed_virtual_speedup(0.25);
+  session.mutable_options()->add_fixed_virtual_speedup(0.5);
+  session.mutable_options()->set_min_experiment_ns(500'000'000);
+  session.mutable_options()->set_duration_ns(90'000'000'000);
+  EXPECT_EQ(RepeatCommand(session),
+            "coz run --seed=18446744073709551615 --source-scope=%/src/% --fixed-speedup=25,50 "
+            "--sampling-period=0.25 --duration=90 --- './my server' --port=80");
+}
+
+TEST(PlotDataTest, NoTextEndsTheDataElement) {
+  profile::Profile profile = report_testing::SampleProfile(1);
+  profile.mutable_progress_point(0)->set_name("</script><!--<script>&");
+  profile.mutable_unit(0)->set_file("\xff\xfe</SCRIPT>");
+  const std::string page = PlotPage(DataOf(profile));
+  const size_t data = page.find("id=\"data\">");
+  const std::string json = page.substr(data + 10, page.find("</script>", data) - data - 10);
+  EXPECT_THAT(json, Not(HasSubstr("<")));
+  EXPECT_EQ(nlohmann::json::parse(json)["points"][0]["name"], "</script><!--<script>&");
+}
+
+TEST(PlotDataTest, DamagedProfilesNeverCrash) {
+  const std::string bytes = report_testing::SampleProfile(2).SerializeAsString();
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::string damaged = bytes;
+    for (int flips = 0; flips <= round % 20; ++flips) {
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    }
+    const absl::StatusOr<ReadResult> read = ParseProfile(damaged, "damaged");
+    if (!read.ok()) continue;
+    EXPECT_THAT(PlotPage(DataOf(read->profile)), HasSubstr("</html>"));
+  }
+}
+
+}  // namespace
+}  // namespace coz
