@@ -58,9 +58,6 @@ std::vector<Case> MakeCases() {
       one_case.lines[0].file = "plugin_library.cc";
       one_case.binary_scope = {"MAIN", "%libplugin%"};
     }
-    if (one_case.name == "processes") {
-      one_case.known_cause = "child processes are not followed yet";
-    }
   }
   return cases;
 }
