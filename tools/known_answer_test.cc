@@ -49,5 +49,19 @@ TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
   EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
 }
 
+// Parent and child work by turns, 7:3.
+TEST(KnownAnswerTest, TurnsOfTwoProcessesHaveTheirSharesAsSlopes) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  for (const char* by :
+       {"relay", "shared"}) {  // over pipes; by a shared semaphore and condition variable
+    SCOPED_TRACE(by);
+    const std::vector<std::string> program = {RunfilePath("coz/testing/puppets/family"), by, "30"};
+    const Estimate parent = SlopeOf("parents_work", program);
+    EXPECT_NEAR(parent.value, 0.7, 0.07) << parent.low << " to " << parent.high;
+    const Estimate child = SlopeOf("childs_work", program);
+    EXPECT_NEAR(child.value, 0.3, 0.07) << child.low << " to " << child.high;
+  }
+}
+
 }  // namespace
 }  // namespace coz

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
@@ -71,6 +72,14 @@ static void work(double seconds) {
   } while (now_s() < end_s);
 }
 
+/* On one CPU, who wakes would often be preempted by whom it wakes, and the shares would depend on that. */
+static void use_cpu(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  if (sysconf(_SC_NPROCESSORS_ONLN) > cpu) CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
+}
+
 static int wait_status(pid_t child) {
   int status = -1;
   CHECK(waitpid(child, &status, 0) == child);
@@ -88,6 +97,7 @@ static void relay(double seconds) {
   char token = 0;
   const pid_t child = fork();
   if (child == 0) {
+    use_cpu(1);
     close(to_child[1]);
     close(to_parent[0]);
     while (read(to_child[0], &token, 1) == 1) {
@@ -96,6 +106,7 @@ static void relay(double seconds) {
     }
     exit(0);
   }
+  use_cpu(0);
   close(to_child[0]);
   const double end_s = now_s() + seconds;
   while (now_s() < end_s) {
@@ -272,6 +283,7 @@ static void shared(double seconds) {
   volatile uint64_t x = 1;
   const pid_t child = fork();
   if (child == 0) {
+    use_cpu(1);
     for (;;) {
       pthread_mutex_lock(&state->mutex);
       while (state->turn != 1 && !state->stop) pthread_cond_wait(&state->turned, &state->mutex);
@@ -283,6 +295,7 @@ static void shared(double seconds) {
       sem_post(&state->tokens);
     }
   }
+  use_cpu(0);
   const double end_s = now_s() + seconds;
   while (now_s() < end_s) {
     pthread_mutex_lock(&state->mutex);
