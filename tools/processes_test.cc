@@ -1,4 +1,5 @@
 // coz run on programs of several processes: each process is what it is without us, and all of them are in one profile.
+#include <fstream>
 #include <map>
 #include <string>
 
@@ -19,6 +20,16 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Family() { return RunfilePath("coz/testing/puppets/family"); }
+
+// The number of the first line of family.c that has this text.
+std::string LineOf(const std::string& part) {
+  std::ifstream source(RunfilePath("coz/testing/puppets/family.c"));
+  std::string text;
+  for (int line = 1; std::getline(source, text); ++line) {
+    if (absl::StrContains(text, part)) return absl::StrCat(line);
+  }
+  return "0";
+}
 
 class ProcessesTest : public ::testing::Test {
  protected:
@@ -86,8 +97,8 @@ TEST_F(ProcessesTest, SamplesParentAndChild) {
 }
 
 TEST_F(ProcessesTest, PausesTheParentForTheChildsLine) {
-  Run({"--fixed-line=family.c:" + std::to_string(57), "--fixed-speedup=80"},
-      {Family(), "relay", "1.5"});
+  Run({"--fixed-line=family.c:" + LineOf("x >> 28"), "--fixed-speedup=80"},
+      {Family(), "beside", "1.5"});
   uint64_t inserted_ns = 0;
   uint64_t paid_ns = 0;
   for (const profile::Experiment& experiment : profile_.experiment()) {
@@ -111,8 +122,9 @@ TEST_F(ProcessesTest, LeavesChildrenAloneWhenToldTo) {
 
 TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
   Run({}, {Family(), "bomb", "250"});
-  // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted, though none was sampled.
-  EXPECT_EQ(Visits("born"), 225u + 250u);
+  // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted, though none was sampled; a few may be
+  // in two records, or in none, where an experiment begins or ends.
+  EXPECT_NEAR(static_cast<double>(Visits("born")), 225 + 250, 15);
 }
 
 TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {

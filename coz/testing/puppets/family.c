@@ -2,6 +2,7 @@
  * Programs of several processes, and whether each of them behaves as it would alone.
  *
  *   family relay SECONDS         parent and child work by turns over pipes; the child's work is "childs_work" (30 %), the parent's "parents_work"
+ *   family beside SECONDS        the same at the same time, without waiting for each other
  *   family workers N SECONDS     N forked workers, each visits "work"; the parent waits for them and visits nothing
  *   family bomb N                N children, one after the other, each with another way of ending; then as many at a time
  *   family closer SECONDS        a daemon that closes every descriptor and goes on working
@@ -116,6 +117,18 @@ static void relay(double seconds) {
     COZ_PROGRESS_NAMED("rounds");
   }
   close(to_child[1]);
+  CHECK(ended_with(child, 0));
+}
+
+static void beside(double seconds) {
+  const double end_s = now_s() + seconds;
+  volatile uint64_t x = 1;
+  const pid_t child = fork();
+  while (now_s() < end_s) {
+    x = child == 0 ? childs_work(x, 300000) : parents_work(x, 300000);
+    COZ_PROGRESS_NAMED("rounds");
+  }
+  if (child == 0) exit(0);
   CHECK(ended_with(child, 0));
 }
 
@@ -318,6 +331,7 @@ int main(int argc, char** argv) {
   const char* last = argc > 2 ? argv[argc - 1] : "0";
   const double seconds = atof(last);
   if (strcmp(what, "relay") == 0) relay(seconds);
+  else if (strcmp(what, "beside") == 0) beside(seconds);
   else if (strcmp(what, "workers") == 0) workers(atoi(argv[2]), seconds);
   else if (strcmp(what, "bomb") == 0) bomb(atoi(last));
   else if (strcmp(what, "closer") == 0) closer(seconds);
