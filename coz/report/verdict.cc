@@ -73,7 +73,7 @@ std::string Beyond(const Curve& curve) {
   if (after.high < 0) return absl::StrCat(at, before > 0 ? "some of it is lost again" : "it hurts");
   if (before <= 0 || after.value > before) return absl::StrCat(at, "more is gained");
   if (after.low <= 0 && after.value < before / 2) return absl::StrCat(at, "nothing more is gained");
-  return absl::StrCat(at, "less is gained");
+  return absl::StrCat(at, after.value < before / 5 ? "hardly more is gained" : "less is gained");
 }
 
 double QuotedSpeedup(const LineAnalysis& line) {

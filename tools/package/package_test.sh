@@ -1,0 +1,52 @@
+#!/bin/bash
+# What is installed works from any prefix, finds its own library, and the packages hold the same files.
+set -euo pipefail
+install=$PWD/tools/package/install
+busy=$PWD/coz/testing/puppets/busy
+deb=$PWD/tools/package/coz_0.1.0_amd64.deb
+tarball=$PWD/tools/package/coz-0.1.0-linux-x86_64.tar.gz
+cd "$TEST_TMPDIR"
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+
+"$install" --prefix=first >out
+[[ $(cat out) == *"$PWD/first/bin/coz" ]] || fail "says where it is: $(cat out)"
+"$install" --prefix=first >/dev/null || fail "installs over itself"
+mv first moved
+expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/pipeline \
+lib/coz/libcoz.so lib/pkgconfig/coz.pc share/doc/coz/README.md share/doc/coz/copyright"
+files=$(cd moved && find . -type f -printf '%P\n' | sort | xargs)
+[[ $files == "$expected" ]] || fail "files are: $files"
+grep -q '^Version: 0.1.0$' moved/lib/pkgconfig/coz.pc || fail "version in coz.pc"
+grep -q '@VERSION@' -r moved/lib/pkgconfig moved/lib/cmake && fail "a version was not filled in"
+[[ $(moved/bin/coz --version) == 0.1.0 ]] || fail "version of the command"
+
+moved/bin/coz run -o p.pb --experiment-length=0.1 --- "$busy" 1 >/dev/null 2>run.log || fail "runs: $(cat run.log)"
+moved/bin/coz plot p.pb -o p.html 2>/dev/null || fail "plots"
+[[ -s p.html ]] || fail "a report"
+grep -q 'experiment' <(moved/bin/coz report p.pb) || fail "reports"
+
+cat >use.c <<'C'
+#include "coz.h"
+int main(void) { COZ_PROGRESS; return 0; }
+C
+cc -Imoved/include use.c -o use -ldl && ./use || fail "coz.h compiles in C"
+
+mkdir from_deb from_tar
+dpkg-deb -x "$deb" from_deb
+tar -xzf "$tarball" -C from_tar
+diff -r moved from_deb/usr >/dev/null || fail "the .deb holds other files"
+diff -r moved from_tar/coz-0.1.0-linux-x86_64 >/dev/null || fail "the tarball holds other files"
+[[ $(dpkg-deb -f "$deb" Version) == 0.1.0 ]] || fail "version of the .deb"
+owners=$(dpkg-deb -c "$deb" | awk '{print $2}' | sort -u)
+[[ $owners == root/root ]] || fail "owners in the .deb: $owners"
+
+for bad in "" "--prefix=" "--folder=x" "--prefix=/proc/no"; do
+  # shellcheck disable=SC2086
+  if "$install" $bad >/dev/null 2>err; then fail "takes '$bad'"; fi
+  [[ $(wc -l <err) == 1 ]] || fail "one sentence for '$bad': $(cat err)"
+done
+echo PASSED
