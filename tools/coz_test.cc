@@ -171,8 +171,7 @@ TEST_F(CozTest, SaysThatNoLoadedBinaryHasTheFixedLine) {
   const CommandResult result = Run({"-b", "libplugin.so", "--fixed-line=plugin.c:1"},
                                    {Puppet("host"), Puppet("libplugin.so"), "0.3"});
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.errors,
-              HasSubstr("no binary in scope that was loaded has code of"));
+  EXPECT_THAT(result.errors, HasSubstr("no binary in scope that was loaded has code of"));
 }
 
 TEST_F(CozTest, LeavesOptionsAfterTheDashesToTheProgram) {
@@ -213,6 +212,22 @@ TEST_F(CozTest, LetsTheProgramRunOnAfterTheDuration) {
   for (const profile::Experiment& experiment : profile.experiment()) {
     EXPECT_LT(experiment.start_ns(), 700'000'000u);
   }
+}
+
+TEST_F(CozTest, EndsTheProfileWhenItIsPreciseEnough) {
+  const CommandResult result =
+      Run({"--until=200%", "--fixed-line=busy.c:" + Line()}, {Puppet("busy"), "5"});
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("profiling has ended, the program runs on"));
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session_end(0).reason(), profile::END_REASON_PRECISION_REACHED);
+  EXPECT_EQ(profile.session(0).options().until_width(), 2.0);
+}
+
+TEST_F(CozTest, RefusesWidthsThatAreNone) {
+  EXPECT_THAT(Run({"--until=tight"}, {Puppet("busy"), "0"}).errors, HasSubstr("--until=10"));
+  EXPECT_THAT(Run({"--until=5", "--end-to-end"}, {Puppet("busy"), "0"}).errors,
+              HasSubstr("--until cannot be used with --end-to-end"));
 }
 
 TEST_F(CozTest, RepeatsItsChoicesWithTheSameSeed) {

@@ -5,6 +5,7 @@
 #include "tools/command_line.h"
 #include "tools/report_output.h"
 #include "tools/supervisor/run_profile.h"
+#include "tools/supervisor/until_goal.h"
 #include "tools/unit_options.h"
 
 namespace coz {
@@ -15,6 +16,7 @@ struct RunArguments {
   RunOptions run;
   UnitArguments units;
   double duration_s = 0;
+  std::string until;
   double sampling_period_ms = 0;  // not given
   double experiment_s = 0;
   uint64_t seed = 0;
@@ -28,6 +30,19 @@ uint64_t ToNs(double value, double unit_ns) {
   return static_cast<uint64_t>(std::llround(value * unit_ns));
 }
 
+absl::Status CompleteUntil(const std::string& text, RunOptions* run) {
+  if (text.empty()) return absl::OkStatus();
+  if (run->end_to_end) {
+    return absl::InvalidArgumentError(
+        "--until cannot be used with --end-to-end, which makes one experiment for the whole run; "
+        "drop --until, and run the program several times with --append");
+  }
+  const absl::StatusOr<double> width = ParseWidth(text);
+  if (!width.ok()) return width.status();
+  run->until_width = *width;
+  return absl::OkStatus();
+}
+
 absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   RunOptions& run = arguments->run;
   run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
@@ -39,6 +54,7 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);
+  if (absl::Status status = CompleteUntil(arguments->until, &run); !status.ok()) return status;
   if (arguments->sampling_period_ms > 0) {
     run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
     run.span_of_first_thread = 1;
@@ -105,6 +121,12 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
                    "end the profile after so many seconds; the program runs on")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
+  command
+      ->add_option(
+          "--until", a->until,
+          "end the profile when the top lines' 95 % intervals of program speedup are at most "
+          "so many percentage points wide, 10 say (README: Precision); the program runs on")
+      ->type_name("WIDTH");
   command->add_option("--seed", a->seed,
                       "seed of the choice of lines and speedups (default: random)");
   command->add_flag(

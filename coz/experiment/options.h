@@ -32,6 +32,10 @@ struct SchedulerOptions {
   // all.
   double baseline_probability = 0.25;
 
+  // The least share of experiments whose unit is that of a random sample, when units have been put into focus: every unit keeps its
+  // chance, and baselines are made at all times and in all phases.
+  double uniform_share = 0.5;
+
   // One experiment that covers the whole run, for programs without progress points.
   bool end_to_end = false;
   // Without a fixed unit, it is drawn from the samples of this first part of the run. Delays start

@@ -30,6 +30,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
       unit_random_(seed_, 0),
       speedup_random_(seed_, 1),
       look_random_(seed_, 2),
+      focus_random_(seed_, 3),
       length_ns_(options.min_experiment_ns) {}
 
 uint64_t Scheduler::Step() {
@@ -96,8 +97,25 @@ uint64_t Scheduler::WaitForSample() {
 
 std::optional<UnitId> Scheduler::ChooseUnit() {
   const std::vector<UnitId>& fixed = options_.fixed_units;
-  if (fixed.empty()) return target_->RandomSampledUnit(unit_random_);
-  return fixed[fixed.size() == 1 ? 0 : unit_random_.Below(fixed.size())];
+  if (!fixed.empty()) {
+    return OrFocused(fixed[fixed.size() == 1 ? 0 : unit_random_.Below(fixed.size())]);
+  }
+  const std::optional<UnitId> sampled = target_->RandomSampledUnit(unit_random_);
+  // Without a sample there is nothing to speed up, in focus or not.
+  return sampled.has_value() ? OrFocused(*sampled) : sampled;
+}
+
+// A share of experiments goes to the focus by its weights. Randomly, and never all, so that what is thought to be known is tried on.
+UnitId Scheduler::OrFocused(UnitId sampled) {
+  double sum = 0;
+  for (const auto& [unit, weight] : focus_) sum += weight;
+  if (!(sum > 0) || focus_random_.Fraction() < options_.uniform_share) return sampled;
+  double draw = focus_random_.Fraction() * sum;
+  for (const auto& [unit, weight] : focus_) {
+    draw -= weight;
+    if (draw < 0) return unit;
+  }
+  return sampled;
 }
 
 SpeedupDeck Scheduler::MakeDeck() const {

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "coz/experiment/options.h"
 #include "coz/experiment/random.h"
@@ -46,6 +48,10 @@ class Scheduler {
   // Ends the profile at once, because the target has ended. An experiment in progress that is long
   // enough is kept.
   void Finish();
+
+  // Units that are to be tried more often, with how often each against the others; replaces those of the last call. They get the
+  // share of experiments that SchedulerOptions::uniform_share leaves.
+  void Focus(std::vector<std::pair<UnitId, double>> units) { focus_ = std::move(units); }
 
   bool done() const { return state_ == State::kDone; }
   bool waiting_for_progress() const { return state_ == State::kWaitingForProgress; }
@@ -83,6 +89,7 @@ class Scheduler {
   std::optional<UnitId> ChooseUnit();
   SpeedupDeck MakeDeck() const;
   double ChooseSpeedup(UnitId unit);
+  UnitId OrFocused(UnitId sampled);
 
   const SchedulerOptions options_;
   ExperimentTarget* const target_;
@@ -91,6 +98,7 @@ class Scheduler {
   Random unit_random_;
   Random speedup_random_;
   Random look_random_;
+  Random focus_random_;
 
   State state_ = State::kIdle;
   uint64_t next_step_ns_ = 0;
@@ -98,6 +106,7 @@ class Scheduler {
   bool warned_ = false;
   bool stopping_ = false;
   std::map<UnitId, SpeedupDeck> decks_;
+  std::vector<std::pair<UnitId, double>> focus_;
   ExperimentPlan plan_;  // of the experiment in progress
   uint64_t next_index_ = 0;
   uint64_t length_ns_;        // of experiments to come

@@ -292,6 +292,43 @@ TEST_F(SchedulerTest, AnInterruptionInvalidatesOnlyItsExperiment) {
   EXPECT_TRUE(IsValid(sink_.records[1]));
 }
 
+TEST_F(SchedulerTest, FocusGetsItsShareAndLeavesEveryUnitItsChance) {
+  target_.unit_shares = {0.8, 0.1, 0.1};
+  options_.min_experiment_ns = 20 * kNsPerMs;
+  Make().Focus({{1, 3.0}, {2, 1.0}});
+  RunFor(100 * kNsPerSecond);
+  std::vector<double> counts(3);
+  for (const FakeSink::Start& start : sink_.starts) ++counts[start.unit];
+  const double total = static_cast<double>(sink_.starts.size());
+  // Half by samples, half by focus.
+  EXPECT_NEAR(counts[0] / total, 0.4, 0.03);
+  EXPECT_NEAR(counts[1] / total, 0.05 + 0.375, 0.03);
+  EXPECT_NEAR(counts[2] / total, 0.05 + 0.125, 0.03);
+  // Baselines keep their share within the focus too.
+  double baselines = 0;
+  for (const FakeSink::Start& start : sink_.starts) {
+    baselines += start.unit == 1 && start.virtual_speedup == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(baselines / counts[1], 0.25, 0.01);
+}
+
+TEST_F(SchedulerTest, AnEmptyFocusChangesNoChoice) {
+  target_.unit_shares = {0.5, 0.5};
+  RunFor(30 * kNsPerSecond);
+  FakeTarget target;
+  target.program = target_.program;
+  target.unit_shares = target_.unit_shares;
+  FakeSink sink;
+  Scheduler again(options_, &target, &sink);
+  again.Focus({{1, 1.0}});
+  again.Focus({});
+  StepUntil(again, target, 30 * kNsPerSecond);
+  ASSERT_EQ(sink.starts.size(), sink_.starts.size());
+  for (size_t i = 0; i < sink.starts.size(); ++i) {
+    EXPECT_EQ(sink.starts[i].unit, sink_.starts[i].unit);
+  }
+}
+
 TEST_F(SchedulerTest, OnlyTheFixedUnitIsSelected) {
   target_.unit_shares = {0.9, 0.05, 0.05};
   options_.fixed_units = {2};

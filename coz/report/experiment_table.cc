@@ -42,7 +42,7 @@ class Builder {
     const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
     const auto [it, added] = units_.try_emplace(key, table_.units.size());
     if (added) {
-      table_.units.push_back({unit.kind(), unit.file(), unit.line(), unit.function(), 0});
+      table_.units.push_back({unit.kind(), unit.file(), unit.line(), unit.function(), 0, unit.id()});
     }
     unit_ids_[{unit.session(), unit.id()}] = it->second;
   }

@@ -54,6 +54,8 @@ const char* EndId(profile::EndReason reason) {
       return "target_exited";
     case profile::END_REASON_DURATION_REACHED:
       return "duration_reached";
+    case profile::END_REASON_PRECISION_REACHED:
+      return "precision_reached";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
     case profile::END_REASON_SUPERVISOR_ERROR:
@@ -71,7 +73,8 @@ Json OptionsJson(const profile::Options& options) {
           {"min_experiment_ns", options.min_experiment_ns()},
           {"cooloff_ns", options.cooloff_ns()},
           {"end_to_end", options.end_to_end()},
-          {"duration_ns", options.duration_ns()}};
+          {"duration_ns", options.duration_ns()},
+          {"until_width", options.until_width()}};
 }
 
 Json EndJson(const profile::SessionEnd* end) {

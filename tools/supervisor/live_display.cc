@@ -23,6 +23,7 @@ std::string Headline(const LiveDisplay::State& state) {
     absl::StrAppendFormat(&line, " of %.0f", static_cast<double>(state.duration_ns) / 1e9);
   }
   absl::StrAppendFormat(&line, ", %d experiments", state.experiments);
+  if (!state.goal.empty()) absl::StrAppend(&line, ", ", state.goal);
   if (state.waiting_for_progress) {
     absl::StrAppend(&line, ", waiting for a progress point to be visited");
   } else if (!state.current.empty()) {

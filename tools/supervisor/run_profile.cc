@@ -30,6 +30,7 @@
 #include "tools/supervisor/shared_control.h"
 #include "tools/supervisor/unit_checks.h"
 #include "tools/supervisor/unit_index.h"
+#include "tools/supervisor/until_goal.h"
 #include "tools/version.h"
 
 namespace coz {
@@ -132,6 +133,7 @@ void FillOptions(const RunOptions& options, const SchedulerOptions& scheduler,
   written->set_cooloff_ns(scheduler.cooloff_ns);
   written->set_end_to_end(options.end_to_end);
   written->set_duration_ns(options.duration_ns);
+  written->set_until_width(options.until_width);
 }
 
 profile::Session DescribeSession(const RunOptions& options, const SchedulerOptions& scheduler,
@@ -187,6 +189,7 @@ class Run : public ExperimentSink {
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
   void RefreshDisplay();
+  bool IsPreciseEnough();
   std::vector<std::string> PointNames() const;
 
   const RunOptions& options_;
@@ -206,6 +209,8 @@ class Run : public ExperimentSink {
   std::string current_;
   bool head_written_ = false;
   bool ended_by_duration_ = false;
+  std::optional<UntilGoal> until_;
+  bool ended_by_goal_ = false;
   size_t objects_known_ = ~size_t{0};  // when units were last sought by name
 };
 
@@ -340,13 +345,28 @@ void Run::RefreshDisplay() {
   state.experiments = static_cast<uint64_t>(recorder_->written().experiment_size());
   state.waiting_for_progress = scheduler_ && scheduler_->waiting_for_progress();
   state.current = current_;
+  if (until_ && !ended_by_goal_) state.goal = until_->Text();
   display_.Refresh(state, recorder_->written());
+}
+
+// Tells the scheduler what is lacking. True once, when --until is reached.
+bool Run::IsPreciseEnough() {
+  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs())) return false;
+  scheduler_->Focus(until_->focus());
+  if (!until_->state().reached) return false;
+  Say(
+      absl::StrFormat("the intervals of the top lines are at most %g points wide; profiling has "
+                      "ended, the program runs on",
+                      100 * options_.until_width));
+  return true;
 }
 
 // Until the first process has ended; or the last, where that is asked for and nobody interrupts.
 bool Run::IsToGoOn() {
   if (!child_->exit_state().exited) return true;
-  if (!options_.until_last || inbox_.interrupted() || ended_by_duration_) return false;
+  if (!options_.until_last || inbox_.interrupted() || ended_by_duration_ || ended_by_goal_) {
+    return false;
+  }
   const uint64_t now_ns = MonotonicNowNs();
   if (processes_->live() > 0 || alone_since_ns_ == 0) alone_since_ns_ = now_ns;
   return now_ns < alone_since_ns_ + kLateChildNs;
@@ -367,13 +387,19 @@ void Run::Loop() {
     // A unit that was named may belong to a library that is opened later.
     if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
       scheduler_.emplace(scheduler_options_, &*target_, this);
+      if (options_.until_width > 0) {
+        until_.emplace(options_.until_width, scheduler_options_.uniform_share,
+                       scheduler_options_.fixed_units);
+      }
     }
     if (scheduler_) {
       next_ns = std::min(next_ns, scheduler_->Step());
       const bool time_is_up =
           options_.duration_ns != 0 && now_ns >= start_ns_ + options_.duration_ns;
-      if (time_is_up && !ended_by_duration_) {
-        ended_by_duration_ = true;
+      const bool ended = ended_by_duration_ || ended_by_goal_;
+      if (!ended && time_is_up) ended_by_duration_ = true;
+      if (!ended && !time_is_up && IsPreciseEnough()) ended_by_goal_ = true;
+      if (!ended && (ended_by_duration_ || ended_by_goal_)) {
         scheduler_->Stop();
         next_ns = now_ns;
       }
@@ -407,6 +433,7 @@ RunResult Run::Finish() {
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
   for (const std::string& missing : outside_->Missing()) Say(missing);
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
+                                    : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
   const TargetSnapshot last = target_->Read();

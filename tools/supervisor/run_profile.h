@@ -47,6 +47,8 @@ struct RunOptions {
   uint64_t span_of_first_thread = 4;
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
+  // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
+  double until_width = 0;
   SamplingSource sampling_source = SamplingSource::kNone;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
