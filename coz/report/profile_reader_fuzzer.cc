@@ -1,0 +1,41 @@
+// Everything that `coz report` does to a file of unknown origin: reading, the table, statistics, text and JSON.
+//
+// ./bazelw build --config=clang //coz/report:profile_reader_fuzzer
+// bazel-bin/coz/report/profile_reader_fuzzer -rss_limit_mb=1024 NEW_FOLDER coz/report/testdata/profile_corpus
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile_reader.h"
+#include "coz/report/report_json.h"
+#include "coz/report/report_notes.h"
+#include "coz/report/report_text.h"
+#include "nlohmann/json.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const auto read = coz::ParseProfile(bytes, "fuzz");
+  if (!read.ok()) {
+    if (read.status().message().empty()) std::abort();
+    return 0;
+  }
+  const coz::ReadStats& stats = read->stats;
+  if (stats.bytes != size || stats.truncated_bytes + stats.unreadable_bytes > size) std::abort();
+  const coz::ExperimentTable table = coz::BuildExperimentTable(read->profile);
+  const coz::Analysis analysis = coz::Analyze(read->profile, table);
+  for (const coz::PointAnalysis& point : analysis.points) {
+    for (const coz::LineAnalysis& line : point.lines) {
+      if (line.unit >= table.units.size() || line.best >= line.speedups.size()) std::abort();
+    }
+  }
+  const std::string header = coz::RenderHeader(read->profile, table, analysis, stats);
+  const std::string text = coz::RenderPoints(read->profile, table, analysis, {});
+  // Whatever names a file holds, nothing that steers a terminal comes out.
+  if ((header + text).find('\x1b') != std::string::npos) std::abort();
+  const auto notes = coz::ReportNotes(read->profile, table, analysis, stats);
+  if (coz::JsonText(coz::ReportJson(read->profile, table, analysis, notes)).empty()) std::abort();
+  return 0;
+}
