@@ -1,8 +1,11 @@
 // The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
 //
-//   load MODE COUNT [STEPS_PER_US]
+//   [COZ_BENCH_INHERITED_EVENT=1] load MODE COUNT [STEPS_PER_US]
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -36,6 +39,19 @@ uint64_t Compute(uint64_t count, double steps_per_us) {
   }
   workload::Keep(x);
   return NowNs() - start_ns;
+}
+
+// The same in two threads at once.
+uint64_t ComputeInTwo(uint64_t count, double steps_per_us) {
+  const uint64_t steps = static_cast<uint64_t>(1000 * steps_per_us);
+  workload::Thread other(1, [count, steps] {
+    uint64_t x = 1;
+    for (uint64_t i = 0; i < count; ++i) WORK(x, steps);
+    workload::Keep(x);
+  });
+  const uint64_t took_ns = Compute(count, steps_per_us);
+  other.join();
+  return took_ns;
 }
 
 uint64_t LockAndUnlock(uint64_t count, double) {
@@ -164,16 +180,42 @@ constexpr struct {
   const char* mode;
   Load load;
 } kLoads[] = {
-    {"compute", Compute},           {"mutex", LockAndUnlock},
-    {"hand-over", HandOver},        {"visit", VisitPoint},
-    {"create-join", CreateAndJoin}, {"thread-per-task", ThreadPerTask},
+    {"compute", Compute},
+    {"compute-two", ComputeInTwo},
+    {"mutex", LockAndUnlock},
+    {"hand-over", HandOver},
+    {"visit", VisitPoint},
+    {"create-join", CreateAndJoin},
+    {"thread-per-task", ThreadPerTask},
     {"many-threads", ManyThreads},
 };
+
+// What of a profiler's cost is the kernel's: an event as the sampler opens it, that threads inherit, and nothing else.
+void OpenInheritedEvent() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTRAP, &action, nullptr);
+  perf_event_attr attr = {};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = 250000;
+  attr.inherit = 1;
+  attr.inherit_thread = 1;
+  attr.remove_on_exec = 1;
+  attr.sigtrap = 1;
+  if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
+    perror("perf_event_open");
+    exit(2);
+  }
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
+  if (getenv("COZ_BENCH_INHERITED_EVENT") != nullptr) OpenInheritedEvent();
   const double steps_per_us = argc > 3 ? atof(argv[3]) : workload::CalibrateStepsPerUs();
   for (const auto& entry : kLoads) {
     if (strcmp(entry.mode, argv[1]) != 0) continue;

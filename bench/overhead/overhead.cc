@@ -31,6 +31,7 @@ struct Row {
 
 constexpr Row kRows[] = {
     {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6},
+    {"CPU-bound run, two threads", "compute-two", "4000", "ms per ms of work", 1e6},
     {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1},
     {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3},
     {"visit to a progress point", "visit", "300000000", "ns", 1},
@@ -73,6 +74,7 @@ class Bench {
     if (!arguments_.peer.empty()) {
       notes_.push_back("the peer does not count the visits of this coz.h; its own costs more");
     }
+    if (Wanted("create-join")) MeasureKernelsShare();
     if (Wanted("memory")) MeasureMemory(steps);
     if (Wanted("start")) MeasureStart();
     if (!notes_.empty()) printf("\n");
@@ -144,6 +146,17 @@ class Bench {
     fflush(stdout);
   }
 
+  void MeasureKernelsShare() {
+    const std::vector<Variant> variants = {{"bare", {}, {}, {}},
+                                           {"event", {}, {"COZ_BENCH_INHERITED_EVENT=1"}, {}}};
+    const std::vector<Result> results =
+        Compare(variants, {Load(), "create-join", "20000", "1"}, arguments_.rounds,
+                [](const Figures& f) { return f.ns_per_op; });
+    notes_.push_back(
+        "thread create + join with a perf event that threads inherit, and no profiler: ratio " +
+        Show(results[1].ratio, 1, "%.3f"));
+  }
+
   void MeasureMemory(const std::string& steps) {
     const std::vector<std::string> load = {Load(), "compute", "1000", steps};
     Print("memory of the target, RSS", "MB", 1024,
@@ -204,7 +217,8 @@ int Main(int argc, char** argv) {
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
   app.add_option("--rounds", arguments.rounds, "of runs in turn (default 5)");
   app.add_option("--only", arguments.only,
-                 "compute, mutex, hand-over, visit, create-join, thread-per-task, many-threads, "
+                 "compute, compute-two, mutex, hand-over, visit, create-join, thread-per-task, "
+                 "many-threads, "
                  "memory, start")
       ->delimiter(',');
   app.add_option("--debug-mb", arguments.debug_mb, "of debug info for the start (default 100)");

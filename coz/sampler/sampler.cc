@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -46,7 +47,7 @@ struct Process {
   // Of threads that have ended: to tell whether they are too short for the event that they inherit.
   std::atomic<uint64_t> ended_threads{0};
   std::atomic<uint64_t> ended_cpu_ns{0};
-  std::atomic<uint64_t> started_short{0};
+  std::atomic<uint64_t> short_threads{0};
 };
 
 struct Thread {
@@ -54,7 +55,10 @@ struct Thread {
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
-  uint32_t own_samples = 0;  // of its own event, beside the inherited one
+  uint64_t start_ns = 0;                  // of CPU time
+  uint64_t stands_for = 1;                // threads that each sample of its own event stands for
+  uint32_t samples_before_inherited = 0;  // until the inherited event is the one in use
+  bool first_own_sample = false;
   bool stopped = false;
 };
 
@@ -125,11 +129,16 @@ void CallBack(const Sample& sample) {
 }
 
 // An inherited event's first period begins with the thread, so that a thread which is shorter than a period is never sampled, and the
-// rest of every other one neither. Where that is much of what the threads run, each has an event of its own at first, whose first
-// period is any part of a whole one.
+// rest of every other one neither. Where that is much of what the threads run, one of `stride` threads has an event of its own at
+// first, whose first period is any part of a whole one and whose samples stand for all of them; the others are left out. Not all,
+// because to open and close an event costs as much as a short thread.
 constexpr uint64_t kThreadsToJudge = 16;
-constexpr uint64_t kUnsampledPart = 10;  // a tenth
-constexpr uint32_t kOwnSamples = 16;     // then the inherited event does
+constexpr uint64_t kUnsampledPart = 10;        // a tenth
+constexpr uint64_t kEventCostNs = 100 * 1000;  // bench/overhead, thread create + join
+constexpr uint64_t kCostPart = 10;             // a tenth of the threads' time
+constexpr uint64_t kMostThreadsPerEvent = 8;
+constexpr uint64_t kTimesMeanLength = 4;          // a first period beyond that is not waited for
+constexpr uint32_t kSamplesBeforeInherited = 16;  // the thread is a long one
 
 bool ThreadsAreShort() {
   const auto relaxed = std::memory_order_relaxed;
@@ -138,35 +147,51 @@ bool ThreadsAreShort() {
              process.ended_cpu_ns.load(relaxed);
 }
 
-// Evenly spread over the period: multiples of the golden ratio, the middle of the first step at least.
-uint64_t FirstPeriodNs() {
+// Evenly spread over the period: multiples of the golden ratio.
+uint64_t FirstPeriodNs(uint64_t index) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-  const uint64_t fraction =
-      (1 + process.started_short.fetch_add(1, std::memory_order_relaxed)) * kGoldenRatio;
+  const uint64_t fraction = index * kGoldenRatio;
   const auto ns = static_cast<uint64_t>(
       (static_cast<unsigned __int128>(fraction) * process.sampling_period_ns) >> 64);
   return ns + 1;
 }
 
-void StartOwnEvent() {
-  const uint64_t first_ns = FirstPeriodNs();
-  const int result = StartThreadSigtrap(first_ns, !process.kernel_included, &thread.source);
-  if (result != 0) return;
+void StartShortThread() {
+  const auto relaxed = std::memory_order_relaxed;
+  const uint64_t mean_ns =
+      process.ended_cpu_ns.load(relaxed) / process.ended_threads.load(relaxed) + 1;
+  const uint64_t stride =
+      std::clamp<uint64_t>(kEventCostNs * kCostPart / mean_ns, 1, kMostThreadsPerEvent);
+  const uint64_t index = process.short_threads.fetch_add(1, relaxed);
+  thread.samples_before_inherited = kSamplesBeforeInherited;
+  if (index % stride != 0) return;
+  const uint64_t first_ns = FirstPeriodNs(1 + index / stride);
+  if (first_ns > kTimesMeanLength * mean_ns) return;
+  if (StartThreadSigtrap(first_ns, !process.kernel_included, &thread.source) != 0) return;
+  thread.first_own_sample = true;
+  thread.stands_for = stride;
   // As if the thread had begun with the period.
   thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - first_ns));
-  thread.own_samples = 1;
 }
 
-// False where another event than the sender of `info` is to sample this thread.
+// False where `info` was sent by another event than the one that is to sample this thread.
 bool IsFromTheEventInUse(const siginfo_t& info) {
-  if (thread.own_samples == 0) return !IsThreadSigtrap(info);
-  if (!IsThreadSigtrap(info)) return false;
-  if (thread.own_samples == 1) SetThreadSourcePeriod(process.sampling_period_ns, thread.source);
-  if (++thread.own_samples > kOwnSamples) {
+  const bool own = IsThreadSigtrap(info);
+  if (thread.samples_before_inherited == 0) return !own;
+  const bool has_own = thread.source.fd_plus_1 != 0;
+  if (has_own != own) return false;
+  if (--thread.samples_before_inherited == 0) {
     StopThreadSource(&thread.source);
-    thread.own_samples = 0;
+  } else if (own && thread.first_own_sample) {
+    thread.first_own_sample = false;
+    SetThreadSourcePeriod(process.sampling_period_ns, thread.source);
   }
-  return true;
+  return own;
+}
+
+// A sample of an event of the thread's own stands for other threads too.
+uint64_t ThreadsThatSampleStandsFor(const siginfo_t& info) {
+  return IsThreadSigtrap(info) ? thread.stands_for : 1;
 }
 
 uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
@@ -183,7 +208,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
-  const uint64_t weight = WeightOfSample(*info, periods, span);
+  const uint64_t weight = WeightOfSample(*info, periods, span) * ThreadsThatSampleStandsFor(*info);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.drops_in_a_row = 0;
@@ -270,7 +295,9 @@ void StartThreadSampling() {
   thread.stopped = false;
   if (!process.enabled.load(std::memory_order_acquire)) return;
   if (process.source == SamplingSource::kPerfSigtrap) {
-    if (__builtin_expect(ThreadsAreShort(), 0)) StartOwnEvent();
+    thread.start_ns = ThreadCpuNowNs();
+    thread.samples_before_inherited = 0;
+    if (__builtin_expect(ThreadsAreShort(), 0)) StartShortThread();
     return;
   }
   thread.tracker.Restart(ThreadCpuNowNs());
@@ -286,14 +313,13 @@ void StartThreadSampling() {
 
 void StopThreadSampling() {
   thread.stopped = true;
-  const bool has_own_event = thread.own_samples != 0;
+  const bool made_up_for = thread.samples_before_inherited != 0;
   StopThreadSource(&thread.source);
   if (!process.enabled.load(std::memory_order_acquire)) return;
   const uint64_t now_ns = ThreadCpuNowNs();
   Add(&process.ended_threads, 1);
-  Add(&process.ended_cpu_ns, now_ns);
-  // What such a thread runs after its last sample is made up for by the first period of another.
-  if (!has_own_event) Add(&process.counters.unsampled_ns, thread.tracker.RestNs(now_ns));
+  Add(&process.ended_cpu_ns, now_ns - thread.start_ns);
+  if (!made_up_for) Add(&process.counters.unsampled_ns, thread.tracker.RestNs(now_ns));
 }
 
 void UseEverySamplingPeriod() {
@@ -330,7 +356,7 @@ void OnForkInChild() {
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
   thread.source = ThreadSource();
-  thread.own_samples = 0;
+  thread.samples_before_inherited = 0;
   thread.active_frame = 0;
 }
 
@@ -354,7 +380,7 @@ void PrepareForExec() {
   const int fd = process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) DisablePerfEvent(fd);
   StopThreadSource(&thread.source);
-  thread.own_samples = 0;
+  thread.samples_before_inherited = 0;
 }
 
 void ResumeAfterFailedExec() {

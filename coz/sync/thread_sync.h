@@ -56,7 +56,13 @@ inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 
 // The caller owes delay, or holds delay of its own to be released, before it goes on.
 inline bool CallerIsBehind(const ThreadLedger& caller) {
-  return IsBehind(*sync_internal::g_ledger, caller) || HoldsDelay(caller);
+  // One branch for both.
+  return (IsBehind(*sync_internal::g_ledger, caller) | HoldsDelay(caller)) != 0;
+}
+
+// Nor has it excess that whoever it wakes is to know of.
+inline bool CallerHasNoBusiness(const ThreadLedger& caller) {
+  return (IsLevel(*sync_internal::g_ledger, caller) & !HoldsDelay(caller)) != 0;
 }
 
 // Releases what `thread`, the caller, holds, and pauses for what it owes.
@@ -97,9 +103,7 @@ template <typename Call>
 template <typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
   const ThreadLedger* thread = sync_internal::t_ledger;
-  if (__builtin_expect(
-          thread != nullptr && (!IsLevel(*sync_internal::g_ledger, *thread) || HoldsDelay(*thread)),
-          0)) {
+  if (__builtin_expect(thread != nullptr && !CallerHasNoBusiness(*thread), 0)) {
     return PayAndCallSlowly(object, call);
   }
   return call();
