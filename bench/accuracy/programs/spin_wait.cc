@@ -1,7 +1,7 @@
 // Rounds of two threads that spin until the other has arrived.
 #include <atomic>
 
-#include "bench/accuracy/workload.h"
+#include "bench/accuracy/programs/rounds.h"
 
 namespace {
 
@@ -19,33 +19,4 @@ class Gate {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  workload::Program program(argc, argv);
-  const uint64_t leader = program.Steps("leader", 700);
-  const uint64_t helper = program.Steps("helper", 1000);
-  Gate start;
-  Gate done;
-  std::atomic<bool> stop{false};
-  program.Start();
-  workload::Thread other(1, [&] {
-    uint64_t x = 1;
-    while (start.Wait(), !stop) {
-      WORK(x, helper);  // LINE(helper)
-      done.Post();
-    }
-    workload::Keep(x);
-  });
-  workload::UseCpu(0);
-  uint64_t x = 1;
-  while (program.Running()) {
-    start.Post();
-    WORK(x, leader);  // LINE(leader)
-    done.Wait();
-    VISIT("rounds");
-  }
-  stop = true;
-  start.Post();
-  other.join();
-  workload::Keep(x);
-  return program.Finish();
-}
+int main(int argc, char** argv) { return rounds::RunRounds<Gate>(argc, argv, 700, 1000); }
