@@ -106,7 +106,10 @@ class Builder {
       ++table_.duplicates;
       return;
     }
-    table_.samples += record.total_samples();
+    uint64_t known = 0;
+    for (uint64_t samples : record.unit_samples()) known += samples;
+    // Imported experiments do not know their total.
+    table_.samples += std::max(record.total_samples(), known);
     table_.unmapped_samples += record.validity().unmapped_samples();
     table_.lost_samples += record.validity().lost_samples();
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);

@@ -1,11 +1,13 @@
 #include "coz/sourcemap/debug_file.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/status/status.h"
@@ -30,6 +32,48 @@ std::string BuildIdOf(Dwfl_Module* module) {
                   : std::string();
 }
 
+// A server that does not answer must not keep the program from starting: the library's own default is 90 s, without an upper limit.
+// What the user has set stands. The program that is profiled is not to see the variables.
+class DebuginfodLimits {
+ public:
+  DebuginfodLimits() {
+    for (Limit& limit : limits_) {
+      limit.is_ours = getenv(limit.variable) == nullptr;
+      if (limit.is_ours) setenv(limit.variable, limit.seconds, 1);
+    }
+  }
+  ~DebuginfodLimits() {
+    for (const Limit& limit : limits_) {
+      if (limit.is_ours) unsetenv(limit.variable);
+    }
+  }
+  DebuginfodLimits(const DebuginfodLimits&) = delete;
+  DebuginfodLimits& operator=(const DebuginfodLimits&) = delete;
+
+ private:
+  struct Limit {
+    const char* variable;
+    const char* seconds;
+    bool is_ours;
+  };
+  Limit limits_[2] = {{"DEBUGINFOD_TIMEOUT", "10", false}, {"DEBUGINFOD_MAXTIME", "120", false}};
+};
+
+// Where the debug information was sought besides the usual folders, or could be.
+std::string DebuginfodAdvice() {
+  const char* urls = getenv("DEBUGINFOD_URLS");
+  if (urls == nullptr || *urls == '\0') {
+    return "install its debug package, or set DEBUGINFOD_URLS to a server that has it";
+  }
+  void* library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    return "install its debug package; DEBUGINFOD_URLS is set, but nothing can ask it without "
+           "`apt-get install libdebuginfod1`";
+  }
+  dlclose(library);
+  return absl::StrCat("install its debug package; ", urls, " has no debug information for it");
+}
+
 std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id, Elf* elf) {
   const std::string sought =
       build_id.empty() ? "it has no build-id by which a separate debug file could be found"
@@ -45,8 +89,8 @@ std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id,
   }
   return absl::StrFormat(
       "%s has no debug information: it has no .debug_info section, and %s; build it with -g (keep "
-      "-O2), or install its debug package",
-      path, sought);
+      "-O2), or %s",
+      path, sought, DebuginfodAdvice());
 }
 
 }  // namespace
@@ -134,7 +178,10 @@ absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& pa
   file->build_id_ = BuildIdOf(file->module_);
   file->FindCode(elf);
   Dwarf_Addr bias = 0;
-  file->dwarf_ = dwfl_module_getdwarf(file->module_, &bias);
+  if (must_have_debug_info) {
+    const DebuginfodLimits limits;
+    file->dwarf_ = dwfl_module_getdwarf(file->module_, &bias);
+  }
   if (file->dwarf_ == nullptr && must_have_debug_info) {
     return absl::FailedPreconditionError(WhyNoDebugInfo(path, file->build_id_, elf));
   }
@@ -142,7 +189,13 @@ absl::StatusOr<std::unique_ptr<DebugFile>> DebugFile::Open(const std::string& pa
   const char* debug_path = nullptr;
   dwfl_module_info(file->module_, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                    &debug_path);
-  file->debug_path_ = debug_path == nullptr ? path : debug_path;
+  if (debug_path != nullptr) {
+    file->debug_path_ = debug_path;
+  } else {
+    // libdwfl gets a descriptor of what was fetched, without its name.
+    const bool was_fetched = file->dwarf_ != nullptr && dwarf_getelf(file->dwarf_) != elf;
+    file->debug_path_ = was_fetched ? "debuginfod" : path;
+  }
   return file;
 }
 

@@ -6,9 +6,12 @@
 // Errors   Open: NOT_FOUND or PERMISSION_DENIED when the binary cannot be read, INVALID_ARGUMENT
 //          when it is not ELF, FAILED_PRECONDITION when there is no debug information (the message
 //          says where it was sought)
-// Threads  compatible
+// Threads  compatible; Open changes the environment while it asks a server
 // Signals  not safe
-// Source   elfutils/libdwfl.h; GDB manual, "Debugging Information in Separate Files"
+// A server is asked only where DEBUGINFOD_URLS is set; libdebuginfod keeps what it fetched in the user's cache folder, and gives up
+// after 10 s without an answer or 2 min in all, unless DEBUGINFOD_TIMEOUT and DEBUGINFOD_MAXTIME say otherwise.
+//
+// Source   elfutils/libdwfl.h; debuginfod_find_debuginfo(3); GDB manual, "Debugging Information in Separate Files"
 #ifndef COZ_SOURCEMAP_DEBUG_FILE_H_
 #define COZ_SOURCEMAP_DEBUG_FILE_H_
 
@@ -41,7 +44,7 @@ class DebugFile {
  public:
   // `search_path` is libdwfl's list of folders for separate debug files; empty: its default,
   // `.debug` beside the binary and /usr/lib/debug.
-  // With `must_have_debug_info` false, dwarf() may be null.
+  // With `must_have_debug_info` false it is not even sought: dwarf() is null.
   static absl::StatusOr<std::unique_ptr<DebugFile>> Open(const std::string& path,
                                                          const std::string& search_path,
                                                          bool must_have_debug_info = true);
@@ -52,7 +55,7 @@ class DebugFile {
   Dwarf* dwarf() const { return dwarf_; }
   // ELF address in the binary = address in the debug information + dwarf_bias(), modulo 2^64.
   uint64_t dwarf_bias() const { return dwarf_bias_; }
-  // Of the file that holds the debug information: the binary itself or another.
+  // Of the file that holds the debug information: the binary itself or another, or "debuginfod".
   const std::string& debug_path() const { return debug_path_; }
   const std::string& build_id() const { return build_id_; }
   // Of the binary's code sections, ordered; what debug information says of other addresses is about

@@ -1,0 +1,40 @@
+// A profile file with all that is computed from it: what exports and comparisons start from.
+//
+// Shape    one object; the table points into the profile beside it, so it is moved by pointer only
+// Units    as in its parts
+// Errors   those of ReadProfile
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   none
+#ifndef COZ_REPORT_ANALYZED_PROFILE_H_
+#define COZ_REPORT_ANALYZED_PROFILE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "coz/report/analysis.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+#include "coz/report/profile_reader.h"
+
+namespace coz {
+
+struct AnalyzedProfile {
+  profile::Profile profile;
+  ReadStats stats;
+  ExperimentTable table;
+  Analysis analysis;
+};
+
+// "-" is standard input.
+absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
+    const std::string& path, const AnalysisOptions& options = {});
+
+// Of a profile that has been read or made otherwise.
+std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
+                                                    const AnalysisOptions& options = {});
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYZED_PROFILE_H_

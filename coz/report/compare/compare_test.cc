@@ -1,0 +1,182 @@
+// Profiles of programs whose change is known.
+#include <cstdio>
+#include <fstream>
+
+#include "coz/report/compare/diff.h"
+#include "coz/report/compare/history.h"
+#include "coz/report/compare/verify.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct LineSpec {
+  uint32_t line;
+  double share;
+  double slope;
+  std::string function = "Work()";
+};
+
+std::unique_ptr<const AnalyzedProfile> Make(double ns_per_visit, const std::vector<LineSpec>& lines,
+                                            uint64_t seed, int experiments = 600) {
+  report_testing::SyntheticOptions options;
+  options.ns_per_visit = ns_per_visit;
+  options.seed = seed;
+  options.session = seed;
+  std::vector<report_testing::SyntheticLine> synthetic_lines;
+  for (const LineSpec& spec : lines) {
+    report_testing::SyntheticLine line;
+    line.line = spec.line;
+    line.share = spec.share;
+    line.slope = spec.slope;
+    line.function = spec.function;
+    synthetic_lines.push_back(line);
+  }
+  report_testing::SyntheticProfile synthetic(options, synthetic_lines);
+  synthetic.AddRandomExperiments(experiments);
+  synthetic.End();
+  return AnalyzeWhole(synthetic.profile());
+}
+
+// A line that took 0.6 of the time was made to take half as long: 30 % less time a visit, and then it is 0.3 of 0.7.
+std::unique_ptr<const AnalyzedProfile> Before() {
+  return Make(1e6, {{10, 0.6, 0.6}, {20, 0.4, 0.4}}, 1);
+}
+std::unique_ptr<const AnalyzedProfile> After() {
+  return Make(0.7e6, {{10, 0.43, 0.43}, {20, 0.57, 0.57}}, 2);
+}
+
+const LineDiff& Find(const ProfileDiff& diff, const std::string& name) {
+  for (const LineDiff& line : diff.points[0].lines) {
+    if (line.before_name == name || line.after_name == name) return line;
+  }
+  static const LineDiff none;
+  ADD_FAILURE() << name;
+  return none;
+}
+
+TEST(DiffTest, TellsWhatBecameFasterAndWhichLinesMatterNow) {
+  const ProfileDiff diff = Compare(*Before(), *After());
+  ASSERT_EQ(diff.points.size(), 1u);
+  ASSERT_TRUE(diff.points[0].gain.has_value());
+  EXPECT_NEAR(diff.points[0].gain->value, 0.3, 0.02);
+  EXPECT_LT(diff.points[0].gain->low, 0.3);
+  EXPECT_GT(diff.points[0].gain->high, 0.29);
+  const LineDiff& optimized = Find(diff, "/src/app/work.cc:10");
+  EXPECT_EQ(optimized.change, Change::kLost);
+  EXPECT_NEAR(optimized.difference->value, -0.17, 0.06);
+  EXPECT_EQ(Find(diff, "/src/app/work.cc:20").change, Change::kGained);
+}
+
+TEST(DiffTest, SameProgramShowsNoCertainDifference) {
+  const ProfileDiff diff =
+      Compare(*Make(1e6, {{10, 0.6, 0.6}}, 3), *Make(1e6, {{10, 0.6, 0.6}}, 4));
+  EXPECT_THAT(DiffText(diff, 0), HasSubstr("no certain difference"));
+  const Change change = Find(diff, "/src/app/work.cc:10").change;
+  EXPECT_TRUE(change == Change::kUnchanged || change == Change::kCannotTell);
+}
+
+TEST(DiffTest, LineThatMovedWithinItsFunctionIsRecognized) {
+  const ProfileDiff diff = Compare(*Make(1e6, {{10, 0.6, 0.6, "A()"}, {50, 0.4, 0, "B()"}}, 5),
+                                   *Make(1e6, {{12, 0.6, 0.6, "A()"}, {50, 0.4, 0, "B()"}}, 6));
+  const LineDiff& moved = Find(diff, "/src/app/work.cc:10");
+  EXPECT_EQ(moved.after_name, "/src/app/work.cc:12");
+  EXPECT_THAT(DiffText(diff, 0), HasSubstr("work.cc:12 (was 10)"));
+}
+
+TEST(DiffTest, NewAndGoneLinesAreNamed) {
+  const ProfileDiff diff =
+      Compare(*Make(1e6, {{10, 0.6, 0.6, "A()"}}, 7), *Make(1e6, {{50, 0.6, 0.6, "B()"}}, 8));
+  EXPECT_EQ(Find(diff, "/src/app/work.cc:10").change, Change::kGone);
+  EXPECT_EQ(Find(diff, "/src/app/work.cc:50").change, Change::kNew);
+}
+
+TEST(DiffTest, EveryFormSaysTheSame) {
+  ProfileDiff diff = Compare(*Before(), *After());
+  diff.before_path = "a.pb";
+  diff.after_path = "b.pb";
+  EXPECT_THAT(DiffText(diff, 1), HasSubstr("1 more"));
+  EXPECT_THAT(DiffText(diff, 0), Not(HasSubstr("more:")));
+  const std::string markdown = DiffMarkdown(diff, 0);
+  EXPECT_THAT(markdown, HasSubstr("| lost | `/src/app/work.cc:10` |"));
+  const nlohmann::ordered_json json = DiffJson(diff);
+  EXPECT_EQ(json["points"][0]["units"][0]["change"], ChangeId(diff.points[0].lines[0].change));
+  EXPECT_NEAR(json["points"][0]["gain"]["value"].get<double>(), 0.3, 0.02);
+}
+
+TEST(VerifyTest, PredictionThatCameTrueHeld) {
+  const auto found = Verify(*Before(), *After(), {"work.cc:10", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  const Verification& v = (*found)[0];
+  // 0.6 ms a visit to 0.301.
+  EXPECT_NEAR(v.line_speedup.value, 0.5, 0.03);
+  EXPECT_NEAR(v.predicted.value, 0.3, 0.03);
+  EXPECT_NEAR(v.happened.value, 0.3, 0.02);
+  EXPECT_EQ(v.outcome, Outcome::kHeld);
+  EXPECT_THAT(VerificationText(v), HasSubstr("the prediction held"));
+}
+
+TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
+  const auto nothing_came = Make(1e6, {{10, 0.3, 0.3}, {20, 0.7, 0.4}}, 9);
+  const auto found = Verify(*Before(), *nothing_came, {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kTooHigh);
+  EXPECT_NEAR((*found)[0].error, 0.3, 0.05);
+}
+
+TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
+  const auto found = Verify(*Before(), *After(), {"nowhere.cc:1", std::nullopt});
+  EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(found.status().message()), HasSubstr("work.cc:10"));
+}
+
+TEST(VerifyTest, LineThatIsGoneNeedsItsSpeedupSaid) {
+  const auto without = Make(0.5e6, {{20, 0.9, 0.9}}, 10);
+  const auto found = Verify(*Before(), *without, {"work.cc:10", std::nullopt});
+  EXPECT_THAT(std::string(found.status().message()), HasSubstr("--by PERCENT"));
+  EXPECT_TRUE(Verify(*Before(), *without, {"work.cc:10", 1.0}).ok());
+}
+
+class HistoryTest : public ::testing::Test {
+ protected:
+  const std::string path_ = ::testing::TempDir() + "/history.jsonl";
+  void SetUp() override { std::remove(path_.c_str()); }
+};
+
+TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
+  HistoryEntry entry;
+  entry.time_s = 1700000000;
+  entry.verification.line = "a.cc:1";
+  entry.verification.point = "p";
+  entry.verification.line_speedup = {0.5, 0.5, 0.5};
+  entry.verification.predicted = {0.30, 0.25, 0.35};
+  entry.verification.happened = {0.28, 0.26, 0.30};
+  ASSERT_TRUE(AppendHistory(path_, entry).ok());
+  entry.verification.happened = {0.10, 0.08, 0.12};
+  entry.verification.outcome = Outcome::kTooHigh;
+  ASSERT_TRUE(AppendHistory(path_, entry).ok());
+  std::ofstream(path_, std::ios::app) << "not json\n{}\n";
+  const auto history = ReadHistory(path_);
+  ASSERT_TRUE(history.ok()) << history.status();
+  ASSERT_EQ(history->entries.size(), 2u);
+  EXPECT_EQ(history->damaged_lines, 2u);
+  EXPECT_EQ(history->entries[1].verification.outcome, Outcome::kTooHigh);
+  const std::string text = HistoryText(*history);
+  EXPECT_THAT(text, HasSubstr("1 of 2 predictions held; mean error 11.0 points, too high by 11.0"));
+  EXPECT_THAT(text, HasSubstr("2023-11-14"));
+  EXPECT_EQ(HistoryJson(*history)["held"], 1);
+}
+
+TEST_F(HistoryTest, MissingFileIsAnError) {
+  EXPECT_EQ(ReadHistory("/nonexistent/history").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace coz

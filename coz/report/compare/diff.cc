@@ -1,0 +1,203 @@
+#include "coz/report/compare/diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "coz/report/compare/progress.h"
+
+namespace coz {
+namespace {
+
+using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
+
+UnitKey KeyOf(const UnitRow& unit) {
+  const bool named = unit.kind != profile::UNIT_KIND_LINE;
+  return {unit.kind, unit.file, unit.line, named ? unit.function : ""};
+}
+
+const LineAnalysis* FindLine(const PointAnalysis* point, size_t unit) {
+  if (point == nullptr) return nullptr;
+  for (const LineAnalysis& line : point->lines) {
+    if (line.unit == unit) return &line;
+  }
+  return nullptr;
+}
+
+const PointAnalysis* FindPoint(const AnalyzedProfile& whole, const PointRow& wanted) {
+  for (const PointAnalysis& point : whole.analysis.points) {
+    const PointRow& row = whole.table.points[point.point];
+    if (row.name == wanted.name && row.kind == wanted.kind) return &point;
+  }
+  return nullptr;
+}
+
+class Comparer {
+ public:
+  Comparer(const AnalyzedProfile& before, const AnalyzedProfile& after)
+      : before_(before), after_(after) {
+    MatchUnits();
+  }
+
+  PointDiff ComparePoint(const PointRow& row) {
+    const PointAnalysis* before = FindPoint(before_, row);
+    const PointAnalysis* after = FindPoint(after_, row);
+    PointDiff diff;
+    diff.name = row.name;
+    diff.is_latency = row.kind == profile::PROGRESS_POINT_KIND_LATENCY;
+    if (before != nullptr) diff.time_before = TimePerVisit(before_, before->point);
+    if (after != nullptr) diff.time_after = TimePerVisit(after_, after->point);
+    if (diff.time_before && diff.time_after && diff.time_before->value > 0) {
+      diff.gain = Gain(*diff.time_before, *diff.time_after);
+    }
+    std::set<size_t> taken;
+    for (size_t i = 0; before != nullptr && i < before->lines.size(); ++i) {
+      const LineAnalysis& line = before->lines[i];
+      const auto match = after_of_.find(line.unit);
+      const LineAnalysis* other =
+          match == after_of_.end() ? nullptr : FindLine(after, match->second);
+      if (other != nullptr) taken.insert(other->unit);
+      diff.lines.push_back(CompareLine(&line, other));
+    }
+    for (size_t i = 0; after != nullptr && i < after->lines.size(); ++i) {
+      if (taken.count(after->lines[i].unit) != 0) continue;
+      diff.lines.push_back(CompareLine(nullptr, &after->lines[i]));
+    }
+    Order(&diff.lines);
+    return diff;
+  }
+
+ private:
+  void MatchUnits() {
+    std::map<UnitKey, size_t> in_after;
+    for (size_t i = 0; i < after_.table.units.size(); ++i) {
+      in_after[KeyOf(after_.table.units[i])] = i;
+    }
+    std::set<size_t> matched;
+    // A line of the same number in another function is another line.
+    for (size_t i = 0; i < before_.table.units.size(); ++i) {
+      const auto found = in_after.find(KeyOf(before_.table.units[i]));
+      if (found == in_after.end()) continue;
+      if (before_.table.units[i].function != after_.table.units[found->second].function) continue;
+      after_of_[i] = found->second;
+      matched.insert(found->second);
+    }
+    MatchMoved(matched);
+  }
+
+  void MatchMoved(const std::set<size_t>& matched) {
+    using Place = std::pair<std::string, std::string>;  // file, function
+    std::map<Place, std::vector<size_t>> left_before;
+    std::map<Place, std::vector<size_t>> left_after;
+    const auto collect = [](const ExperimentTable& table, auto is_matched, auto* left) {
+      for (size_t i = 0; i < table.units.size(); ++i) {
+        const UnitRow& unit = table.units[i];
+        if (unit.kind != profile::UNIT_KIND_LINE && unit.kind != profile::UNIT_KIND_FUNCTION)
+          continue;
+        if (unit.function.empty() || is_matched(i)) continue;
+        (*left)[{unit.file, unit.function}].push_back(i);
+      }
+    };
+    collect(
+        before_.table, [&](size_t i) { return after_of_.count(i) != 0; }, &left_before);
+    collect(
+        after_.table, [&](size_t i) { return matched.count(i) != 0; }, &left_after);
+    for (const auto& [place, units] : left_before) {
+      const auto other = left_after.find(place);
+      if (units.size() != 1 || other == left_after.end() || other->second.size() != 1) continue;
+      after_of_[units.front()] = other->second.front();
+    }
+  }
+
+  LineDiff CompareLine(const LineAnalysis* before, const LineAnalysis* after) const {
+    LineDiff diff;
+    if (before != nullptr) {
+      const UnitRow& unit = before_.table.units[before->unit];
+      diff.before_name = unit.Name();
+      diff.function = unit.function;
+      diff.before = before->slope;
+      diff.change = Change::kGone;
+    }
+    if (after != nullptr) {
+      const UnitRow& unit = after_.table.units[after->unit];
+      diff.after_name = unit.Name();
+      diff.function = unit.function;
+      diff.after = after->slope;
+      diff.change = Change::kNew;
+    }
+    if (before == nullptr || after == nullptr) return diff;
+    Estimate difference;
+    difference.value = after->slope.value - before->slope.value;
+    const double half = std::hypot((before->slope.high - before->slope.low) / 2,
+                                   (after->slope.high - after->slope.low) / 2);
+    difference.low = difference.value - half;
+    difference.high = difference.value + half;
+    diff.difference = difference;
+    const double no_effect = after_.analysis.options.no_effect_slope;
+    if (difference.low > 0) {
+      diff.change = Change::kGained;
+    } else if (difference.high < 0) {
+      diff.change = Change::kLost;
+    } else {
+      const bool is_small = difference.low >= -no_effect && difference.high <= no_effect;
+      diff.change = is_small ? Change::kUnchanged : Change::kCannotTell;
+    }
+    return diff;
+  }
+
+  static void Order(std::vector<LineDiff>* lines) {
+    const auto rank = [](const LineDiff& line) {
+      const bool certain = line.change == Change::kGained || line.change == Change::kLost;
+      const double size = line.difference ? std::fabs(line.difference->value)
+                          : line.after    ? std::fabs(line.after->value)
+                                          : std::fabs(line.before->value);
+      const bool one_sided = !line.difference.has_value();
+      return std::make_tuple(!certain, !one_sided, -size);
+    };
+    std::stable_sort(lines->begin(), lines->end(),
+                     [&](const LineDiff& a, const LineDiff& b) { return rank(a) < rank(b); });
+  }
+
+  const AnalyzedProfile& before_;
+  const AnalyzedProfile& after_;
+  std::map<size_t, size_t> after_of_;  // units
+};
+
+}  // namespace
+
+ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  ProfileDiff diff;
+  Comparer comparer(before, after);
+  std::set<std::pair<std::string, int>> seen;
+  for (const AnalyzedProfile* whole : {&after, &before}) {
+    for (const PointAnalysis& point : whole->analysis.points) {
+      const PointRow& row = whole->table.points[point.point];
+      if (!seen.insert({row.name, row.kind}).second) continue;
+      diff.points.push_back(comparer.ComparePoint(row));
+    }
+  }
+  return diff;
+}
+
+const char* ChangeId(Change change) {
+  switch (change) {
+    case Change::kGained:
+      return "gained";
+    case Change::kLost:
+      return "lost";
+    case Change::kUnchanged:
+      return "unchanged";
+    case Change::kCannotTell:
+      return "cannot_tell";
+    case Change::kNew:
+      return "new";
+    case Change::kGone:
+      return "gone";
+  }
+  return "";
+}
+
+}  // namespace coz

@@ -1,0 +1,65 @@
+// Compares two profiles of a program: what became faster, and which lines gained or lost importance.
+//
+// Shape    a PointDiff for each progress point of either; each unit that has a slope in one of them is in one LineDiff
+// Units    fractions; slopes as in analysis.h
+// Errors   none: what one side lacks is absent
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   docs/compare.md
+//
+// Units are matched by kind, file, line and function; those left over, lines of a function that has one line left over on each side, are
+// taken as moved.
+#ifndef COZ_REPORT_COMPARE_DIFF_H_
+#define COZ_REPORT_COMPARE_DIFF_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coz/report/analyzed_profile.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace coz {
+
+enum class Change { kGained, kLost, kUnchanged, kCannotTell, kNew, kGone };
+
+struct LineDiff {
+  Change change = Change::kCannotTell;
+  std::string before_name;  // as the report shows it; empty: only in the other profile
+  std::string after_name;
+  std::string function;
+  std::optional<Estimate> before;  // slopes
+  std::optional<Estimate> after;
+  std::optional<Estimate> difference;
+};
+
+struct PointDiff {
+  std::string name;
+  bool is_latency = false;
+  std::optional<Estimate> time_before;  // ns per visit
+  std::optional<Estimate> time_after;
+  std::optional<Estimate> gain;  // of time per visit
+  std::vector<LineDiff> lines;   // gained and lost ones first, by size of the difference
+};
+
+struct ProfileDiff {
+  std::string before_path;
+  std::string after_path;
+  std::vector<PointDiff> points;  // most visited first
+};
+
+ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after);
+
+// "gained", "lost", "unchanged", "cannot_tell", "new", "gone".
+const char* ChangeId(Change change);
+
+// `max_lines` of each point; 0: all.
+std::string DiffText(const ProfileDiff& diff, size_t max_lines);
+// For a comment on a pull request.
+std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines);
+nlohmann::ordered_json DiffJson(const ProfileDiff& diff);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_COMPARE_DIFF_H_

@@ -1,0 +1,167 @@
+// The three forms in which `coz diff` prints.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "coz/report/compare/diff.h"
+#include "coz/report/text_layout.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kNameWidth = 44;
+
+std::string Slope(const std::optional<Estimate>& slope) {
+  if (!slope.has_value()) return "–";
+  if (!std::isfinite(slope->low)) return absl::StrFormat("%.2f ±?", slope->value);
+  return absl::StrFormat("%.2f ±%.2f", slope->value, (slope->high - slope->low) / 2);
+}
+
+std::string Difference(const std::optional<Estimate>& difference) {
+  if (!difference.has_value()) return "";
+  if (!std::isfinite(difference->low)) return absl::StrFormat("%+.2f", difference->value);
+  return absl::StrFormat("%+.2f (%+.2f to %+.2f)", difference->value, difference->low,
+                         difference->high);
+}
+
+std::string Words(Change change) {
+  return change == Change::kCannotTell ? "cannot tell" : ChangeId(change);
+}
+
+std::string Name(const LineDiff& line) {
+  if (line.before_name.empty() || line.before_name == line.after_name) {
+    return Printable(line.after_name);
+  }
+  if (line.after_name.empty()) return Printable(line.before_name);
+  const size_t colon = line.before_name.rfind(':');
+  return absl::StrCat(Printable(line.after_name), " (was ",
+                      Printable(line.before_name.substr(colon + 1)), ")");
+}
+
+std::string Time(double ns) {
+  if (ns >= 1e9) return absl::StrFormat("%.3g s", ns / 1e9);
+  if (ns >= 1e6) return absl::StrFormat("%.3g ms", ns / 1e6);
+  if (ns >= 1e3) return absl::StrFormat("%.3g us", ns / 1e3);
+  return absl::StrFormat("%.3g ns", ns);
+}
+
+// "1 ms -> 0.7 ms a visit: 30 % faster (28 to 32)"
+std::string Progress(const PointDiff& point) {
+  if (!point.time_before && !point.time_after) return "no baseline in either profile";
+  if (!point.time_before) return "only in the second profile";
+  if (!point.time_after) return "only in the first profile";
+  const std::string times =
+      absl::StrFormat("%s -> %s %s", Time(point.time_before->value), Time(point.time_after->value),
+                      point.is_latency ? "in flight" : "a visit");
+  if (!point.gain) return times;
+  const Estimate& gain = *point.gain;
+  if (gain.low <= 0 && gain.high >= 0) {
+    return absl::StrFormat("%s: no certain difference (%+.0f %% to %+.0f %%)", times,
+                           gain.low * 100, gain.high * 100);
+  }
+  const double sign = gain.value > 0 ? 100 : -100;
+  return absl::StrFormat("%s: %.0f %% %s (%.0f to %.0f)", times, gain.value * sign,
+                         gain.value > 0 ? "less time" : "more time",
+                         std::min(gain.low * sign, gain.high * sign),
+                         std::max(gain.low * sign, gain.high * sign));
+}
+
+size_t Shown(const PointDiff& point, size_t max_lines) {
+  return max_lines == 0 ? point.lines.size() : std::min(max_lines, point.lines.size());
+}
+
+Json EstimateJson(const std::optional<Estimate>& estimate) {
+  if (!estimate.has_value()) return nullptr;
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return {{"value", number(estimate->value)},
+          {"low", number(estimate->low)},
+          {"high", number(estimate->high)}};
+}
+
+// '|' ends a cell and '`' a span of code.
+std::string Cell(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"|", "\\|"}, {"`", "'"}});
+}
+
+}  // namespace
+
+std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
+  std::string text =
+      absl::StrCat("From ", Printable(diff.before_path), " to ", Printable(diff.after_path), "\n");
+  for (const PointDiff& point : diff.points) {
+    absl::StrAppend(&text, "\nProgress point ", Printable(point.name), ": ", Progress(point), "\n");
+    if (point.lines.empty()) continue;
+    const auto L = Align::kLeft;
+    TextTable table({L, L, L, L, L, L});
+    table.AddRow({"change", "unit", "function", "slope before", "after", "difference"});
+    for (size_t i = 0; i < Shown(point, max_lines); ++i) {
+      const LineDiff& line = point.lines[i];
+      table.AddRow({Words(line.change), ElideFront(Name(line), kNameWidth),
+                    ShortenFunction(Printable(line.function), kNameWidth / 2), Slope(line.before),
+                    Slope(line.after), Difference(line.difference)});
+    }
+    absl::StrAppend(&text, table.Render(1));
+    const size_t more = point.lines.size() - Shown(point, max_lines);
+    if (more != 0) absl::StrAppend(&text, "  and ", more, " more: --lines=0 shows all\n");
+  }
+  absl::StrAppend(&text,
+                  "\ngained: speeding it up brings more now; lost: less; intervals are 95 %\n");
+  return text;
+}
+
+std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
+  std::string text;
+  for (const PointDiff& point : diff.points) {
+    absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
+    if (point.lines.empty()) continue;
+    absl::StrAppend(&text,
+                    "| change | unit | function | slope before | after | difference |\n"
+                    "|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < Shown(point, max_lines); ++i) {
+      const LineDiff& line = point.lines[i];
+      absl::StrAppend(&text, "| ", Words(line.change), " | `", Cell(Name(line)), "` | `",
+                      Cell(Printable(line.function)), "` | ", Slope(line.before), " | ",
+                      Slope(line.after), " | ", Difference(line.difference), " |\n");
+    }
+    const size_t more = point.lines.size() - Shown(point, max_lines);
+    if (more != 0) absl::StrAppend(&text, "\n", more, " more lines are not shown.\n");
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+Json DiffJson(const ProfileDiff& diff) {
+  Json points = Json::array();
+  for (const PointDiff& point : diff.points) {
+    Json lines = Json::array();
+    for (const LineDiff& line : point.lines) {
+      const auto name = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+      lines.push_back({{"change", ChangeId(line.change)},
+                       {"before_name", name(line.before_name)},
+                       {"after_name", name(line.after_name)},
+                       {"function", line.function},
+                       {"slope_before", EstimateJson(line.before)},
+                       {"slope_after", EstimateJson(line.after)},
+                       {"difference", EstimateJson(line.difference)}});
+    }
+    points.push_back({{"name", point.name},
+                      {"kind", point.is_latency ? "latency" : "throughput"},
+                      {"time_per_visit_before_ns", EstimateJson(point.time_before)},
+                      {"time_per_visit_after_ns", EstimateJson(point.time_after)},
+                      {"gain", EstimateJson(point.gain)},
+                      {"units", lines}});
+  }
+  return {{"schema_version", 1},
+          {"before", diff.before_path},
+          {"after", diff.after_path},
+          {"points", points}};
+}
+
+}  // namespace coz

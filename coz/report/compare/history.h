@@ -1,0 +1,40 @@
+// The score of a project's predictions: what `coz verify --record` has found, over time.
+//
+// Shape    a text file, one JSON object in a line, only appended to: it can be kept in version control and merges by lines
+// Units    fractions; seconds since the epoch
+// Errors   NOT_FOUND, PERMISSION_DENIED and the like for the file; lines that are no entry are counted
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   docs/compare.md
+#ifndef COZ_REPORT_COMPARE_HISTORY_H_
+#define COZ_REPORT_COMPARE_HISTORY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/report/compare/verify.h"
+
+namespace coz {
+
+struct HistoryEntry {
+  int64_t time_s = 0;
+  Verification verification;
+};
+
+struct History {
+  std::vector<HistoryEntry> entries;
+  uint64_t damaged_lines = 0;
+};
+
+absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry);
+absl::StatusOr<History> ReadHistory(const std::string& path);
+
+// A table, and the score: how many held, the mean error.
+std::string HistoryText(const History& history);
+nlohmann::ordered_json HistoryJson(const History& history);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_COMPARE_HISTORY_H_

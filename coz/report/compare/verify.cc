@@ -1,0 +1,198 @@
+#include "coz/report/compare/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/compare/progress.h"
+#include "coz/report/text_layout.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+constexpr size_t kNamesShown = 3;
+
+// "main.cc:7" names /src/main.cc:7, "find" names ns::find(int).
+bool IsCalled(const UnitRow& unit, const std::string& wanted) {
+  std::string name = unit.Name();
+  if (name == wanted) return true;
+  if (unit.kind == profile::UNIT_KIND_FUNCTION) {
+    name = name.substr(0, name.find('(', name.rfind("::") == std::string::npos ? 0 : 1));
+    const size_t scope = name.rfind("::");
+    return name == wanted || (scope != std::string::npos && name.substr(scope + 2) == wanted);
+  }
+  return name.size() > wanted.size() + 1 &&
+         name.compare(name.size() - wanted.size(), wanted.size(), wanted) == 0 &&
+         name[name.size() - wanted.size() - 1] == '/';
+}
+
+std::optional<size_t> FindUnit(const ExperimentTable& table, const std::string& wanted) {
+  for (size_t i = 0; i < table.units.size(); ++i) {
+    if (IsCalled(table.units[i], wanted)) return i;
+  }
+  return std::nullopt;
+}
+
+absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted, bool is_known) {
+  if (is_known) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "the first profile has no prediction for %s yet; profile it longer, or with "
+        "coz run --fixed-line %s",
+        wanted, wanted));
+  }
+  std::vector<std::string> names;
+  for (const PointAnalysis& point : before.analysis.points) {
+    for (const LineAnalysis& line : point.lines) {
+      if (names.size() < kNamesShown) names.push_back(before.table.units[line.unit].Name());
+    }
+  }
+  return absl::NotFoundError(absl::StrFormat(
+      "the first profile knows nothing of %s%s", wanted,
+      names.empty() ? "; it has no predictions at all, profile for longer"
+                    : absl::StrCat("; it has predictions for ", absl::StrJoin(names, ", "))));
+}
+
+// From CPU time per visit; the line is gone in the second profile where no sample fell into it.
+std::optional<Estimate> LineSpeedup(const AnalyzedProfile& before, const AnalyzedProfile& after,
+                                    size_t point_before, size_t point_after, size_t unit,
+                                    const std::string& wanted) {
+  const std::optional<Estimate> cost_before = CpuTimePerVisit(before, point_before, unit);
+  if (!cost_before || cost_before->value <= 0) return std::nullopt;
+  const std::optional<size_t> unit_after = FindUnit(after.table, wanted);
+  std::optional<Estimate> cost_after;
+  if (unit_after) cost_after = CpuTimePerVisit(after, point_after, *unit_after);
+  if (!cost_after) return std::nullopt;
+  return Gain(*cost_before, *cost_after);
+}
+
+// The prediction at the line's speedup, with the speedup's own error in it.
+Estimate Predict(const LineAnalysis& line, const Estimate& speedup) {
+  const double at = std::min(1.0, std::max(0.0, speedup.value));
+  Estimate predicted;
+  if (line.curve.points.empty()) {
+    predicted.value = line.slope.value * at;
+    predicted.low = line.slope.low * at;
+    predicted.high = line.slope.high * at;
+  } else {
+    predicted = line.curve.At(at);
+  }
+  const double half = std::hypot((predicted.high - predicted.low) / 2,
+                                 line.slope.value * (speedup.high - speedup.low) / 2);
+  predicted.low = predicted.value - half;
+  predicted.high = predicted.value + half;
+  return predicted;
+}
+
+Outcome Judge(const Estimate& predicted, const Estimate& happened) {
+  const double allowed =
+      std::hypot((predicted.high - predicted.low) / 2, (happened.high - happened.low) / 2);
+  const double error = predicted.value - happened.value;
+  if (std::fabs(error) <= allowed) return Outcome::kHeld;
+  return error > 0 ? Outcome::kTooHigh : Outcome::kTooLow;
+}
+
+std::string Percent(const Estimate& e) {
+  if (e.low == e.high) return absl::StrFormat("%.0f %%", e.value * 100);
+  return absl::StrFormat("%+.1f %% (%+.1f to %+.1f)", e.value * 100, e.low * 100, e.high * 100);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
+                                                 const AnalyzedProfile& after,
+                                                 const VerifyOptions& options) {
+  const std::optional<size_t> unit = FindUnit(before.table, options.line);
+  if (!unit) return NoFigures(before, options.line, false);
+  std::vector<Verification> found;
+  std::string missing;
+  for (const PointAnalysis& point : before.analysis.points) {
+    const auto line = std::find_if(point.lines.begin(), point.lines.end(),
+                                   [&](const LineAnalysis& l) { return l.unit == *unit; });
+    if (line == point.lines.end()) continue;
+    const PointRow& row = before.table.points[point.point];
+    for (const PointAnalysis& other : after.analysis.points) {
+      const PointRow& other_row = after.table.points[other.point];
+      if (other_row.name != row.name || other_row.kind != row.kind) continue;
+      const auto time_before = TimePerVisit(before, point.point);
+      const auto time_after = TimePerVisit(after, other.point);
+      if (!time_before || !time_after || time_before->value <= 0) {
+        missing = absl::StrCat("one of the profiles has fewer than two baselines at ", row.name,
+                               ", so what happened is not known; profile for longer");
+        continue;
+      }
+      Verification v;
+      v.point = row.name;
+      v.line = before.table.units[*unit].Name();
+      if (options.speedup) {
+        v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
+      } else if (const auto measured =
+                     LineSpeedup(before, after, point.point, other.point, *unit, options.line)) {
+        v.line_speedup = *measured;
+      } else {
+        missing = absl::StrFormat(
+            "by how much %s became faster cannot be told from its samples (the second profile has "
+            "none of it: renamed, moved or gone); say it with --by PERCENT",
+            options.line);
+        continue;
+      }
+      v.predicted = Predict(*line, v.line_speedup);
+      v.happened = Gain(*time_before, *time_after);
+      v.outcome = Judge(v.predicted, v.happened);
+      v.error = v.predicted.value - v.happened.value;
+      found.push_back(v);
+    }
+  }
+  if (!found.empty()) return found;
+  if (!missing.empty()) return absl::FailedPreconditionError(missing);
+  return NoFigures(before, options.line, true);
+}
+
+const char* OutcomeId(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kHeld:
+      return "held";
+    case Outcome::kTooHigh:
+      return "too_high";
+    case Outcome::kTooLow:
+      return "too_low";
+  }
+  return "";
+}
+
+std::string VerificationText(const Verification& v) {
+  const char* const words[] = {"the prediction held",
+                               "the prediction was too high: less came of it than was predicted",
+                               "the prediction was too low: more came of it than was predicted"};
+  return absl::StrFormat(
+      "%s at progress point %s\n"
+      "  the line became faster by  %s\n"
+      "  predicted for the program  %s\n"
+      "  what happened              %s\n"
+      "  %s\n",
+      Printable(v.line), Printable(v.point), Percent(v.line_speedup), Percent(v.predicted),
+      Percent(v.happened), words[static_cast<int>(v.outcome)]);
+}
+
+nlohmann::ordered_json VerificationJson(const Verification& v) {
+  const auto estimate = [](const Estimate& e) {
+    const auto number = [](double value) {
+      return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+    };
+    return nlohmann::ordered_json{
+        {"value", number(e.value)}, {"low", number(e.low)}, {"high", number(e.high)}};
+  };
+  return {{"point", v.point},
+          {"line", v.line},
+          {"line_speedup", estimate(v.line_speedup)},
+          {"predicted", estimate(v.predicted)},
+          {"happened", estimate(v.happened)},
+          {"outcome", OutcomeId(v.outcome)}};
+}
+
+}  // namespace coz

@@ -1,0 +1,52 @@
+// Whether a prediction came true: a line was made faster, and the program is compared with what was predicted of it.
+//
+// Shape    one line, one progress point, two profiles; a Verification for each point that both have
+// Units    fractions
+// Errors   NOT_FOUND when the first profile has no figures for the line (the message names the closest lines), FAILED_PRECONDITION when a
+//          figure is missing, with what would give it
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   docs/compare.md
+#ifndef COZ_REPORT_COMPARE_VERIFY_H_
+#define COZ_REPORT_COMPARE_VERIFY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/report/analyzed_profile.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace coz {
+
+struct VerifyOptions {
+  std::string line;  // "file:line", or a function's, file's, library's or group's name
+  // By how much the line was sped up; without it, taken from its CPU time per visit in both profiles.
+  std::optional<double> speedup;
+};
+
+enum class Outcome { kHeld, kTooHigh, kTooLow };  // TooHigh: less came than was predicted
+
+struct Verification {
+  std::string point;
+  std::string line;       // as in the first profile
+  Estimate line_speedup;  // of the line itself; no interval where it was given
+  Estimate predicted;     // program speedup
+  Estimate happened;      // program speedup
+  Outcome outcome = Outcome::kHeld;
+  double error = 0;  // predicted - happened
+};
+
+absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
+                                                 const AnalyzedProfile& after,
+                                                 const VerifyOptions& options);
+
+const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low"
+
+std::string VerificationText(const Verification& verification);
+nlohmann::ordered_json VerificationJson(const Verification& verification);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_COMPARE_VERIFY_H_

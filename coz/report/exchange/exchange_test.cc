@@ -1,0 +1,209 @@
+// Exports read back, and imports of what the original writes.
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "coz/report/exchange/export_csv.h"
+#include "coz/report/exchange/export_pprof.h"
+#include "coz/report/exchange/export_speedscope.h"
+#include "coz/report/exchange/import_coz.h"
+#include "coz/report/export_coz.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/io/gzip_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::unique_ptr<const AnalyzedProfile> Example(int experiments = 400) {
+  report_testing::SyntheticLine fast;
+  fast.line = 10;
+  fast.function = "Work(int, \"x\")";
+  fast.share = 0.5;
+  fast.slope = 0.6;
+  report_testing::SyntheticLine idle;
+  idle.line = 20;
+  idle.share = 0.3;
+  report_testing::SyntheticProfile synthetic({}, {fast, idle});
+  synthetic.AddRandomExperiments(experiments);
+  synthetic.End();
+  return AnalyzeWhole(synthetic.profile());
+}
+
+std::string TextOf(const pprof::Profile& profile, int64_t index) {
+  return profile.string_table(static_cast<int>(index));
+}
+
+TEST(ExportPprofTest, IsGzipAndReadsBack) {
+  const auto whole = Example();
+  std::stringstream file;
+  ASSERT_TRUE(ExportPprof(*whole, file).ok());
+  EXPECT_THAT(file.str(), StartsWith("\x1f\x8b"));
+  google::protobuf::io::IstreamInputStream stream(&file);
+  google::protobuf::io::GzipInputStream gzip(&stream);
+  pprof::Profile read;
+  ASSERT_TRUE(read.ParseFromZeroCopyStream(&gzip));
+  EXPECT_EQ(read.SerializeAsString(), PprofOf(*whole).SerializeAsString());
+}
+
+TEST(ExportPprofTest, EverySampleHasAValueOfEveryType) {
+  const auto whole = Example();
+  const pprof::Profile profile = PprofOf(*whole);
+  EXPECT_EQ(profile.string_table(0), "");
+  ASSERT_EQ(profile.sample_type_size(), 3);
+  EXPECT_EQ(TextOf(profile, profile.sample_type(1).type()), "cpu");
+  EXPECT_EQ(TextOf(profile, profile.sample_type(2).type()), "slope:requests");
+  int64_t samples = 0;
+  for (const pprof::Sample& sample : profile.sample()) {
+    ASSERT_EQ(sample.value_size(), 3);
+    EXPECT_EQ(sample.value(1), sample.value(0) * profile.period());
+    samples += sample.value(0);
+  }
+  EXPECT_EQ(static_cast<uint64_t>(samples), whole->table.samples);
+}
+
+TEST(ExportPprofTest, SlopeOfTheFastLineIsInPermille) {
+  const auto whole = Example();
+  const pprof::Profile profile = PprofOf(*whole);
+  int found = 0;
+  for (const pprof::Sample& sample : profile.sample()) {
+    const pprof::Location& location = profile.location(static_cast<int>(sample.location_id(0)) - 1);
+    ASSERT_EQ(location.id(), sample.location_id(0));
+    if (location.line(0).line() != 10) continue;
+    ++found;
+    EXPECT_NEAR(static_cast<double>(sample.value(2)), 600, 100);
+    ASSERT_EQ(sample.label_size(), 1);
+    EXPECT_EQ(TextOf(profile, sample.label(0).key()), "verdict:requests");
+    EXPECT_EQ(TextOf(profile, sample.label(0).str()), "faster");
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(ExportCsvTest, HasARowForEachSpeedupAndQuotesNames) {
+  const auto whole = Example();
+  std::ostringstream out;
+  ExportCsv(*whole, out);
+  const std::vector<std::string> lines = absl::StrSplit(out.str(), "\r\n");
+  EXPECT_THAT(lines[0], StartsWith("point,point_kind,unit_kind,file,line,function,"));
+  size_t expected = 2;  // the head, and nothing after the last line's end
+  for (const LineAnalysis& line : whole->analysis.points[0].lines) expected += line.speedups.size();
+  expected += whole->analysis.points[0].set_aside.size();
+  EXPECT_EQ(lines.size(), expected);
+  EXPECT_THAT(out.str(), HasSubstr("\"Work(int, \"\"x\"\")\""));
+}
+
+TEST(ExportCsvTest, SetAsideLineHasItsReason) {
+  const auto whole = Example(3);
+  std::ostringstream out;
+  ExportCsv(*whole, out);
+  EXPECT_THAT(out.str(), HasSubstr("set_aside:"));
+}
+
+TEST(ExportSpeedscopeTest, WeightsAddUpAndFramesExist) {
+  const auto whole = Example();
+  std::ostringstream out;
+  ExportSpeedscope(*whole, out);
+  const nlohmann::json file = nlohmann::json::parse(out.str());
+  const size_t frames = file["shared"]["frames"].size();
+  ASSERT_EQ(file["profiles"].size(), 2u);
+  for (const nlohmann::json& profile : file["profiles"]) {
+    ASSERT_EQ(profile["samples"].size(), profile["weights"].size());
+    int64_t sum = 0;
+    for (const nlohmann::json& weight : profile["weights"]) sum += weight.get<int64_t>();
+    EXPECT_EQ(sum, profile["endValue"].get<int64_t>());
+    for (const nlohmann::json& stack : profile["samples"]) {
+      for (const nlohmann::json& frame : stack) EXPECT_LT(frame.get<size_t>(), frames);
+    }
+  }
+}
+
+class ImportTest : public ::testing::TestWithParam<CozFormat> {};
+
+// A profile, as the original would have written it, gives the figures of the profile.
+TEST_P(ImportTest, ReadsWhatTheOriginalsViewerReads) {
+  const auto whole = Example();
+  std::stringstream file;
+  ExportCoz(whole->profile, GetParam(), file);
+  const absl::StatusOr<ImportResult> imported = ImportCoz(file, "x.coz");
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->skipped_lines, 0u) << imported->first_skipped;
+  const auto again = AnalyzeWhole(imported->profile);
+  EXPECT_EQ(again->table.experiments.size(), whole->table.experiments.size());
+  ASSERT_EQ(again->analysis.points.size(), 1u);
+  const LineAnalysis& before = whole->analysis.points[0].lines[0];
+  const LineAnalysis& after = again->analysis.points[0].lines[0];
+  EXPECT_EQ(again->table.units[after.unit].Name(), whole->table.units[before.unit].Name());
+  EXPECT_NEAR(after.slope.value, before.slope.value, 0.05);
+  EXPECT_EQ(after.verdict, Verdict::kFaster);
+  // Counts of samples are cumulative in the file, and not added up twice.
+  EXPECT_EQ(again->table.units[after.unit].samples, whole->table.units[before.unit].samples);
+}
+
+INSTANTIATE_TEST_SUITE_P(BothFormats, ImportTest,
+                         ::testing::Values(CozFormat::kText, CozFormat::kJsonLines));
+
+absl::StatusOr<ImportResult> Import(const std::string& text) {
+  std::istringstream in(text);
+  return ImportCoz(in, "x.coz");
+}
+
+constexpr char kOldText[] =
+    "startup\ttime=5\n"
+    "experiment\tselected=a.c:3\tspeedup=0.25\tduration=1000\tselected-samples=7\n"
+    "progress-point\tname=a.c:9\ttype=source\tdelta=86\n"
+    "samples\tlocation=a.c:3\tcount=8\n"
+    "samples\tlocation=a.c:3\tcount=20\n"
+    "runtime\ttime=9000\n";
+
+TEST(ImportCozTest, ReadsTheOldestText) {
+  const auto imported = Import(kOldText);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const profile::Profile& profile = imported->profile;
+  ASSERT_EQ(profile.experiment_size(), 1);
+  EXPECT_EQ(profile.experiment(0).virtual_speedup(), 0.25);
+  EXPECT_EQ(profile.experiment(0).point(0).visits(), 86u);
+  EXPECT_EQ(profile.unit(0).file(), "a.c");
+  EXPECT_EQ(profile.unit(0).line(), 3u);
+  EXPECT_EQ(profile.session(0).start_unix_ns(), 5u);
+  EXPECT_EQ(profile.session_end(0).run_time_ns(), 9000u);
+  EXPECT_EQ(BuildExperimentTable(profile).units[0].samples, 20u);
+}
+
+TEST(ImportCozTest, EachStartupIsASessionAndTheSameTextTheSameSession) {
+  const auto twice = Import(std::string(kOldText) + kOldText);
+  ASSERT_TRUE(twice.ok());
+  ASSERT_EQ(twice->profile.session_size(), 2);
+  EXPECT_EQ(twice->profile.session(0).id(), twice->profile.session(1).id());
+  EXPECT_EQ(BuildExperimentTable(twice->profile).duplicates, 1u);
+}
+
+TEST(ImportCozTest, SkipsWhatMakesNoSense) {
+  const auto imported = Import(std::string(kOldText) +
+                               "experiment\tselected=a.c:3\tspeedup=7\tduration=1000\n"
+                               "progress-point\tname=p\tdelta=1\n"
+                               "experiment\tselected=a.c:3\tspeedup=0.5\tduration=-4\n"
+                               "{\"type\":\"what\"}\n"
+                               "experi");
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->profile.experiment_size(), 1);
+  EXPECT_EQ(imported->skipped_lines, 5u);
+  EXPECT_THAT(imported->first_skipped, HasSubstr("x.coz:7: an experiment whose speedup"));
+}
+
+TEST(ImportCozTest, SaysThatOtherFilesAreNone) {
+  for (const std::string text :
+       {"", "hello\nworld\n", "\x0a\x12\x34\x56", "[[[[[[[[[[[[[", "startup\ttime=1\n"}) {
+    const auto imported = Import(text);
+    ASSERT_FALSE(imported.ok()) << text;
+    EXPECT_THAT(std::string(imported.status().message()), HasSubstr("x.coz"));
+    EXPECT_THAT(std::string(imported.status().message()), HasSubstr("coz report x.coz"));
+  }
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,105 @@
+#include "coz/report/exchange/export_speedscope.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "coz/report/report_json.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Frames {
+ public:
+  // The stack of a unit, outermost first.
+  Json StackOf(const UnitRow& unit) {
+    Json stack = Json::array();
+    const std::string place = unit.Name();
+    if (!unit.file.empty() && unit.file != place) stack.push_back(Index(unit.file, "", 0));
+    if (!unit.function.empty() && unit.function != place) {
+      stack.push_back(Index(unit.function, unit.file, 0));
+    }
+    stack.push_back(Index(place, unit.file, unit.line));
+    return stack;
+  }
+  size_t Index(const std::string& name, const std::string& file, uint32_t line) {
+    const auto [known, is_new] = indices_.try_emplace({name, file}, frames_.size());
+    if (is_new) {
+      Json frame = {{"name", name}};
+      if (!file.empty()) frame["file"] = file;
+      if (line != 0) frame["line"] = line;
+      frames_.push_back(std::move(frame));
+    }
+    return known->second;
+  }
+  const Json& frames() const { return frames_; }
+
+ private:
+  std::map<std::pair<std::string, std::string>, size_t> indices_;
+  Json frames_ = Json::array();
+};
+
+struct Sampled {
+  Json samples = Json::array();
+  Json weights = Json::array();
+  int64_t sum = 0;
+
+  void Add(Json stack, int64_t weight) {
+    if (weight <= 0) return;
+    samples.push_back(std::move(stack));
+    weights.push_back(weight);
+    sum += weight;
+  }
+  Json Profile(const std::string& name, const std::string& unit) const {
+    return {{"type", "sampled"}, {"name", name},       {"unit", unit},      {"startValue", 0},
+            {"endValue", sum},   {"samples", samples}, {"weights", weights}};
+  }
+};
+
+Json CpuProfile(const AnalyzedProfile& whole, Frames* frames) {
+  const int64_t period_ns =
+      whole.profile.session_size() == 0
+          ? 1
+          : static_cast<int64_t>(whole.profile.session(0).sampling_period_ns());
+  Sampled cpu;
+  uint64_t in_scope = 0;
+  for (const UnitRow& unit : whole.table.units) {
+    in_scope += unit.samples;
+    cpu.Add(frames->StackOf(unit), static_cast<int64_t>(unit.samples) * period_ns);
+  }
+  const int64_t outside =
+      static_cast<int64_t>(whole.table.samples) - static_cast<int64_t>(in_scope);
+  cpu.Add(Json::array({frames->Index("[out of scope]", "", 0)}), outside * period_ns);
+  return cpu.Profile("CPU time", "nanoseconds");
+}
+
+}  // namespace
+
+void ExportSpeedscope(const AnalyzedProfile& whole, std::ostream& out) {
+  Frames frames;
+  Json profiles = Json::array({CpuProfile(whole, &frames)});
+  for (const PointAnalysis& point : whole.analysis.points) {
+    Sampled gain;
+    for (const LineAnalysis& line : point.lines) {
+      if (line.verdict != Verdict::kFaster) continue;
+      gain.Add(frames.StackOf(whole.table.units[line.unit]), std::llround(line.slope.value * 1000));
+    }
+    profiles.push_back(
+        gain.Profile(absl::StrCat("program speedup at ", whole.table.points[point.point].name,
+                                  ", in thousandths for each line's own"),
+                     "none"));
+  }
+  const Json file = {{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+                     {"name", "coz"},
+                     {"exporter", "coz"},
+                     {"shared", {{"frames", frames.frames()}}},
+                     {"profiles", profiles}};
+  out << JsonText(file) << '\n';
+}
+
+}  // namespace coz

@@ -1,0 +1,142 @@
+// coz diff, coz verify and coz history: what a change of the program did, and whether it was foreseen.
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include "coz/report/compare/diff.h"
+#include "coz/report/compare/history.h"
+#include "coz/report/compare/verify.h"
+#include "coz/report/report_json.h"
+#include "nlohmann/json.hpp"
+#include "tools/command_line.h"
+#include "tools/output_file.h"
+
+namespace coz {
+namespace {
+
+constexpr char kHistoryFile[] = "coz-history.jsonl";
+
+struct CompareArguments {
+  std::string before;
+  std::string after;
+  bool json = false;
+  bool markdown = false;
+  size_t lines = 20;
+  AnalysisOptions analysis;
+  // Of verify.
+  std::string line;
+  double percent = -1;
+  bool record = false;
+  std::string history = kHistoryFile;
+};
+
+struct Profiles {
+  std::unique_ptr<const AnalyzedProfile> before;
+  std::unique_ptr<const AnalyzedProfile> after;
+};
+
+absl::StatusOr<Profiles> ReadBoth(const CompareArguments& arguments) {
+  Profiles profiles;
+  auto before = ReadAndAnalyze(arguments.before, arguments.analysis);
+  if (!before.ok()) return before.status();
+  auto after = ReadAndAnalyze(arguments.after, arguments.analysis);
+  if (!after.ok()) return after.status();
+  profiles.before = *std::move(before);
+  profiles.after = *std::move(after);
+  return profiles;
+}
+
+absl::Status Print(const std::string& text) {
+  return WriteOutput("", /*is_binary=*/false, [&](std::ostream& out) {
+    out << text;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Diff(const CompareArguments& arguments) {
+  absl::StatusOr<Profiles> profiles = ReadBoth(arguments);
+  if (!profiles.ok()) return profiles.status();
+  ProfileDiff diff = Compare(*profiles->before, *profiles->after);
+  diff.before_path = arguments.before;
+  diff.after_path = arguments.after;
+  if (arguments.json) return Print(JsonText(DiffJson(diff), 2) + "\n");
+  return Print(arguments.markdown ? DiffMarkdown(diff, arguments.lines)
+                                  : DiffText(diff, arguments.lines));
+}
+
+absl::Status VerifyLine(const CompareArguments& arguments) {
+  absl::StatusOr<Profiles> profiles = ReadBoth(arguments);
+  if (!profiles.ok()) return profiles.status();
+  VerifyOptions options;
+  options.line = arguments.line;
+  if (arguments.percent >= 0) options.speedup = arguments.percent / 100;
+  const auto found = Verify(*profiles->before, *profiles->after, options);
+  if (!found.ok()) return found.status();
+  std::string text;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Verification& verification : *found) {
+    text += VerificationText(verification);
+    json.push_back(VerificationJson(verification));
+    if (!arguments.record) continue;
+    absl::Status status =
+        AppendHistory(arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
+    if (!status.ok()) return status;
+  }
+  return Print(arguments.json ? JsonText({{"schema_version", 1}, {"verifications", json}}, 2) + "\n"
+                              : text);
+}
+
+absl::Status ShowHistory(const CompareArguments& arguments) {
+  const absl::StatusOr<History> history = ReadHistory(arguments.history);
+  if (!history.ok()) return history.status();
+  return Print(arguments.json ? JsonText(HistoryJson(*history), 2) + "\n" : HistoryText(*history));
+}
+
+void AddProfiles(CLI::App* command, CompareArguments* arguments) {
+  command->add_option("before", arguments->before, "profile of the program as it was")->required();
+  command->add_option("after", arguments->after, "profile of the program as it is now")->required();
+  command
+      ->add_option("--min-speedups", arguments->analysis.min_speedups,
+                   "set a line aside that was tried with fewer speedups (default 5)")
+      ->check(CLI::Range(1, 20));
+}
+
+}  // namespace
+
+void AddCompareCommands(CLI::App& app, int* exit_status) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App* diff = app.add_subcommand(
+      "diff", "which lines gained or lost importance between two profiles, and what became faster");
+  AddProfiles(diff, arguments.get());
+  CLI::Option* json = diff->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
+  diff->add_flag("--markdown", arguments->markdown, "as Markdown, for a pull request")
+      ->excludes(json);
+  diff->add_option("-n,--lines", arguments->lines,
+                   "lines to show for each progress point, 0 for all (default 20)");
+  diff->callback([arguments, exit_status] { *exit_status = Report(Diff(*arguments)); });
+
+  CLI::App* verify = app.add_subcommand(
+      "verify", "what was predicted for a line that was made faster, and what happened");
+  AddProfiles(verify, arguments.get());
+  verify->add_option("--line", arguments->line, "what was made faster, as the report names it")
+      ->required()
+      ->type_name("FILE:LINE");
+  verify
+      ->add_option("--by", arguments->percent,
+                   "by how much it was sped up (default: from its CPU time in both profiles)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("PERCENT");
+  verify->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
+  verify->add_flag("--record", arguments->record, "add the outcome to the history");
+  verify->add_option("--history", arguments->history, "the history (default coz-history.jsonl)")
+      ->type_name("FILE");
+  verify->callback([arguments, exit_status] { *exit_status = Report(VerifyLine(*arguments)); });
+
+  CLI::App* history =
+      app.add_subcommand("history", "the score of the predictions that were verified with --record");
+  history->add_option("file", arguments->history, "the history (default coz-history.jsonl)");
+  history->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
+  history->callback([arguments, exit_status] { *exit_status = Report(ShowHistory(*arguments)); });
+}
+
+}  // namespace coz

@@ -1,0 +1,114 @@
+// coz export and coz import: profiles in the formats of other tools.
+#include <cerrno>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "coz/report/exchange/export_csv.h"
+#include "coz/report/exchange/export_pprof.h"
+#include "coz/report/exchange/export_speedscope.h"
+#include "coz/report/exchange/import_coz.h"
+#include "coz/report/export_coz.h"
+#include "tools/command_line.h"
+#include "tools/output_file.h"
+
+namespace coz {
+namespace {
+
+struct ExportArguments {
+  std::string path = "profile.pb";
+  std::string format = "coz";
+  std::string output;
+};
+
+absl::Status Export(const ExportArguments& arguments) {
+  const auto whole = ReadAndAnalyze(arguments.path);
+  if (!whole.ok()) return whole.status();
+  const AnalyzedProfile& profile = **whole;
+  return WriteOutput(arguments.output, arguments.format == "pprof", [&](std::ostream& out) {
+    if (arguments.format == "pprof") return ExportPprof(profile, out);
+    if (arguments.format == "csv") {
+      ExportCsv(profile, out);
+    } else if (arguments.format == "speedscope") {
+      ExportSpeedscope(profile, out);
+    } else {
+      ExportCoz(profile.profile,
+                arguments.format == "coz" ? CozFormat::kJsonLines : CozFormat::kText, out);
+    }
+    return absl::OkStatus();
+  });
+}
+
+struct ImportArguments {
+  std::vector<std::string> paths;
+  std::string output = "profile.pb";
+};
+
+absl::StatusOr<ImportResult> ImportFile(const std::string& path) {
+  if (path == "-") return ImportCoz(std::cin, "standard input");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  // A folder opens and cannot be read.
+  if (!file || file.peek() == std::char_traits<char>::eof()) {
+    return absl::ErrnoToStatus(errno == 0 ? ENODATA : errno,
+                               absl::StrFormat("cannot read %s", path));
+  }
+  return ImportCoz(file, path);
+}
+
+absl::Status Import(const ImportArguments& arguments) {
+  profile::Profile all;
+  for (const std::string& path : arguments.paths) {
+    absl::StatusOr<ImportResult> imported = ImportFile(path);
+    if (!imported.ok()) return imported.status();
+    if (imported->skipped_lines != 0) {
+      absl::FPrintF(stderr, "coz: %d lines of %s make no sense and were left out, the first: %s\n",
+                    imported->skipped_lines, path, imported->first_skipped);
+    }
+    all.MergeFrom(imported->profile);
+  }
+  absl::Status status =
+      WriteOutput(arguments.output, /*is_binary=*/true, [&](std::ostream& out) {
+        all.SerializeToOstream(&out);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  absl::FPrintF(stderr, "coz: %d experiments of %d sessions are in %s: coz report %s\n",
+                all.experiment_size(), all.session_size(), arguments.output, arguments.output);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddExportCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand("export", "write a profile in another tool's format");
+  auto arguments = std::make_shared<ExportArguments>();
+  command->add_option("profile", arguments->path,
+                      "profile to read (default profile.pb; - is standard input)");
+  command
+      ->add_option("--format", arguments->format,
+                   "pprof: for `go tool pprof`; csv: every figure as a table; speedscope: flame "
+                   "graphs; coz: JSON lines of the original; coz-text: its older text (default "
+                   "coz)")
+      ->check(CLI::IsMember({"pprof", "csv", "speedscope", "coz", "coz-text"}));
+  command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
+      ->type_name("FILE");
+  command->callback([arguments, exit_status] { *exit_status = Report(Export(*arguments)); });
+}
+
+void AddImportCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "import", "make a profile of what the original Coz wrote, text or JSON lines");
+  auto arguments = std::make_shared<ImportArguments>();
+  command
+      ->add_option("files", arguments->paths, "profiles of the original (- is standard input)")
+      ->required();
+  command
+      ->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
+      ->type_name("FILE");
+  command->callback([arguments, exit_status] { *exit_status = Report(Import(*arguments)); });
+}
+
+}  // namespace coz

@@ -1,0 +1,91 @@
+#include "tools/output_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace coz {
+namespace {
+
+absl::Status CannotWrite(const std::string& path, int error) {
+  return absl::ErrnoToStatus(
+      error, absl::StrFormat("cannot write %s; name another file with -o FILE", path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ExpandOutputName(const std::string& pattern) {
+  std::string name;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      name.push_back(pattern[i]);
+      continue;
+    }
+    const char kind = i + 1 < pattern.size() ? pattern[++i] : '\0';
+    if (kind == '%') {
+      name.push_back('%');
+    } else if (kind == 'p') {
+      absl::StrAppend(&name, getpid());
+    } else if (kind == 'h') {
+      char host[256] = "";
+      gethostname(host, sizeof(host) - 1);
+      absl::StrAppend(&name, host);
+    } else if (kind == 'q' && i + 1 < pattern.size() && pattern[i + 1] == '{' &&
+               pattern.find('}', i) != std::string::npos) {
+      const size_t end = pattern.find('}', i);
+      const std::string variable = pattern.substr(i + 2, end - i - 2);
+      const char* value = getenv(variable.c_str());
+      if (value == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrFormat("-o %s: the environment has no variable %s", pattern, variable));
+      }
+      absl::StrAppend(&name, value);
+      i = end;
+    } else {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "-o %s: after %% there may be p (process id), h (host), q{VARIABLE} or another %%; write "
+          "for example -o profile.%%p.%%h.pb",
+          pattern));
+    }
+  }
+  return name;
+}
+
+absl::Status WriteOutput(const std::string& path, bool is_binary,
+                         const std::function<absl::Status(std::ostream&)>& write) {
+  if (path.empty() || path == "-") {
+    if (is_binary && isatty(STDOUT_FILENO) == 1) {
+      return absl::InvalidArgumentError(
+          "this format is no text, and standard output is a terminal; write it to a file with -o "
+          "FILE");
+    }
+    absl::Status status = write(std::cout);
+    std::cout.flush();
+    if (status.ok() && !std::cout) {
+      return absl::UnavailableError(
+          "cannot write the output: the disk is full or the reader has gone; write to a file with "
+          "-o FILE");
+    }
+    return status;
+  }
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".part");
+  errno = 0;
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  if (!file) return CannotWrite(path, errno);
+  absl::Status status = write(file);
+  file.close();
+  if (status.ok() && (!file || rename(temporary.c_str(), path.c_str()) != 0)) {
+    status = CannotWrite(path, errno == 0 ? EIO : errno);
+  }
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+}  // namespace coz
