@@ -29,6 +29,10 @@ void AddDemoCommand(CLI::App& app, int* exit_status);
 void AddReportCommand(CLI::App& app, int* exit_status);
 void AddPlotCommand(CLI::App& app, int* exit_status);
 void AddExportCommand(CLI::App& app, int* exit_status);
+void AddImportCommand(CLI::App& app, int* exit_status);
+void AddMergeCommand(CLI::App& app, int* exit_status);
+void AddCompareCommands(CLI::App& app, int* exit_status);  // diff, verify, history
+void AddWatchCommand(CLI::App& app, int* exit_status);
 
 }  // namespace coz
 

@@ -132,8 +132,8 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       ->type_name("FILE");
   verify->callback([arguments, exit_status] { *exit_status = Report(VerifyLine(*arguments)); });
 
-  CLI::App* history =
-      app.add_subcommand("history", "the score of the predictions that were verified with --record");
+  CLI::App* history = app.add_subcommand(
+      "history", "the score of the predictions that were verified with --record");
   history->add_option("file", arguments->history, "the history (default coz-history.jsonl)");
   history->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
   history->callback([arguments, exit_status] { *exit_status = Report(ShowHistory(*arguments)); });

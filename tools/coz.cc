@@ -37,7 +37,11 @@ int Main(int argc, char** argv) {
   AddRunCommand(app, &exit_status);
   AddReportCommand(app, &exit_status);
   AddPlotCommand(app, &exit_status);
+  AddWatchCommand(app, &exit_status);
+  AddCompareCommands(app, &exit_status);
+  AddMergeCommand(app, &exit_status);
   AddExportCommand(app, &exit_status);
+  AddImportCommand(app, &exit_status);
   AddDemoCommand(app, &exit_status);
   try {
     app.parse(ArgumentsInReverse(argc, argv));

@@ -69,11 +69,10 @@ absl::Status Import(const ImportArguments& arguments) {
     }
     all.MergeFrom(imported->profile);
   }
-  absl::Status status =
-      WriteOutput(arguments.output, /*is_binary=*/true, [&](std::ostream& out) {
-        all.SerializeToOstream(&out);
-        return absl::OkStatus();
-      });
+  absl::Status status = WriteOutput(arguments.output, /*is_binary=*/true, [&](std::ostream& out) {
+    all.SerializeToOstream(&out);
+    return absl::OkStatus();
+  });
   if (!status.ok()) return status;
   absl::FPrintF(stderr, "coz: %d experiments of %d sessions are in %s: coz report %s\n",
                 all.experiment_size(), all.session_size(), arguments.output, arguments.output);
@@ -102,11 +101,9 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "import", "make a profile of what the original Coz wrote, text or JSON lines");
   auto arguments = std::make_shared<ImportArguments>();
-  command
-      ->add_option("files", arguments->paths, "profiles of the original (- is standard input)")
+  command->add_option("files", arguments->paths, "profiles of the original (- is standard input)")
       ->required();
-  command
-      ->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
+  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
       ->type_name("FILE");
   command->callback([arguments, exit_status] { *exit_status = Report(Import(*arguments)); });
 }

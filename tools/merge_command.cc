@@ -27,8 +27,8 @@ absl::Status Merge(const MergeOptions& options) {
 }  // namespace
 
 void AddMergeCommand(CLI::App& app, int* exit_status) {
-  CLI::App* command =
-      app.add_subcommand("merge", "put profiles of one program into one: coz merge a.pb b.pb -o c.pb");
+  CLI::App* command = app.add_subcommand(
+      "merge", "put profiles of one program into one: coz merge a.pb b.pb -o c.pb");
   auto options = std::make_shared<MergeOptions>();
   command->add_option("profiles", options->inputs, "profiles to read, any number")->required();
   command->add_option("-o,--output", options->output, "profile to write")

@@ -34,24 +34,4 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   });
 }
 
-void AddExportCommand(CLI::App& app, int* exit_status) {
-  CLI::App* command = app.add_subcommand("export", "write a profile in another tool's format");
-  struct Arguments {
-    ExportOptions options;
-    std::string format = "coz";
-  };
-  auto arguments = std::make_shared<Arguments>();
-  command->add_option("profile", arguments->options.path,
-                      "profile to read (default profile.pb; - is standard input)");
-  command
-      ->add_option("--format", arguments->format,
-                   "coz: JSON lines of the original; coz-text: its older text (default coz)")
-      ->check(CLI::IsMember({"coz", "coz-text"}));
-  command->callback([arguments, exit_status] {
-    arguments->options.format =
-        arguments->format == "coz" ? CozFormat::kJsonLines : CozFormat::kText;
-    *exit_status = Report(RunExport(arguments->options, std::cout));
-  });
-}
-
 }  // namespace coz

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_format.h"
 #include "tools/command_line.h"
+#include "tools/output_file.h"
 #include "tools/report_output.h"
 #include "tools/supervisor/run_profile.h"
 #include "tools/supervisor/until_goal.h"
@@ -71,6 +72,9 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
         "--daemon waits for processes that --follow=%s leaves alone; drop one of the two",
         arguments->follow));
   }
+  absl::StatusOr<std::string> output = ExpandOutputName(run.output);
+  if (!output.ok()) return output.status();
+  run.output = *output;
   return CompleteUnits(arguments->units, &run);
 }
 
@@ -171,7 +175,10 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "run", "run a program and profile it: coz run [options] --- PROGRAM ARGUMENTS");
   auto arguments = std::make_shared<RunArguments>();
-  command->add_option("-o,--output", arguments->run.output, "profile to write (default profile.pb)")
+  command
+      ->add_option("-o,--output", arguments->run.output,
+                   "profile to write (default profile.pb); %p is the process id, %h the host, "
+                   "%q{NAME} a variable of the environment")
       ->type_name("FILE");
   command->add_flag("--append", arguments->run.append,
                     "add to an existing profile instead of keeping it as FILE.old");
@@ -190,6 +197,9 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
   AddPointOptions(command, arguments.get());
   AddMeasuringOptions(command, arguments.get());
   AddSourceOptions(command, arguments.get());
+  command->add_flag(
+      "--live", arguments->run.live,
+      "show a ranked table while the program runs, on the terminal's lower two thirds");
   command->add_flag("-v,--verbose", arguments->run.verbose, "say what each experiment did");
   command->add_option("program", arguments->run.command, "the program and its arguments, after ---")
       ->type_name("");

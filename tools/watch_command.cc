@@ -125,8 +125,7 @@ void AddWatchCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
   command->add_flag("--once", arguments->once, "show it once and end");
-  command->callback(
-      [arguments, exit_status] { *exit_status = Report(Watch(*arguments).Run()); });
+  command->callback([arguments, exit_status] { *exit_status = Report(Watch(*arguments).Run()); });
 }
 
 }  // namespace coz

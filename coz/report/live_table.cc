@@ -45,10 +45,10 @@ std::string PlusMinus(const Estimate& slope) {
 }
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
-  std::string head = absl::StrFormat(
-      "%.0f s, %d experiments, %d samples",
-      static_cast<double>(TotalRunTimeNs(whole.profile)) / 1e9,
-      static_cast<int>(whole.table.experiments.size()), whole.table.samples);
+  std::string head =
+      absl::StrFormat("%.0f s, %d experiments, %d samples",
+                      static_cast<double>(TotalRunTimeNs(whole.profile)) / 1e9,
+                      static_cast<int>(whole.table.experiments.size()), whole.table.samples);
   if (point == nullptr) return absl::StrCat(head, "; no progress point was visited yet");
   return absl::StrCat(head, "; ", Printable(point->name), ": ", point->visits, " visits");
 }

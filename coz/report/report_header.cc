@@ -72,6 +72,10 @@ std::string LocalTime(uint64_t unix_ns) {
 }
 
 std::string SessionLine(const profile::Session& session) {
+  if (session.machine().cpu_count() == 0) {
+    return absl::StrFormat("  %s, made by %s\n", LocalTime(session.start_unix_ns()),
+                           Printable(absl::StrCat("coz ", session.coz_version())));
+  }
   std::string line =
       absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s\n",
                       LocalTime(session.start_unix_ns()), Printable(session.machine().host()),

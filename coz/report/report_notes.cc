@@ -122,6 +122,8 @@ BaselineUse SumBaselines(const profile::Profile& profile) {
   for (const profile::Experiment& experiment : profile.experiment()) {
     const auto period = periods.find(experiment.session());
     if (experiment.virtual_speedup() != 0 || period == periods.end()) continue;
+    // What was imported from the original knows the samples of the selected line alone.
+    if (experiment.total_samples() == 0 && experiment.unit_samples_size() != 0) continue;
     const profile::Validity& validity = experiment.validity();
     const double sampled = static_cast<double>(experiment.total_samples()) +
                            static_cast<double>(validity.lost_samples()) +

@@ -153,15 +153,16 @@ uint32_t Attribute(const Sample& sample) {
 // The selected unit and the given one are never the same.
 void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
-  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
-  NoteSample(slot.ledger, selected);
-  if (unit == kNoUnit || selection == 0) return;
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
+  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
+  const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
+  NoteSample(slot.ledger, selected || is_given);
+  if (selection == 0) return;
   uint64_t delay_ns = 0;
   if (selected) {
     g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
     delay_ns = SelectedDelayNs(selection);
-  } else if (SelectedUnit(given) == unit) {
+  } else if (is_given) {
     delay_ns = SelectedDelayNs(given);
   }
   if (delay_ns == 0) return;

@@ -3,18 +3,25 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/report/analysis.h"
+#include "coz/report/analyzed_profile.h"
 #include "coz/report/experiment_table.h"
+#include "coz/report/live_table.h"
 
 namespace coz {
 namespace {
 
 constexpr uint64_t kRefreshNs = 500 * kNsPerMs;
 constexpr size_t kLeaders = 3;
-constexpr int kBlockLines = 1 + static_cast<int>(kLeaders);
+constexpr int kSmallBlock = 1 + static_cast<int>(kLeaders);
+constexpr int kLargestBlock = 40;
+// An analysis takes at most this share of the time: experiments wait for it.
+constexpr uint64_t kShareOfAnalysis = 20;
 constexpr int kLeastRows = 12;
 
 std::string Headline(const LiveDisplay::State& state) {
@@ -51,20 +58,33 @@ std::vector<std::string> Leaders(const profile::Profile& profile, size_t count) 
   return leaders;
 }
 
-LiveDisplay::LiveDisplay(int fd) : fd_(fd), is_on_(isatty(fd) == 1) {}
+LiveDisplay::LiveDisplay(int fd, bool is_large)
+    : fd_(fd), is_on_(isatty(fd) == 1), is_large_(is_large) {}
 
 void LiveDisplay::Refresh(const State& state, const profile::Profile& profile) {
   const uint64_t now_ns = MonotonicNowNs();
   if (!is_on_ || now_ns < last_drawn_ns_ + kRefreshNs) return;
   last_drawn_ns_ = now_ns;
-  if (state.experiments != leaders_experiments_) {
+  Reserve();
+  if (state.experiments != leaders_experiments_ && now_ns >= next_analysis_ns_) {
     leaders_experiments_ = state.experiments;
-    leaders_ = Leaders(profile, kLeaders);
+    UpdateLeaders(profile);
+    const uint64_t end_ns = MonotonicNowNs();
+    next_analysis_ns_ = end_ns + (end_ns - now_ns) * kShareOfAnalysis;
   }
   std::vector<std::string> lines = {Headline(state)};
   lines.insert(lines.end(), leaders_.begin(), leaders_.end());
-  Reserve();
   if (rows_ != 0) Draw(lines);
+}
+
+void LiveDisplay::UpdateLeaders(const profile::Profile& profile) {
+  if (!is_large_) {
+    leaders_ = Leaders(profile, kLeaders);
+    return;
+  }
+  AnalysisOptions options;
+  options.min_speedups = kLiveMinSpeedups;
+  leaders_ = LiveTable(*AnalyzeWhole(profile, options), block_lines_ - 1, columns_);
 }
 
 void LiveDisplay::Reserve() {
@@ -75,22 +95,23 @@ void LiveDisplay::Reserve() {
   if (size.ws_row < kLeastRows) return;
   rows_ = size.ws_row;
   columns_ = size.ws_col;
+  block_lines_ = is_large_ ? std::min(rows_ * 2 / 3, kLargestBlock) : kSmallBlock;
   // Scroll the block's lines free and step back over them; setting the region moves the cursor, hence save and restore.
-  Write(absl::StrFormat("%s\033[%dA\0337\033[1;%dr\0338", std::string(kBlockLines, '\n'),
-                        kBlockLines, rows_ - kBlockLines));
+  Write(absl::StrFormat("%s\033[%dA\0337\033[1;%dr\0338", std::string(block_lines_, '\n'),
+                        block_lines_, rows_ - block_lines_));
 }
 
 void LiveDisplay::Clear() {
   if (rows_ == 0) return;
-  Write(absl::StrFormat("\0337\033[r\033[%d;1H\033[J\0338", rows_ - kBlockLines + 1));
+  Write(absl::StrFormat("\0337\033[r\033[%d;1H\033[J\0338", rows_ - block_lines_ + 1));
   rows_ = 0;
 }
 
 void LiveDisplay::Draw(const std::vector<std::string>& lines) {
   std::string output = "\0337";
-  for (int i = 0; i < kBlockLines; ++i) {
+  for (int i = 0; i < block_lines_; ++i) {
     const std::string text = static_cast<size_t>(i) < lines.size() ? lines[i] : "";
-    absl::StrAppendFormat(&output, "\033[%d;1H\033[2K%s", rows_ - kBlockLines + 1 + i,
+    absl::StrAppendFormat(&output, "\033[%d;1H\033[2K%s", rows_ - block_lines_ + 1 + i,
                           text.substr(0, static_cast<size_t>(columns_)));
   }
   Write(absl::StrCat(output, "\0338"));

@@ -33,8 +33,8 @@ class LiveDisplay {
     std::string current;  // what is being tried; empty between experiments
   };
 
-  // Draws on `fd` if it is a terminal.
-  explicit LiveDisplay(int fd);
+  // Draws on `fd` if it is a terminal. `is_large`: two thirds of it, with a ranked table.
+  explicit LiveDisplay(int fd, bool is_large = false);
 
   bool is_on() const { return is_on_; }
   // Draws if the last time is long enough ago.
@@ -49,16 +49,20 @@ class LiveDisplay {
  private:
   // Takes the block's lines out of the scrolling region, now or after the terminal has changed its size.
   void Reserve();
+  void UpdateLeaders(const profile::Profile& profile);
   void Draw(const std::vector<std::string>& lines);
   void Write(const std::string& text);
 
   int fd_;
   bool is_on_;
+  const bool is_large_;
   uint64_t last_drawn_ns_ = 0;
+  uint64_t next_analysis_ns_ = 0;
   uint64_t leaders_experiments_ = ~uint64_t{0};
   std::vector<std::string> leaders_;
   int rows_ = 0;  // of the terminal while the block is there; 0: it is not
   int columns_ = 0;
+  int block_lines_ = 0;
 };
 
 }  // namespace coz

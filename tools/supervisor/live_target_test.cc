@@ -54,6 +54,21 @@ TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
   EXPECT_THAT(target_.unit_samples(), UnorderedElementsAre(Pair(3, 5), Pair(9, 1)));
 }
 
+TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
+  target_.SpeedUpAlways(7, 500);
+  EXPECT_EQ(SelectedUnit(control_->given), 7u);
+  EXPECT_EQ(SelectedDelayNs(control_->given), 500u);
+  for (int i = 0; i < 50; ++i) PushSample(7);
+  PushSample(3);
+  Random random(1, 0);
+  EXPECT_EQ(target_.RandomSampledUnit(random), 3u);
+  EXPECT_EQ(target_.unit_samples().at(7), 50u);
+  // What the selected unit has imposed is what is left when the given one's share is taken off.
+  AddThread().ledger.imposed_ns = 10000;
+  control_->samples.given = 4;
+  EXPECT_EQ(target_.Read().imposed_ns, 8000u);
+}
+
 TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
   control_->dropped_samples = 3;
   control_->lost_periods = 4;

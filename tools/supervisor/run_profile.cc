@@ -171,7 +171,7 @@ class Run : public ExperimentSink {
         control_(std::move(control)),
         units_(std::move(units)),
         outside_(std::move(outside)),
-        display_(STDERR_FILENO) {}
+        display_(STDERR_FILENO, options.live) {}
 
   absl::Status Start(const std::string& program, ProfileWriter writer);
   RunResult Finish();
@@ -505,6 +505,12 @@ absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
   if (options.command.empty()) {
     return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
+  }
+  if (options.live && isatty(STDERR_FILENO) != 1) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "--live draws on a terminal, and standard error is none; leave it out, and follow the "
+        "profile from another terminal with: coz watch %s",
+        options.output));
   }
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();

@@ -57,6 +57,7 @@ struct RunOptions {
       false;  // the program need not have debug information: what it starts or becomes has
   bool until_last = false;  // go on until every followed process has ended, not only the first
   bool verbose = false;
+  bool live = false;  // a ranked table on the terminal while the program runs
 };
 
 struct RunResult {

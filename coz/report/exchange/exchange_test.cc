@@ -153,7 +153,7 @@ absl::StatusOr<ImportResult> Import(const std::string& text) {
 }
 
 constexpr char kOldText[] =
-    "startup\ttime=5\n"
+    "startup\ttime=1415880321185373496\n"
     "experiment\tselected=a.c:3\tspeedup=0.25\tduration=1000\tselected-samples=7\n"
     "progress-point\tname=a.c:9\ttype=source\tdelta=86\n"
     "samples\tlocation=a.c:3\tcount=8\n"
@@ -169,7 +169,7 @@ TEST(ImportCozTest, ReadsTheOldestText) {
   EXPECT_EQ(profile.experiment(0).point(0).visits(), 86u);
   EXPECT_EQ(profile.unit(0).file(), "a.c");
   EXPECT_EQ(profile.unit(0).line(), 3u);
-  EXPECT_EQ(profile.session(0).start_unix_ns(), 5u);
+  EXPECT_EQ(profile.session(0).start_unix_ns(), 1415880321185373496u);
   EXPECT_EQ(profile.session_end(0).run_time_ns(), 9000u);
   EXPECT_EQ(BuildExperimentTable(profile).units[0].samples, 20u);
 }

@@ -69,7 +69,9 @@ std::optional<double> Number(const Fields& fields, const std::string& key) {
 std::optional<uint64_t> Count(const Fields& fields, const std::string& key) {
   const std::optional<double> value = Number(fields, key);
   if (!value.has_value()) return std::nullopt;
-  return static_cast<uint64_t>(*value);
+  // Times since the epoch have more digits than a double.
+  uint64_t exact = 0;
+  return absl::SimpleAtoi(fields.at(key), &exact) ? exact : static_cast<uint64_t>(*value);
 }
 
 std::string Text(const Fields& fields, const std::string& key) {
@@ -156,7 +158,7 @@ class Importer {
 
   void BeginSession() {
     session_ = result_.profile.add_session();
-    session_->set_coz_version("the original");
+    session_->set_coz_version("(the original)");
     session_->set_sampling_period_ns(kOriginalSamplingPeriodNs);
     first_unit_ = result_.profile.unit_size();
     first_point_ = result_.profile.progress_point_size();
@@ -241,7 +243,7 @@ class Importer {
     const std::optional<uint64_t> duration = Count(fields, "duration");
     if (selected.empty()) return "an experiment without `selected`";
     if (!speedup.has_value() || *speedup > 1) return "an experiment whose speedup is not 0 to 1";
-    if (!duration.has_value() || *duration == 0) return "an experiment without duration";
+    if (!duration.has_value() || *duration == 0) return "an experiment whose duration is not above 0";
     const uint32_t unit = UnitOf(selected);
     experiment_ = result_.profile.add_experiment();
     experiment_->set_index(
@@ -257,6 +259,7 @@ class Importer {
     experiment_->add_unit_id(unit);
     experiment_->add_unit_samples(samples);
     in_experiments_[unit] += samples;
+    experiment_->mutable_validity()->set_runnable_threads_average(std::nan(""));
     now_ns_ += *duration;
     return "";
   }

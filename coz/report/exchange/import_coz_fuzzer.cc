@@ -1,0 +1,14 @@
+// ./bazelw build --config=clang //coz/report/exchange:import_coz_fuzzer && bazel-bin/coz/report/exchange/import_coz_fuzzer
+#include <cstdint>
+#include <sstream>
+#include <string>
+
+#include "coz/report/analyzed_profile.h"
+#include "coz/report/exchange/import_coz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
+  const absl::StatusOr<coz::ImportResult> imported = coz::ImportCoz(in, "input");
+  if (imported.ok()) coz::AnalyzeWhole(imported->profile);
+  return 0;
+}
