@@ -12,6 +12,7 @@
 #include "coz/report/analyzed_profile.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/live_table.h"
+#include "coz/report/text_layout.h"
 
 namespace coz {
 namespace {
@@ -112,7 +113,7 @@ void LiveDisplay::Draw(const std::vector<std::string>& lines) {
   for (int i = 0; i < block_lines_; ++i) {
     const std::string text = static_cast<size_t>(i) < lines.size() ? lines[i] : "";
     absl::StrAppendFormat(&output, "\033[%d;1H\033[2K%s", rows_ - block_lines_ + 1 + i,
-                          text.substr(0, static_cast<size_t>(columns_)));
+                          ElideEnd(text, columns_));
   }
   Write(absl::StrCat(output, "\0338"));
 }
