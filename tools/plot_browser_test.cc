@@ -197,7 +197,7 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   EXPECT_EQ(inked, true);
   browser_->Press("3");
   const std::string run = Text("#view-run");
-  EXPECT_THAT(run, HasSubstr("coz run --seed=5 --- ./app --threads=2"));
+  EXPECT_THAT(run, HasSubstr("coz run --seed=5 --sampling-period=1 --- ./app --threads=2"));
   EXPECT_THAT(run, HasSubstr("1 experiment not used: owed delay"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
@@ -212,6 +212,20 @@ TEST_F(PlotBrowserTest, SourceIsShownAroundTheLine) {
   EXPECT_THAT(Text("#cards .source"), HasSubstr("line_20(a < b && \"</script>\");"));
   EXPECT_THAT(Text(".code .here"), HasSubstr("line_20("));
   EXPECT_EQ(Count(".code li"), 13);
+}
+
+TEST_F(PlotBrowserTest, OtherUnitsAreCalledWhatTheyAre) {
+  profile::Profile profile = Fifty();
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_kind(profile::UNIT_KIND_FUNCTION);
+    unit.set_function(absl::StrCat("F", unit.id(), "()"));
+  }
+  Show(profile);
+  EXPECT_EQ(Text("#count"), "50 functions");
+  EXPECT_EQ(Text("#tab-lines"), "Functions");
+  EXPECT_EQ(Places()[0], "F1()");
+  EXPECT_EQ(Text("#cards .function"), "net/connection.cc:20");
+  EXPECT_THAT(Text("#details .command"), HasSubstr("--unit=function --fixed-unit='F1()'"));
 }
 
 TEST_F(PlotBrowserTest, NamesNeverBecomeMarkup) {

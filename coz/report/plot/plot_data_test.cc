@@ -41,14 +41,19 @@ TEST(PlotDataTest, RepeatCommandHasSeedAndOptions) {
   session.add_command("./my server");
   session.add_command("--port=80");
   session.mutable_options()->add_binary_scope("MAIN");
+  session.mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
+  session.mutable_options()->add_group("io=%/io.cc");
+  session.mutable_options()->set_given("a.cc:3=50%");
   session.mutable_options()->add_source_scope("%/src/%");
   session.mutable_options()->add_fixed_virtual_speedup(0.25);
   session.mutable_options()->add_fixed_virtual_speedup(0.5);
   session.mutable_options()->set_min_experiment_ns(500'000'000);
   session.mutable_options()->set_duration_ns(90'000'000'000);
-  EXPECT_EQ(RepeatCommand(session),
-            "coz run --seed=18446744073709551615 --source-scope=%/src/% --fixed-speedup=25,50 "
-            "--sampling-period=0.25 --duration=90 --- './my server' --port=80");
+  EXPECT_EQ(
+      RepeatCommand(session),
+      "coz run --seed=18446744073709551615 --unit=function --group=io=%/io.cc --given=a.cc:3=50% "
+      "--source-scope=%/src/% --fixed-speedup=25,50 "
+      "--sampling-period=0.25 --duration=90 --- './my server' --port=80");
 }
 
 TEST(PlotDataTest, NoTextEndsTheDataElement) {

@@ -22,7 +22,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kDefaultPeriodNs = 1'000'000;
 constexpr uint64_t kDefaultExperimentNs = 500'000'000;
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns / 1'000'000) / 1e3; }
@@ -76,11 +75,32 @@ std::string HowItEnded(const profile::SessionEnd* end) {
   }
 }
 
+// What is sped up: see docs/units.md.
+void AddUnitOptions(const profile::Options& options, std::vector<std::string>* words) {
+  if (options.unit_kind() != profile::UNIT_KIND_UNKNOWN &&
+      options.unit_kind() != profile::UNIT_KIND_LINE) {
+    words->push_back(absl::StrCat(
+        "--unit=", InWords(profile::UnitKind_Name(options.unit_kind()), "UNIT_KIND_")));
+  }
+  if (options.without_inlined_copies()) words->push_back("--without-inlined-copies");
+  for (const std::string& group : options.group()) {
+    words->push_back(absl::StrCat("--group=", Quoted(group)));
+  }
+  for (const std::string& pattern : options.exclude()) {
+    words->push_back(absl::StrCat("--exclude=", Quoted(pattern)));
+  }
+  if (!options.given().empty()) {
+    words->push_back(absl::StrCat("--given=", Quoted(options.given())));
+  }
+  if (options.innermost_only()) words->push_back("--attribution=innermost");
+}
+
 }  // namespace
 
 std::string RepeatCommand(const profile::Session& session) {
   const profile::Options& options = session.options();
   std::vector<std::string> words = {"coz", "run", absl::StrCat("--seed=", session.seed())};
+  AddUnitOptions(options, &words);
   for (const std::string& pattern : options.binary_scope()) {
     if (pattern != "MAIN") words.push_back(absl::StrCat("--binary-scope=", Quoted(pattern)));
   }
@@ -98,8 +118,9 @@ std::string RepeatCommand(const profile::Session& session) {
                                  absl::StrJoin(options.fixed_virtual_speedup(), ",", percent)));
   }
   if (options.end_to_end()) words.push_back("--end-to-end");
+  // The default depends on the program.
   const uint64_t period = session.sampling_period_ns();
-  if (period != 0 && period != kDefaultPeriodNs) {
+  if (period != 0) {
     words.push_back(absl::StrFormat("--sampling-period=%.4g", static_cast<double>(period) / 1e6));
   }
   const uint64_t length = options.min_experiment_ns();
@@ -129,6 +150,7 @@ json SessionFacts(const profile::Session& session, const profile::Profile& profi
           {"source",
            InWords(profile::SamplingSource_Name(session.sampling_source()), "SAMPLING_SOURCE_")},
           {"fallback", session.fallback_reason()},
+          {"given", session.options().given()},
           {"period_ms", static_cast<double>(session.sampling_period_ns()) / 1e6},
           {"kernel_samples", session.kernel_samples_included()},
           // A number would lose digits in JavaScript.

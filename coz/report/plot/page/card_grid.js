@@ -75,18 +75,18 @@ const grid = {
   card(index) {
     const line = this.shown[index];
     const {unit} = line;
-    const item = element('li', {class: `card ${line.verdict}`, 'data-index': index, 'aria-setsize': this.shown.length, 'aria-posinset': index + 1});
+    const item = element('li', {class: `card ${line.verdict}`, 'data-kind': unit.kind, 'data-index': index, 'aria-setsize': this.shown.length, 'aria-posinset': index + 1});
     item.style.width = `${this.cardWidth}px`;
     item.style.height = `${CARD_HEIGHT}px`;
     const column = index % this.columns;
     item.style.transform = `translate(${column * (this.cardWidth + CARD_GAP)}px, ${Math.floor(index / this.columns) * (CARD_HEIGHT + CARD_GAP)}px)`;
     const button = element('button', {type: 'button', class: 'card-button', tabindex: index === this.current ? '0' : '-1',
-      'aria-label': `${unit.place} ${unit.name}: ${VERDICTS[line.verdict].word}. ${line.sentence}`,
+      'aria-label': `${unit.place} ${unit.under}: ${VERDICTS[line.verdict].word}. ${line.sentence}`,
       onclick: () => this.open(index, true)});
     button.append(
       element('span', {class: 'card-head'},
-        element('span', {class: 'place', title: unit.path}, unit.place), verdictBadge(line.verdict)),
-      element('span', {class: 'function', title: unit.name}, unit.name || '\u00a0'),
+        element('span', {class: 'place', title: unit.path || unit.place}, unit.place), verdictBadge(line.verdict)),
+      element('span', {class: 'function', title: unit.under}, unit.under || '\u00a0'),
       unit.text ? element('span', {class: 'source'}, unit.text) : '',
       this.plot(line),
       element('span', {class: 'sentence'}, ...sentence(line.sentence)),

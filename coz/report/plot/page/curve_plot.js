@@ -69,7 +69,7 @@ class CurvePlot {
     }
     if (!this.large) return;
     x.append('text').attr('class', 'title').attr('x', (left + this.width - right) / 2).attr('y', this.height - 5).attr('text-anchor', 'middle')
-      .text('this line faster by');
+      .text(`this ${this.line.unit.kind} faster by`);
     y.append('text').attr('class', 'title').attr('transform', `translate(11 ${(top + this.height - bottom) / 2}) rotate(-90)`)
       .attr('text-anchor', 'middle').text(this.line.verticalTitle || 'program faster by');
   }

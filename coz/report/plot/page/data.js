@@ -27,11 +27,17 @@ function sourceLines(fileIndex, first, last) {
 function makeUnit([file, line, name, share, kind], index) {
   const path = file < 0 ? '' : data.files[file].path;
   const shown = path.startsWith(data.folder) ? path.slice(data.folder.length) : path;
-  const place = kind === 'line' ? `${shown}:${line}` : shown || name;
+  const at = line > 0 ? `${shown}:${line}` : shown;
+  const [place, under] = {
+    function: [name, at],
+    group: [name, 'group'],
+    file: [shown, path],
+    library: [path.split('/').pop() || name, path],
+  }[kind] || [at, name];
   const source = line > 0 && file >= 0 ? sourceLines(file, line, line) : [];
   const text = source.length ? source[0].text.trim() : '';
   return {
-    index, file, line, name, share, kind, path, place, text,
+    index, file, line, name, share, kind, path, place, under, text,
     shortFile: shown,
     searchable: `${path}:${line} ${name} ${text}`.toLowerCase(),
   };
@@ -53,7 +59,7 @@ const units = data.units.map(makeUnit);
 const lines = data.lines.map((line, rank) => ({
   unit: units[line.u], point: line.p, verdict: line.v, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
   baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.n,
-  speedups: line.d, curve: line.c, bend: line.k, sentence: line.t, rank,
+  speedups: line.d, curve: line.c, bend: line.k, luck: line.q, sentence: line.t, rank,
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
 
@@ -63,10 +69,9 @@ const aside = data.aside.map((line, rank) => ({
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));
 
-// Place among the lines of its progress point, from 1.
-data.points.forEach((point, index) => {
-  lines.filter((line) => line.point === index).forEach((line, i) => { line.position = i + 1; });
-});
+// What is tried in this profile: lines, functions…
+const kinds = new Set([...lines, ...aside].map((line) => line.unit.kind));
+const noun = kinds.size === 1 ? [...kinds][0] : kinds.size ? 'unit' : 'line';
 
 // "12 %", "+12 %", "−3 %", "0.4 %"; "?" where it is unknown.
 function percent(fraction, {sign = false, digits = null} = {}) {
@@ -95,8 +100,10 @@ function plusMinus([, low, high]) {
 
 function words(id) { return id.replace(/_/g, ' '); }
 
-function count(n, noun) {
-  return `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
+function plural(word) { return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`; }
+
+function count(n, word) {
+  return `${n.toLocaleString('en')} ${n === 1 ? word : plural(word)}`;
 }
 
 function seconds(s) {

@@ -11,7 +11,7 @@ const details = {
     document.body.classList.add('details-open');
     const heading = element('h2', {tabindex: '-1', id: 'details-heading'}, ...breakable(line.unit.place));
     panel.replaceChildren(
-      element('div', {class: 'details-head'}, element('div', {}, heading, element('p', {class: 'function'}, ...breakable(line.unit.name))),
+      element('div', {class: 'details-head'}, element('div', {}, heading, element('p', {class: 'function'}, ...breakable(line.unit.under))),
         element('button', {type: 'button', class: 'icon', 'aria-label': 'Close the details', onclick: () => this.close()}, '✕')),
       element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line.verdict), ' ', ...sentence(line.sentence)),
       element('div', {id: 'large-plot'}),
@@ -48,6 +48,7 @@ const details = {
     const add = (name, value, hint) => rows.push(element('div', {title: hint}, element('dt', {}, name), element('dd', {}, value)));
     if (line.slope[0] !== null) add('Slope', `${fixed(line.slope[0])} ${plusMinus(line.slope)}`, 'Program speedup for each unit of line speedup, with half its 95 % interval');
     if (line.phaseFactor !== 1) add('While active', `${fixed(line.slopeActive[0])} ${plusMinus(line.slopeActive)}`, `The line is active in a part of the run; its effect there, times ${fixed(line.phaseFactor)} for the whole run`);
+    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts faster and hurts up to this one, the share that luck alone would make');
     if (line.bend !== null) add('Bends at', percent(line.bend), 'Beyond this speedup the effect changes');
     add('Samples', percent(line.unit.share, {digits: 1}), 'Share of all samples: what an ordinary profiler shows');
     add('Experiments', `${line.baselines + line.pooled} + ${line.others}`, `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`);
@@ -96,9 +97,9 @@ const details = {
   },
 
   closer(unit) {
-    if (unit.kind !== 'line' || !data.sessions.length) return null;
-    return element('section', {}, element('h3', {}, 'Look closer at this line'),
-      commandBox(`coz run --fixed-line=${shellWord(unit.place)} --- ${data.sessions[0].command}`));
+    if (unit.kind === 'group' || !data.sessions.length) return null;
+    const option = unit.kind === 'line' ? `--fixed-line=${shellWord(unit.place)}` : `--unit=${unit.kind} --fixed-unit=${shellWord(unit.place)}`;
+    return element('section', {}, element('h3', {}, `Look closer at this ${unit.kind}`), commandBox(`coz run ${option} --- ${data.sessions[0].command}`));
   },
 };
 

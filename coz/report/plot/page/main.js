@@ -28,7 +28,7 @@ function showLines() {
   const all = filters.all();
   domain = verticalDomain(all);
   const shown = filters.shown();
-  byId('count').textContent = shown.length === all.length ? count(all.length, 'line') : `${shown.length.toLocaleString('en')} of ${count(all.length, 'line')}`;
+  byId('count').textContent = shown.length === all.length ? count(all.length, noun) : `${shown.length.toLocaleString('en')} of ${count(all.length, noun)}`;
   byId('empty').hidden = shown.length > 0;
   byId('empty').replaceChildren(...emptyText(all));
   // One or two cards need no wide column; the details take the room.
@@ -44,13 +44,13 @@ function showLines() {
 function emptyText(all) {
   if (!data.points.length) return [element('h2', {}, 'No progress point was seen'), element('p', {}, 'Put COZ_PROGRESS from coz.h where a unit of work is done, build with -g and run it again; or measure the whole run with coz run --end-to-end.')];
   if (!all.length) return [element('h2', {}, 'No experiment was finished'), element('p', {}, 'Let the program run for 20 s or more, with work that reaches the progress point.')];
-  return [element('h2', {}, 'No line passes these filters'), element('p', {}, 'Take one back, or show all.')];
+  return [element('h2', {}, `No ${noun} passes these filters`), element('p', {}, 'Take one back, or show all.')];
 }
 
 function legend(point) {
   if (!point) return;
   const timed = point.kind === 'latency' || point.kind === 'end_to_end';
-  const across = 'this line faster';
+  const across = `this ${noun} faster`;
   const up = timed ? 'shorter' : 'faster';
   byId('legend').replaceChildren(
     element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
@@ -67,6 +67,7 @@ function headings() {
   const parts = [seconds(facts.seconds), count(facts.experiments, 'experiment')];
   if (sessions.length > 1) parts.push(count(sessions.length, 'run'));
   else if (sessions.length) parts.push(sessions[0].start);
+  byId('tab-lines').textContent = plural(noun)[0].toUpperCase() + plural(noun).slice(1);
   byId('subtitle').textContent = parts.join(' · ');
   byId('licences').textContent = byId('licence-text').textContent.trim();
 }

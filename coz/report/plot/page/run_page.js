@@ -23,8 +23,8 @@ const runPage = {
       ['Samples', `${facts.samples.toLocaleString('en')}, ${percent(share, {digits: 1})} in lines in scope`],
       ['Lost samples', facts.lost.toLocaleString('en')],
       ['Outside any binary', facts.unmapped.toLocaleString('en')],
-      ['Lines with figures', new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
-    ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'Lines with figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
+      [`${plural(noun)[0].toUpperCase()}${plural(noun).slice(1)} with figures`, new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
+    ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
       element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
         element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))));
   },
@@ -40,6 +40,7 @@ const runPage = {
       ['Kernel', session.kernel],
       ['Sampling source', `${session.source}, every ${session.period_ms} ms of CPU time, ${session.kernel_samples ? 'user and kernel code' : 'user code'}`],
       ['Why not a better source', session.fallback],
+      ['In every experiment', session.given ? `${session.given} faster` : ''],
       ['Seed', session.seed],
       ['coz', session.version],
     ]), element('h3', {}, 'Run it again with the same seed'), commandBox(session.again));
@@ -53,10 +54,10 @@ const runPage = {
     }
     const items = [
       ...data.facts.reasons.map(([words, n]) => `${count(n, 'experiment')} not used: ${words}`),
-      ...[...reasons].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([words, n]) => `${count(n, 'line')} set aside: ${words}`),
+      ...[...reasons].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([words, n]) => `${count(n, noun)} set aside: ${words}`),
     ];
     return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
-      items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment and every line that was tried is in the figures.'),
+      items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),
       data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, note))) : null);
   },
 
