@@ -226,6 +226,21 @@ TEST_F(ProfilesTest, OutputNamesAreFilledIn) {
   ExpectOneSentence(Coz({"run", "-o", "p.%q{NONE}.pb", "---", program[1]}), "NONE");
 }
 
+TEST_F(ProfilesTest, LiveTableIsDrawnBelowWhatTheProgramPrints) {
+  const std::string command = absl::StrCat("stty rows 30 cols 100; exec ", RunfilePath("tools/coz"),
+                                           " run --live --experiment-length=0.1 --- ",
+                                           RunfilePath("coz/testing/puppets/busy"), " 2");
+  const CommandResult result =
+      testing::RunCommand({"/usr/bin/script", "-qec", command, "/dev/null"}, options_);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("hello"));
+  EXPECT_THAT(result.output, HasSubstr("bye"));
+  // The scrolling region ends above the table's 20 rows, and is the whole screen again at the end.
+  EXPECT_THAT(result.output, HasSubstr("\033[1;10r"));
+  EXPECT_THAT(result.output, HasSubstr("busy.c:"));
+  EXPECT_THAT(result.output, HasSubstr("\033[r"));
+}
+
 TEST_F(ProfilesTest, LiveNeedsATerminal) {
   ExpectOneSentence(Coz({"run", "--live", "---", RunfilePath("coz/testing/puppets/busy"), "1"}),
                     "coz watch profile.pb");
