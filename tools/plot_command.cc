@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -85,6 +86,10 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(1, 20));
   command->callback([command, arguments, exit_status] {
     if (command->count("--serve") != 0 && arguments->serve.empty()) arguments->serve = "0";
+    // In `coz plot --serve profile.pb` the word after --serve is meant as the profile.
+    if (command->count("profile") == 0 && access(arguments->serve.c_str(), R_OK) == 0) {
+      arguments->plot.path = std::exchange(arguments->serve, "0");
+    }
     arguments->plot.data.coz_version = kCozVersion;
     arguments->plot.data.source_folders.push_back(".");
     *exit_status = Report(Plot(*arguments));

@@ -97,6 +97,7 @@ TEST_F(PlotTest, BadInputIsOneSentence) {
                     "cannot write no/such/folder/report.html: No such file or directory");
   ExpectOneSentence(Plot({"-o", "/dev/full"}), "cannot write /dev/full: No space left");
   ExpectOneSentence(Plot({"--serve=eighty"}), "--serve=eighty is not a port");
+  ExpectOneSentence(Plot({"--serve", "missing.pb"}), "--serve=missing.pb is not a port");
   ExpectOneSentence(Plot({"--serve=70000"}), "not a port from 0 to 65535");
 }
 
@@ -169,6 +170,16 @@ TEST_F(PlotTest, ServesTheReportUntilCtrlC) {
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, HasSubstr("<!DOCTYPE html>"));
   EXPECT_NE(access(Path("report.html").c_str(), F_OK), 0) << "a file was written besides";
+}
+
+TEST_F(PlotTest, ServeTakesTheProfileAfterIt) {
+  options_.while_running = [](pid_t command) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    kill(command, SIGTERM);
+  };
+  ASSERT_EQ(rename(Path("profile.pb").c_str(), Path("other.pb").c_str()), 0);
+  const CommandResult result = Plot({"--serve", "other.pb"});
+  EXPECT_THAT(result.errors, Not(HasSubstr("coz: ")));
 }
 
 TEST(PlotServerTest, ServesNothingButTheReport) {
