@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
@@ -121,8 +122,11 @@ std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& 
   for (const profile::Session& session : profile.session()) given.insert(session.options().given());
   given.erase("");
   for (const std::string& what : given) {
-    absl::StrAppend(&text, "  given: all figures are for a program in which ", Printable(what),
-                    " is faster already\n");
+    const size_t equals = what.rfind('=');
+    const std::string percent(absl::StripSuffix(what.substr(equals + 1), "%"));
+    absl::StrAppend(&text, "  given: all figures are for a program in which ",
+                    Printable(what.substr(0, equals)), " is ", Printable(percent),
+                    " % faster already\n");
   }
   for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "  note: ", note, "\n");
