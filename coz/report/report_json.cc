@@ -68,6 +68,12 @@ const char* EndId(profile::EndReason reason) {
 Json OptionsJson(const profile::Options& options) {
   return {{"binary_scope", options.binary_scope()},
           {"source_scope", options.source_scope()},
+          {"unit_kind", UnitKindId(options.unit_kind())},
+          {"without_inlined_copies", options.without_inlined_copies()},
+          {"group", options.group()},
+          {"exclude", options.exclude()},
+          {"given", options.given()},
+          {"innermost_only", options.innermost_only()},
           {"fixed_line", options.fixed_line()},
           {"fixed_virtual_speedup", options.fixed_virtual_speedup()},
           {"min_experiment_ns", options.min_experiment_ns()},
