@@ -27,6 +27,7 @@ int Report(const absl::Status& status);
 void AddRunCommand(CLI::App& app, int* exit_status);
 void AddDemoCommand(CLI::App& app, int* exit_status);
 void AddReportCommand(CLI::App& app, int* exit_status);
+void AddAnnotateCommand(CLI::App& app, int* exit_status);
 void AddPlotCommand(CLI::App& app, int* exit_status);
 void AddExportCommand(CLI::App& app, int* exit_status);
 void AddImportCommand(CLI::App& app, int* exit_status);

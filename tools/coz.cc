@@ -36,6 +36,7 @@ int Main(int argc, char** argv) {
   int exit_status = 0;
   AddRunCommand(app, &exit_status);
   AddReportCommand(app, &exit_status);
+  AddAnnotateCommand(app, &exit_status);
   AddPlotCommand(app, &exit_status);
   AddWatchCommand(app, &exit_status);
   AddCompareCommands(app, &exit_status);

@@ -1,12 +1,30 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "coz/report/report.h"
 #include "tools/command_line.h"
+#include "tools/suggest_names.h"
 
 namespace coz {
+
+namespace {
+
+constexpr int kConditionHolds = 1;
+
+bool WantsColor(const std::string& when) {
+  if (when != "auto") return when == "always";
+  const char* no_color = getenv("NO_COLOR");
+  const char* terminal = getenv("TERM");
+  const bool forbidden = no_color != nullptr && *no_color != '\0';
+  const bool dumb = terminal == nullptr || std::string(terminal) == "dumb";
+  return isatty(STDOUT_FILENO) == 1 && !forbidden && !dumb;
+}
+
+}  // namespace
 
 void AddReportCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
@@ -25,12 +43,30 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(1, 20));
   command->add_option("--width", options->text.width, "columns (default: the terminal's, or 100)")
       ->check(CLI::Range(40, 1000));
+  command
+      ->add_option("--fail-if", options->fail_if,
+                   "exit with status 1 if a line is like this, as 'slope(server.cpp:12) > 0.3' or "
+                   "'best(requests, decode.cc:*) >= 10%' (repeatable; docs/fail-if.md)")
+      ->allow_extra_args(false)
+      ->type_name("CONDITION");
+  command->add_flag("-v,--verbose", options->text.verbose,
+                    "below each line its verdict in words, and a row for each speedup tried");
+  auto color = std::make_shared<std::string>("auto");
+  command
+      ->add_option("--color", *color,
+                   "auto (default): on a terminal, unless NO_COLOR is set or TERM is dumb")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
   command->add_flag_callback(
       "--json", [options] { options->format = ReportFormat::kJson; },
       "print JSON, as described in docs/report-json.md");
-  command->callback([options, exit_status] {
+  command->callback([options, color, exit_status] {
+    options->text.color = WantsColor(*color);
     if (options->text.width == 0) options->text.width = TerminalWidth(STDOUT_FILENO);
-    *exit_status = Report(RunReport(*options, std::cout));
+    options->suggest = SuggestNames;
+    const absl::Status status = RunReport(*options, std::cout);
+    *exit_status = Report(status);
+    // A finding, not a failure of coz.
+    if (absl::IsAborted(status)) *exit_status = kConditionHolds;
   });
 }
 

@@ -23,6 +23,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace coz {
 namespace {
@@ -190,6 +191,8 @@ std::vector<std::string> ReadStats::Notes() const {
 
 absl::Status ReadRecords(ZeroCopyInputStream* input, ReadStats* stats,
                          absl::FunctionRef<void(const profile::Profile&)> sink) {
+  // Damaged records are counted; a line on standard error for each of their fields helps nobody.
+  google::protobuf::LogSilencer silencer;
   Frame frame = Frame::kRecord;
   while (frame == Frame::kRecord) {
     std::string record;

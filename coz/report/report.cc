@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "coz/report/report_json.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
+#include "coz/report/selector.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -28,9 +30,28 @@ absl::Status Finish(std::ostream& out) {
       "with `> FILE`");
 }
 
+// ABORTED with the sentence of the first that holds.
+absl::Status CheckConditions(const std::vector<Selector>& selectors, const ReportOptions& options,
+                             const ExperimentTable& table, const Analysis& analysis) {
+  const Suggest nothing = [](const std::string&, const std::vector<std::string>&) { return ""; };
+  for (const Selector& selector : selectors) {
+    const auto found =
+        selector.Find(table, analysis, options.suggest != nullptr ? options.suggest : nothing);
+    if (!found.ok()) return found.status();
+    if (found->has_value()) return absl::AbortedError(**found);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
+  std::vector<Selector> selectors;
+  for (const std::string& text : options.fail_if) {
+    absl::StatusOr<Selector> selector = Selector::Parse(text);
+    if (!selector.ok()) return selector.status();
+    selectors.push_back(*std::move(selector));
+  }
   const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
   if (!read.ok()) return read.status();
   const ExperimentTable table = BuildExperimentTable(read->profile);
@@ -38,12 +59,13 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
   if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(read->profile, table, analysis, read->stats);
     out << JsonText(ReportJson(read->profile, table, analysis, notes), 1) << "\n";
-    return Finish(out);
+  } else {
+    out << (options.header ? RenderHeader(read->profile, table, analysis, read->stats)
+                           : RenderNotes(read->profile, table, analysis, read->stats));
+    out << RenderPoints(read->profile, table, analysis, options.text);
   }
-  out << (options.header ? RenderHeader(read->profile, table, analysis, read->stats)
-                         : RenderNotes(read->profile, table, analysis, read->stats));
-  out << RenderPoints(read->profile, table, analysis, options.text);
-  return Finish(out);
+  absl::Status status = Finish(out);
+  return status.ok() ? CheckConditions(selectors, options, table, analysis) : status;
 }
 
 absl::Status RunExport(const ExportOptions& options, std::ostream& out) {

@@ -2,7 +2,7 @@
 //
 // Shape    text on a stream
 // Units    none
-// Errors   those of ReadProfile; UNAVAILABLE when the output cannot be written
+// Errors   those of ReadProfile and of Selector; ABORTED when a condition of `fail_if` holds; UNAVAILABLE when the output cannot be written
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   issue 2, item 7
@@ -11,11 +11,13 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "coz/report/analysis.h"
 #include "coz/report/export_coz.h"
 #include "coz/report/report_text.h"
+#include "coz/report/selector.h"
 
 namespace coz {
 
@@ -28,6 +30,9 @@ struct ReportOptions {
   TextOptions text;
   // Command, machine, counts, notes; false at the end of `coz run`, where the user has just seen them.
   bool header = true;
+  // Conditions of selector.h.
+  std::vector<std::string> fail_if;
+  Suggest suggest;
 };
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out);

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
@@ -78,6 +79,61 @@ TEST(ReportTest, JsonHoldsWhatTheTextSays) {
   ASSERT_TRUE(RunReport(options, out).ok());
   EXPECT_THAT(out.str(), HasSubstr("\"name\": \"/home/me/app/src/parse.cc:41\""));
   EXPECT_THAT(out.str(), HasSubstr("\"verdict\": \"faster\""));
+}
+
+std::string ReportWith(const TextOptions& text) {
+  ReportOptions options;
+  options.path = Save(FourLines());
+  options.text = text;
+  std::ostringstream out;
+  EXPECT_TRUE(RunReport(options, out).ok());
+  return out.str();
+}
+
+TEST(ReportTest, ColourIsOnlyThereWhenAskedForAndChangesNoText) {
+  TextOptions text;
+  const std::string plain = ReportWith(text);
+  text.color = true;
+  std::string coloured = ReportWith(text);
+  EXPECT_THAT(coloured, HasSubstr("\033[1;32mfaster\033[0m"));
+  EXPECT_THAT(coloured, HasSubstr("\033[1;31mslower\033[0m"));
+  for (const char* code :
+       {"\033[1;32m", "\033[1;31m", "\033[1m", "\033[2m", "\033[33m", "\033[0m"}) {
+    coloured = absl::StrReplaceAll(coloured, {{code, ""}});
+  }
+  EXPECT_EQ(coloured, plain);
+}
+
+TEST(ReportTest, VerboseShowsEachSpeedupAsAskedForAndAsAchieved) {
+  TextOptions text;
+  text.verbose = true;
+  const std::string report = ReportWith(text);
+  EXPECT_THAT(report, HasSubstr("speedup  achieved  program  95 % interval"));
+  EXPECT_THAT(report, HasSubstr("100 %   100.0 %    +46 %"));
+  EXPECT_THAT(report, HasSubstr("speeds `requests` up by"));
+}
+
+TEST(ReportTest, WideTerminalsGetPlotsOnOneScale) {
+  TextOptions text;
+  text.width = 130;
+  const std::string report = ReportWith(text);
+  EXPECT_THAT(report, HasSubstr("▁ is -29 %, █ is +45 %"));
+  EXPECT_THAT(report, HasSubstr("█  +46 %"));
+  text.width = 100;
+  EXPECT_THAT(ReportWith(text), Not(HasSubstr("█")));
+}
+
+TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
+  ReportOptions options;
+  options.path = Save(FourLines());
+  options.fail_if = {"slope(parse.cc:41) > 0.9", "slope(parse.cc:41) > 0.3"};
+  std::ostringstream out;
+  const absl::Status status = RunReport(options, out);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("parse.cc:41"));
+  EXPECT_THAT(out.str(), HasSubstr("verdict"));
+  options.fail_if = {"slope(nowhere.cc:*) > 0"};
+  EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
 }
 
 TEST(ReportTest, LinesFitTheWidth) {

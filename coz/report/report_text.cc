@@ -13,11 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
+#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/text_layout.h"
+#include "coz/report/verdict.h"
 
 namespace coz {
 namespace {
@@ -45,6 +48,9 @@ std::string UnitWord(const ExperimentTable& table) {
 
 // Kinds of a table's columns that are neither place nor function, at their usual width.
 constexpr int kOtherColumns = 70;
+// Plots take so many columns, and two between; they are left out where the terminal has fewer than that needs.
+constexpr int kPlotColumns = 10;
+constexpr int kWidthForPlots = 110;
 
 std::string PlusMinus(const Estimate& estimate) {
   if (!std::isfinite(estimate.low)) return "±?";
@@ -100,12 +106,46 @@ absl::string_view KindName(profile::ProgressPointKind kind) {
   }
 }
 
+// Program speedup at line speedups of 10 % to 100 %, as blocks between `low` (an empty one) and `high`.
+std::string Plot(const Curve& curve, double low, double high) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string plot;
+  if (curve.points.empty() || !(high > low)) return plot;
+  for (int i = 1; i <= kPlotColumns; ++i) {
+    const double speedup = static_cast<double>(i) / kPlotColumns;
+    if (speedup > curve.points.back().virtual_speedup + 1e-9) break;
+    const double share = (curve.At(speedup).value - low) / (high - low);
+    plot += kBlocks[std::clamp(static_cast<int>(std::lround(share * 7)), 0, 7)];
+  }
+  return plot;
+}
+
+// What an escape sequence does to the terminal, around `text`.
+std::string Painted(absl::string_view text, absl::string_view code) {
+  return absl::StrCat("\033[", code, "m", text, "\033[0m");
+}
+
+absl::string_view ColorOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "1;32";
+    case Verdict::kSlower:
+      return "1;31";
+    case Verdict::kNoEffect:
+      return "2";
+    case Verdict::kCannotTell:
+      return "33";
+  }
+  return "";
+}
+
 class PointRenderer {
  public:
   PointRenderer(const profile::Profile& profile, const ExperimentTable& table,
                 const Analysis& analysis, const TextOptions& options)
       : profile_(profile),
         table_(table),
+        analysis_(analysis),
         options_(options),
         min_visits_(analysis.options.min_visits) {
     std::vector<std::string> files;
@@ -119,8 +159,9 @@ class PointRenderer {
   std::string Render(const PointAnalysis& point) const {
     const PointRow& row = table_.points[point.point];
     std::string text = absl::StrFormat(
-        "\nProgress point %s (%s): %d %s%s\n", Printable(row.name), KindName(row.kind), row.visits,
-        row.visits == 1 ? "visit" : "visits",
+        options_.color ? "\n\033[1mProgress point %s\033[0m (%s): %d %s%s\n"
+                       : "\nProgress point %s (%s): %d %s%s\n",
+        Printable(row.name), KindName(row.kind), row.visits, row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
     absl::StrAppend(&text, CostOfCounting(row));
     if (point.low_visit_experiments > 0 && row.visits > 0) {
@@ -206,7 +247,8 @@ class PointRenderer {
       place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
       function = std::max(function, DisplayWidth(Detail(point.lines[i].unit)));
     }
-    const int space = std::max(20, options_.width - kOtherColumns);
+    const int plot = HasPlots() ? kPlotColumns + 2 : 0;
+    const int space = std::max(20, options_.width - kOtherColumns - plot);
     if (place + function <= space) return {place, function};
     place = std::min(place, std::max(space * 3 / 5, space - function));
     function = space - place;
@@ -219,14 +261,16 @@ class PointRenderer {
     const auto [place, function] = NameWidths(point, shown);
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
-    TextTable table({R, L, L, R, L, L, R, R, L});
-    table.AddRow({"#", word_, word_ == "function" ? "declared at" : "function", "slope", "",
+    const auto [low, high] = PlotRange(point, shown);
+    TextTable table({R, L, L, R, L, L, L, R, R, L});
+    table.AddRow({"#", word_, word_ == "function" ? "declared at" : "function", "slope", "", "",
                   "best prediction", "samples", "exp.", "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
       table.AddRow({absl::StrCat(i + 1), Shortened(line.unit, place),
                     ShortenedDetail(line.unit, function), Fixed(line.slope.value, 2),
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
+                    HasPlots() ? Plot(line.curve, low, high) : "",
                     Prediction(line.speedups[line.best]), Share(line.unit),
                     absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others),
                     absl::StrCat(VerdictWord(line.verdict))});
@@ -236,12 +280,76 @@ class PointRenderer {
       absl::StrAppend(&text, "  ", word_ == "library" ? "librarie" : word_, "s are in ",
                       Printable(folder_), "\n");
     }
-    absl::StrAppend(&text, table.Render(1));
+    absl::StrAppend(&text, WithDetails(table.Render(1), point));
+    if (HasPlots()) {
+      absl::StrAppendFormat(&text,
+                            "  plots: program speedup when the %s gets 10 %% to 100 %% faster, "
+                            "▁ is %s %%, █ is %s %%\n",
+                            word_, Signed(100 * low), Signed(100 * high));
+    }
     if (shown < point.lines.size()) {
       absl::StrAppend(&text, "  and ", Lines(point.lines.size() - shown),
                       " more: `coz report --lines=0` shows all\n");
     }
     return text;
+  }
+
+  bool HasPlots() const { return options_.width >= kWidthForPlots; }
+
+  // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains.
+  std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
+    double low = 0;
+    double high = 0.1;
+    for (size_t i = 0; i < shown; ++i) {
+      for (const CurvePoint& p : point.lines[i].curve.points) {
+        low = std::min(low, p.program_speedup.value);
+        high = std::max(high, p.program_speedup.value);
+      }
+    }
+    return {low, high};
+  }
+
+  // The table's rows with colour, and with what --verbose adds below each. The verdict is the last column.
+  std::string WithDetails(const std::string& table, const PointAnalysis& point) const {
+    if (!options_.color && !options_.verbose) return table;
+    std::string text;
+    size_t row = 0;
+    for (absl::string_view shown : absl::StrSplit(table, '\n', absl::SkipEmpty())) {
+      if (row++ == 0) {
+        absl::StrAppend(&text, options_.color ? Painted(shown, "1") : std::string(shown), "\n");
+        continue;
+      }
+      const LineAnalysis& line = point.lines[row - 2];
+      const absl::string_view word = VerdictWord(line.verdict);
+      if (options_.color) {
+        absl::StrAppend(&text, shown.substr(0, shown.size() - word.size()),
+                        Painted(word, ColorOf(line.verdict)), "\n");
+      } else {
+        absl::StrAppend(&text, shown, "\n");
+      }
+      if (options_.verbose) absl::StrAppend(&text, Details(line, table_.points[point.point]));
+    }
+    return text;
+  }
+
+  std::string Details(const LineAnalysis& line, const PointRow& point) const {
+    const VerdictContext context = {analysis_.options, TotalRunTimeNs(profile_)};
+    std::string text = absl::StrFormat("      %s; q-value %.2g\n",
+                                       VerdictSentence(line, point, context), line.q_value);
+    const auto R = Align::kRight;
+    TextTable table({R, R, R, Align::kLeft, R, R});
+    table.AddRow({"speedup", "achieved", "program", "95 % interval", "exp.", "visits"});
+    for (const SpeedupEstimate& s : line.speedups) {
+      const Estimate& e = s.program_speedup;
+      table.AddRow({absl::StrFormat("%.0f %%", 100 * s.virtual_speedup),
+                    absl::StrFormat("%.1f %%", 100 * s.achieved_virtual_speedup),
+                    absl::StrCat(Signed(100 * e.value), " %"),
+                    std::isfinite(e.low)
+                        ? absl::StrCat(Signed(100 * e.low), " to ", Signed(100 * e.high))
+                        : "?",
+                    absl::StrCat(s.experiments), absl::StrFormat("%.0f", s.visits)});
+    }
+    return absl::StrCat(text, table.Render(6));
   }
 
   std::string Phases(const PointAnalysis& point) const {
@@ -329,6 +437,7 @@ class PointRenderer {
 
   const profile::Profile& profile_;
   const ExperimentTable& table_;
+  const Analysis& analysis_;
   const TextOptions& options_;
   const uint64_t min_visits_;
   std::string folder_;

@@ -1,6 +1,6 @@
 // The terminal report: what was run, then a ranked table for each progress point, then what was set aside and why.
 //
-// Shape    UTF-8 text without colour, lines of at most `width` columns (the command and long notes excepted)
+// Shape    UTF-8 text, lines of at most `width` columns (the command and long notes excepted)
 // Units    shares and program speedups in percent, slopes as fractions; ± is half a 95 % interval
 // Errors   none: a profile without experiments or visits gets a text that says what to do
 // Threads  safe: pure functions
@@ -23,6 +23,10 @@ struct TextOptions {
   // Lines shown for each progress point, and lines named among those set aside; 0: all.
   int max_lines = 20;
   int max_set_aside = 5;
+  // Verdicts and headings in colour, by escape sequences.
+  bool color = false;
+  // Below each line its verdict in words, and a row for each speedup tried.
+  bool verbose = false;
 };
 
 // Command, length, sampling, samples, notes.

@@ -189,6 +189,7 @@ std::string TextTable::Render(int indent) const {
   for (const auto& row : rows_) {
     std::string line(static_cast<size_t>(indent), ' ');
     for (size_t i = 0; i < row.size(); ++i) {
+      if (widths[i] == 0) continue;
       absl::StrAppend(&line, i == 0 ? "" : "  ", Pad(row[i], widths[i], alignment_[i]));
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -37,7 +37,7 @@ enum class Align { kLeft, kRight };
 // Left or right aligned in `width` columns.
 std::string Pad(absl::string_view text, int width, Align align);
 
-// Rows of cells in columns two blanks apart, as wide as their widest cell. No blanks at the ends of lines.
+// Rows of cells in columns two blanks apart, as wide as their widest cell; a column of empty cells is not there. No blanks at the ends of lines.
 class TextTable {
  public:
   explicit TextTable(std::vector<Align> alignment) : alignment_(std::move(alignment)) {}

@@ -1,0 +1,25 @@
+#include <iostream>
+#include <memory>
+
+#include "coz/report/annotate.h"
+#include "tools/command_line.h"
+#include "tools/suggest_names.h"
+
+namespace coz {
+
+void AddAnnotateCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "annotate", "print a source file with the slopes of its lines in the margin");
+  auto options = std::make_shared<AnnotateOptions>();
+  command->add_option("file", options->file, "source file: a path, or the end of one")->required();
+  command->add_option("profile", options->path,
+                      "profile to read (default profile.pb; - is standard input)");
+  command->add_option("--point", options->point, "progress point (default: the most visited)")
+      ->type_name("NAME");
+  command->callback([options, exit_status] {
+    options->suggest = SuggestNames;
+    *exit_status = Report(Annotate(*options, std::cout));
+  });
+}
+
+}  // namespace coz
