@@ -1,4 +1,4 @@
-// The subcommands that read and write profiles: export, import, merge, diff, verify, history, watch. What figures say is tested elsewhere.
+// The subcommands that read and write profiles, at the command line. What figures say is tested elsewhere.
 #include <signal.h>
 #include <unistd.h>
 
@@ -208,6 +208,47 @@ TEST_F(ProfilesTest, WatchNamesWhatIsWrong) {
   ExpectOneSentence(Coz({"watch", "missing.pb", "--once"}), "missing.pb");
   std::ofstream(Path("text")) << "hello";
   ExpectOneSentence(Coz({"watch", "text"}), "text");
+}
+
+TEST_F(ProfilesTest, ReportFailsIfAConditionHolds) {
+  Write("p.pb", Make(1));
+  const CommandResult fails = Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) > 0.3"});
+  EXPECT_EQ(fails.status, 1) << fails.errors;
+  EXPECT_THAT(fails.output, HasSubstr("work.cc:1"));
+  EXPECT_THAT(fails.errors, HasSubstr("work.cc:1"));
+  EXPECT_EQ(std::count(fails.errors.begin(), fails.errors.end(), '\n'), 1) << fails.errors;
+  const CommandResult holds = Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) > 0.9"});
+  EXPECT_EQ(holds.status, 0) << holds.errors;
+  EXPECT_EQ(holds.errors, "");
+  EXPECT_EQ(Coz({"report", "p.pb", "--fail-if", "slope(work.cc:7) > 0.9"}).status, 125);
+  EXPECT_EQ(Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) >"}).status, 125);
+}
+
+TEST_F(ProfilesTest, ReportIsColouredOnDemandAlone) {
+  Write("p.pb", Make(1));
+  EXPECT_THAT(Coz({"report", "p.pb"}).output, Not(HasSubstr("\033[")));
+  EXPECT_THAT(Coz({"report", "p.pb", "--color=always"}).output, HasSubstr("\033["));
+  EXPECT_THAT(Coz({"report", "p.pb", "--color=never"}).output, Not(HasSubstr("\033[")));
+}
+
+TEST_F(ProfilesTest, ReportGivesJson) {
+  Write("p.pb", Make(1));
+  const CommandResult result = Coz({"report", "p.pb", "--json"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(nlohmann::json::accept(result.output));
+}
+
+TEST_F(ProfilesTest, AnnotatePrintsTheSourceWithSlopes) {
+  profile::Profile profile = Make(1);
+  for (profile::Unit& unit : *profile.mutable_unit()) unit.set_file(Path("work.cc"));
+  Write("p.pb", profile);
+  std::ofstream(Path("work.cc")) << "int Work() { return 1; }\n// the end\n";
+  const CommandResult result = Coz({"annotate", "work.cc", "p.pb"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("0.6"));
+  EXPECT_THAT(result.output, HasSubstr("int Work() { return 1; }"));
+  EXPECT_THAT(result.output, HasSubstr("// the end"));
+  ExpectOneSentence(Coz({"annotate", "other.cc", "p.pb"}), "other.cc");
 }
 
 TEST_F(ProfilesTest, OutputNamesAreFilledIn) {
