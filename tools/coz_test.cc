@@ -263,6 +263,20 @@ TEST_F(CozTest, MeasuresTheWholeRunEndToEnd) {
   EXPECT_EQ(profile.progress_point(0).kind(), profile::PROGRESS_POINT_KIND_END_TO_END);
 }
 
+TEST_F(CozTest, RepeatsARunThatIsOneExperiment) {
+  const CommandResult result =
+      Run({"--end-to-end", "--repeat=4", "--seed=1", "--fixed-line=busy.c:" + Line()},
+          {Puppet("busy"), "0.3", "never"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output, "hello\nbye\nhello\nbye\nhello\nbye\nhello\nbye\n");
+  EXPECT_EQ(Profile().session_size(), 4);
+  EXPECT_EQ(Profile().experiment_size(), 4);
+  // A program that fails is not run again.
+  Run({"--end-to-end", "--repeat=4"}, {Puppet("busy"), "0.3", "status", "3"});
+  EXPECT_EQ(Profile().session_size(), 1);
+  ExpectOneSentence(Run({"--repeat=4"}, {Puppet("busy"), "0.3"}), "needs --end-to-end");
+}
+
 TEST_F(CozTest, SurvivesTheDeathOfItsProgram) {
   const CommandResult result =
       Run({"--follow=exec"},

@@ -167,6 +167,24 @@ TEST_F(ProgressTest, LatencyIsMeasuredBetweenAnyTwoPlaces) {
   EXPECT_LT(in_flight, 2.5);
 }
 
+TEST_F(ProgressTest, NumberedRequestsHaveADistributionAndAnExactMean) {
+  const CommandResult result = Run({"--fixed-speedup=0"}, {Puppet("orders"), "1"});
+  const profile::Profile profile = Profile();
+  ASSERT_GE(profile.experiment_size(), 2);
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    ASSERT_EQ(experiment.point_size(), 1);
+    const profile::PointCounts& counts = experiment.point(0);
+    uint64_t requests = 0;
+    for (const uint64_t n : counts.latency_requests()) requests += n;
+    EXPECT_NEAR(static_cast<double>(requests), static_cast<double>(counts.departures()), 2);
+    // One order is under way all the time, and another most of it.
+    EXPECT_GT(counts.in_flight_average(), 1.5);
+    EXPECT_LE(counts.in_flight_average(), 2.01);
+  }
+  EXPECT_THAT(result.errors, HasSubstr("p99"));
+  EXPECT_THAT(result.errors, HasSubstr("arrivals and"));
+}
+
 // Bad input: one sentence, before the program starts.
 
 TEST_F(ProgressTest, SaysWhatElseThereIs) {

@@ -17,6 +17,7 @@ struct RunArguments {
   RunOptions run;
   UnitArguments units;
   double duration_s = 0;
+  int repeat = 1;
   std::string until;
   double sampling_period_ms = 0;  // not given
   double experiment_s = 0;
@@ -36,7 +37,7 @@ absl::Status CompleteUntil(const std::string& text, RunOptions* run) {
   if (run->end_to_end) {
     return absl::InvalidArgumentError(
         "--until cannot be used with --end-to-end, which makes one experiment for the whole run; "
-        "drop --until, and run the program several times with --append");
+        "drop --until, and run the program several times with --repeat");
   }
   const absl::StatusOr<double> width = ParseWidth(text);
   if (!width.ok()) return width.status();
@@ -75,7 +76,35 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   absl::StatusOr<std::string> output = ExpandOutputName(run.output);
   if (!output.ok()) return output.status();
   run.output = *output;
+  if (arguments->repeat > 1 && !run.end_to_end) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--repeat=%d runs the program again for one more experiment of its whole run time, so it "
+        "needs --end-to-end; add that, or drop --repeat",
+        arguments->repeat));
+  }
   return CompleteUnits(arguments->units, &run);
+}
+
+bool WasInterrupted(const RunResult& result) {
+  const auto& ends = result.profile.session_end();
+  return !ends.empty() && ends.rbegin()->reason() == profile::END_REASON_INTERRUPTED;
+}
+
+// End to end, a run is one experiment: the program is run again and again into one profile. A program that fails ends it, as does
+// an interrupt.
+absl::StatusOr<RunResult> RunRepeatedly(RunOptions run, int runs) {
+  absl::StatusOr<RunResult> result = RunProfile(run);
+  for (int i = 1; i < runs; ++i) {
+    if (!result.ok() || result->exit.status != 0 || result->exit.signal != 0 ||
+        WasInterrupted(*result)) {
+      break;
+    }
+    run.append = true;
+    // Other random choices, the same again with the same seed.
+    if (run.seed) run.seed = *run.seed + 1;
+    result = RunProfile(run);
+  }
+  return result;
 }
 
 void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status) {
@@ -84,7 +113,7 @@ void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status)
     *exit_status = Report(status);
     return;
   }
-  absl::StatusOr<RunResult> result = RunProfile(arguments->run);
+  absl::StatusOr<RunResult> result = RunRepeatedly(arguments->run, arguments->repeat);
   if (!result.ok()) {
     *exit_status = Report(result.status());
     return;
@@ -136,6 +165,12 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
   command->add_flag(
       "--end-to-end", a->run.end_to_end,
       "one experiment for the whole run: measure the run time instead of progress points");
+  command
+      ->add_option("--repeat", a->repeat,
+                   "with --end-to-end: run the program so many times, an experiment each, into one "
+                   "profile")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("RUNS");
   command
       ->add_option(
           "--sampling-period", a->sampling_period_ms,

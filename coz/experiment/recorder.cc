@@ -27,6 +27,31 @@ double InFlight(const TargetSnapshot& snapshot, size_t point) {
              : 0;
 }
 
+// The integral of arrivals - departures over effective time, from the time of each where all are known. With N the number
+// at either end, it is N(end)·end − N(start)·start + departure times − arrival times.
+void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size_t point,
+                    double* in_flight_ns) {
+  const PointCounts before = CountsAt(start, point);
+  const PointCounts after = CountsAt(end, point);
+  const uint64_t arrivals = after.arrivals - before.arrivals;
+  const uint64_t departures = after.departures - before.departures;
+  if (after.timed_arrivals + after.timed_departures == 0 ||
+      arrivals != after.timed_arrivals - before.timed_arrivals ||
+      departures != after.timed_departures - before.timed_departures) {
+    return;
+  }
+  const uint64_t start_ns = start.now_ns - start.global_delay_ns;
+  const uint64_t end_ns = end.now_ns - end.global_delay_ns;
+  // Modulo 2^64: the sums of times have long overflown, the result has not.
+  const uint64_t integral_ns = (after.arrivals - after.departures) * end_ns -
+                               (before.arrivals - before.departures) * start_ns +
+                               (after.departure_time_sum_ns - before.departure_time_sum_ns) -
+                               (after.arrival_time_sum_ns - before.arrival_time_sum_ns);
+  // Below 0 where marks do not pair: then looks are as good a guess.
+  const auto by_times_ns = static_cast<int64_t>(integral_ns);
+  if (by_times_ns >= 0) *in_flight_ns = static_cast<double>(by_times_ns);
+}
+
 uint64_t VisitsBetween(const PointCounts& start, const PointCounts& end) {
   return (end.visits - start.visits) + (end.departures - start.departures);
 }
@@ -105,6 +130,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
     const PointCounts& after = end.points[point];
     record.points.push_back({after.visits - before.visits, after.arrivals - before.arrivals,
                              after.departures - before.departures, in_flight_ns_[point]});
+    CorrectByTimes(start_, end, point, &record.points.back().in_flight_ns);
   }
   record.selected_samples = end.selected_samples - start_.selected_samples;
   record.total_samples = end.total_samples - start_.total_samples;

@@ -49,6 +49,27 @@ TEST(RecorderTest, ADepartureSeenBeforeItsArrivalCountsNothing) {
   EXPECT_EQ(recorder.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_ns, 0);
 }
 
+// A server is busy with one request for 80 of 130 ns, and delay is inserted while it is: looks cannot see that, times can.
+TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
+  TargetSnapshot start = At(1000, 300);
+  start.points = {{0, 5, 5, 5, 5, ~uint64_t{0} - 50, 100}};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(2000, 800);  // 500 ns effective, from 700 to 1200
+  // Came at 750 and 900, left at 790; the second is still there.
+  end.points = {{0, 7, 6, 7, 6, ~uint64_t{0} - 50 + 750 + 900, 100 + 790}};
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 2000, true);
+  EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 40 + 300);
+}
+
+TEST(RecorderTest, LooksServeWhereATimeIsMissing) {
+  TargetSnapshot start = At(0, 0);
+  start.points = {{0, 0, 0, 0, 0, 0, 0}};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(100, 0);
+  end.points = {{0, 2, 0, 1, 0, 50, 0}};
+  EXPECT_DOUBLE_EQ(recorder.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_ns, 100);
+}
+
 TEST(RecorderTest, AchievedSpeedupLeavesOutWhatIsStillOwed) {
   ExperimentRecorder recorder(kHalf, At(0, 0));
   TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);

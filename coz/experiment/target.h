@@ -26,6 +26,12 @@ struct PointCounts {
   uint64_t visits = 0;
   uint64_t arrivals = 0;
   uint64_t departures = 0;
+  // Of these, how many came at a known time, and the sums of these times, of a clock that stands still while a thread serves delay;
+  // modulo 2^64.
+  uint64_t timed_arrivals = 0;
+  uint64_t timed_departures = 0;
+  uint64_t arrival_time_sum_ns = 0;
+  uint64_t departure_time_sum_ns = 0;
 };
 
 // Every counter is cumulative and never falls, unless said otherwise.

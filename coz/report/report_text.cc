@@ -18,6 +18,7 @@
 #include "coz/report/analysis.h"
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
+#include "coz/report/latency_summary.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/verdict.h"
@@ -164,6 +165,7 @@ class PointRenderer {
         Printable(row.name), KindName(row.kind), row.visits, row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
     absl::StrAppend(&text, CostOfCounting(row));
+    if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) absl::StrAppend(&text, Latency(point));
     if (point.low_visit_experiments > 0 && row.visits > 0) {
       absl::StrAppendFormat(&text,
                             "  %d experiments had fewer than %d visits and are not used for it\n",
@@ -178,6 +180,50 @@ class PointRenderer {
   std::string Lines(size_t n) const {
     if (n == 1) return absl::StrCat("1 ", word_);
     return absl::StrCat(n, " ", word_ == "library" ? "librarie" : word_, "s");
+  }
+
+  static std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6); }
+
+  // Throughput and latency as they are, and the percentiles at each line's best prediction.
+  std::string Latency(const PointAnalysis& point) const {
+    const LatencySummary now = SummarizeLatency(table_, point.point, [](const ExperimentRow& row) {
+      return row.record->virtual_speedup() == 0;
+    });
+    if (!std::isfinite(now.mean_ns)) return "";
+    std::string text = absl::StrFormat(
+        "  without speedup: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s "
+        "on "
+        "average",
+        now.arrivals_per_second, now.departures_per_second, now.in_flight,
+        Milliseconds(now.mean_ns));
+    if (std::isfinite(now.p99_ns)) {
+      absl::StrAppend(&text, ", p50 ", Milliseconds(now.median_ns), ", p99 ",
+                      Milliseconds(now.p99_ns));
+    }
+    absl::StrAppend(&text, "\n");
+    if (IsUnstable(now)) {
+      absl::StrAppend(&text,
+                      "  arrivals outrun departures: latency grows as long as this lasts, and its "
+                      "figures say little; lower the load, or look at throughput\n");
+    }
+    return std::isfinite(now.p99_ns) ? absl::StrCat(text, Percentiles(point)) : text;
+  }
+
+  std::string Percentiles(const PointAnalysis& point) const {
+    std::string text;
+    for (size_t i = 0; i < Shown(point.lines.size()); ++i) {
+      const LineAnalysis& line = point.lines[i];
+      const double speedup = line.speedups[line.best].virtual_speedup;
+      const LatencySummary then =
+          SummarizeLatency(table_, point.point, [&line, speedup](const ExperimentRow& row) {
+            return row.unit == line.unit &&
+                   std::fabs(row.record->virtual_speedup() - speedup) < 0.001;
+          });
+      if (!std::isfinite(then.p99_ns)) continue;
+      absl::StrAppendFormat(&text, "  %s at %.0f %%: p50 %s, p99 %s\n", Place(line.unit),
+                            100 * speedup, Milliseconds(then.median_ns), Milliseconds(then.p99_ns));
+    }
+    return text;
   }
 
   // What counting by the kernel takes of the program's time, where it matters.

@@ -72,14 +72,44 @@ struct CompatibleCounter {
 static_assert(sizeof(CompatibleCounter) == 16,
               "programs built with the original's coz.h rely on it");
 
-// Kind and name identify a point; BEGIN and END of one name are two slots. Its visits are the sum of `shared` and of every thread
-// slot's counter.
+// Kind and name identify a point; BEGIN and END of one name are two slots. Its visits are the sum of `shared`, and of every thread
+// slot's counter and timed cell.
 struct PointSlot {
   std::atomic<PointState> state;
   PointKind kind;
   char name[kPointNameBytes];
   CompatibleCounter shared;
+  std::atomic<uint32_t> timed_cell;  // of thread slots, + 1, once there was a timed visit
 };
+
+// Visits of BEGIN and END whose times are known. Written by the thread alone: `changes` is odd meanwhile.
+inline constexpr uint32_t kMaxTimedPoints = 64;
+struct TimedCell {
+  std::atomic<uint64_t> changes;
+  std::atomic<uint64_t> visits;
+  std::atomic<uint64_t>
+      time_sum_ns;  // of virtual times: CLOCK_MONOTONIC - local delay; modulo 2^64
+};
+
+// Times between BEGIN and END of one request, where the program names requests. Bucket by LatencyBucket.
+inline constexpr uint32_t kLatencyBuckets = 1024;
+struct LatencyHistogram {
+  std::atomic<uint64_t> requests[kLatencyBuckets];
+};
+
+// Sixteen buckets to every power of two: each is about 4 to 6 % wide.
+inline constexpr uint32_t LatencyBucket(uint64_t ns) {
+  if (ns < 16) return static_cast<uint32_t>(ns);
+  const uint32_t exponent = 63 - static_cast<uint32_t>(__builtin_clzll(ns));
+  return (exponent - 3) << 4 | (static_cast<uint32_t>(ns >> (exponent - 4)) & 15);
+}
+static_assert(LatencyBucket(~uint64_t{0}) < kLatencyBuckets);
+// The least latency of the bucket.
+inline constexpr uint64_t LatencyOfBucket(uint32_t bucket) {
+  return bucket < 16 ? bucket : uint64_t{16 | (bucket & 15)} << ((bucket >> 4) - 1);
+}
+static_assert(LatencyBucket(LatencyOfBucket(500)) == 500);
+static_assert(LatencyBucket(LatencyOfBucket(501) - 1) == 500);
 
 // kChanging: in an exec; its threads are about to be gone.
 enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
@@ -111,6 +141,7 @@ struct alignas(kThreadSlotBytes) ThreadSlot {
   int32_t pid;
   int32_t tid;
   uint32_t blocks_reserved_signal;  // what the program believes, handed to the threads it creates
+  TimedCell timed[kMaxTimedPoints];
   alignas(64) std::atomic<uint64_t> visits[kMaxPoints];
 };
 static_assert(offsetof(ThreadSlot, ledger) == 0);
@@ -194,6 +225,8 @@ struct ControlBlock {
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];
   PointSlot points[kMaxPoints];
+  std::atomic<uint32_t> timed_cells;            // that points have taken
+  LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   ThreadSlot threads[kMaxThreads];
 };
 

@@ -11,6 +11,7 @@
  *   for (;;) { serve(next_request()); COZ_PROGRESS_NAMED("requests"); }
  *
  *   COZ_BEGIN("order"); ... COZ_END("order");         the time between the two is a latency
+ *   COZ_BEGIN_ID("order", n); ... COZ_END_ID("order", n);   and so is its distribution: p50, p99
  *
  * Code that blocks by other means than libc (its own futex calls, say) tells the profiler so:
  *
@@ -80,8 +81,48 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
 
 #define COZ_PROGRESS COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, __FILE__ ":" COZ_STRING_(__LINE__))
 #define COZ_PROGRESS_NAMED(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, name)
-#define COZ_BEGIN(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_BEGIN, name)
-#define COZ_END(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_END, name)
+
+/* A visit whose time is to be known. `id`: of the request, or null. */
+__attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, uint32_t* handle, const uint64_t* id) {
+  typedef void (*visit_t)(int, const char*, uint32_t*, const uint64_t*);
+  static void* found = 0;
+  union {
+    void* symbol;
+    visit_t call;
+  } visit;
+  if (__atomic_load_n(&mark->state, __ATOMIC_ACQUIRE) == 0) {
+    void* symbol = dlsym != 0 ? dlsym(0, "_coz_timed_visit") : 0;
+    __atomic_store_n(&found, symbol, __ATOMIC_RELAXED);
+    __atomic_store_n(&mark->state, symbol != 0 ? 2 : 1, __ATOMIC_RELEASE);
+  }
+  visit.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);
+  if (visit.symbol != 0) visit.call(mark->type, mark->name, handle, id);
+}
+
+#define COZ_TIMED_VISIT_(type_, name_, id_)                                                                      \
+  if (1) {                                                                                                       \
+    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};                       \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {                         \
+      static uint32_t coz_handle_;                                                                               \
+      coz_timed_visit_(&coz_mark_, &coz_handle_, id_);                                                           \
+    }                                                                                                            \
+  }
+
+#define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, 0)
+#define COZ_END(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, 0)
+
+/* The same for a request that has a number, so that its own latency is known and not only the mean. Numbers of requests that are
+ * under way at one time differ; any thread of the process may end a request. */
+#define COZ_BEGIN_ID(name, id)                                                                                   \
+  if (1) {                                                                                                       \
+    const uint64_t coz_id_ = (uint64_t)(id);                                                                     \
+    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, &coz_id_)                                                     \
+  }
+#define COZ_END_ID(name, id)                                                                                     \
+  if (1) {                                                                                                       \
+    const uint64_t coz_id_ = (uint64_t)(id);                                                                     \
+    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, &coz_id_)                                                       \
+  }
 
 /* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once in each file that uses it. */
 #define COZ_DEFINE_CALL_(function_, symbol_)                                                                     \

@@ -19,6 +19,7 @@
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/signal_shield.h"
 #include "coz/runtime/thread_slots.h"
+#include "coz/runtime/timed_visits.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
 #include "coz/sync/io_tables.h"
@@ -35,6 +36,7 @@ ControlBlock* g_control = nullptr;
 pid_t g_pid = 0;
 ProcessSlot* g_process = nullptr;
 ModuleMap g_modules;
+RequestTable g_requests;
 
 // Set when the thread has given up its slot: late samples do not take another.
 __thread bool t_left __attribute__((tls_model("initial-exec"))) = false;
@@ -325,6 +327,21 @@ void OnForkInChildProcess() {
   if (!ContinueProfiled()) BecomeUnprofiled();
 }
 
+// One end of a request that the program has numbered. A pair is known by its END.
+void CountRequest(PointSlot& point, uint64_t id, uint64_t virtual_ns) {
+  if (point.kind == PointKind::kBegin) {
+    PointSlot* end = FindOrAddPoint(*g_control, PointKind::kEnd, point.name);
+    if (end != nullptr) g_requests.Begin(*end, id, virtual_ns);
+    return;
+  }
+  uint64_t latency_ns = 0;
+  if (!g_requests.End(point, id, virtual_ns, &latency_ns)) return;
+  const uint32_t cell = point.timed_cell.load(std::memory_order_relaxed);
+  if (cell == 0 || cell > kMaxTimedPoints) return;
+  g_control->latencies[cell - 1].requests[LatencyBucket(latency_ns)].fetch_add(
+      1, std::memory_order_relaxed);
+}
+
 void PayAtExit() { PayBeforeProcessEnds(); }
 
 // Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
@@ -429,6 +446,28 @@ COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
   return slot == nullptr
              ? reinterpret_cast<uint64_t*>(&point->shared.count)
              : reinterpret_cast<uint64_t*>(&slot->visits[point - coz::g_control->points]);
+}
+
+COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, const uint64_t* id) {
+  using namespace coz;
+  if (g_process == nullptr || kind < 2 || kind > 3 || name == nullptr) return;
+  // The handle is the number of the point, for which the mark keeps room.
+  uint32_t number = __atomic_load_n(handle, __ATOMIC_RELAXED);
+  if (number == 0) {
+    PointSlot* found = FindOrAddPoint(*g_control, static_cast<PointKind>(kind), name);
+    if (found == nullptr) return;
+    number = static_cast<uint32_t>(found - g_control->points) + 1;
+    __atomic_store_n(handle, number, __ATOMIC_RELAXED);
+  }
+  PointSlot& point = g_control->points[number - 1];
+  ThreadSlot* slot = CurrentSlot();
+  if (slot == nullptr) {
+    point.shared.count.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const uint64_t virtual_ns = VirtualNowNs(slot->ledger);
+  CountTimedVisit(*g_control, *slot, point, virtual_ns);
+  if (id != nullptr) CountRequest(point, *id, virtual_ns);
 }
 
 COZ_EXPORT void _coz_add_delays() { coz::PayIfBehind(); }

@@ -152,6 +152,41 @@ void LiveTarget::DiscoverPoints() {
   }
 }
 
+std::vector<uint64_t> LiveTarget::Latencies(uint32_t point) const {
+  std::vector<uint64_t> requests;
+  for (const PointSource& source : sources_) {
+    if (source.point != point || source.kind != PointKind::kEnd) continue;
+    const uint32_t cell = control_.points[source.slot].timed_cell.load(std::memory_order_relaxed);
+    if (cell == 0 || cell > kMaxTimedPoints) continue;
+    for (const std::atomic<uint64_t>& bucket : control_.latencies[cell - 1].requests) {
+      requests.push_back(bucket.load(std::memory_order_relaxed));
+    }
+  }
+  return requests;
+}
+
+LiveTarget::TimedVisits LiveTarget::ReadTimed(uint32_t slot) const {
+  TimedVisits sum;
+  const uint32_t cell = control_.points[slot].timed_cell.load(std::memory_order_relaxed);
+  if (cell == 0 || cell > kMaxTimedPoints) return sum;
+  ForEachThread(control_, [&](const ThreadSlot& thread) {
+    const TimedCell& timed = thread.timed[cell - 1];
+    uint64_t visits = 0;
+    uint64_t time_sum_ns = 0;
+    // Not for ever: a thread may be stopped or killed between its two stores.
+    for (int tries = 0; tries < 1000; ++tries) {
+      const uint64_t changes = timed.changes.load(std::memory_order_acquire);
+      visits = timed.visits.load(std::memory_order_relaxed);
+      time_sum_ns = timed.time_sum_ns.load(std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (changes % 2 == 0 && timed.changes.load(std::memory_order_relaxed) == changes) break;
+    }
+    sum.visits += visits;
+    sum.time_sum_ns += time_sum_ns;
+  });
+  return sum;
+}
+
 uint64_t LiveTarget::Visits(uint32_t slot) const {
   uint64_t visits = control_.points[slot].shared.count.load(std::memory_order_relaxed);
   ForEachThread(control_, [&](const ThreadSlot& thread) {
@@ -178,12 +213,20 @@ void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
       case PointKind::kThroughput:
         point.visits = Visits(source.slot);
         break;
-      case PointKind::kBegin:
-        point.arrivals = Visits(source.slot);
+      case PointKind::kBegin: {
+        const TimedVisits timed = ReadTimed(source.slot);
+        point.timed_arrivals = timed.visits;
+        point.arrival_time_sum_ns = timed.time_sum_ns;
+        point.arrivals = Visits(source.slot) + timed.visits;
         break;
-      case PointKind::kEnd:
-        point.departures = Visits(source.slot);
+      }
+      case PointKind::kEnd: {
+        const TimedVisits timed = ReadTimed(source.slot);
+        point.timed_departures = timed.visits;
+        point.departure_time_sum_ns = timed.time_sum_ns;
+        point.departures = Visits(source.slot) + timed.visits;
         break;
+      }
     }
   }
 }

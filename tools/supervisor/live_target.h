@@ -53,6 +53,9 @@ class LiveTarget : public ExperimentTarget {
   // Visits of the marks of this name that are no pairs.
   uint64_t VisitsOfMark(const std::string& name) const;
 
+  // Requests of the pair since the start, by latency bucket; empty where the program does not number them.
+  std::vector<uint64_t> Latencies(uint32_t point) const;
+
   // By point id, in the order of discovery. BEGIN and END of one name are one point.
   const std::vector<Point>& points() const { return points_; }
   // Samples per unit since the last call.
@@ -90,7 +93,12 @@ class LiveTarget : public ExperimentTarget {
   bool AwaitsSample(uint64_t written);
   void DiscoverPoints();
   void CountPoints(std::vector<PointCounts>* counts) const;
-  uint64_t Visits(uint32_t slot) const;
+  uint64_t Visits(uint32_t slot) const;  // but for timed ones
+  struct TimedVisits {
+    uint64_t visits = 0;
+    uint64_t time_sum_ns = 0;
+  };
+  TimedVisits ReadTimed(uint32_t slot) const;
   // What running threads owe. A thread that sleeps in the kernel, other than to pay, waits for something.
   Debts ReadDebts() const;
   bool SleepsInKernel(const ThreadSlot& slot) const;

@@ -169,6 +169,19 @@ void ProfileRecorder::AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>
   }
 }
 
+void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts) {
+  const std::vector<uint64_t> now = target_->Latencies(point);
+  std::vector<uint64_t>& before = latencies_[point];
+  before.resize(now.size());
+  for (uint32_t bucket = 0; counts != nullptr && bucket < now.size(); ++bucket) {
+    if (now[bucket] == before[bucket]) continue;
+    counts->add_latency_from_ns(LatencyOfBucket(bucket));
+    counts->add_latency_to_ns(LatencyOfBucket(bucket + 1));
+    counts->add_latency_requests(now[bucket] - before[bucket]);
+  }
+  before = now;
+}
+
 void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
                                 profile::Profile* chunk) {
   for (uint32_t point = 0; point < record.points.size(); ++point) {
@@ -180,6 +193,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
     counts->set_visits(delta.visits);
     counts->set_arrivals(delta.arrivals);
     counts->set_departures(delta.departures);
+    TakeLatencies(point, counts);
     if (record.effective_duration_ns > 0) {
       counts->set_in_flight_average(delta.in_flight_ns /
                                     static_cast<double>(record.effective_duration_ns));
@@ -227,6 +241,7 @@ void ProfileRecorder::WriteBetweenExperiments() {
   counts->set_unmapped_samples(now.unmapped_samples - between_start_.unmapped_samples);
   counts->set_lost_samples(now.lost_samples - between_start_.lost_samples);
   for (uint32_t point = 0; point < now.points.size(); ++point) {
+    TakeLatencies(point, nullptr);
     const PointCounts before =
         point < between_start_.points.size() ? between_start_.points[point] : PointCounts();
     profile::PointCounts visited;

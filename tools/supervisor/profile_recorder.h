@@ -11,6 +11,7 @@
 #define COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ class ProfileRecorder {
                       profile::Profile* chunk);
   void AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
                  profile::Profile* chunk);
+  // Latencies of requests since the last call; `counts` null: they belong to no experiment.
+  void TakeLatencies(uint32_t point, profile::PointCounts* counts);
   // Objects that have been read since the last call.
   void AddBinaries(profile::Profile* chunk);
   void Append(const profile::Profile& chunk);
@@ -72,6 +75,7 @@ class ProfileRecorder {
   std::set<UnitId> written_units_;
   std::set<uint32_t> written_points_;
   TargetSnapshot between_start_;
+  std::map<uint32_t, std::vector<uint64_t>> latencies_;  // taken so far, by point
 };
 
 }  // namespace coz

@@ -1,0 +1,36 @@
+// What a profile says about the latency of requests beside its change: mean, median, 99th percentile, and whether it is stable.
+//
+// Shape    one summary of a latency pair over the experiments that a filter picks
+// Units    ns of effective time (delay left out); requests per second of it
+// Errors   figures that the profile does not have are NaN
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   Little's law: mean latency = mean number under way / departures per time
+#ifndef COZ_REPORT_LATENCY_SUMMARY_H_
+#define COZ_REPORT_LATENCY_SUMMARY_H_
+
+#include <cstddef>
+#include <functional>
+
+#include "coz/report/experiment_table.h"
+
+namespace coz {
+
+struct LatencySummary {
+  double mean_ns = 0;
+  double median_ns = 0;  // of numbered requests
+  double p99_ns = 0;
+  double arrivals_per_second = 0;
+  double departures_per_second = 0;
+  double in_flight = 0;
+};
+
+LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point,
+                                const std::function<bool(const ExperimentRow&)>& wanted);
+
+// More requests came than left, by more than those under way explain: latency grows as long as the load lasts.
+bool IsUnstable(const LatencySummary& summary);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_LATENCY_SUMMARY_H_
