@@ -51,7 +51,7 @@ struct ModuleSlot {
   uint64_t load_bias;  // in the process that announced it
   char path[kModulePathBytes];
   // The answer. The first lines of every table are the same units 0, 1 ... of all; line `common_units + i` is unit `first_unit + i`.
-  int32_t table_fd;  // of the supervisor, found as /proc/SUPERVISOR/fd/N
+  uint64_t table_offset;  // from the start of the block, which it lies behind
   uint32_t first_unit;
   uint32_t common_units;
   uint64_t table_bytes;
@@ -128,6 +128,10 @@ struct ProcessSlot {
 };
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
+
+// Address space for the block and the tables behind it. It is there from the start, as processes may lose the right to map more: they
+// change their user or their root folder, or close every descriptor.
+inline constexpr uint64_t kControlMappingBytes = uint64_t{1} << 30;
 
 // A thread's own page. A freed slot keeps its counters and goes on to another thread. A page, so that the child of fork can put
 // another slot in the place of the one whose addresses it has inherited (thread_slots.h).
@@ -229,6 +233,8 @@ struct ControlBlock {
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   ThreadSlot threads[kMaxThreads];
 };
+
+static_assert(sizeof(ControlBlock) < kControlMappingBytes);
 
 inline constexpr uint64_t PackSelection(uint32_t unit, uint32_t delay_per_sample_ns) {
   return (uint64_t{unit} + 1) << 32 | delay_per_sample_ns;

@@ -57,16 +57,17 @@ ControlBlock* MapControlBlock() {
     return nullptr;
   }
   void* mapped =
-      mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+      mmap(nullptr, kControlMappingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) {
     Complain(path, "the memory shared with its supervisor cannot be mapped");
     return nullptr;
   }
+  madvise(mapped, kControlMappingBytes, MADV_DONTDUMP);
   ControlBlock* control = static_cast<ControlBlock*>(mapped);
   const bool same_version = control->magic == kControlMagic && control->version == kControlVersion;
   if (!same_version) Complain(path, kOtherVersion);
   if (same_version && IsWanted(*control)) return control;
-  munmap(mapped, sizeof(ControlBlock));
+  munmap(mapped, kControlMappingBytes);
   return nullptr;
 }
 

@@ -26,32 +26,6 @@ void CopyPath(char (&to)[kModulePathBytes], const char* from) {
   to[sizeof(to) - 1] = '\0';
 }
 
-// "/proc/PID/fd/N" without snprintf, which is not async-signal-safe.
-char* AppendNumber(char* to, uint32_t number) {
-  char digits[10];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number != 0);
-  while (count > 0) *to++ = digits[--count];
-  *to = '\0';
-  return to;
-}
-
-const void* MapDescriptorOf(int32_t pid, int32_t fd, uint64_t bytes) {
-  char path[64] = "/proc/";
-  char* end = AppendNumber(path + strlen(path), static_cast<uint32_t>(pid));
-  strcpy(end, "/fd/");
-  AppendNumber(end + 4, static_cast<uint32_t>(fd));
-  const long opened = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return nullptr;
-  const long mapped = syscall(SYS_mmap, 0, bytes, PROT_READ, MAP_SHARED, opened, 0);
-  syscall(SYS_close, opened);
-  // The kernel answers with -errno turned to -1 by syscall(2).
-  return mapped == -1 ? nullptr : reinterpret_cast<const void*>(mapped);
-}
-
 // FNV-1a.
 uint32_t HashOfPath(const char* path) {
   uint32_t hash = 0x811c9dc5;
@@ -295,21 +269,18 @@ void ModuleMap::EndUnload() {
   while (unloading != 0 && !unloading_.compare_exchange_weak(unloading, unloading - 1)) continue;
 }
 
-// The table of an answer, mapped now unless it has been for an earlier one.
+// The table of an answer, checked now unless it has been for an earlier one.
 const LineTable* ModuleMap::TableOf(const ModuleSlot& slot) {
   for (uint32_t i = 0; i < table_count_; ++i) {
-    if (tables_[i].fd == slot.table_fd && tables_[i].bytes == slot.table_bytes) {
-      return &tables_[i].table;
-    }
+    if (tables_[i].offset == slot.table_offset) return &tables_[i].table;
   }
-  if (table_count_ == kMaxModules) return nullptr;
-  const void* mapped = MapDescriptorOf(control_->supervisor_pid, slot.table_fd, slot.table_bytes);
-  MappedTable& table = tables_[table_count_];
-  if (mapped == nullptr || !LineTable::FromBytes(mapped, slot.table_bytes, &table.table)) {
+  if (table_count_ == kMaxModules || slot.table_offset + slot.table_bytes > kControlMappingBytes) {
     return nullptr;
   }
-  table.fd = slot.table_fd;
-  table.bytes = slot.table_bytes;
+  const char* const bytes = reinterpret_cast<const char*>(control_) + slot.table_offset;
+  KnownTable& table = tables_[table_count_];
+  if (!LineTable::FromBytes(bytes, slot.table_bytes, &table.table)) return nullptr;
+  table.offset = slot.table_offset;
   ++table_count_;
   return &table.table;
 }

@@ -1,10 +1,10 @@
 // Which unit an address of this process belongs to: loaded objects, their line tables, and how they are agreed with the supervisor.
 //
-// Shape    at most kMaxModules objects of this process at a time; a table is mapped read-only when the supervisor has it ready
+// Shape    at most kMaxModules objects of this process at a time; the supervisor puts their tables behind the block
 // Units    runtime addresses; units of the experiment (control_block.h)
 // Errors   an object or table that cannot be had leaves its samples unmapped, which the caller counts
 // Threads  safe
-// Signals  UnitAt is async-signal-safe: system calls are made directly, and what another thread is at work on is skipped
+// Signals  UnitAt is async-signal-safe: what another thread is at work on is skipped
 // Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3); a sequence lock per object
 #ifndef COZ_RUNTIME_MODULE_MAP_H_
 #define COZ_RUNTIME_MODULE_MAP_H_
@@ -57,10 +57,9 @@ class ModuleMap {
     bool is_program;
     ModuleSlot* slot;
   };
-  // Stays mapped for good, so that no handler ever reads unmapped memory, and serves again when its library is opened again.
-  struct MappedTable {
-    int32_t fd;
-    uint64_t bytes;
+  // Stays for good, and serves again when its library is opened again.
+  struct KnownTable {
+    uint64_t offset;
     LineTable table;
   };
   struct Found;
@@ -83,7 +82,7 @@ class ModuleMap {
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
   LocalModule modules_[kMaxModules] = {};
   uint32_t table_count_ = 0;
-  MappedTable tables_[kMaxModules] = {};
+  KnownTable tables_[kMaxModules] = {};
 };
 
 }  // namespace coz

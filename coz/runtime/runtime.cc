@@ -358,7 +358,7 @@ void Attach(ControlBlock* control) {
   const pid_t pid = getpid();
   ProcessSlot* process = TakeProcessSlot(*control, pid, getppid());
   if (process == nullptr) {
-    munmap(control, sizeof(ControlBlock));
+    munmap(control, kControlMappingBytes);
     return;
   }
   FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec

@@ -235,7 +235,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.follow = options_.follow;
   block.awaits_breakpoints = outside_->has_breakpoints() ? 1 : 0;
-  units_.Preannounce(block);
+  units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
 
@@ -376,7 +376,7 @@ void Run::Loop() {
   ControlBlock& block = control_.block();
   while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
-    units_.Answer(block);
+    units_.Answer(control_);
     outside_->Poll(block, now_ns);
     for (const std::string& warning : outside_->TakeWarnings()) Say(warning);
     target_->Poll();

@@ -25,6 +25,9 @@ class SharedControl {
   ~SharedControl();
 
   ControlBlock& block() const { return *block_; }
+  // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when there is no room.
+  absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);
+
   // What the target finds the block by: the value of kControlVariable.
   std::string Path() const;
 
@@ -33,6 +36,7 @@ class SharedControl {
 
   UniqueFd fd_;
   ControlBlock* block_;
+  uint64_t end_ = sizeof(ControlBlock);  // of the file
 };
 
 }  // namespace coz

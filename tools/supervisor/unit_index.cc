@@ -150,7 +150,7 @@ absl::Status UnitIndex::Prepare(const std::string& program,
   return absl::OkStatus();
 }
 
-void UnitIndex::AnswerOne(ModuleSlot& slot) {
+void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
   const std::string path = RealPath(slot.path);
   // What has no file (the vDSO) has an empty path.
   if (path.empty() || path == left_out_ || !binary_scope_.Contains(path, slot.is_program != 0)) {
@@ -176,14 +176,25 @@ void UnitIndex::AnswerOne(ModuleSlot& slot) {
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
-  slot.table_fd = object.units_table->fd();
+  if (object.table_offset == 0) {
+    const absl::StatusOr<uint64_t> offset =
+        control.Append(object.units_table->fd(), object.units_table->size_bytes());
+    if (!offset.ok()) {
+      object.why_no_table = std::string(offset.status().message());
+      slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+      return;
+    }
+    object.table_offset = *offset;
+  }
+  slot.table_offset = object.table_offset;
   slot.table_bytes = object.units_table->size_bytes();
   slot.common_units = static_cast<uint32_t>(rules_.groups.size());
   slot.first_unit = object.first_unit;
   slot.state.store(ModuleState::kTableReady, std::memory_order_release);
 }
 
-void UnitIndex::Preannounce(ControlBlock& control) {
+void UnitIndex::Preannounce(SharedControl& shared) {
+  ControlBlock& control = shared.block();
   struct stat file;
   if (program_.size() >= kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
   ModuleSlot& slot = control.modules[0];
@@ -193,17 +204,18 @@ void UnitIndex::Preannounce(ControlBlock& control) {
   slot.modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
                      static_cast<uint64_t>(file.st_mtim.tv_nsec);
   strcpy(slot.path, program_.c_str());
-  AnswerOne(slot);
+  AnswerOne(shared, slot);
   control.module_count.store(1, std::memory_order_release);
 }
 
-void UnitIndex::Answer(ControlBlock& control) {
+void UnitIndex::Answer(SharedControl& shared) {
+  ControlBlock& control = shared.block();
   const uint32_t count =
       std::min(control.module_count.load(std::memory_order_acquire), kMaxModules);
   for (uint32_t i = 0; i < count; ++i) {
     // A process that was killed may have left a slot half-written.
     if (control.modules[i].state.load(std::memory_order_acquire) == ModuleState::kAnnounced) {
-      AnswerOne(control.modules[i]);
+      AnswerOne(shared, control.modules[i]);
     }
   }
   if (count != 0 && !objects_.empty() && objects_[0].path == control.modules[0].path) {

@@ -21,10 +21,10 @@
 
 #include "absl/status/statusor.h"
 #include "coz/experiment/target.h"
-#include "coz/runtime/control_block.h"
 #include "coz/sourcemap/cache.h"
 #include "coz/sourcemap/scope.h"
 #include "coz/sourcemap/unit_table.h"
+#include "tools/supervisor/shared_control.h"
 
 namespace coz {
 
@@ -40,6 +40,7 @@ class UnitIndex {
     std::shared_ptr<LoadedTable> units_table;  // what the target looks up
     std::vector<UnitDescription> units;  // by line of units_table; empty where that is `table`
     std::string why_no_table;
+    uint64_t table_offset = 0;  // behind the control block; 0: not there yet
 
     uint32_t unit_count() const { return units_table->table().line_count(); }
     UnitDescription Describe(uint32_t index) const;
@@ -61,10 +62,10 @@ class UnitIndex {
                        bool may_lack_table);
 
   // Answers for the program before it starts: its processes may lack the right to open anything of the supervisor's later.
-  void Preannounce(ControlBlock& control);
+  void Preannounce(SharedControl& shared);
 
   // Answers what the target has announced since the last call.
-  void Answer(ControlBlock& control);
+  void Answer(SharedControl& shared);
 
   // Objects in scope.
   const std::vector<Object>& objects() const { return objects_; }
@@ -93,7 +94,7 @@ class UnitIndex {
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
   absl::Status Derive(Object* object);
-  void AnswerOne(ModuleSlot& slot);
+  void AnswerOne(SharedControl& control, ModuleSlot& slot);
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
 

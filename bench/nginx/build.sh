@@ -1,0 +1,34 @@
+#!/bin/bash
+# Fetches Debian's source of nginx, adds a progress point to each finished request, and builds it without modules that need libraries.
+# Usage: bench/nginx/build.sh FOLDER      makes FOLDER/nginx/objs/nginx
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+folder=${1:?usage: build.sh FOLDER}
+command -v wrk >/dev/null || { echo "build.sh: wrk, the load generator, is missing; run: apt-get install wrk" >&2; exit 1; }
+mkdir -p "$folder/apt/lists/partial"
+cd "$folder"
+if ! compgen -G 'nginx_*.orig.tar.gz' >/dev/null; then
+  # The machine's own package sources, with source packages switched on for this once.
+  sed 's/^Types: deb$/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >apt/source.sources
+  options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$PWD/apt" -o "Dir::State::Lists=$PWD/apt/lists")
+  apt-get "${options[@]}" update >/dev/null
+  apt-get "${options[@]}" source --download-only nginx >/dev/null 2>&1
+fi
+if [[ ! -e nginx/objs/nginx ]]; then
+  rm -rf nginx && mkdir nginx
+  tar xzf nginx_*.orig.tar.gz --strip-components=1 -C nginx
+  cd nginx
+  # Called once for each request that has been answered.
+  sed -i '/^ngx_http_log_request(ngx_http_request_t \*r)$/,/^}/ s/^    cmcf = /    COZ_PROGRESS_NAMED("requests");\n\n&/' src/http/ngx_http_request.c
+  sed -i '1i #include "coz.h"' src/http/ngx_http_request.c
+  grep -q COZ_PROGRESS_NAMED src/http/ngx_http_request.c
+  ./configure --prefix="$folder/run" --without-http_rewrite_module --without-pcre \
+    --with-cc-opt="-O2 -g -Wno-error -I$here/../../coz/runtime" >/dev/null
+  make -j2 >/dev/null 2>&1
+  cd ..
+fi
+mkdir -p run/conf run/logs run/html
+cp nginx/conf/mime.types run/conf/
+# Text that compresses like text: a source of nginx.
+head -c 40000 nginx/src/http/ngx_http_core_module.c >run/html/page.txt
+echo "$folder/nginx/objs/nginx"

@@ -1,0 +1,30 @@
+#!/bin/bash
+# nginx with two workers that compress every answer, and wrk that asks for them over loopback; prints wrk's rate. Ends after SECONDS.
+# Usage: bench/nginx/load.sh FOLDER SECONDS [COMPRESSION-LEVEL]
+set -euo pipefail
+folder=${1:?usage: load.sh FOLDER SECONDS [LEVEL]} seconds=${2:?} level=${3:-6}
+cat >"$folder/run/conf/nginx.conf" <<END
+daemon off;
+worker_processes 2;
+worker_cpu_affinity 01 10;
+pid $folder/run/nginx.pid;
+error_log $folder/run/logs/error.log;
+events { worker_connections 64; }
+http {
+  include mime.types;
+  access_log off;
+  gzip on;
+  gzip_comp_level $level;
+  gzip_types text/plain;
+  keepalive_requests 1000000000;
+  server {
+    listen 127.0.0.1:8089 reuseport;
+    root $folder/run/html;
+  }
+}
+END
+"$folder/nginx/objs/nginx" &
+server=$!
+trap 'kill -QUIT $server 2>/dev/null; wait $server' EXIT
+for _ in $(seq 50); do (: </dev/tcp/127.0.0.1/8089) 2>/dev/null && break; sleep 0.1; done
+wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt | grep Requests/sec
