@@ -96,6 +96,22 @@ TEST_F(ProcessesTest, SamplesParentAndChild) {
   EXPECT_GT(profile_.experiment_size(), 2);
 }
 
+TEST_F(ProcessesTest, NamesTheProcesses) {
+  Run({}, {Family(), "workers", "3", "0.7"});
+  ASSERT_EQ(profile_.process_size(), 4);
+  for (const profile::Process& process : profile_.process()) {
+    EXPECT_THAT(process.program(), ::testing::EndsWith("family"));
+    EXPECT_EQ(process.load_bias(), profile_.process(0).load_bias());
+    if (&process != &profile_.process(0)) {
+      EXPECT_EQ(process.parent_pid(), profile_.process(0).pid());
+    }
+  }
+  testing::CommandOptions options;
+  options.folder = folder_;
+  EXPECT_THAT(testing::RunCommand({RunfilePath("tools/coz"), "report"}, options).output,
+              HasSubstr("  4 processes: family 4\n"));
+}
+
 TEST_F(ProcessesTest, PausesTheParentForTheChildsLine) {
   Run({"--fixed-line=family.c:" + LineOf("x >> 28"), "--fixed-speedup=80"},
       {Family(), "beside", "1.5"});

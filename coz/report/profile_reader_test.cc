@@ -132,7 +132,7 @@ TEST(ProfileReaderTest, GarbageInTheMiddleEndsTheReadingAndIsCounted) {
 }
 
 TEST(ProfileReaderTest, RecordsOfLaterVersionsAreSkippedAndCounted) {
-  const std::string later("\x42\x03xyz", 5);  // field 8
+  const std::string later("\x7a\x03xyz", 5);  // field 15
   const auto result = ParseProfile(SmallProfile(1) + later + SmallProfile(2), "p.pb");
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->stats.unknown_records, 1u);
@@ -190,8 +190,9 @@ TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
   written.add_sample_counts()->set_session(1);
   written.add_session_end()->set_session(1);
   written.add_binary()->set_session(1);
+  written.add_process()->set_session(1);
   // A kind that is added to the format has to be added here and to the reader.
-  ASSERT_EQ(profile::Profile::descriptor()->field_count(), 7);
+  ASSERT_EQ(profile::Profile::descriptor()->field_count(), 8);
   const absl::StatusOr<ReadResult> read = ParseProfile(written.SerializeAsString(), "test");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->profile.SerializeAsString(), written.SerializeAsString());

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -96,6 +98,31 @@ std::string TargetCommand(const profile::Profile& profile) {
   return words.empty() ? "PROGRAM ARGS" : absl::StrJoin(words, " ");
 }
 
+// "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
+std::string ProcessesLine(const profile::Profile& profile) {
+  std::map<std::string, std::set<std::pair<uint64_t, int32_t>>> by_program;
+  std::set<std::pair<uint64_t, int32_t>> all;
+  for (const profile::Process& process : profile.process()) {
+    const std::string& path = process.program();
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::pair<uint64_t, int32_t> id(process.session(), process.pid());
+    by_program[name.empty() ? "?" : Printable(name)].insert(id);
+    all.insert(id);
+  }
+  if (all.size() <= static_cast<size_t>(profile.session_size())) return "";
+  std::vector<std::pair<size_t, std::string>> counts;
+  for (const auto& [name, ids] : by_program) counts.emplace_back(ids.size(), name);
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr size_t kProgramsShown = 6;
+  std::vector<std::string> words;
+  for (size_t i = 0; i < counts.size() && i < kProgramsShown; ++i) {
+    words.push_back(absl::StrCat(counts[i].second, " ", counts[i].first));
+  }
+  if (counts.size() > kProgramsShown) words.push_back("others");
+  return absl::StrCat("  ", all.size(), " processes: ", absl::StrJoin(words, ", "), "\n");
+}
+
 std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const ReadStats& stats) {
   std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
@@ -106,6 +133,7 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
   if (profile.session_size() > kSessionsShown) {
     absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");
   }
+  absl::StrAppend(&text, ProcessesLine(profile));
   uint64_t in_scope = 0;
   for (const UnitRow& unit : table.units) in_scope += unit.samples;
   absl::StrAppend(&text, "  ", Duration(TotalRunTimeNs(profile)), ", ",

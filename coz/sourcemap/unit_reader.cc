@@ -56,6 +56,19 @@ std::string Shortened(std::string name) {
   return name;
 }
 
+// Rust's older mangling looks like C++'s, with a hash as the last part.
+std::string WithoutRustHash(std::string name) {
+  constexpr char kStart[] = "::h";
+  constexpr size_t kHashBytes = 3 + 16;
+  if (name.size() <= kHashBytes) return name;
+  const size_t at = name.size() - kHashBytes;
+  if (name.compare(at, 3, kStart) == 0 &&
+      name.find_first_not_of("0123456789abcdef", at + 3) == std::string::npos) {
+    name.resize(at);
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string ReadableName(const char* linkage_name, const char* name) {
@@ -64,7 +77,7 @@ std::string ReadableName(const char* linkage_name, const char* name) {
       linkage_name == nullptr ? nullptr
                               : abi::__cxa_demangle(linkage_name, nullptr, nullptr, &status),
       std::free);
-  if (demangled != nullptr) return Shortened(demangled.get());
+  if (demangled != nullptr) return Shortened(WithoutRustHash(demangled.get()));
   if (name != nullptr) return Shortened(name);
   return linkage_name == nullptr ? "" : Shortened(linkage_name);
 }

@@ -11,6 +11,8 @@ namespace {
 // In the profile, ids of points count from 1; this one is not among the target's.
 constexpr uint32_t kEndToEndPoint = kMaxPoints + 1;
 
+constexpr size_t kMostProcesses = 1000;
+
 profile::Taint::Reason ReasonOf(TaintKind kind) {
   switch (kind) {
     case TaintKind::kOversubscribed:
@@ -257,6 +259,23 @@ void ProfileRecorder::WriteBetweenExperiments() {
   between_start_ = now;
 }
 
+void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& processes) {
+  processes_ = processes.size();
+  profile::Profile chunk;
+  for (size_t i = 0; i < processes.size() && i < kMostProcesses; ++i) {
+    const ProcessWatch::Process& process = processes[i];
+    profile::Process* written = chunk.add_process();
+    written->set_session(session_);
+    written->set_pid(process.pid);
+    written->set_parent_pid(process.parent_pid);
+    written->set_program(process.program);
+    written->set_load_bias(process.load_bias);
+    written->set_start_ns(process.start_ns > start_ns_ ? process.start_ns - start_ns_ : 0);
+    if (process.end_ns != 0) written->set_end_ns(process.end_ns - start_ns_);
+  }
+  Append(chunk);
+}
+
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
                                const TargetSnapshot& last) {
   WriteBetweenExperiments();
@@ -272,6 +291,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_peak_threads(static_cast<uint32_t>(target_->threads_started()));
   end->set_experiments(static_cast<uint64_t>(written_.experiment_size()));
   end->set_inserted_delay_ns(last.global_delay_ns);
+  end->set_processes(processes_);
   Append(chunk);
   if (status_.ok()) status_ = writer_.Sync();
 }

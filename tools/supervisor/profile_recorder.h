@@ -23,6 +23,7 @@
 #include "coz/report/profile_writer.h"
 #include "tools/supervisor/child_process.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/unit_index.h"
 
 namespace coz {
@@ -42,6 +43,9 @@ class ProfileRecorder {
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last);
+
+  // The processes that were profiled; before WriteEnd.
+  void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
 
   // All that was written, as one.
   const profile::Profile& written() const { return written_; }
@@ -72,6 +76,7 @@ class ProfileRecorder {
   uint64_t between_start_ns_ = 0;
   bool end_to_end_ = false;
   size_t written_binaries_ = 0;
+  uint64_t processes_ = 0;
   std::set<UnitId> written_units_;
   std::set<uint32_t> written_points_;
   TargetSnapshot between_start_;

@@ -437,6 +437,7 @@ RunResult Run::Finish() {
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
   const TargetSnapshot last = target_->Read();
+  recorder_->WriteProcesses(processes_->processes());
   recorder_->WriteEnd(reason, result.exit, last);
   for (const PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;

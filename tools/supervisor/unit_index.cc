@@ -147,7 +147,15 @@ absl::Status UnitIndex::Prepare(const std::string& program,
   if (object.table == nullptr && only_program && !may_lack_table) {
     return absl::FailedPreconditionError(object.why_no_table);
   }
+  // Of a launcher nobody expects lines.
+  if (object.table == nullptr && may_lack_table) PassOver(program_);
   return absl::OkStatus();
+}
+
+void UnitIndex::PassOver(const std::string& path) {
+  passed_over_.insert(path);
+  object_by_path_.erase(path);
+  objects_.pop_back();
 }
 
 void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
@@ -164,9 +172,7 @@ void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
   Object& object = Load(path, nullptr);
   // Nobody has asked for the shells and tools that the program starts.
   if (object.table == nullptr && path != program_ && !binary_scope_.Contains(path, false)) {
-    passed_over_.insert(path);
-    object_by_path_.erase(path);
-    objects_.pop_back();
+    PassOver(path);
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }

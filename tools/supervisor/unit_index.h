@@ -94,6 +94,8 @@ class UnitIndex {
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
   absl::Status Derive(Object* object);
+  // Forgets the object that was read last, and answers for its path from now on that it is out of scope.
+  void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, ModuleSlot& slot);
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
