@@ -34,6 +34,7 @@ void AddImportCommand(CLI::App& app, int* exit_status);
 void AddMergeCommand(CLI::App& app, int* exit_status);
 void AddCompareCommands(CLI::App& app, int* exit_status);  // diff, verify, history
 void AddWatchCommand(CLI::App& app, int* exit_status);
+void AddDocumentationCommand(CLI::App& app, int* exit_status);  // of all that were added
 
 }  // namespace coz
 

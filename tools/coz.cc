@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   AddExportCommand(app, &exit_status);
   AddImportCommand(app, &exit_status);
   AddDemoCommand(app, &exit_status);
+  AddDocumentationCommand(app, &exit_status);
   try {
     app.parse(ArgumentsInReverse(argc, argv));
   } catch (const CLI::ParseError& error) {

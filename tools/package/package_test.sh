@@ -17,7 +17,8 @@ fail() {
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
 expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/pipeline \
-lib/coz/libcoz.so lib/pkgconfig/coz.pc share/doc/coz/README.md share/doc/coz/copyright"
+lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/README.md share/doc/coz/copyright \
+share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
 files=$(cd moved && find . -type f -printf '%P\n' | sort | xargs)
 [[ $files == "$expected" ]] || fail "files are: $files"
 grep -q '^Version: 0.1.0$' moved/lib/pkgconfig/coz.pc || fail "version in coz.pc"
@@ -38,6 +39,7 @@ cc -Imoved/include use.c -o use -ldl && ./use || fail "coz.h compiles in C"
 mkdir from_deb from_tar
 dpkg-deb -x "$deb" from_deb
 tar -xzf "$tarball" -C from_tar
+mv from_deb/usr/share/zsh/vendor-completions from_deb/usr/share/zsh/site-functions || fail "zsh's completion in the .deb"
 diff -r moved from_deb/usr >/dev/null || fail "the .deb holds other files"
 diff -r moved from_tar/coz-0.1.0-linux-x86_64 >/dev/null || fail "the tarball holds other files"
 [[ $(dpkg-deb -f "$deb" Version) == 0.1.0 ]] || fail "version of the .deb"
