@@ -72,11 +72,13 @@ void OccupySlot(ThreadSlot& slot) {
 
 void StartThread(ThreadLedger* reserved) {
   PrepareThreadForUnwinding();
+  if (reserved != nullptr) {
+    ThreadSlot& slot = SlotOf(reserved);
+    SetBlocksReservedSignal(slot.blocks_reserved_signal);
+    OccupySlot(slot);
+  }
+  // Last: the first sample may come at once.
   StartThreadSampling();
-  if (reserved == nullptr) return;
-  ThreadSlot& slot = SlotOf(reserved);
-  SetBlocksReservedSignal(slot.blocks_reserved_signal);
-  OccupySlot(slot);
 }
 
 void PublishCounters();

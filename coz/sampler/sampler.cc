@@ -47,6 +47,8 @@ struct Process {
   // Of threads that have ended: to tell whether they are too short for the event that they inherit.
   std::atomic<uint64_t> ended_threads{0};
   std::atomic<uint64_t> ended_cpu_ns{0};
+  std::atomic<uint64_t> ended_rest_ns{0};   // of it, after the last sample
+  std::atomic<uint64_t> carried_weight{0};  // in 1/kWholeWeight
   std::atomic<uint64_t> short_threads{0};
 };
 
@@ -55,9 +57,11 @@ struct Thread {
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
-  uint64_t start_ns = 0;                  // of CPU time
-  uint64_t stands_for = 1;                // threads that each sample of its own event stands for
-  uint32_t samples_before_inherited = 0;  // until the inherited event is the one in use
+  uint64_t start_ns = 0;    // of CPU time
+  uint64_t stands_for = 1;  // threads that each sample of its own event stands for
+  // Until the inherited event is the one in use, as in a long thread.
+  uint32_t samples_before_inherited = 0;
+  bool weighs_rest = false;
   bool first_own_sample = false;
   bool stopped = false;
 };
@@ -129,9 +133,11 @@ void CallBack(const Sample& sample) {
 }
 
 // An inherited event's first period begins with the thread, so that a thread which is shorter than a period is never sampled, and the
-// rest of every other one neither. Where that is much of what the threads run, one of `stride` threads has an event of its own at
-// first, whose first period is any part of a whole one and whose samples stand for all of them; the others are left out. Not all,
-// because to open and close an event costs as much as a short thread.
+// rest of every other one neither. Where that is much of what the threads run:
+// * Threads of two periods or more: the samples there are weigh as much more as the rests are long.
+// * Shorter ones: one of `stride` threads has an event of its own at first, whose first period is any part of a whole one and whose
+//   samples stand for all of them; the others are left out. Not all have one, because to open and close it costs as much as a short
+//   thread.
 constexpr uint64_t kThreadsToJudge = 16;
 constexpr uint64_t kUnsampledPart = 10;        // a tenth
 constexpr uint64_t kEventCostNs = 100 * 1000;  // bench/overhead, thread create + join
@@ -139,12 +145,13 @@ constexpr uint64_t kCostPart = 10;             // a tenth of the threads' time
 constexpr uint64_t kMostThreadsPerEvent = 8;
 constexpr uint64_t kTimesMeanLength = 4;          // a first period beyond that is not waited for
 constexpr uint32_t kSamplesBeforeInherited = 16;  // the thread is a long one
+constexpr uint64_t kPeriodsToWeigh = 2;
+constexpr uint64_t kWholeWeight = 1024;
 
 bool ThreadsAreShort() {
   const auto relaxed = std::memory_order_relaxed;
   return process.ended_threads.load(relaxed) >= kThreadsToJudge &&
-         process.counters.unsampled_ns.load(relaxed) * kUnsampledPart >
-             process.ended_cpu_ns.load(relaxed);
+         process.ended_rest_ns.load(relaxed) * kUnsampledPart > process.ended_cpu_ns.load(relaxed);
 }
 
 // Evenly spread over the period: multiples of the golden ratio.
@@ -160,10 +167,12 @@ void StartShortThread() {
   const auto relaxed = std::memory_order_relaxed;
   const uint64_t mean_ns =
       process.ended_cpu_ns.load(relaxed) / process.ended_threads.load(relaxed) + 1;
+  thread.samples_before_inherited = kSamplesBeforeInherited;
+  thread.weighs_rest = mean_ns >= kPeriodsToWeigh * process.sampling_period_ns;
+  if (thread.weighs_rest) return;
   const uint64_t stride =
       std::clamp<uint64_t>(kEventCostNs * kCostPart / mean_ns, 1, kMostThreadsPerEvent);
   const uint64_t index = process.short_threads.fetch_add(1, relaxed);
-  thread.samples_before_inherited = kSamplesBeforeInherited;
   if (index % stride != 0) return;
   const uint64_t first_ns = FirstPeriodNs(1 + index / stride);
   if (first_ns > kTimesMeanLength * mean_ns) return;
@@ -178,6 +187,10 @@ void StartShortThread() {
 bool IsFromTheEventInUse(const siginfo_t& info) {
   const bool own = IsThreadSigtrap(info);
   if (thread.samples_before_inherited == 0) return !own;
+  if (thread.weighs_rest) {
+    if (--thread.samples_before_inherited == 0) thread.weighs_rest = false;
+    return !own;
+  }
   const bool has_own = thread.source.fd_plus_1 != 0;
   if (has_own != own) return false;
   if (--thread.samples_before_inherited == 0) {
@@ -187,6 +200,17 @@ bool IsFromTheEventInUse(const siginfo_t& info) {
     SetThreadSourcePeriod(process.sampling_period_ns, thread.source);
   }
   return own;
+}
+
+// What is added to the weight of a sample for the rests of threads that are not sampled. Whole periods; parts of one are carried on.
+uint64_t WeightOfRests() {
+  const auto relaxed = std::memory_order_relaxed;
+  const uint64_t rest_ns = process.ended_rest_ns.load(relaxed);
+  const uint64_t cpu_ns = process.ended_cpu_ns.load(relaxed);
+  if (cpu_ns <= rest_ns) return 0;
+  const uint64_t more = rest_ns * kWholeWeight / (cpu_ns - rest_ns);
+  const uint64_t before = process.carried_weight.fetch_add(more, relaxed);
+  return (before + more) / kWholeWeight - before / kWholeWeight;
 }
 
 // A sample of an event of the thread's own stands for other threads too.
@@ -204,11 +228,13 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   const uint32_t periods = PeriodsInSamplingSignal(*info);
   if (periods == 0) return HandleForeignSignal(signo, info, raw_context);
   if (!process.enabled.load(std::memory_order_acquire)) return StopThreadSource(&thread.source);
+  const bool weighs_rest = thread.weighs_rest;
   if (thread.stopped || !IsFromTheEventInUse(*info)) return;
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
-  const uint64_t weight = WeightOfSample(*info, periods, span) * ThreadsThatSampleStandsFor(*info);
+  uint64_t weight = WeightOfSample(*info, periods, span) * ThreadsThatSampleStandsFor(*info);
+  if (weighs_rest) weight += WeightOfRests();
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.drops_in_a_row = 0;
@@ -297,6 +323,7 @@ void StartThreadSampling() {
   if (process.source == SamplingSource::kPerfSigtrap) {
     thread.start_ns = ThreadCpuNowNs();
     thread.samples_before_inherited = 0;
+    thread.weighs_rest = false;
     if (__builtin_expect(ThreadsAreShort(), 0)) StartShortThread();
     return;
   }
@@ -313,13 +340,16 @@ void StartThreadSampling() {
 
 void StopThreadSampling() {
   thread.stopped = true;
-  const bool made_up_for = thread.samples_before_inherited != 0;
+  const bool has_samples_of_others = thread.samples_before_inherited != 0 && !thread.weighs_rest;
   StopThreadSource(&thread.source);
   if (!process.enabled.load(std::memory_order_acquire)) return;
   const uint64_t now_ns = ThreadCpuNowNs();
+  if (has_samples_of_others) return;
+  const uint64_t rest_ns = thread.tracker.RestNs(now_ns);
   Add(&process.ended_threads, 1);
   Add(&process.ended_cpu_ns, now_ns - thread.start_ns);
-  if (!made_up_for) Add(&process.counters.unsampled_ns, thread.tracker.RestNs(now_ns));
+  Add(&process.ended_rest_ns, rest_ns);
+  if (!thread.weighs_rest) Add(&process.counters.unsampled_ns, rest_ns);
 }
 
 void UseEverySamplingPeriod() {
@@ -357,6 +387,7 @@ void OnForkInChild() {
   CloseInheritedEvents();
   thread.source = ThreadSource();
   thread.samples_before_inherited = 0;
+  thread.weighs_rest = false;
   thread.active_frame = 0;
 }
 
@@ -381,6 +412,7 @@ void PrepareForExec() {
   if (fd >= 0) DisablePerfEvent(fd);
   StopThreadSource(&thread.source);
   thread.samples_before_inherited = 0;
+  thread.weighs_rest = false;
 }
 
 void ResumeAfterFailedExec() {

@@ -181,6 +181,29 @@ TEST_P(SamplerTest, ThreadsShorterThanAPeriodAreSampledByTheirShareOfIt) {
   EXPECT_NEAR(static_cast<double>(outcome->values[2]), periods, 0.25 * periods);
 }
 
+TEST_P(SamplerTest, RestsOfThreadsOfAFewPeriodsAreWeighed) {
+  if (GetParam() != SamplingSource::kPerfSigtrap) {
+    GTEST_SKIP() << "only inherited events begin their period with the thread";
+  }
+  ASSERT_EQ(RunInChild([] {
+              Start(&Ignore);
+              for (int i = 0; i < 100; ++i) {
+                if (i == 50) outcome->values[0] = ReadSamplerCounters().weight;
+                std::thread([i] {
+                  StartThreadSampling();
+                  BurnInUserCode(27 * kMs / 10);
+                  if (i >= 50) outcome->values[1] += ThreadCpuNs();
+                  StopThreadSampling();
+                }).join();
+              }
+              outcome->values[2] = ReadSamplerCounters().weight - outcome->values[0];
+              StopSampler();
+            }),
+            0);
+  const double periods = static_cast<double>(outcome->values[1]) / kMs;
+  EXPECT_NEAR(static_cast<double>(outcome->values[2]), periods, 0.15 * periods);
+}
+
 TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
   static auto in_loop = [](uint64_t ip) {
     const auto begin = reinterpret_cast<uint64_t>(&BurnInUserCode);

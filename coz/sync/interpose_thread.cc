@@ -28,11 +28,11 @@ auto RunNewThread(void* opaque) {
   NewThread<Routine>* record = static_cast<NewThread<Routine>*>(opaque);
   const NewThread<Routine> thread = *record;
   free(record);
+  // A sample that came before this has taken a ledger for itself.
+  if (ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
+  if (thread.ledger != nullptr) EnterThreadSync(thread.ledger, thread.inherited_local_delay_ns);
   g_hooks.start(thread.ledger);
-  if (thread.ledger != nullptr) {
-    EnterThreadSync(thread.ledger, thread.inherited_local_delay_ns);
-    ArmThreadExit();
-  }
+  if (thread.ledger != nullptr) ArmThreadExit();
   return thread.routine(thread.argument);
 }
 

@@ -22,7 +22,9 @@ void OnThreadExit(void* round) {
   if (ledger == nullptr) return;
   ReleaseAllHeld(*ledger);
   PayBeforeWake(ThreadExitKey(pthread_self()));
-  sync_internal::g_hooks.exit(LeaveThreadSync());
+  // It stops the sampling first, so that no sample looks for another ledger in between.
+  sync_internal::g_hooks.exit(ledger);
+  LeaveThreadSync();
 }
 
 }  // namespace
