@@ -25,6 +25,7 @@ int Report(const absl::Status& status);
 
 // Each adds one subcommand to the application. `exit_status` is what the process ends with.
 void AddRunCommand(CLI::App& app, int* exit_status);
+void AddPointsCommand(CLI::App& app, int* exit_status);
 void AddDemoCommand(CLI::App& app, int* exit_status);
 void AddReportCommand(CLI::App& app, int* exit_status);
 void AddAnnotateCommand(CLI::App& app, int* exit_status);

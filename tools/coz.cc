@@ -35,6 +35,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_status = 0;
   AddRunCommand(app, &exit_status);
+  AddPointsCommand(app, &exit_status);
   AddReportCommand(app, &exit_status);
   AddAnnotateCommand(app, &exit_status);
   AddPlotCommand(app, &exit_status);

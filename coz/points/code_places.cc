@@ -200,6 +200,14 @@ bool CodePlaces::PlaceOf(const Function& function, CodePlace* place) const {
   return Locate(function.begin, place);
 }
 
+std::string CodePlaces::LineOf(const Function& function) const {
+  Dwfl_Line* row = dwfl_module_getsrc(module_, function.begin + elf_bias_);
+  int line = 0;
+  const char* file =
+      row == nullptr ? nullptr : dwfl_lineinfo(row, nullptr, &line, nullptr, nullptr, nullptr);
+  return file == nullptr || line <= 0 ? "" : absl::StrCat(BaseName(file), ":", line);
+}
+
 std::string CodePlaces::FunctionAt(uint64_t elf_address) const {
   const auto after = std::upper_bound(
       functions_.begin(), functions_.end(), elf_address,

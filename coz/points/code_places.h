@@ -52,6 +52,8 @@ class CodePlaces {
   const std::vector<Function>& functions() const { return functions_; }
   // False where the bytes of the address are not in the file.
   bool PlaceOf(const Function& function, CodePlace* place) const;
+  // "FILE:LINE", without folders, or empty where there is no debug information.
+  std::string LineOf(const Function& function) const;
 
  private:
   struct InlinedCall;

@@ -55,6 +55,15 @@ TEST_F(CodePlacesTest, FindsAFunctionByItsLastParts) {
   EXPECT_EQ(note_, "");
 }
 
+TEST_F(CodePlacesTest, KnowsTheLineThatAFunctionBeginsIn) {
+  for (const CodePlaces::Function& function : places_->functions()) {
+    if (function.name != "shop::Server::Reply(int)") continue;
+    EXPECT_EQ(places_->LineOf(function), absl::StrCat("places_program.cc:", LineOf("reply") - 2));
+    return;
+  }
+  ADD_FAILURE() << "no function Reply";
+}
+
 TEST_F(CodePlacesTest, FindsEveryOverload) {
   const auto found = Find("shop::Overloaded");
   ASSERT_TRUE(found.ok()) << found.status();

@@ -172,6 +172,10 @@ absl::Status VisitCounter::Arm(uint64_t address) {
   return absl::OkStatus();
 }
 
+void VisitCounter::Disarm() {
+  for (const UniqueFd& event : events_) ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
 uint64_t VisitCounter::Read() const {
   uint64_t sum = 0;
   for (const UniqueFd& event : events_) {

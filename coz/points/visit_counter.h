@@ -41,6 +41,8 @@ class VisitCounter {
 
   // Breakpoints only: counts visits to the runtime address from now on.
   absl::Status Arm(uint64_t address);
+  // Breakpoints only: counts nothing until it is armed again.
+  void Disarm();
 
   uint64_t Read() const;
 

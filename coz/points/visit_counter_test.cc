@@ -24,6 +24,7 @@ std::string MissingBreakpoints() {
 }
 
 __attribute__((noipa)) void Visit() { asm volatile(""); }
+__attribute__((noipa)) void NeverVisited() { asm volatile("nop"); }
 
 // A child that waits for a byte, visits, and waits for another.
 class Visitor {
@@ -98,6 +99,25 @@ TEST(VisitCounterTest, BreakpointThatIsArmedLaterReachesLivingThreads) {
   ASSERT_TRUE(counter->Arm(reinterpret_cast<uint64_t>(&Visit)).ok());
   visitor.Step();
   EXPECT_EQ(counter->Read(), 500u);
+}
+
+TEST(VisitCounterTest, BreakpointCountsOnlyWhileAndWhereItIsArmed) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Visitor visitor(100, 3);
+  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(visitor.pid(), true);
+  ASSERT_TRUE(counter.ok()) << counter.status();
+  ASSERT_TRUE(counter->Arm(reinterpret_cast<uint64_t>(&Visit)).ok());
+  visitor.Step();
+  EXPECT_EQ(counter->Read(), 500u);
+  counter->Disarm();
+  visitor.Step();
+  EXPECT_EQ(counter->Read(), 500u);
+  ASSERT_TRUE(counter->Arm(reinterpret_cast<uint64_t>(&NeverVisited)).ok());
+  visitor.Step();
+  EXPECT_EQ(counter->Read(), 500u);
+  ASSERT_TRUE(counter->Arm(reinterpret_cast<uint64_t>(&Visit)).ok());
+  visitor.Step();
+  EXPECT_EQ(counter->Read(), 1000u);
 }
 
 TEST(VisitCounterTest, FifthBreakpointIsRefused) {

@@ -43,9 +43,13 @@ absl::StatusOr<std::string> CheckPath(const std::string& path) {
   return path;
 }
 
-// The environment of the child: this process's, with library and control block.
+// The environment of the child: this process's, with library and control block where there are any.
 std::vector<std::string> MakeEnvironment(const StartOptions& options) {
   std::vector<std::string> environment;
+  if (options.preload.empty()) {
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+    return environment;
+  }
   std::string preload = options.preload;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const absl::string_view text = *entry;

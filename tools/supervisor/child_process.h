@@ -35,7 +35,8 @@ struct ExitState {
 struct StartOptions {
   std::string program;                 // path
   std::vector<std::string> arguments;  // with argv[0]
-  std::string preload;                 // path of libcoz.so; put before what LD_PRELOAD has
+  // Path of libcoz.so; put before what LD_PRELOAD has. Empty: the environment is left as it is.
+  std::string preload;
   std::string control_path;
   std::atomic<int32_t>* pid_cell;  // in shared memory: the child writes its pid before exec
   const sigset_t* signal_mask;     // of the child

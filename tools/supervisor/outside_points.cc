@@ -1,10 +1,7 @@
 #include "tools/supervisor/outside_points.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -13,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "tools/supervisor/mapped_code.h"
 
 namespace coz {
 namespace {
@@ -20,39 +18,6 @@ namespace {
 constexpr char kMarkPrefix[] = "mark:";
 // Between two looks for libraries that are to come; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
-
-std::string RealPath(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(path, error);
-  return error ? path : real.string();
-}
-
-struct MappedCode {
-  uint64_t start;
-  uint64_t end;
-  uint64_t file_offset;
-  std::string path;
-};
-
-std::vector<MappedCode> ReadMappedCode(pid_t pid) {
-  std::vector<MappedCode> mapped;
-  std::ifstream maps(absl::StrFormat("/proc/%d/maps", pid));
-  std::string line;
-  while (std::getline(maps, line)) {
-    unsigned long long start = 0;
-    unsigned long long end = 0;
-    unsigned long long offset = 0;
-    char permissions[5] = "";
-    int path_at = 0;
-    if (sscanf(line.c_str(), "%llx-%llx %4s %llx %*s %*s %n", &start, &end, permissions, &offset,
-               &path_at) != 4 ||
-        permissions[2] != 'x' || path_at == 0 || line[static_cast<size_t>(path_at)] != '/') {
-      continue;
-    }
-    mapped.push_back({start, end, offset, line.substr(static_cast<size_t>(path_at))});
-  }
-  return mapped;
-}
 
 bool IsBinary(const std::string& glob, const std::string& path) {
   return MatchesGlob(glob, path) ||
@@ -215,20 +180,15 @@ absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch)
   const std::vector<MappedCode> mapped = ReadMappedCode(watch->pid);
   size_t set = 0;
   for (const Place& place : counted.places) {
-    const auto found = std::find_if(mapped.begin(), mapped.end(), [&place](const MappedCode& code) {
-      return place.code.file_offset >= code.file_offset &&
-             place.code.file_offset - code.file_offset < code.end - code.start &&
-             RealPath(code.path) == place.file;
-    });
-    if (found == mapped.end()) continue;
+    const uint64_t address = RuntimeAddress(mapped, place.file, place.code.file_offset);
+    if (address == 0) continue;
     if (set == watch->counters.size()) {
       absl::StatusOr<VisitCounter> counter =
           VisitCounter::ForBreakpoint(watch->pid, with_children_);
       if (!counter.ok()) return counter.status();
       watch->counters.push_back(*std::move(counter));
     }
-    const absl::Status status =
-        watch->counters[set++].Arm(found->start + place.code.file_offset - found->file_offset);
+    const absl::Status status = watch->counters[set++].Arm(address);
     if (!status.ok()) return status;
     watch->is_set = true;
   }

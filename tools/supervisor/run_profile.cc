@@ -1,9 +1,7 @@
 #include "tools/supervisor/run_profile.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -28,6 +26,7 @@
 #include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
 #include "tools/supervisor/shared_control.h"
+#include "tools/supervisor/signal_inbox.h"
 #include "tools/supervisor/unit_checks.h"
 #include "tools/supervisor/unit_index.h"
 #include "tools/supervisor/until_goal.h"
@@ -44,44 +43,6 @@ constexpr uint64_t kStartNs = 200 * kNsPerMs;
 
 // A process that was forked just before its parent ended has shown itself by then.
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
-
-// Signals that somebody may send to the supervisor and means for the program.
-constexpr int kForwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGUSR1,
-                              SIGUSR2, SIGCONT, SIGALRM, SIGWINCH, SIGPIPE};
-
-// Blocks what is forwarded, and hands it out as a descriptor. Restores the mask at its end.
-class SignalInbox {
- public:
-  SignalInbox() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (int signal : kForwarded) sigaddset(&wanted, signal);
-    sigprocmask(SIG_BLOCK, &wanted, &original_mask_);
-    fd_.Reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~SignalInbox() { sigprocmask(SIG_SETMASK, &original_mask_, nullptr); }
-  SignalInbox(const SignalInbox&) = delete;
-  SignalInbox& operator=(const SignalInbox&) = delete;
-
-  int fd() const { return fd_.get(); }
-  const sigset_t& original_mask() const { return original_mask_; }
-
-  // Passes on what was sent to the supervisor alone. What the terminal sends goes to the whole process group, so the program has
-  // it already.
-  void Forward(pid_t target) {
-    signalfd_siginfo info;
-    while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
-      if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) interrupted_ = true;
-      if (info.ssi_code != SI_KERNEL && target != 0) kill(target, static_cast<int>(info.ssi_signo));
-    }
-  }
-  bool interrupted() const { return interrupted_; }
-
- private:
-  sigset_t original_mask_;
-  UniqueFd fd_;
-  bool interrupted_ = false;
-};
 
 std::string CpuModel() {
   std::ifstream info("/proc/cpuinfo");

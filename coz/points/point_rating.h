@@ -1,0 +1,55 @@
+// Judges by counts of a function's calls, taken in slices over a run, whether the function would be a good progress point.
+//
+// Shape    a candidate has its slices in order of time; each lasts as long as its function was counted
+// Units    ns; visits per second; fractions
+// Errors   none
+// Threads  safe: values
+// Signals  not safe
+// Source   docs/progress-points.md, "Which place?"
+#ifndef COZ_POINTS_POINT_RATING_H_
+#define COZ_POINTS_POINT_RATING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace coz {
+
+struct VisitSlice {
+  uint64_t visits;
+  uint64_t duration_ns;
+};
+
+enum class PointFitness {
+  kFit,
+  kUnknown,      // too few slices to tell
+  kTooRare,      // fewer visits than an experiment needs
+  kTooFrequent,  // counting would take more than kMaxCountingShare of a CPU
+  kUnsteady,     // of a phase of the run: set-up, an end, a burst
+};
+
+inline constexpr double kMinVisitsPerSecond = 5;
+inline constexpr double kMaxCountingShare = 0.05;
+
+struct PointRating {
+  PointFitness fitness = PointFitness::kUnknown;
+  double visits_per_s = 0;
+  // Standard deviation of the rate over tenths of the slices, as a share of the rate; that of counting by chance (Poisson's) is taken out.
+  double variation = 0;
+  double score = 0;  // more is better, among those that are fit
+};
+
+// `sample_share`: of the samples that had the function on the stack. Slices before the first visit are left out where they are
+// not more than half of all: a program may have a set-up.
+PointRating RatePoint(const std::vector<VisitSlice>& slices, double sample_share,
+                      double visit_cost_ns);
+
+// Whether counting in these slices has taken more than `share` of a CPU.
+bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, double share);
+
+// Indexes of those that are fit, best first.
+std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings);
+
+}  // namespace coz
+
+#endif  // COZ_POINTS_POINT_RATING_H_

@@ -1,0 +1,88 @@
+#include "coz/points/point_rating.h"
+
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+constexpr double kCostNs = 10000;
+constexpr uint64_t kSliceNs = 100 * 1000 * 1000;
+
+std::vector<VisitSlice> Slices(const std::vector<uint64_t>& visits) {
+  std::vector<VisitSlice> slices;
+  for (const uint64_t n : visits) slices.push_back({n, kSliceNs});
+  return slices;
+}
+
+PointRating Rate(const std::vector<uint64_t>& visits, double sample_share = 0.5) {
+  return RatePoint(Slices(visits), sample_share, kCostNs);
+}
+
+TEST(PointRatingTest, SteadyFunctionIsFit) {
+  const PointRating rating = Rate({50, 50, 50, 50, 50});
+  EXPECT_EQ(rating.fitness, PointFitness::kFit);
+  EXPECT_NEAR(rating.visits_per_s, 500, 1e-6);
+  EXPECT_EQ(rating.variation, 0);
+}
+
+TEST(PointRatingTest, VariationIsThatOfTheRateWithoutChance) {
+  // Deviations of 200 from 1000, of which chance explains 31.6.
+  EXPECT_NEAR(RatePoint(Slices({1200, 800, 1200, 800}), 0.5, 1).variation, 0.1975, 0.0005);
+  // Deviations of 4 from 16 are what chance makes.
+  EXPECT_EQ(Rate({20, 12, 20, 12}).variation, 0);
+  // The rate counts, not the number: this slice was twice as long.
+  EXPECT_EQ(
+      RatePoint({{10, kSliceNs}, {20, 2 * kSliceNs}, {10, kSliceNs}, {10, kSliceNs}}, 0.5, kCostNs)
+          .variation,
+      0);
+}
+
+TEST(PointRatingTest, SingleSlicesOfALongRunMayWaver) {
+  std::vector<uint64_t> visits;
+  for (int i = 0; i < 40; ++i) visits.push_back(i % 2 == 0 ? 100 : 0);
+  EXPECT_EQ(Rate(visits).variation, 0);
+}
+
+TEST(PointRatingTest, SetUpFunctionIsUnsteady) {
+  EXPECT_EQ(Rate({50, 20, 0, 0, 0, 0, 0, 0}).fitness, PointFitness::kUnsteady);
+}
+
+TEST(PointRatingTest, TearDownFunctionIsUnsteady) {
+  EXPECT_EQ(Rate({0, 0, 0, 0, 0, 0, 20, 50}).fitness, PointFitness::kUnsteady);
+}
+
+TEST(PointRatingTest, SetUpBeforeTheFirstVisitDoesNotCount) {
+  const PointRating rating = Rate({0, 0, 0, 0, 50, 50, 50, 50});
+  EXPECT_EQ(rating.fitness, PointFitness::kFit);
+  EXPECT_NEAR(rating.visits_per_s, 500, 1e-6);
+}
+
+TEST(PointRatingTest, FewerThanFiveVisitsASecondAreTooRare) {
+  EXPECT_EQ(Rate({1, 0, 1, 0, 1, 0, 1, 0}).fitness, PointFitness::kFit);
+  EXPECT_EQ(Rate({1, 0, 0, 1, 0, 0, 1, 0, 0}).fitness, PointFitness::kTooRare);
+  EXPECT_EQ(Rate({0, 0, 0, 0, 0}).fitness, PointFitness::kTooRare);
+}
+
+TEST(PointRatingTest, MoreThanFivePercentOfACpuIsTooFrequent) {
+  // At 10 us, 5 % are 500 visits in 100 ms.
+  EXPECT_EQ(Rate({495, 495, 495, 495}).fitness, PointFitness::kFit);
+  EXPECT_EQ(Rate({505, 505, 505, 505}).fitness, PointFitness::kTooFrequent);
+  EXPECT_TRUE(IsTooFrequent(Slices({5000}), kCostNs, 0.2));
+  EXPECT_FALSE(IsTooFrequent(Slices({1000}), kCostNs, 0.2));
+}
+
+TEST(PointRatingTest, FewSlicesTellNothing) {
+  EXPECT_EQ(Rate({}).fitness, PointFitness::kUnknown);
+  EXPECT_EQ(Rate({50, 50, 50}).fitness, PointFitness::kUnknown);
+}
+
+TEST(PointRatingTest, SteadyFunctionsWithMuchOfTheWorkComeFirst) {
+  const PointRating wavering = Rate({1, 99, 1, 99, 1, 99}, 0.9);
+  const PointRating part = Rate({50, 50, 50, 50}, 0.1);
+  const PointRating request = Rate({50, 50, 50, 50}, 0.8);
+  const PointRating unfit = Rate({50, 0, 0, 0, 0, 0}, 1);
+  EXPECT_EQ(RankPoints({unfit, part, wavering, request}), (std::vector<size_t>{3, 2, 1}));
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,164 @@
+#include "coz/points/stack_sampler.h"
+
+#include <asm/perf_regs.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace coz {
+namespace {
+
+constexpr size_t kPageBytes = 4096;
+// With its header within what a user may lock for each CPU (kernel.perf_event_mlock_kb, 516).
+constexpr size_t kRingBytes = 64 * kPageBytes;
+constexpr uint32_t kStackBytes = 4096;
+
+perf_event_attr Attributes(uint64_t sampling_period_ns) {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = sampling_period_ns;
+  attr.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+  attr.sample_regs_user = uint64_t{1} << PERF_REG_X86_IP;
+  attr.sample_stack_user = kStackBytes;
+  attr.exclude_hv = 1;
+  attr.inherit = 1;
+  attr.remove_on_exec = 1;  // addresses mean something else in the next program
+  return attr;
+}
+
+int Open(perf_event_attr attr, pid_t thread, int cpu) {
+  const auto open = [&] {
+    return static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, thread, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+  };
+  int fd = open();
+  if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+    attr.exclude_kernel = 1;
+    fd = open();
+  }
+  if (fd < 0 && errno == EINVAL) {
+    attr.remove_on_exec = 0;  // before Linux 5.13
+    fd = open();
+  }
+  return fd;
+}
+
+absl::Status StartError(int error) {
+  if (error == EACCES || error == EPERM) {
+    return absl::PermissionDeniedError(
+        "the program cannot be sampled, as perf_event_open is not permitted here; allow it with: "
+        "sudo sysctl kernel.perf_event_paranoid=2");
+  }
+  if (error == ESRCH) return absl::NotFoundError("the program ended before it could be sampled");
+  return absl::UnavailableError(absl::StrFormat(
+      "the program cannot be sampled (perf_event_open: %s); name a place yourself with "
+      "coz run --progress",
+      strerror(error)));
+}
+
+// Bytes of the ring from a position on, which may run over its end.
+class RingReader {
+ public:
+  RingReader(const char* data, uint64_t at, uint64_t end) : data_(data), at_(at), end_(end) {}
+
+  bool Read(void* out, size_t bytes) {
+    if (end_ - at_ < bytes) return false;
+    const size_t begin = at_ % kRingBytes;
+    const size_t first = std::min(bytes, kRingBytes - begin);
+    memcpy(out, data_ + begin, first);
+    memcpy(static_cast<char*>(out) + first, data_, bytes - first);
+    at_ += bytes;
+    return true;
+  }
+
+ private:
+  const char* data_;
+  uint64_t at_;
+  uint64_t end_;
+};
+
+void HandOut(RingReader record, const StackSampler::Callback& callback) {
+  uint64_t abi = 0;
+  uint64_t ip = 0;
+  uint64_t bytes = 0;
+  // A kernel thread has no registers of user code.
+  if (!record.Read(&abi, sizeof(abi)) || abi == PERF_SAMPLE_REGS_ABI_NONE ||
+      !record.Read(&ip, sizeof(ip)) || !record.Read(&bytes, sizeof(bytes)) || bytes > kStackBytes) {
+    return;
+  }
+  std::vector<uint64_t> stack(bytes / sizeof(uint64_t));
+  uint64_t read_bytes = 0;
+  if (bytes != 0 && (!record.Read(stack.data(), bytes) ||
+                     !record.Read(&read_bytes, sizeof(read_bytes)) || read_bytes > bytes)) {
+    return;
+  }
+  stack.resize(read_bytes / sizeof(uint64_t));
+  callback(ip, stack);
+}
+
+}  // namespace
+
+void StackSampler::Unmap::operator()(void* ring) const { munmap(ring, kPageBytes + kRingBytes); }
+
+absl::StatusOr<StackSampler> StackSampler::Start(pid_t process, uint64_t sampling_period_ns) {
+  StackSampler sampler;
+  const perf_event_attr attr = Attributes(sampling_period_ns);
+  const int cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  int error = ESRCH;
+  std::error_code ignored;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), ignored)) {
+    const pid_t thread = atoi(entry.path().filename().c_str());
+    for (int cpu = 0; cpu < cpus; ++cpu) {
+      // Inherited events can be read only where they are of one CPU.
+      Ring ring{UniqueFd(Open(attr, thread, cpu)), nullptr};
+      void* memory = ring.fd.ok() ? mmap(nullptr, kPageBytes + kRingBytes, PROT_READ | PROT_WRITE,
+                                         MAP_SHARED, ring.fd.get(), 0)
+                                  : MAP_FAILED;
+      if (memory == MAP_FAILED) {
+        if (errno != ENODEV) error = errno;  // the CPU is off
+        continue;
+      }
+      ring.memory.reset(memory);
+      sampler.rings_.push_back(std::move(ring));
+    }
+  }
+  if (sampler.rings_.empty()) return StartError(error);
+  return sampler;
+}
+
+void StackSampler::Drain(const Callback& callback) {
+  for (const Ring& ring : rings_) {
+    auto* header = static_cast<perf_event_mmap_page*>(ring.memory.get());
+    const char* data = static_cast<const char*>(ring.memory.get()) + kPageBytes;
+    const uint64_t head = __atomic_load_n(&header->data_head, __ATOMIC_ACQUIRE);
+    uint64_t tail = header->data_tail;  // written by us alone
+    while (tail < head) {
+      perf_event_header record;
+      RingReader reader(data, tail, head);
+      if (!reader.Read(&record, sizeof(record)) || record.size < sizeof(record)) break;
+      if (record.type == PERF_RECORD_SAMPLE) {
+        HandOut(RingReader(data, tail + sizeof(record), tail + record.size), callback);
+      }
+      tail += record.size;
+    }
+    // The kernel may overwrite what lies before the tail.
+    __atomic_store_n(&header->data_tail, head, __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,52 @@
+// Samples another process from outside: the interrupted address and the top of the stack, where the callers' return addresses are.
+//
+// Nothing is loaded into the process. The stack is not unwound: words in it that look like return addresses may be stale, so what is
+// found is a guess where callers are.
+//
+// Shape    one event and one ring for each CPU and each thread that the process has now; inherited by threads and children to come
+// Units    runtime addresses; ns of CPU time
+// Errors   PERMISSION_DENIED, UNAVAILABLE, NOT_FOUND (the process is gone), one sentence each; samples that find a ring full are lost
+// Threads  compatible
+// Signals  not safe
+// Source   perf_event_open(2), "MMAP layout"
+#ifndef COZ_POINTS_STACK_SAMPLER_H_
+#define COZ_POINTS_STACK_SAMPLER_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+
+namespace coz {
+
+class StackSampler {
+ public:
+  // The words lie from the stack pointer upwards.
+  using Callback = std::function<void(uint64_t ip, const std::vector<uint64_t>& stack)>;
+
+  static absl::StatusOr<StackSampler> Start(pid_t process, uint64_t sampling_period_ns);
+
+  // Hands out what has come since the last call.
+  void Drain(const Callback& callback);
+
+ private:
+  struct Unmap {
+    void operator()(void* ring) const;
+  };
+  struct Ring {
+    UniqueFd fd;
+    std::unique_ptr<void, Unmap> memory;
+  };
+
+  std::vector<Ring> rings_;
+};
+
+}  // namespace coz
+
+#endif  // COZ_POINTS_STACK_SAMPLER_H_

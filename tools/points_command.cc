@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/text_layout.h"
+#include "tools/command_line.h"
+#include "tools/supervisor/find_points.h"
+
+namespace coz {
+namespace {
+
+struct PointsArguments {
+  FindPointsOptions find;
+  double duration_s = 10;
+  size_t shown = 10;
+};
+
+// As a shell takes it for one word.
+std::string Quoted(const std::string& word) {
+  for (const char c : word) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) &&
+        !absl::StrContains("_:./,-+", absl::string_view(&c, 1))) {
+      return absl::StrCat("'", word, "'");
+    }
+  }
+  return word;
+}
+
+std::string LeftOut(const FoundPoints& found) {
+  std::vector<std::string> reasons;
+  if (found.too_rare != 0) {
+    reasons.push_back(absl::StrFormat("%d called fewer than %g times a second", found.too_rare,
+                                      kMinVisitsPerSecond));
+  }
+  if (found.too_frequent != 0) {
+    reasons.push_back(
+        absl::StrFormat("%d called so often that counting takes more than %g %% of a CPU",
+                        found.too_frequent, 100 * kMaxCountingShare));
+  }
+  if (found.unsteady != 0) {
+    reasons.push_back(absl::StrFormat("%d called at no steady rate", found.unsteady));
+  }
+  return absl::StrJoin(reasons, ", ");
+}
+
+void PrintTable(const FoundPoints& found, size_t shown) {
+  TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
+  const size_t rows = shown == 0 ? found.points.size() : std::min(shown, found.points.size());
+  for (size_t i = 0; i < rows; ++i) {
+    const FoundPoint& point = found.points[i];
+    table.AddRow({absl::StrFormat("%.*f", point.rating.visits_per_s < 100 ? 1 : 0,
+                                  point.rating.visits_per_s),
+                  absl::StrFormat("%.0f %%", 100 * point.rating.variation),
+                  absl::StrFormat("%.0f %%", 100 * point.sample_share),
+                  absl::StrCat("--progress ", Quoted(point.name)), point.where});
+  }
+  absl::FPrintF(stderr, "%s", table.Render(2));
+}
+
+void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
+                const PointsArguments& arguments) {
+  const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
+  const std::string left_out = LeftOut(found);
+  if (found.points.empty()) {
+    absl::FPrintF(stderr,
+                  "coz: in %.1f s no function was called at a steady rate of %g to some thousand "
+                  "times a second (%s); %s, name a line with coz run --progress=FILE:LINE, or "
+                  "measure the whole with coz run --end-to-end\n",
+                  elapsed_s, kMinVisitsPerSecond,
+                  found.counted == 0 ? "samples showed no function of the program itself"
+                                     : absl::StrCat("functions: ", left_out),
+                  outcome.program_runs ? "give it longer with --duration" : "give it more to do");
+    return;
+  }
+  absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
+                elapsed_s);
+  PrintTable(found, arguments.shown);
+  absl::FPrintF(stderr, "\n");
+  if (!left_out.empty()) absl::FPrintF(stderr, "coz: left out: %s\n", left_out);
+}
+
+void PrintOutcome(const FindPointsOutcome& outcome, const PointsArguments& arguments) {
+  if (!outcome.found.ok()) {
+    Report(outcome.found.status());
+  } else {
+    PrintFound(*outcome.found, outcome, arguments);
+  }
+  if (!outcome.program_runs) return;
+  absl::FPrintF(stderr, arguments.find.stop ? "coz: ending the program\n"
+                                            : "coz: the program runs on; Ctrl-C ends it\n");
+}
+
+void Execute(PointsArguments* arguments, int* exit_status) {
+  arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
+  bool was_stopped = false;
+  const absl::StatusOr<ExitState> exit =
+      FindPoints(arguments->find, [&](const FindPointsOutcome& outcome) {
+        PrintOutcome(outcome, *arguments);
+        fflush(stderr);
+        was_stopped = arguments->find.stop && outcome.program_runs;
+        if (!outcome.found.ok()) *exit_status = kFailure;
+      });
+  if (!exit.ok()) {
+    *exit_status = Report(exit.status());
+  } else if (!was_stopped && *exit_status == 0) {
+    ExitLike(*exit);
+  }
+}
+
+}  // namespace
+
+void AddPointsCommand(CLI::App& app, int* exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "points",
+      "run a program and list functions that would do as progress points: coz points [options] "
+      "--- PROGRAM ARGUMENTS");
+  auto arguments = std::make_shared<PointsArguments>();
+  command
+      ->add_option("--duration", arguments->duration_s,
+                   "count calls for so long (default 10); the program then runs on to its end")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->type_name("SECONDS");
+  command->add_flag("--stop", arguments->find.stop,
+                    "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
+  command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
+      ->type_name("COUNT");
+  command
+      ->add_option("program", arguments->find.command, "the program and its arguments, after ---")
+      ->type_name("");
+  command->callback([arguments, exit_status] { Execute(arguments.get(), exit_status); });
+}
+
+}  // namespace coz

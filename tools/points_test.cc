@@ -1,0 +1,96 @@
+// `coz points`: which functions are offered as progress points, and what is said where none can be.
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coz/points/visit_counter.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
+
+std::string MissingBreakpoints() {
+  const absl::Status status = CheckBreakpoints();
+  return status.ok() ? "" : absl::StrCat("required breakpoints, actual: ", status.message());
+}
+
+CommandResult Points(std::vector<std::string> arguments, std::vector<std::string> launcher = {}) {
+  launcher.push_back(RunfilePath("tools/coz"));
+  launcher.push_back("points");
+  launcher.insert(launcher.end(), arguments.begin(), arguments.end());
+  return testing::RunCommand(launcher);
+}
+
+void ExpectRefused(const CommandResult& result, const std::string& part) {
+  EXPECT_EQ(result.status, 125);
+  EXPECT_EQ(result.output, "") << "the program was started";
+  EXPECT_THAT(result.errors, HasSubstr(part));
+  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
+}
+
+TEST(PointsTest, UnitOfWorkIsTheBestCandidate) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Points({"--duration=4", "---", Puppet("shop"), "5"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "served\n") << "the program was not left to run to its end";
+  // Its rows: the first names the function that the work is done in, with its line.
+  const size_t first = result.errors.find("--progress ");
+  ASSERT_NE(first, std::string::npos) << result.errors;
+  EXPECT_TRUE(absl::StartsWith(result.errors.substr(first), "--progress serve_order "))
+      << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("shop.c:"));
+  // Too short for samples, but called by what samples show.
+  EXPECT_THAT(result.errors, HasSubstr("--progress close_order "));
+  for (const char* unfit : {"prepare_shelf", "hash_item", "audit", "main"}) {
+    EXPECT_THAT(result.errors, Not(HasSubstr(absl::StrCat("--progress ", unfit, " "))));
+  }
+  EXPECT_THAT(result.errors, HasSubstr("counting takes more than 5 % of a CPU"));
+  EXPECT_THAT(result.errors, HasSubstr("at no steady rate"));
+}
+
+TEST(PointsTest, StopEndsTheProgramAndIsNoFailure) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Points({"--duration=1", "--stop", "---", Puppet("shop"), "600"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors, HasSubstr("ending the program"));
+}
+
+TEST(PointsTest, ProgramThatEndsEarlierEndsCozAlike) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Points({"---", Puppet("busy"), "0.3", "status", "3"});
+  EXPECT_EQ(result.status, 3) << result.errors;
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, Not(HasSubstr("runs on")));
+}
+
+// Bad input: one sentence, before the program starts.
+
+TEST(PointsTest, SaysWhyAProgramCannotBeCounted) {
+  ExpectRefused(Points({}), "write: coz points --- PROGRAM ARGUMENTS");
+  ExpectRefused(Points({"---", "no-such-program"}), "no folder of $PATH");
+  ExpectRefused(Points({"---", Puppet("busy_static"), "1"}), "is statically linked");
+  ExpectRefused(Points({"---", Puppet("busy_stripped"), "1"}), "has no symbols (stripped)");
+}
+
+TEST(PointsTest, SaysHowToPermitBreakpoints) {
+  ExpectRefused(
+      Points({"---", Puppet("busy"), "1"}, {Puppet("without_perf"), absl::StrCat(EACCES)}),
+      "kernel.perf_event_paranoid");
+}
+
+}  // namespace
+}  // namespace coz

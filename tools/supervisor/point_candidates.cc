@@ -1,0 +1,244 @@
+#include "tools/supervisor/point_candidates.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "coz/points/point_spec.h"
+
+namespace coz {
+namespace {
+
+// At 50 ms for four, all have had their turn in less than half a second.
+constexpr size_t kMaxActive = 32;
+constexpr uint64_t kMinSamples = 2;
+// A function that was not called in its last turns, so many, makes room for others where there is none.
+constexpr size_t kIdleSlices = 5;
+// In one slice; in the mean over all it may be kMaxCountingShare.
+constexpr double kMaxCountingShareOfSlice = 0.2;
+
+constexpr size_t kMaxScannedBytes = 64 * 1024;
+constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
+constexpr char kCallOpcode = '\xe8';
+
+// Instances of the C++ library's templates and what the compiler adds: no units of the program's own work.
+bool IsOwnFunction(absl::string_view linkage_name) {
+  for (const absl::string_view prefix :
+       {"_ZNSt", "_ZNKSt", "_ZSt", "_ZNS", "_ZNKS", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_Zn", "_Zd",
+        "__", "_start", "_init", "_fini", "_dl_relocate"}) {
+    if (absl::StartsWith(linkage_name, prefix)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PointCandidates>> PointCandidates::Open(const std::string& program) {
+  std::unique_ptr<PointCandidates> candidates(new PointCandidates);
+  candidates->program_ = RealPath(program);
+  absl::StatusOr<std::unique_ptr<CodePlaces>> places = CodePlaces::Open(candidates->program_);
+  if (!places.ok()) return places.status();
+  candidates->places_ = *std::move(places);
+  const std::vector<CodePlaces::Function>& functions = candidates->places_->functions();
+  for (size_t i = 0; i < functions.size(); ++i) {
+    CodePlace place;
+    if (!candidates->places_->PlaceOf(functions[i], &place)) continue;
+    const uint64_t end = place.file_offset + (functions[i].end - functions[i].begin);
+    std::vector<Function>& known = candidates->functions_;
+    // One address may have several names.
+    if (!known.empty() && known.back().begin == place.file_offset) continue;
+    known.push_back({i, place.file_offset, end});
+  }
+  if (candidates->functions_.empty()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s has no symbols (stripped), so its functions have no names to count them by; link it "
+        "without -s and do not strip it",
+        program));
+  }
+  candidates->file_.Reset(open(candidates->program_.c_str(), O_RDONLY | O_CLOEXEC));
+  return candidates;
+}
+
+bool PointCandidates::SetMapped(const std::vector<MappedCode>& mapped) {
+  for (const MappedCode& code : mapped) {
+    if (RealPath(code.path) == program_) mapped_.push_back(code);
+  }
+  return !mapped_.empty();
+}
+
+PointCandidates::Function* PointCandidates::FunctionAt(uint64_t runtime_address) {
+  for (const MappedCode& code : mapped_) {
+    if (runtime_address < code.start || runtime_address >= code.end) continue;
+    const uint64_t offset = runtime_address - code.start + code.file_offset;
+    const auto after =
+        std::upper_bound(functions_.begin(), functions_.end(), offset,
+                         [](uint64_t at, const Function& function) { return at < function.begin; });
+    if (after == functions_.begin()) return nullptr;
+    Function& function = *(after - 1);
+    return offset < function.end ? &function : nullptr;
+  }
+  return nullptr;
+}
+
+void PointCandidates::CountOnStack(Function* function) {
+  if (function == nullptr || function->last_sample == samples_) return;
+  function->last_sample = samples_;
+  ++function->samples;
+}
+
+void PointCandidates::AddSample(uint64_t ip, const std::vector<uint64_t>& stack) {
+  ++samples_;
+  CountOnStack(FunctionAt(ip));
+  // A return address lies behind a call; a function that ends with one is followed by another.
+  for (const uint64_t word : stack) CountOnStack(FunctionAt(word - 1));
+}
+
+size_t PointCandidates::ActiveCount() const {
+  return static_cast<size_t>(
+      std::count_if(candidates_.begin(), candidates_.end(),
+                    [](const Candidate& candidate) { return candidate.is_active; }));
+}
+
+bool PointCandidates::DropIdle() {
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.is_active || candidate.slices.size() < kIdleSlices) continue;
+    const bool is_idle = std::all_of(candidate.slices.end() - kIdleSlices, candidate.slices.end(),
+                                     [](const VisitSlice& slice) { return slice.visits == 0; });
+    if (!is_idle) continue;
+    candidate.is_active = false;
+    return true;
+  }
+  return false;
+}
+
+void PointCandidates::Add(Function* function) {
+  if (function->is_candidate) return;
+  if (!IsOwnFunction(places_->functions()[function->index].linkage_name)) return;
+  const uint64_t address = RuntimeAddress(mapped_, program_, function->begin);
+  if (address == 0 || (ActiveCount() >= kMaxActive && !DropIdle())) return;
+  function->is_candidate = true;
+  candidates_.push_back({static_cast<size_t>(function - functions_.data()), address, {}});
+}
+
+// Functions that are too short for samples are found by the calls in those that are not.
+void PointCandidates::AddCallees(const Function& function) {
+  std::vector<char> code(std::min<size_t>(kMaxScannedBytes, function.end - function.begin));
+  const ssize_t size =
+      pread(file_.get(), code.data(), code.size(), static_cast<off_t>(function.begin));
+  if (size < 0) return;
+  code.resize(static_cast<size_t>(size));
+  for (size_t at = 0; at + kCallBytes <= code.size(); ++at) {
+    if (code[at] != kCallOpcode) continue;
+    int32_t distance = 0;
+    memcpy(&distance, &code[at + 1], sizeof(distance));
+    const uint64_t target = function.begin + at + kCallBytes + static_cast<uint64_t>(distance);
+    // Bytes within another instruction do not name the first byte of a function.
+    const auto callee =
+        std::lower_bound(functions_.begin(), functions_.end(), target,
+                         [](const Function& other, uint64_t begin) { return other.begin < begin; });
+    if (callee != functions_.end() && callee->begin == target) Add(&*callee);
+  }
+}
+
+void PointCandidates::Admit() {
+  std::vector<Function*> seen;
+  for (Function& function : functions_) {
+    if (function.samples >= kMinSamples) seen.push_back(&function);
+  }
+  std::stable_sort(seen.begin(), seen.end(),
+                   [](const Function* a, const Function* b) { return a->samples > b->samples; });
+  for (Function* function : seen) Add(function);
+  for (const Function* function : seen) {
+    AddCallees(*function);
+  }
+}
+
+std::vector<size_t> PointCandidates::NextSet(size_t count) {
+  std::vector<size_t> set;
+  for (size_t i = 0; i < candidates_.size() && set.size() < count; ++i) {
+    const size_t candidate = (next_ + i) % candidates_.size();
+    if (candidates_[candidate].is_active) set.push_back(candidate);
+  }
+  if (!set.empty()) next_ = set.back() + 1;
+  return set;
+}
+
+void PointCandidates::AddSlices(const std::vector<size_t>& set,
+                                const std::vector<VisitSlice>& slices, double visit_cost_ns) {
+  const bool is_spoilt =
+      std::any_of(slices.begin(), slices.end(), [visit_cost_ns](const VisitSlice& slice) {
+        return IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
+      });
+  for (size_t i = 0; i < set.size(); ++i) {
+    Candidate& candidate = candidates_[set[i]];
+    if (IsTooFrequent({slices[i]}, visit_cost_ns, kMaxCountingShareOfSlice)) {
+      candidate.slices = {slices[i]};
+      candidate.is_active = false;
+      continue;
+    }
+    if (is_spoilt) continue;
+    candidate.slices.push_back(slices[i]);
+  }
+}
+
+std::string PointCandidates::NameOf(const Function& function) const {
+  const std::vector<CodePlaces::Function>& all = places_->functions();
+  const CodePlaces::Function& named = all[function.index];
+  for (const std::string& name : {WithoutParameters(named.name), named.linkage_name}) {
+    // Pointers in template arguments would be read as a glob.
+    if (name.find_first_of("*?") != std::string::npos) continue;
+    const bool is_ambiguous =
+        std::any_of(all.begin(), all.end(), [&](const CodePlaces::Function& other) {
+          // A name that matches contains it; most do not, which is cheap to see.
+          const bool may_match = other.linkage_name == name || absl::StrContains(other.name, name);
+          return may_match && other.begin != named.begin &&
+                 MatchesFunction(name, other.linkage_name, other.name);
+        });
+    if (!is_ambiguous && MatchesFunction(name, named.linkage_name, named.name)) return name;
+  }
+  // Functions of the same name in several files.
+  const std::string line = places_->LineOf(named);
+  return line.empty() ? named.linkage_name : line;
+}
+
+FoundPoints PointCandidates::Result(double visit_cost_ns) const {
+  FoundPoints found;
+  found.samples = samples_;
+  found.counted = candidates_.size();
+  std::vector<PointRating> ratings;
+  const auto share = [this](const Candidate& candidate) {
+    return samples_ == 0 ? 0
+                         : static_cast<double>(functions_[candidate.function].samples) /
+                               static_cast<double>(samples_);
+  };
+  for (const Candidate& candidate : candidates_) {
+    ratings.push_back(RatePoint(candidate.slices, share(candidate), visit_cost_ns));
+    switch (ratings.back().fitness) {
+      case PointFitness::kFit:
+        break;
+      case PointFitness::kTooFrequent:
+        ++found.too_frequent;
+        break;
+      case PointFitness::kUnsteady:
+        ++found.unsteady;
+        break;
+      case PointFitness::kTooRare:
+      case PointFitness::kUnknown:
+        ++found.too_rare;
+        break;
+    }
+  }
+  for (const size_t i : RankPoints(ratings)) {
+    const Function& function = functions_[candidates_[i].function];
+    found.points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
+                            share(candidates_[i]), ratings[i]});
+  }
+  return found;
+}
+
+}  // namespace coz

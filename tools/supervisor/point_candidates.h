@@ -1,0 +1,102 @@
+// The functions of a program whose calls are worth counting: those that samples show, with their callers and callees, and their counts.
+//
+// Shape    one program; a bounded number of functions is active, that is counted in turns, four at a time
+// Units    runtime addresses; offsets in the file; ns
+// Errors   Open: as CodePlaces, and FAILED_PRECONDITION for a program without symbols
+// Threads  compatible
+// Signals  none
+// Source   docs/progress-points.md, "Which place?"
+#ifndef COZ_TOOLS_SUPERVISOR_POINT_CANDIDATES_H_
+#define COZ_TOOLS_SUPERVISOR_POINT_CANDIDATES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+#include "coz/points/code_places.h"
+#include "coz/points/point_rating.h"
+#include "tools/supervisor/mapped_code.h"
+
+namespace coz {
+
+struct FoundPoint {
+  std::string name;   // for --progress: names this function alone
+  std::string where;  // FILE:LINE, or empty
+  double sample_share;
+  PointRating rating;
+};
+
+struct FoundPoints {
+  std::vector<FoundPoint> points;  // best first
+  size_t counted = 0;              // functions, of which so many were left out:
+  size_t too_rare = 0;             // most of them never called again
+  size_t too_frequent = 0;
+  size_t unsteady = 0;
+  uint64_t samples = 0;
+};
+
+class PointCandidates {
+ public:
+  static absl::StatusOr<std::unique_ptr<PointCandidates>> Open(const std::string& program);
+
+  // Of the running program; before everything below. False where the program is not among it yet.
+  bool SetMapped(const std::vector<MappedCode>& mapped);
+  void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
+  // Makes the functions active that most samples show, then the functions that they call, as far as there is room.
+  void Admit();
+
+  // The active ones whose turn it is: at most `count`.
+  std::vector<size_t> NextSet(size_t count);
+  uint64_t AddressOf(size_t candidate) const { return candidates_[candidate].address; }
+  // Whether nothing is known yet of how often it is called.
+  bool IsNew(size_t candidate) const { return candidates_[candidate].slices.empty(); }
+  // Counts of a set in one slice. A function that slows the program down has spoilt the others' counts.
+  void AddSlices(const std::vector<size_t>& set, const std::vector<VisitSlice>& slices,
+                 double visit_cost_ns);
+
+  FoundPoints Result(double visit_cost_ns) const;
+
+ private:
+  struct Function {
+    size_t index;    // in places_->functions()
+    uint64_t begin;  // file offsets
+    uint64_t end;
+    uint64_t samples = 0;  // that had it on the stack
+    uint64_t last_sample = 0;
+    bool is_candidate = false;
+  };
+  struct Candidate {
+    size_t function;
+    uint64_t address;
+    std::vector<VisitSlice> slices;
+    bool is_active = true;
+  };
+
+  PointCandidates() = default;
+  // Null where the address is in no function of the program.
+  Function* FunctionAt(uint64_t runtime_address);
+  void CountOnStack(Function* function);
+  size_t ActiveCount() const;
+  // Makes room; false where all are being called.
+  bool DropIdle();
+  void Add(Function* function);
+  void AddCallees(const Function& function);
+  std::string NameOf(const Function& function) const;
+
+  std::string program_;
+  UniqueFd file_;
+  std::unique_ptr<CodePlaces> places_;
+  std::vector<Function> functions_;  // by begin; one for each address
+  std::vector<MappedCode> mapped_;   // of the program alone
+  std::vector<Candidate> candidates_;
+  uint64_t samples_ = 0;
+  size_t next_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_POINT_CANDIDATES_H_

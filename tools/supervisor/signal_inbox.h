@@ -1,0 +1,43 @@
+// Signals that somebody sends to the supervisor and means for the program: received here, and passed on.
+//
+// Shape    one at a time; restores the mask at its end
+// Units    none
+// Errors   none
+// Threads  one thread; it takes over the process's signals
+// Signals  blocks what it receives
+// Source   signalfd(2)
+#ifndef COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
+#define COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "coz/base/unique_fd.h"
+
+namespace coz {
+
+class SignalInbox {
+ public:
+  SignalInbox();
+  ~SignalInbox() { sigprocmask(SIG_SETMASK, &original_mask_, nullptr); }
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  // Readable when a signal is there.
+  int fd() const { return fd_.get(); }
+  const sigset_t& original_mask() const { return original_mask_; }
+
+  // Passes on what was sent to the supervisor alone; to nobody where `target` is 0. What the terminal sends goes to the whole
+  // process group, so the program has it already.
+  void Forward(pid_t target);
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  sigset_t original_mask_;
+  UniqueFd fd_;
+  bool interrupted_ = false;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
