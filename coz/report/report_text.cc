@@ -160,9 +160,9 @@ class PointRenderer {
   std::string Render(const PointAnalysis& point) const {
     const PointRow& row = table_.points[point.point];
     std::string text = absl::StrFormat(
-        options_.color ? "\n\033[1mProgress point %s\033[0m (%s): %d %s%s\n"
-                       : "\nProgress point %s (%s): %d %s%s\n",
-        Printable(row.name), KindName(row.kind), row.visits, row.visits == 1 ? "visit" : "visits",
+        "\n%sProgress point %s%s (%s): %d %s%s\n", options_.color ? "\033[1m" : "",
+        Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
+        row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
     absl::StrAppend(&text, CostOfCounting(row));
     if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) absl::StrAppend(&text, Latency(point));
