@@ -15,7 +15,7 @@ for entry in "${fuzzers[@]}"; do
   read -r fuzzer _ <<<"$entry"
   targets+=("//${fuzzer%/*}:${fuzzer##*/}_fuzzer")
 done
-./bazelw build --config=clang "${targets[@]}"
+./bazelw build --config=fuzz "${targets[@]}"
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT
 status=0
