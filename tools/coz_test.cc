@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/profile_reader.h"
+#include "coz/testing/one_sentence.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -24,6 +25,7 @@ namespace {
 
 using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
 using ::coz::testing::RunfilePath;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -63,15 +65,6 @@ class CozTest : public ::testing::Test {
   const std::string folder_;
   CommandOptions options_;
 };
-
-// One sentence of ours, and nothing of a crash.
-void ExpectOneSentence(const CommandResult& result, const std::string& part) {
-  EXPECT_EQ(result.status, 125);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, ::testing::StartsWith("coz: "));
-  EXPECT_THAT(result.errors, HasSubstr(part));
-  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
-}
 
 TEST_F(CozTest, MakesExperimentsAndWritesThem) {
   const CommandResult result = Run({}, {Puppet("busy"), "2"});

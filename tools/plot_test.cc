@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/plot/testing/sample_profile.h"
+#include "coz/testing/one_sentence.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -27,6 +27,7 @@ namespace {
 
 using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -52,14 +53,6 @@ class PlotTest : public ::testing::Test {
   const std::string folder_;
   CommandOptions options_;
 };
-
-void ExpectOneSentence(const CommandResult& result, const std::string& part) {
-  EXPECT_EQ(result.status, 125);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, StartsWith("coz: "));
-  EXPECT_THAT(result.errors, HasSubstr(part));
-  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
-}
 
 TEST_F(PlotTest, WritesOneFileWithoutNetworkAddresses) {
   const CommandResult result = Plot({});

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile_reader.h"
 #include "coz/report/testing/synthetic_profile.h"
+#include "coz/testing/one_sentence.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,6 +22,7 @@ namespace {
 
 using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
 using ::coz::testing::RunfilePath;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -69,14 +71,6 @@ class ProfilesTest : public ::testing::Test {
   const std::string folder_;
   CommandOptions options_;
 };
-
-void ExpectOneSentence(const CommandResult& result, const std::string& part) {
-  EXPECT_EQ(result.status, 125);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, StartsWith("coz: "));
-  EXPECT_THAT(result.errors, HasSubstr(part));
-  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
-}
 
 TEST_F(ProfilesTest, EveryCommandExplainsItself) {
   for (const char* command :

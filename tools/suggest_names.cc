@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "tools/supervisor/closest_names.h"
+#include "coz/points/closest_names.h"
 
 namespace coz {
 

@@ -1,5 +1,4 @@
 // What experiments of the coz command speed up: units of each kind on real programs, and one sentence for each name that is none.
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -7,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile_reader.h"
+#include "coz/testing/one_sentence.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +15,7 @@ namespace coz {
 namespace {
 
 using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
 using ::coz::testing::RunfilePath;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -68,14 +69,6 @@ class UnitsTest : public ::testing::Test {
 
   const std::string folder_;
 };
-
-void ExpectOneSentence(const CommandResult& result, const std::string& part) {
-  EXPECT_EQ(result.status, 125);
-  EXPECT_EQ(result.output, "");
-  EXPECT_THAT(result.errors, ::testing::StartsWith("coz: "));
-  EXPECT_THAT(result.errors, HasSubstr(part));
-  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
-}
 
 TEST_F(UnitsTest, FunctionsAreSpedUpAsAWhole) {
   const CommandResult result = Run({"--unit=function"}, {Puppet("busy"), "2"});

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "coz/points/closest_names.h"
 
 namespace coz {
 namespace {
@@ -39,25 +40,6 @@ bool IsTailOfName(absl::string_view part, absl::string_view name) {
   const size_t before = name.size() - part.size();
   // A template's name is preceded by its return type and a space.
   return before == 0 || name[before - 1] == ':' || name[before - 1] == ' ';
-}
-
-// Levenshtein's distance, or more than `limit` as soon as it is known to be more.
-size_t Distance(absl::string_view a, absl::string_view b, size_t limit) {
-  if (a.size() > b.size() + limit || b.size() > a.size() + limit) return limit + 1;
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    size_t best = row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-      best = std::min(best, row[j]);
-    }
-    if (best > limit) return limit + 1;
-  }
-  return row[b.size()];
 }
 
 absl::string_view LastPart(absl::string_view name) {
@@ -184,17 +166,17 @@ bool MatchesFunction(absl::string_view wanted, absl::string_view linkage_name,
 std::vector<std::string> ClosestMatches(absl::string_view wanted,
                                         const std::vector<std::string>& candidates, size_t count) {
   const std::string lower = absl::AsciiStrToLower(LastPart(wanted));
-  std::vector<std::pair<size_t, std::string>> ranked;
+  const std::string whole(wanted);
+  std::vector<std::pair<int, std::string>> ranked;
   for (const std::string& candidate : candidates) {
     const std::string part = absl::AsciiStrToLower(LastPart(WithoutParameters(candidate)));
-    const size_t limit = std::max<size_t>(2, std::max(lower.size(), part.size()) / 3);
-    size_t distance = Distance(lower, part, limit);
+    const int limit = std::max(2, static_cast<int>(std::max(lower.size(), part.size()) / 3));
+    int distance = EditDistance(lower, part, limit);
     const bool contains = lower.size() >= 4 && absl::StrContains(part, lower);
     if (contains) distance = std::min(distance, limit);
     if (distance > limit) continue;
     // Among equals, the one whose scopes are alike.
-    ranked.emplace_back(distance * 1000 + std::min<size_t>(999, Distance(wanted, candidate, 900)),
-                        candidate);
+    ranked.emplace_back(distance * 1000 + EditDistance(whole, candidate, 900), candidate);
   }
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> closest;

@@ -21,6 +21,7 @@
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_reader.h"
 #include "coz/report/text_layout.h"
+#include "coz/report/verdict.h"
 
 namespace coz {
 namespace {
@@ -31,20 +32,6 @@ struct LineNote {
   uint64_t samples = 0;
   const LineAnalysis* analysis = nullptr;
 };
-
-const char* Word(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster:
-      return "faster";
-    case Verdict::kSlower:
-      return "slower";
-    case Verdict::kNoEffect:
-      return "no effect";
-    case Verdict::kCannotTell:
-      return "cannot tell";
-  }
-  return "";
-}
 
 // The one file of the profile that the user means.
 absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const AnnotateOptions& options) {
@@ -110,7 +97,7 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
       std::isfinite(slope.low) ? absl::StrFormat("±%.2f", (slope.high - slope.low) / 2) : "±?";
   const double value = std::fabs(slope.value) < 0.005 ? 0 : slope.value;  // no "-0.00"
   return absl::StrFormat("%6.2f %s  %5.1f %%  %s", value, Pad(half, 6, Align::kLeft), share,
-                         Word(note.analysis->verdict));
+                         VerdictWord(note.analysis->verdict));
 }
 
 // Lines that were edited since are not those that were measured.

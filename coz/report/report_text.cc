@@ -19,6 +19,7 @@
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/latency_summary.h"
+#include "coz/report/nothing_to_show.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/verdict.h"
@@ -76,20 +77,6 @@ std::string Prediction(const SpeedupEstimate& s) {
       std::isfinite(e.low) ? absl::StrFormat("±%.0f", 50 * (e.high - e.low)) : "±?";
   return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half,
                          100 * s.virtual_speedup);
-}
-
-absl::string_view VerdictWord(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kFaster:
-      return "faster";
-    case Verdict::kSlower:
-      return "slower";
-    case Verdict::kNoEffect:
-      return "no effect";
-    case Verdict::kCannotTell:
-      return "cannot tell";
-  }
-  return "";
 }
 
 absl::string_view KindName(profile::ProgressPointKind kind) {
@@ -489,51 +476,6 @@ class PointRenderer {
   std::string folder_;
   std::string word_;
 };
-
-// Nothing was measured: what happened, and what to do about it.
-std::string NothingToShow(const profile::Profile& profile, const ExperimentTable& table,
-                          const Analysis& analysis) {
-  const std::string command = TargetCommand(profile);
-  std::string names;
-  bool visited = false;
-  for (const PointRow& point : table.points) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", Printable(point.name));
-    visited |= point.visits > 0;
-  }
-  if (table.points.empty()) {
-    return absl::StrCat(
-        "\nThe program has no progress point that coz saw, so there is nothing to measure progress "
-        "by.\n"
-        "  Put COZ_PROGRESS from coz.h where a unit of work is done (a request, a transaction), "
-        "build with -g and run\n"
-        "  `coz run --- ",
-        command, "` again; or measure the whole run with `coz run --end-to-end --- ", command,
-        "`.\n");
-  }
-  if (!visited) {
-    return absl::StrCat(
-        "\nNo progress point was visited (known: ", names,
-        "), so no experiment says anything.\n  Give the program work that passes there, or put "
-        "COZ_PROGRESS where it does its work, and run `coz run --- ",
-        command, "` again.\n");
-  }
-  if (analysis.experiments == 0 && table.samples == 0) {
-    return absl::StrCat(
-        "\nNo experiment was made: the program used no CPU time in which samples are taken.\n"
-        "  Run it for some seconds with real work: `coz run --- ",
-        command, "`.\n");
-  }
-  if (table.units.empty()) {
-    return absl::StrCat(
-        "\nNo experiment was made: no sample fell on a line in scope.\n"
-        "  Build with -g, or widen the scope: `coz run -b % -s % --- ",
-        command, "`.\n");
-  }
-  return absl::StrCat(
-      "\nNo experiment was finished: an experiment takes half a second or more.\n"
-      "  Let the program run for 20 s or more: `coz run --- ",
-      command, "`.\n");
-}
 
 // How verdicts allow for the number of lines that were looked at.
 std::string FalseDiscoveries(const Analysis& analysis) {

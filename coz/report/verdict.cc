@@ -117,6 +117,20 @@ std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
 
 }  // namespace
 
+absl::string_view VerdictWord(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNoEffect:
+      return "no effect";
+    case Verdict::kCannotTell:
+      return "cannot tell";
+  }
+  return "";
+}
+
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
                             const VerdictContext& context) {
   const Curve& curve = line.curve;

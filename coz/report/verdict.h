@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
 
@@ -25,6 +26,9 @@ struct VerdictContext {
 
 // All lines are judged at the same speedup, so that their sentences can be compared.
 inline constexpr double kQuotedSpeedup = 0.30;
+
+// "faster", "slower", "no effect" or "cannot tell".
+absl::string_view VerdictWord(Verdict verdict);
 
 // "making this 30 % faster speeds `requests` up by 12 % (9 to 15); beyond 60 % nothing more is gained"
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,

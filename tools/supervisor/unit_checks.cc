@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "tools/supervisor/closest_names.h"
+#include "coz/points/closest_names.h"
 
 namespace coz {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_format.h"
-#include "tools/supervisor/closest_names.h"
+#include "coz/points/closest_names.h"
 
 namespace coz {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/supervisor/closest_names.h"
+#include "coz/points/closest_names.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,8 +6,8 @@
 // Threads  compatible
 // Signals  none
 // Source   Levenshtein distance, in the band that still counts as similar
-#ifndef COZ_TOOLS_SUPERVISOR_CLOSEST_NAMES_H_
-#define COZ_TOOLS_SUPERVISOR_CLOSEST_NAMES_H_
+#ifndef COZ_POINTS_CLOSEST_NAMES_H_
+#define COZ_POINTS_CLOSEST_NAMES_H_
 
 #include <cstdint>
 #include <set>
@@ -48,4 +48,4 @@ std::string ClosestPhrase(const std::vector<std::string>& names);
 
 }  // namespace coz
 
-#endif  // COZ_TOOLS_SUPERVISOR_CLOSEST_NAMES_H_
+#endif  // COZ_POINTS_CLOSEST_NAMES_H_

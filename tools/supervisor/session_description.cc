@@ -1,0 +1,98 @@
+#include "tools/supervisor/session_description.h"
+
+#include <sys/utsname.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_format.h"
+#include "coz/base/clock.h"
+#include "tools/supervisor/profile_recorder.h"
+#include "tools/version.h"
+
+namespace coz {
+namespace {
+
+std::string CpuModel() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (line.rfind("model name", 0) == 0) {
+      const size_t colon = line.find(": ");
+      return colon == std::string::npos ? "" : line.substr(colon + 2);
+    }
+  }
+  return "";
+}
+
+profile::SamplingSource SourceInProfile(SamplingSource source) {
+  switch (source) {
+    case SamplingSource::kPerfSigtrap:
+      return profile::SAMPLING_SOURCE_PERF_SIGTRAP;
+    case SamplingSource::kPerfSetsig:
+      return profile::SAMPLING_SOURCE_PERF_FSETSIG;
+    case SamplingSource::kCpuTimer:
+      return profile::SAMPLING_SOURCE_CPU_TIMER;
+    case SamplingSource::kNone:
+      break;
+  }
+  return profile::SAMPLING_SOURCE_UNKNOWN;
+}
+
+void FillOptions(const RunOptions& options, const SchedulerOptions& scheduler,
+                 profile::Options* written) {
+  for (const std::string& pattern : BinaryScopeOf(options)) written->add_binary_scope(pattern);
+  for (const std::string& pattern : options.source_scope) written->add_source_scope(pattern);
+  for (const std::string& name : options.fixed_units) written->add_fixed_line(name);
+  written->set_unit_kind(KindInProfile(options.units.kind));
+  written->set_without_inlined_copies(!options.units.inlined_copies);
+  for (const std::string& group : options.groups) written->add_group(group);
+  for (const UnitPattern& pattern : options.units.exclude) written->add_exclude(pattern.text());
+  if (!options.given.empty()) {
+    written->set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
+  }
+  written->set_innermost_only(options.innermost_only);
+  for (double speedup : options.fixed_speedups) written->add_fixed_virtual_speedup(speedup);
+  written->set_min_experiment_ns(scheduler.min_experiment_ns);
+  written->set_cooloff_ns(scheduler.cooloff_ns);
+  written->set_end_to_end(options.end_to_end);
+  written->set_duration_ns(options.duration_ns);
+  written->set_until_width(options.until_width);
+}
+
+}  // namespace
+
+std::vector<std::string> BinaryScopeOf(const RunOptions& options) {
+  if (!options.binary_scope.empty()) return options.binary_scope;
+  // The program itself is one library, which leaves no choice.
+  return {options.units.kind == UnitKind::kLibrary ? "%" : "MAIN"};
+}
+
+profile::Session DescribeSession(const RunOptions& options, const SchedulerOptions& scheduler,
+                                 const SamplerStatus& sampler, int cpus) {
+  profile::Session session;
+  for (const std::string& argument : options.command) session.add_command(argument);
+  std::error_code ignored;
+  session.set_working_folder(std::filesystem::current_path(ignored).string());
+  timespec wall;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  session.set_start_unix_ns(static_cast<uint64_t>(wall.tv_sec) * kNsPerSecond +
+                            static_cast<uint64_t>(wall.tv_nsec));
+  utsname names = {};
+  uname(&names);
+  session.mutable_machine()->set_host(names.nodename);
+  session.mutable_machine()->set_kernel(names.release);
+  session.mutable_machine()->set_cpu_model(CpuModel());
+  session.mutable_machine()->set_cpu_count(static_cast<uint32_t>(cpus));
+  session.set_coz_version(kCozVersion);
+  session.set_sampling_source(SourceInProfile(sampler.source));
+  session.set_fallback_reason(ExplainSamplerStatus(sampler));
+  session.set_kernel_samples_included(sampler.kernel_included);
+  session.set_sampling_period_ns(options.sampling_period_ns);
+  session.set_seed(*scheduler.seed);
+  FillOptions(options, scheduler, session.mutable_options());
+  return session;
+}
+
+}  // namespace coz
