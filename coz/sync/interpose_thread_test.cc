@@ -52,6 +52,13 @@ TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
   EXPECT_EQ(process_.cancelled(), 0);
 }
 
+// Sampling starts and stops in the hooks: a sample there must find the thread's ledger, or it takes another one.
+TEST_F(InterposeThreadTest, LedgerIsCurrentWhileAThreadStartsAndEnds) {
+  for (int i = 0; i < 10; ++i) std::thread([] {}).join();
+  EXPECT_EQ(process_.exited(), 10);
+  EXPECT_EQ(process_.without_ledger(), 0);
+}
+
 TEST_F(InterposeThreadTest, LedgerComesBackWhereNoThreadIsCreated) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);

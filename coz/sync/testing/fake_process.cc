@@ -27,6 +27,7 @@ struct State {
   std::atomic<int> reserved;
   std::atomic<int> cancelled;
   std::atomic<int> exited;
+  std::atomic<int> without_ledger;
 };
 State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
 
@@ -35,6 +36,16 @@ ThreadLedger* Reserve() {
   const int index = g_state->used++;
   if (index >= kLedgers) abort();
   return &g_state->ledgers[index];
+}
+
+// A sample that falls into a hook goes to the thread's current ledger; where there is none, it takes another for good.
+void CheckCurrent(ThreadLedger* ledger) {
+  if (ledger != nullptr && CurrentThreadLedger() != ledger) ++g_state->without_ledger;
+}
+
+void Exit(ThreadLedger* ledger) {
+  CheckCurrent(ledger);
+  ++g_state->exited;
 }
 
 }  // namespace
@@ -48,8 +59,7 @@ FakeProcess::FakeProcess() {
   g_state = new State();
   g_state->global.global_delay_ns = start_ns;
   InitThreadSync(&g_state->global,
-                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, [](ThreadLedger*) {},
-                  [](ThreadLedger*) { ++g_state->exited; }});
+                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, CheckCurrent, Exit});
   EnterThreadSync(Reserve(), start_ns);
   g_state->reserved = 0;
 }
@@ -81,6 +91,7 @@ uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
 int FakeProcess::reserved() const { return g_state->reserved; }
 int FakeProcess::cancelled() const { return g_state->cancelled; }
 int FakeProcess::exited() const { return g_state->exited; }
+int FakeProcess::without_ledger() const { return g_state->without_ledger; }
 
 void WaitUntil(const char* what, const std::function<bool()>& condition) {
   const uint64_t give_up_ns = MonotonicNowNs() + 60 * kNsPerSecond;

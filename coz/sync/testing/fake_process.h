@@ -43,6 +43,8 @@ class FakeProcess {
   int reserved() const;   // ledgers handed out to threads that were to be created
   int cancelled() const;  // given back because they were not
   int exited() const;     // given back at the end of their threads
+  // Threads that started or ended while their ledger was not the current one.
+  int without_ledger() const;
 };
 
 // Polls `condition`; aborts the test where it does not come true within a minute.
