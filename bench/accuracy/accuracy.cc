@@ -181,11 +181,6 @@ class Study {
     printf("\n");
     own_errors_.Print("coz");
     if (!arguments_.peer.empty()) peer_errors_.Print("peer");
-    for (const Case& one_case : AllCases()) {
-      if (Wanted(one_case) && !one_case.known_cause.empty()) {
-        printf("- %s misses: %s\n", one_case.name.c_str(), one_case.known_cause.c_str());
-      }
-    }
     for (const std::string& note : notes_) printf("- %s\n", note.c_str());
     printf("- load average at the end: %.1f\n", LoadAverage());
   }

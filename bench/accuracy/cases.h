@@ -26,8 +26,6 @@ struct Case {
   bool is_latency = false;
   std::vector<Line> lines;
   std::vector<std::string> binary_scope;  // empty: the default
-  // Why the case misses what is aimed at; empty where it does not.
-  std::string known_cause;
 };
 
 const std::vector<Case>& AllCases();
