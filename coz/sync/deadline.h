@@ -1,6 +1,6 @@
 // Deadlines of waits: which libc accepts, and later ones.
 //
-// Shape    predicates and a sum
+// Shape    predicates, a conversion and a sum
 // Units    timespec of the clock named beside it
 // Errors   none: where they say no, libc's own call says why
 // Threads  safe
@@ -23,11 +23,16 @@ inline bool IsValidDeadline(const timespec& deadline) {
   return deadline.tv_nsec >= 0 && deadline.tv_nsec < 1000 * 1000 * 1000;
 }
 
+inline timespec DurationOf(uint64_t ns) {
+  constexpr uint64_t kNsPerS = 1000 * 1000 * 1000;
+  return {static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
+}
+
 // A valid deadline moved by `delay_ns`.
 inline timespec DeadlineAfter(const timespec& deadline, uint64_t delay_ns) {
-  constexpr uint64_t kNsPerS = 1000 * 1000 * 1000;
-  const uint64_t ns = static_cast<uint64_t>(deadline.tv_nsec) + delay_ns;
-  return {deadline.tv_sec + static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
+  timespec sum = DurationOf(static_cast<uint64_t>(deadline.tv_nsec) + delay_ns);
+  sum.tv_sec += deadline.tv_sec;
+  return sum;
 }
 
 }  // namespace coz

@@ -3,6 +3,7 @@
 #include <threads.h>
 
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
@@ -29,6 +30,11 @@ int WaitOnC11Condition(cnd_t* condition, mtx_t* mutex, WaitCall wait_call) {
   return result;
 }
 
+template <typename WaitUntil>
+int WaitC11InVirtualTime(const timespec* deadline, WaitUntil wait_until) {
+  return WaitInVirtualTime(deadline, wait_until, [](int code) { return code == thrd_timedout; });
+}
+
 }  // namespace
 }  // namespace coz
 
@@ -42,7 +48,10 @@ int mtx_lock(mtx_t* mutex) {
 }
 
 int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
-  return coz::AcquireC11(mutex, [=] { return g_real.mtx_timedlock(mutex, deadline); });
+  return coz::AcquireC11(mutex, [=] {
+    return coz::WaitC11InVirtualTime(
+        deadline, [=](const timespec* until) { return g_real.mtx_timedlock(mutex, until); });
+  });
 }
 
 int mtx_trylock(mtx_t* mutex) {
@@ -60,8 +69,11 @@ int cnd_wait(cnd_t* condition, mtx_t* mutex) {
 }
 
 int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
-  return coz::WaitOnC11Condition(condition, mutex,
-                                 [=] { return g_real.cnd_timedwait(condition, mutex, deadline); });
+  return coz::WaitOnC11Condition(condition, mutex, [=] {
+    return coz::WaitC11InVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.cnd_timedwait(condition, mutex, until);
+    });
+  });
 }
 
 int cnd_signal(cnd_t* condition) {

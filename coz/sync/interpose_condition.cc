@@ -4,56 +4,16 @@
 
 #include <cerrno>
 
+#include "coz/sync/condition_wait.h"
 #include "coz/sync/deadline.h"
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
 namespace {
 
-// A wait on `condition` that gives up `mutex` meanwhile. A timed-out wait was ended by the clock.
-template <typename WaitCall>
-inline int WaitOnCondition(pthread_cond_t* condition, pthread_mutex_t* mutex, WaitCall wait_call) {
-  PayBeforeWake(mutex);  // the wait unlocks it
-  BlockedScope blocked;
-  const int result = wait_call();
-  blocked.End(result == 0 || result == EOWNERDEAD, condition);
-  return result;
-}
-
-// The most times that a wait is extended: delay may be inserted during each extension.
-constexpr int kMostExtensions = 16;
-
-// `wait_until(deadline)`, until that has come in virtual time. A wait that times out while the thread owes delay has timed out too
-// early by that much: it goes on, and may still be ended by a thread. `timed_out(result)` tells a time-out.
-template <typename WaitUntil, typename TimedOut>
-inline int WaitInVirtualTime(BlockedScope& blocked, const timespec* deadline, WaitUntil wait_until,
-                             TimedOut timed_out) {
-  int result = wait_until(deadline);
-  timespec later = *deadline;
-  for (int i = 0; i < kMostExtensions && timed_out(result); ++i) {
-    const uint64_t owed_ns = blocked.OwedNs();
-    if (owed_ns == 0) break;
-    later = DeadlineAfter(later, owed_ns);
-    const uint64_t start_ns = MonotonicNowNs();
-    result = wait_until(&later);
-    if (timed_out(result)) blocked.ServedByWaiting(owed_ns, MonotonicNowNs() - start_ns);
-  }
-  return result;
-}
-
-template <typename WaitUntil>
-inline int WaitOnConditionUntil(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                                const timespec* deadline, WaitUntil wait_until) {
-  PayBeforeWake(mutex);  // the wait unlocks it
-  BlockedScope blocked;
-  const int result =
-      WaitInVirtualTime(blocked, deadline, wait_until, [](int code) { return code == ETIMEDOUT; });
-  blocked.End(result == 0 || result == EOWNERDEAD, condition);
-  return result;
-}
-
-// `wait_call(blocked)` where the semaphore cannot be had at once.
+// `wait_call` where the semaphore cannot be had at once.
 template <typename WaitCall>
 inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   PayIfBehind();
@@ -63,15 +23,15 @@ inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   if (errno != EAGAIN) return -1;
   errno = saved_errno;
   BlockedScope blocked;
-  const int result = wait_call(blocked);
+  const int result = wait_call();
   blocked.End(result == 0, semaphore);
   return result;
 }
 
 template <typename WaitUntil>
 inline int WaitOnSemaphoreUntil(sem_t* semaphore, const timespec* deadline, WaitUntil wait_until) {
-  return WaitOnSemaphore(semaphore, [=](BlockedScope& blocked) {
-    return WaitInVirtualTime(blocked, deadline, wait_until,
+  return WaitOnSemaphore(semaphore, [=] {
+    return WaitInVirtualTime(deadline, wait_until,
                              [](int code) { return code != 0 && errno == ETIMEDOUT; });
   });
 }
@@ -122,8 +82,7 @@ int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 
 int sem_wait(sem_t* semaphore) {
   if (coz::CurrentThreadLedger() == nullptr) return g_real.sem_wait(semaphore);
-  return coz::WaitOnSemaphore(semaphore,
-                              [=](coz::BlockedScope&) { return g_real.sem_wait(semaphore); });
+  return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_wait(semaphore); });
 }
 
 int sem_trywait(sem_t* semaphore) noexcept {

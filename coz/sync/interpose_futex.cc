@@ -7,9 +7,11 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 // Missing in Debian 12's headers.
@@ -36,11 +38,34 @@ const void* AsObject(uint64_t address) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
 }
 
+// How a call states its time-out.
+enum class Timeout { kNone, kDuration, kDeadline };
+
+// `call`, whose time-out at `place` ends in virtual time. Where the word has changed by then, what goes on is told so.
+long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall::*place) {
+  const auto timed_out = [](long result) { return result < 0 && errno == ETIMEDOUT; };
+  const long result = call();
+  if (timeout == Timeout::kNone || !timed_out(result)) return result;
+  // The kernel has read it.
+  const auto* given = static_cast<const timespec*>(AsObject(static_cast<uint64_t>(call.*place)));
+  timespec until = *given;
+  SystemCall again = call;
+  again.*place = reinterpret_cast<long>(&until);
+  return GoOnInVirtualTime(
+      result,
+      [&](uint64_t owed_ns) {
+        until = timeout == Timeout::kDeadline ? DeadlineAfter(until, owed_ns) : DurationOf(owed_ns);
+        return again();
+      },
+      timed_out);
+}
+
 // A wait that a wake ends with a result of 0 or more; on a time-out, a signal or a value that has
 // changed already it is -1.
-long Wait(const void* word, const SystemCall& call) {
+long Wait(const void* word, const SystemCall& call, Timeout timeout,
+          long SystemCall::*place = &SystemCall::d) {
   BlockedScope blocked;
-  const long result = call();
+  const long result = CallInVirtualTime(call, timeout, place);
   blocked.End(result >= 0, word);
   return result;
 }
@@ -52,7 +77,7 @@ long Wake(const void* word, const SystemCall& call) {
 
 long WaitForAnyOf(const struct futex_waitv* words, const SystemCall& call) {
   BlockedScope blocked;
-  const long index = call();
+  const long index = CallInVirtualTime(call, Timeout::kDeadline, &SystemCall::d);
   blocked.End(index >= 0, index >= 0 ? AsObject(words[index].uaddr) : nullptr);
   return index;
 }
@@ -61,13 +86,15 @@ long Futex(const SystemCall& call) {
   const void* word = AsObject(static_cast<uint64_t>(call.a));
   switch (call.b & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
+      return Wait(word, call, Timeout::kDuration);
     case FUTEX_WAIT_BITSET:
-    case FUTEX_WAIT_REQUEUE_PI:
-      return Wait(word, call);
+      return Wait(word, call, Timeout::kDeadline);
+    case FUTEX_WAIT_REQUEUE_PI:  // what it may have been moved to meanwhile makes going on another call
+      return Wait(word, call, Timeout::kNone);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
       PayIfBehind();  // whoever gets the lock overtakes others
-      return Wait(word, call);
+      return Wait(word, call, Timeout::kDeadline);
     case FUTEX_TRYLOCK_PI:
       PayIfBehind();
       return call();
@@ -94,7 +121,7 @@ long Futex(const SystemCall& call) {
     case SYS_futex_waitv:
       return WaitForAnyOf(static_cast<const struct futex_waitv*>(AsObject(call.a)), call);
     case SYS_futex_wait:
-      return Wait(AsObject(call.a), call);
+      return Wait(AsObject(call.a), call, Timeout::kDeadline, &SystemCall::e);
     default:  // futex_wake, futex_requeue
       return Wake(AsObject(call.a), call);
   }

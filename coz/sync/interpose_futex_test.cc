@@ -289,7 +289,7 @@ TEST_F(InterposeFutexTest, TimedOutWaitIsNotCredited) {
   EXPECT_EQ(Futex(&word, FUTEX_WAIT_PRIVATE, 0, &duration), -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   EXPECT_EQ(process_.main_ledger().credited_ns, 0u);
-  EXPECT_TRUE(IsBehind(process_.global(), process_.main_ledger()));
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);  // it went on waiting for that long
 }
 
 TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {

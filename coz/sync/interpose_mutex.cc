@@ -13,6 +13,7 @@
 
 #include "coz/sync/deadline.h"
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
@@ -84,6 +85,7 @@ using coz::g_real;
 using coz::IsSupportedClock;
 using coz::IsValidDeadline;
 using coz::PayAndCall;
+using coz::WaitInVirtualTime;
 
 extern "C" {
 
@@ -97,14 +99,21 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
-  return AcquireMutex(mutex, [=] { return g_real.pthread_mutex_timedlock(mutex, deadline); });
+  return AcquireMutex(mutex, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_mutex_timedlock(mutex, until);
+    });
+  });
 }
 
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                             const timespec* deadline) noexcept {
   if (!IsSupportedClock(clock)) return g_real.pthread_mutex_clocklock(mutex, clock, deadline);
-  return AcquireMutex(mutex,
-                      [=] { return g_real.pthread_mutex_clocklock(mutex, clock, deadline); });
+  return AcquireMutex(mutex, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_mutex_clocklock(mutex, clock, until);
+    });
+  });
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
@@ -133,14 +142,20 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
   if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedrdlock(lock, deadline);
-  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock,
-                     [=] { return g_real.pthread_rwlock_timedrdlock(lock, deadline); });
+  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_timedrdlock(lock, until);
+    });
+  });
 }
 
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
   if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedwrlock(lock, deadline);
-  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock,
-                     [=] { return g_real.pthread_rwlock_timedwrlock(lock, deadline); });
+  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_timedwrlock(lock, until);
+    });
+  });
 }
 
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
@@ -148,8 +163,11 @@ int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
   if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
     return g_real.pthread_rwlock_clockrdlock(lock, clock, deadline);
   }
-  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock,
-                     [=] { return g_real.pthread_rwlock_clockrdlock(lock, clock, deadline); });
+  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_clockrdlock(lock, clock, until);
+    });
+  });
 }
 
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
@@ -157,8 +175,11 @@ int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
   if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
     return g_real.pthread_rwlock_clockwrlock(lock, clock, deadline);
   }
-  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock,
-                     [=] { return g_real.pthread_rwlock_clockwrlock(lock, clock, deadline); });
+  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_clockwrlock(lock, clock, until);
+    });
+  });
 }
 
 int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {

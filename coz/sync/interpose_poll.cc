@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 
 #include "coz/sync/io_wait.h"
 #include "coz/sync/reserved_signals.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
@@ -52,20 +55,77 @@ uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds)
   return latest_ns;
 }
 
-template <typename Call>
-int Poll(const pollfd* fds, nfds_t count, Call call) {
-  return WaitForIo(call, [=](int result) { return result > 0 ? WakerOfReady(fds, count) : 0; });
+// `call` as a wait that times out with a result of 0, in virtual time: then `go_on(duration)` waits for so much longer.
+template <typename Call, typename GoOn, typename FindWaker>
+int WaitForAny(Call call, GoOn go_on, FindWaker find_waker) {
+  const auto wait = [&] {
+    return GoOnInVirtualTime(
+        call(), [&](uint64_t owed_ns) { return go_on(DurationOf(owed_ns)); },
+        [](int result) { return result == 0; });
+  };
+  return WaitForIo(wait, [&](int result) { return result > 0 ? find_waker() : 0; });
 }
 
 template <typename Call>
-int Select(int count, const fd_set* read_fds, const fd_set* write_fds, Call call) {
-  return WaitForIo(
-      call, [=](int result) { return result > 0 ? WakerOfSets(count, read_fds, write_fds) : 0; });
+int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
+  return WaitForAny(
+      call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
+      [=] { return WakerOfReady(fds, count); });
+}
+
+// What a select waits for; a time-out clears it.
+class Selection {
+ public:
+  Selection(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds)
+      : count_(count), sets_{read_fds, write_fds, except_fds} {
+    for (int i = 0; i < 3 && CanRestore(); ++i) {
+      if (sets_[i] != nullptr) memcpy(&given_[i], sets_[i], Bytes());
+    }
+  }
+
+  // Not of more descriptors than a set is declared for, which would be larger than a thread's stack may have room for.
+  bool CanRestore() const { return count_ >= 0 && count_ <= FD_SETSIZE; }
+  void Restore() const {
+    for (int i = 0; i < 3; ++i) {
+      if (sets_[i] != nullptr) memcpy(sets_[i], &given_[i], Bytes());
+    }
+  }
+
+ private:
+  // The kernel takes whole words.
+  size_t Bytes() const {
+    constexpr size_t kWord = 8 * sizeof(long);
+    return (static_cast<size_t>(count_) + kWord - 1) / kWord * sizeof(long);
+  }
+
+  int count_;
+  fd_set* sets_[3];
+  fd_set given_[3];
+};
+
+template <typename Call>
+int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
+           Call call) {
+  const Selection selection(count, read_fds, write_fds, except_fds);
+  const auto go_on = [&](timespec more) {
+    if (!selection.CanRestore()) return 0;
+    selection.Restore();
+    return g_real.pselect(count, read_fds, write_fds, except_fds, &more, mask);
+  };
+  return WaitForAny(call, go_on, [=] { return WakerOfSets(count, read_fds, write_fds); });
 }
 
 template <typename Call>
-int WaitOnEpoll(int epoll, Call call) {
-  return WaitForIo(call, [=](int result) { return result > 0 ? WakerBy(EpollKey(epoll)) : 0; });
+int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, Call call) {
+  const auto go_on = [=](timespec more) {
+    const int saved_errno = errno;
+    const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
+    if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
+    errno =
+        saved_errno;  // a kernel before 5.11, or one that is told to play it: what is owed is paid by a pause
+    return 0;
+  };
+  return WaitForAny(call, go_on, [=] { return WakerBy(EpollKey(epoll)); });
 }
 
 // Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
@@ -111,30 +171,31 @@ extern "C" {
 
 int poll(pollfd* given, nfds_t count, int timeout_ms) {
   pollfd* const fds = coz::AsWritten(given);
-  return coz::Poll(fds, count, [=] { return g_real.poll(fds, count, timeout_ms); });
+  return coz::Poll(fds, count, nullptr, [=] { return g_real.poll(fds, count, timeout_ms); });
 }
 
 int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
-  return coz::Poll(fds, count, [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
+  return coz::Poll(fds, count, nullptr,
+                   [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
 }
 
 int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   pollfd* const fds = coz::AsWritten(given);
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Poll(fds, count, [=] { return g_real.ppoll(fds, count, timeout, m); });
+    return coz::Poll(fds, count, m, [=] { return g_real.ppoll(fds, count, timeout, m); });
   });
 }
 
 int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                 size_t capacity) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Poll(fds, count,
+    return coz::Poll(fds, count, m,
                      [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
   });
 }
 
 int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
-  return coz::Select(count, read_fds, write_fds, [=] {
+  return coz::Select(count, read_fds, write_fds, except_fds, nullptr, [=] {
     return g_real.select(count, read_fds, write_fds, except_fds, timeout);
   });
 }
@@ -142,7 +203,7 @@ int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, t
 int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
             const timespec* timeout, const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Select(count, read_fds, write_fds, [=] {
+    return coz::Select(count, read_fds, write_fds, except_fds, m, [=] {
       return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
     });
   });
@@ -167,23 +228,25 @@ int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
 }
 
 int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
-  return coz::WaitOnEpoll(epoll,
+  return coz::WaitOnEpoll(epoll, events, capacity, nullptr,
                           [=] { return g_real.epoll_wait(epoll, events, capacity, timeout_ms); });
 }
 
 int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
                 const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::WaitOnEpoll(
-        epoll, [=] { return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m); });
+    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+      return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
+    });
   });
 }
 
 int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
                  const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::WaitOnEpoll(
-        epoll, [=] { return g_real.epoll_pwait2(epoll, events, capacity, timeout, m); });
+    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+      return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
+    });
   });
 }
 

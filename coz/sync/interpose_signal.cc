@@ -13,6 +13,7 @@
 #include "coz/sync/io_wait.h"
 #include "coz/sync/reserved_signals.h"
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
@@ -109,7 +110,13 @@ int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return coz::WaitForSigna
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   return coz::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
-    return g_real.sigtimedwait(s, i, timeout);
+    return coz::GoOnInVirtualTime(
+        g_real.sigtimedwait(s, i, timeout),
+        [=](uint64_t owed_ns) {
+          const timespec more = coz::DurationOf(owed_ns);
+          return g_real.sigtimedwait(s, i, &more);
+        },
+        [](int result) { return result < 0 && errno == EAGAIN; });
   });
 }
 

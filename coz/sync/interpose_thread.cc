@@ -7,6 +7,7 @@
 
 #include "coz/sync/thread_exit.h"
 #include "coz/sync/thread_sync.h"
+#include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
 
 namespace coz {
@@ -108,13 +109,20 @@ int pthread_tryjoin_np(pthread_t thread, void** value) noexcept {
 }
 
 int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* deadline) {
-  return coz::Join(thread, [=] { return g_real.pthread_timedjoin_np(thread, value, deadline); });
+  return coz::Join(thread, [=] {
+    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_timedjoin_np(thread, value, until);
+    });
+  });
 }
 
 int pthread_clockjoin_np(pthread_t thread, void** value, clockid_t clock,
                          const timespec* deadline) {
-  return coz::Join(thread,
-                   [=] { return g_real.pthread_clockjoin_np(thread, value, clock, deadline); });
+  return coz::Join(thread, [=] {
+    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_clockjoin_np(thread, value, clock, until);
+    });
+  });
 }
 
 }  // extern "C"

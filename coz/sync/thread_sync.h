@@ -132,15 +132,6 @@ class BlockedScope {
     if (HoldsDelay(*thread_)) ResumeHold(*thread_, MonotonicNowNs());
     EndWaitUncredited(*thread_);
   }
-  // What the thread owes at this moment: a wait that times out now did so that much too early in virtual time.
-  uint64_t OwedNs() const {
-    return thread_ != nullptr ? OwedDelay(*sync_internal::g_ledger, *thread_) : 0;
-  }
-  // It went on waiting to serve `owed_ns` of debt, and nobody woke it: that was a pause of `slept_ns`.
-  void ServedByWaiting(uint64_t owed_ns, uint64_t slept_ns) {
-    RecordPause(*thread_, owed_ns, slept_ns);
-  }
-
   // When it began; 0 where the thread is not profiled.
   uint64_t start_ns() const { return wait_.start_ns; }
 
