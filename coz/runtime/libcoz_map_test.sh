@@ -1,5 +1,5 @@
 #!/bin/bash
-# What libcoz.so ($1) lets programs see: libc's names without a version, libgomp's with theirs and not as the default, its own
+# What libcoz.so ($1) lets programs see: libc's names without a version, but conditions in both of theirs; libgomp's with theirs and not as the default; its own
 # _coz_ interface, and nothing of the C++ library that is linked in.
 set -u
 symbols=$(readelf --dyn-syms --wide "$1" |
@@ -11,13 +11,18 @@ fail() {
   status=1
 }
 
-for name in pthread_mutex_lock pthread_cond_wait syscall read sigaction _coz_get_counter; do
+for name in pthread_mutex_lock pthread_cond_clockwait syscall read sigaction _coz_get_counter; do
   grep -qx "$name" <<<"$symbols" || fail "$name is not exported without a version"
 done
 for name in GOMP_parallel@GOMP_4.0 GOMP_barrier@GOMP_1.0 omp_set_lock@OMP_3.0; do
   grep -qx "$name" <<<"$symbols" || fail "$name is not exported"
 done
-grep '@@' <<<"$symbols" && fail "no default version may be defined"
+for name in wait timedwait signal broadcast; do
+  for version in @GLIBC_2.2.5 @@GLIBC_2.3.2; do
+    grep -qx "pthread_cond_$name$version" <<<"$symbols" || fail "pthread_cond_$name$version is not exported"
+  done
+done
+grep '@@' <<<"$symbols" | grep -v '^pthread_cond_[a-z]*@@GLIBC_2.3.2$' && fail "no other default version may be defined"
 grep -E '^(_Z|Coz|__cxa|__gxx|_Unwind|__gcc|_end$|__bss_start$)' <<<"$symbols" && fail "must be hidden"
 needed=$(readelf --dynamic --wide "$1" | grep NEEDED | grep -Ev 'libc\.so\.6|ld-linux')
 [ -z "$needed" ] || fail "needs more than libc: $needed"

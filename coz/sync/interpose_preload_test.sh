@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs programs with the wrapped calls of OpenMP preloaded: $1 is the library, the others are the programs.
+# Runs programs with the wrapped calls preloaded, those of other versions among them: $1 is the library, the others are the programs.
 set -u
 library=$PWD/$1
 shift
