@@ -80,6 +80,50 @@ INSTANTIATE_TEST_SUITE_P(All, ExactKindTest,
                            return name;
                          });
 
+// What --given promises: the profile of a program in which a line is given to be faster is that of the program in which it is.
+class GivenTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  // Of another line than the question's, where the program uses another.
+  static UnitId OtherLine(const RandomQuestion& drawn) {
+    for (const Code& code : drawn.program.codes) {
+      for (const Op& op : code) {
+        if (op.kind == OpKind::kWork && op.a != drawn.question.line) return op.a;
+      }
+    }
+    return drawn.question.line;
+  }
+};
+
+TEST_P(GivenTest, ProfileIsThatOfTheReallyFasterProgram) {
+  constexpr uint64_t kPrograms = 30;
+  uint64_t asked = 0;
+  double bias = 0;
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    RandomQuestion drawn = DrawQuestion(GetParam(), seed);
+    MachineOptions machine;
+    machine.seed = seed;
+    machine.given_line = OtherLine(drawn);
+    machine.given_by = 0.5;
+    if (machine.given_line == drawn.question.line) continue;
+    ++asked;
+    Answer answer = Ask(drawn.program, machine, drawn.question);
+    bias += answer.error();
+    if (std::fabs(answer.error()) > kTolerance) {  // as above
+      drawn.question.duration_ns *= 8;
+      drawn.question.sampling_period_ns /= 4;
+      answer = Ask(drawn.program, machine, drawn.question);
+    }
+    EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << Replay(GetParam(), seed);
+  }
+  ASSERT_GT(asked, kPrograms / 2);
+  EXPECT_LT(std::fabs(bias) / static_cast<double>(asked), 0.002);
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, GivenTest,
+                         ::testing::Values(Kind::kBarrier, Kind::kPipeline, Kind::kMutex,
+                                           Kind::kSemaphore),
+                         [](const auto& tested) { return std::string(KindName(tested.param)); });
+
 TEST(AccuracyTest, OversleptPausesAndSlowWakesAreCarried) {
   MachineOptions machine;
   machine.pause_overshoot_ns = 200 * kNsPerUs;

@@ -178,11 +178,17 @@ void Simulator::ScheduleCpuEvent(Thread& thread) {
   if (left_ns != kNever) Push(now_ns_ + left_ns, thread);
 }
 
+uint32_t Simulator::LineOf(const Thread& thread) const { return (*thread.code)[thread.pc].a; }
+
+bool Simulator::IsGiven(uint32_t line) const {
+  return selected_ && options_.given_by > 0 && line == options_.given_line;
+}
+
 bool Simulator::SampleMatters(const Thread& thread) const {
   if (options_.sampling_period_ns == 0) return false;
-  const uint32_t line = (*thread.code)[thread.pc].a;
-  return (selected_ && line == selected_line_) || IsBehind(*ledger_, thread.ledger) ||
-         HoldsDelay(thread.ledger);
+  const uint32_t line = LineOf(thread);
+  return (selected_ && line == selected_line_) || IsGiven(line) ||
+         IsBehind(*ledger_, thread.ledger) || HoldsDelay(thread.ledger);
 }
 
 void Simulator::ReviewSchedules() {
@@ -203,7 +209,7 @@ bool Simulator::Account(Thread& thread) {
   thread.running_since_ns = now_ns_;
   if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
-  const uint32_t line = (*thread.code)[thread.pc].a;
+  const uint32_t line = LineOf(thread);
   line_cpu_ns_[line] += ran_ns;
   if (ran_ns < thread.until_sample_ns || options_.sampling_period_ns == 0) {
     thread.until_sample_ns -= std::min(ran_ns, thread.until_sample_ns);
@@ -214,7 +220,7 @@ bool Simulator::Account(Thread& thread) {
   total_samples_ += samples;
   line_samples_[line] += samples;
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    NoteSample(thread.ledger, selected_ && line == selected_line_);
+    NoteSample(thread.ledger, (selected_ && line == selected_line_) || IsGiven(line));
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
@@ -244,17 +250,19 @@ void Simulator::OnTimer(Thread& thread) {
   MakeReady(thread);
 }
 
-void Simulator::Impose(Thread& thread) {
+void Simulator::Impose(Thread& thread, uint64_t delay_ns) {
+  if (now_ns_ >= deadline_ns_ || delay_ns == 0) return;
   if (!options_.cancel_delays) {
-    thread.ledger.local_delay_ns += delay_per_sample_ns_;
-    thread.ledger.imposed_ns += delay_per_sample_ns_;
-    ledger_->global_delay_ns += delay_per_sample_ns_;
+    thread.ledger.local_delay_ns += delay_ns;
+    thread.ledger.imposed_ns += delay_ns;
+    ledger_->global_delay_ns += delay_ns;
   } else if (options_.hold_delays) {
-    ImposeSample(*ledger_, thread.ledger, delay_per_sample_ns_, options_.sampling_period_ns,
-                 now_ns_, deadline_ns_);
+    ImposeSample(*ledger_, thread.ledger, delay_ns, options_.sampling_period_ns, now_ns_,
+                 deadline_ns_);
   } else {
-    ImposeDelay(*ledger_, thread.ledger, delay_per_sample_ns_);
+    ImposeDelay(*ledger_, thread.ledger, delay_ns);
   }
+  OnImposed();
 }
 
 void Simulator::PauseRunningThreads() {
@@ -301,12 +309,15 @@ void Simulator::OnImposed() {
 
 void Simulator::Sample(Thread& thread) {
   Release(thread, /*all=*/true);
-  if (selected_ && (*thread.code)[thread.pc].a == selected_line_) {
+  const uint32_t line = LineOf(thread);
+  if (selected_ && line == selected_line_) {
     ++selected_samples_;
-    if (now_ns_ < deadline_ns_ && delay_per_sample_ns_ > 0) {
-      Impose(thread);
-      OnImposed();
-    }
+    Impose(thread, delay_per_sample_ns_);
+  } else if (IsGiven(line) && now_ns_ < deadline_ns_) {
+    const auto delay_ns = static_cast<uint64_t>(
+        std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
+    given_imposed_ns_ += delay_ns;
+    Impose(thread, delay_ns);
   }
   Pay(thread);
 }
@@ -380,6 +391,7 @@ TargetSnapshot Simulator::Snapshot() const {
     snapshot.credited_ns += thread->ledger.credited_ns.load();
     snapshot.imposed_ns += thread->ledger.imposed_ns.load();
   }
+  snapshot.imposed_ns -= std::min(snapshot.imposed_ns, given_imposed_ns_);
   snapshot.live_threads = static_cast<int>(live_threads_);
   snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_ + ready_.size());
   snapshot.cpus = static_cast<int>(options_.cpus);

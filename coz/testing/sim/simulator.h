@@ -59,6 +59,10 @@ struct MachineOptions {
   // is to predict.
   uint32_t faster_line = 0;
   double faster_by = 0;
+  // As --given: in every experiment samples in `given_line` impose that share of a sampling period, too. Without a profiler the line
+  // really takes so much less.
+  uint32_t given_line = 0;
+  double given_by = 0;
 };
 
 enum class ThreadState : uint8_t { kReady, kRunning, kPausing, kWaiting, kSleeping, kDone };
@@ -120,6 +124,8 @@ class Simulator {
   // Whether the thread's next sample would do anything. Others are only counted: most of a run has
   // no use for them.
   bool SampleMatters(const Thread& thread) const;
+  uint32_t LineOf(const Thread& thread) const;
+  bool IsGiven(uint32_t line) const;
   // After what may make samples matter.
   void ReviewSchedules();
   void OnCpuEvent(Thread& thread);
@@ -135,7 +141,7 @@ class Simulator {
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
-  void Impose(Thread& thread);
+  void Impose(Thread& thread, uint64_t delay_ns);
   void OnImposed();
   void Release(Thread& thread, bool all);
   void PauseRunningThreads();
@@ -193,6 +199,7 @@ class Simulator {
   std::vector<uint64_t> line_samples_;
   uint64_t total_samples_ = 0;
   uint64_t selected_samples_ = 0;
+  uint64_t given_imposed_ns_ = 0;
 
   bool selected_ = false;
   UnitId selected_line_ = 0;

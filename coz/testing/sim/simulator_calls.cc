@@ -124,6 +124,9 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
   double work_ns = static_cast<double>(op.ns);
   if (op.b > 0) work_ns *= 1 + op.b / 1000.0 * (2 * thread.random.Fraction() - 1);
   if (op.a == options_.faster_line) work_ns *= 1 - options_.faster_by;
+  if (op.a == options_.given_line && options_.sampling_period_ns == 0) {
+    work_ns *= 1 - options_.given_by;
+  }
   thread.work_left_ns = static_cast<uint64_t>(std::llround(work_ns));
   return thread.work_left_ns > 0 ? Outcome::kWork : Outcome::kNext;
 }
