@@ -2,14 +2,10 @@
 
 #include <algorithm>
 
+#include "bench/median.h"
+
 namespace coz::accuracy {
 namespace {
-
-double Median(std::vector<double> values) {
-  const size_t middle = values.size() / 2;
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(middle), values.end());
-  return values[middle];
-}
 
 // The least disturbed of as many runs as patience allows.
 absl::StatusOr<ProgramRun> RunUndisturbed(const std::vector<std::string>& command,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
+#include "bench/median.h"
 #include "coz/base/clock.h"
 #include "coz/testing/run_command.h"
 
@@ -21,10 +22,10 @@ double Field(const std::string& output, const std::string& name) {
   return at == std::string::npos ? 0 : atof(output.c_str() + at + name.size() + 2);
 }
 
-std::optional<Sample> Summarize(std::vector<double> values) {
+std::optional<Sample> Summarize(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  return Sample{values[values.size() / 2], values.front(), values.back()};
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return Sample{Median(values), *least, *most};
 }
 
 }  // namespace
