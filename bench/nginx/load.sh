@@ -1,5 +1,6 @@
 #!/bin/bash
-# nginx with two workers that compress every answer, and wrk that asks for them over loopback; prints wrk's rate. Ends after SECONDS.
+# nginx with two workers that compress every answer, and wrk that asks for them over loopback; prints wrk's rate, and the workers'
+# CPU time for each request. Ends after SECONDS.
 # Usage: bench/nginx/load.sh FOLDER SECONDS [COMPRESSION-LEVEL]
 set -euo pipefail
 folder=${1:?usage: load.sh FOLDER SECONDS [LEVEL]} seconds=${2:?} level=${3:-6}
@@ -27,4 +28,9 @@ END
 server=$!
 trap 'kill -QUIT $server 2>/dev/null; wait $server' EXIT
 for _ in $(seq 50); do (: </dev/tcp/127.0.0.1/8089) 2>/dev/null && break; sleep 0.1; done
-wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt | grep Requests/sec
+wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt >"$folder/wrk.out"
+grep Requests/sec "$folder/wrk.out"
+# utime and stime are the 14th and 15th field, in ticks of 10 ms.
+for worker in $(pgrep -P $server); do cat "/proc/$worker/stat"; done |
+  awk -v requests="$(awk '/requests in/ { print $1 }' "$folder/wrk.out")" \
+    '{ ticks += $14 + $15 } END { printf "CPU-us/request: %.1f\n", ticks * 1e4 / requests }'

@@ -1,0 +1,36 @@
+#!/bin/bash
+# Profiles PostgreSQL's postmaster, two backends and pgbench together. Debian's server is stripped: functions are known by the 10,000 names
+# that it exports to its modules, and the progress point is one of them, called once for each query that has been answered.
+# Usage: bench/postgresql/profile.sh [--seconds=N] [--folder=DIR]
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+seconds=60 folder=/tmp/coz-postgresql
+for argument in "$@"; do
+  case $argument in
+    --seconds=*) seconds=${argument#*=} ;;
+    --folder=*) folder=${argument#*=} ;;
+    *) echo "usage: profile.sh [--seconds=N] [--folder=DIR]" >&2; exit 2 ;;
+  esac
+done
+mkdir -p "$folder"
+as_user=()
+coz=$root/bazel-bin/tools/coz
+if [[ $(id -u) == 0 ]]; then
+  # PostgreSQL refuses root; and who is not root may not be able to read this folder.
+  [[ -x $folder/prefix/bin/coz && $folder/prefix/bin/coz -nt $coz ]] ||
+    (cd "$root" && ./bazelw run //tools:install -- --prefix="$folder/prefix" >/dev/null)
+  cp "$root/bench/postgresql/load.sh" "$folder/load.sh"
+  coz=$folder/prefix/bin/coz
+  chown -R nobody "$folder"
+  as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups env "HOME=$folder")
+else
+  cp "$root/bench/postgresql/load.sh" "$folder/load.sh"
+fi
+cd "$folder"
+load=("$folder/load.sh" "$folder")
+"${as_user[@]}" "${load[@]}" 1 >/dev/null
+echo "== without a profiler, three times 5 s"
+for _ in 1 2 3; do "${as_user[@]}" "${load[@]}" 5; done
+echo "== coz, $seconds s"
+"${as_user[@]}" "$coz" run --follow=all --unit=function -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
+"${as_user[@]}" "$coz" report --lines=12 --width=120 "$folder/postgresql.pb"
