@@ -30,6 +30,9 @@ moved/bin/coz plot p.pb -o p.html 2>/dev/null || fail "plots"
 [[ -s p.html ]] || fail "a report"
 grep -q 'experiment' <(moved/bin/coz report p.pb) || fail "reports"
 
+moved/bin/coz demo --seconds=2 -o d.pb >/dev/null 2>demo.log || fail "demonstrates itself: $(cat demo.log)"
+[[ -s d.pb ]] || fail "a profile of the demo"
+
 cat >use.c <<'C'
 #include "coz.h"
 int main(void) { COZ_PROGRESS; return 0; }
