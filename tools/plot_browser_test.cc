@@ -198,7 +198,7 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   browser_->Press("3");
   const std::string run = Text("#view-run");
   EXPECT_THAT(run, HasSubstr("coz run --seed=5 --sampling-period=1 --- ./app --threads=2"));
-  EXPECT_THAT(run, HasSubstr("1 experiment not used: owed delay"));
+  EXPECT_THAT(run, HasSubstr("1 experiment not used: delay still owed at the end"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
 }
@@ -264,8 +264,27 @@ TEST_F(PlotBrowserTest, ThemesDifferAndTheChoiceIsKept) {
   EXPECT_EQ(browser_->Run(page), light);
 }
 
+// The time of a visit grows sevenfold for one line: -600 %.
+TEST_F(PlotBrowserTest, EffectsBeyondTheAxesHaveAnArrowAndTheirFigure) {
+  profile::Profile profile = Fifty();
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    if (experiment.selected_unit() != 4 || experiment.virtual_speedup() == 0) continue;
+    const double times = 1 + 6 * experiment.virtual_speedup();
+    profile::PointCounts* counts = experiment.mutable_point(0);
+    counts->set_visits(static_cast<uint64_t>(static_cast<double>(counts->visits()) / times));
+  }
+  Show(profile, "#sort=hurts");
+  EXPECT_THAT(Text("#cards .card .verdict"), HasSubstr("Hurts"));
+  const auto percent = browser_->Run(
+      "return parseInt(document.querySelector('#cards .beyond').textContent.replace('−', '-'));");
+  EXPECT_LT(percent.get<int>(), -400);
+  EXPECT_GE(Count("#cards .card:first-child .clipped"), 5);
+  EXPECT_EQ(Count("#cards .card.no_effect .clipped"), 0);
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
 TEST_F(PlotBrowserTest, NarrowScreensHaveOneColumnWithoutScrollingSideways) {
-  browser_->Resize(400, 800);
+  browser_->Resize(360, 800);
   Show(Fifty());
   EXPECT_LE(browser_->Run("return document.documentElement.scrollWidth - innerWidth;"), 0);
   EXPECT_EQ(browser_->Run("return new Set([...document.querySelectorAll('#cards li')].map((e) => "

@@ -43,6 +43,7 @@ class CurvePlot {
     this.band();
     this.dots();
     this.curve();
+    this.beyond();
     if (this.large) this.readout();
     return this.svg.node();
   }
@@ -101,6 +102,31 @@ class CurvePlot {
       const radius = (this.large ? 2.2 : 1.4) + (this.large ? 2.2 : 1.2) * Math.sqrt(n / most);
       group.append('circle').attr('cx', at).attr('cy', this.y(value)).attr('r', radius);
     }
+  }
+
+  // What lies outside the axes: an arrow at the edge for each dot there, and for the curve's farthest point one with its value.
+  beyond() {
+    const [low, high] = this.y.domain();
+    const group = this.svg.append('g');
+    const arrow = (speedup, value, size) => {
+      const down = value < low;
+      group.append('path').attr('class', 'clipped').attr('d', `M${-size},${down ? -size : size}h${2 * size}l${-size},${down ? 1.6 * size : -1.6 * size}z`)
+        .attr('transform', `translate(${this.x(speedup)} ${down ? this.y(low) : this.y(high)})`);
+    };
+    // A dot that sticks out a little is still to be seen.
+    const margin = this.y.invert(0) - this.y.invert(4);
+    const isOutside = (value) => value < low - margin || value > high + margin;
+    for (const [, value, , , , achieved] of this.line.speedups) {
+      if (isOutside(value)) arrow(achieved, value, this.large ? 4 : 3);
+    }
+    const outside = this.line.curve.filter((p) => isOutside(p[1]));
+    if (!outside.length) return;
+    const farthest = d3.greatest(outside, (p) => Math.abs(p[1]));
+    const down = farthest[1] < low;
+    arrow(farthest[0], farthest[1], this.large ? 7 : 5);
+    const left = farthest[0] > 0.5;
+    group.append('text').attr('class', 'beyond').attr('text-anchor', left ? 'end' : 'start').attr('x', this.x(farthest[0]) + (left ? -9 : 9))
+      .attr('y', down ? this.y(low) - 3 : this.y(high) + 11).text(percent(farthest[1], {sign: true, digits: 0}));
   }
 
   // The curve's value under the pointer.

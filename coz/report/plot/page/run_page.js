@@ -69,6 +69,7 @@ const runPage = {
       ['Band', 'The 95 % interval, from the differences between experiments; the baseline’s own error is in it.'],
       ['Dots', 'What the experiments at one speedup measured; a larger dot stands for more of them.'],
       ['Ring', 'Where the effect bends: a plateau, or a turn.'],
+      ['Arrow at the edge', 'The plot ends there, the effect goes on: to the figure beside it.'],
     ];
     return element('section', {class: 'sheet'}, element('h2', {}, 'How to read it'), element('dl', {class: 'terms'},
       ...terms.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)])));
