@@ -30,7 +30,6 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "report", "rank the lines of a profile by what speeding them up would bring");
   auto options = std::make_shared<ReportOptions>();
-  options->text.width = 0;
   command->add_option("profile", options->path,
                       "profile to read (default profile.pb; - is standard input)");
   command
@@ -59,9 +58,13 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   command->add_flag_callback(
       "--json", [options] { options->format = ReportFormat::kJson; },
       "print JSON, as described in docs/report-json.md");
-  command->callback([options, color, exit_status] {
+  command->callback([command, options, color, exit_status] {
     options->text.color = WantsColor(*color);
-    if (options->text.width == 0) options->text.width = TerminalWidth(STDOUT_FILENO);
+    if (command->count("--width") != 0) {
+      options->text.wrap = true;
+    } else {
+      FitTerminal(STDOUT_FILENO, &options->text);
+    }
     options->suggest = SuggestNames;
     const absl::Status status = RunReport(*options, std::cout);
     *exit_status = Report(status);

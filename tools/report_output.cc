@@ -78,7 +78,7 @@ void PrintRunSummary(const RunResult& result, FILE* output) {
   ReportOptions options;
   options.path = result.profile_path;
   options.header = false;
-  options.text.width = TerminalWidth(fileno(output));
+  FitTerminal(fileno(output), &options.text);
   options.text.max_lines = kHeadLines;
   std::ostringstream text;
   const absl::Status status = RunReport(options, text);

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/export_coz.h"
@@ -17,6 +18,7 @@
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
 #include "coz/report/selector.h"
+#include "coz/report/text_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -60,9 +62,11 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
     const std::vector<std::string> notes = ReportNotes(read->profile, table, analysis, read->stats);
     out << JsonText(ReportJson(read->profile, table, analysis, notes), 1) << "\n";
   } else {
-    out << (options.header ? RenderHeader(read->profile, table, analysis, read->stats)
-                           : RenderNotes(read->profile, table, analysis, read->stats));
-    out << RenderPoints(read->profile, table, analysis, options.text);
+    const std::string text =
+        absl::StrCat(options.header ? RenderHeader(read->profile, table, analysis, read->stats)
+                                    : RenderNotes(read->profile, table, analysis, read->stats),
+                     RenderPoints(read->profile, table, analysis, options.text));
+    out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);
   return status.ok() ? CheckConditions(selectors, options, table, analysis) : status;
@@ -75,10 +79,11 @@ absl::Status RunExport(const ExportOptions& options, std::ostream& out) {
   return Finish(out);
 }
 
-int TerminalWidth(int fd) {
+void FitTerminal(int fd, TextOptions* text) {
   winsize size = {};
-  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 100;
-  return size.ws_col;
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return;
+  text->width = size.ws_col;
+  text->wrap = true;
 }
 
 }  // namespace coz

@@ -44,8 +44,8 @@ struct ExportOptions {
 
 absl::Status RunExport(const ExportOptions& options, std::ostream& out);
 
-// Columns of the terminal that the descriptor is, or 100.
-int TerminalWidth(int fd);
+// Where the descriptor is a terminal: text as wide as it is, with prose broken at its edge.
+void FitTerminal(int fd, TextOptions* text);
 
 }  // namespace coz
 

@@ -1,15 +1,12 @@
 // The head of the terminal report: facts about the run, not about lines.
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -22,6 +19,7 @@
 #include "coz/report/profile_reader.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {
@@ -44,58 +42,25 @@ std::string Counted(uint64_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
-absl::string_view SourceName(profile::SamplingSource source) {
-  switch (source) {
-    case profile::SAMPLING_SOURCE_PERF_SIGTRAP:
-      return "perf sigtrap";
-    case profile::SAMPLING_SOURCE_PERF_FSETSIG:
-      return "perf fsetsig";
-    case profile::SAMPLING_SOURCE_CPU_TIMER:
-      return "cpu timer";
-    default:
-      return "unknown";
-  }
-}
-
-std::string Quoted(const std::string& argument) {
-  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);
-  });
-  return plain ? argument
-               : absl::StrCat("'", absl::StrReplaceAll(Printable(argument), {{"'", "'\\''"}}), "'");
-}
-
-std::string LocalTime(uint64_t unix_ns) {
-  const auto seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
-  tm parts = {};
-  char text[32] = "";
-  if (localtime_r(&seconds, &parts) != nullptr)
-    strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
-
-std::string SessionLine(const profile::Session& session) {
+std::string SessionLine(const profile::Session& session, const profile::SessionEnd* end) {
+  const std::string start = LocalTime(session.start_unix_ns(), "%Y-%m-%d %H:%M");
   if (session.machine().cpu_count() == 0) {
-    return absl::StrFormat("  %s, made by %s\n", LocalTime(session.start_unix_ns()),
+    return absl::StrFormat("  %s, made by %s\n", start,
                            Printable(absl::StrCat("coz ", session.coz_version())));
   }
-  std::string line =
-      absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s\n",
-                      LocalTime(session.start_unix_ns()), Printable(session.machine().host()),
-                      session.machine().cpu_count(), SourceName(session.sampling_source()),
-                      static_cast<double>(session.sampling_period_ns()) / 1e6,
-                      session.kernel_samples_included() ? "user and kernel code" : "user code");
-  return line;
+  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s\n",
+                         start, Printable(session.machine().host()), session.machine().cpu_count(),
+                         absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}}),
+                         static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
+                         session.kernel_samples_included() ? "user and kernel code" : "user code");
 }
 
 }  // namespace
 
 std::string TargetCommand(const profile::Profile& profile) {
-  if (profile.session_size() == 0) return "PROGRAM ARGS";
-  std::vector<std::string> words;
-  for (const std::string& argument : profile.session(0).command())
-    words.push_back(Quoted(argument));
-  return words.empty() ? "PROGRAM ARGS" : absl::StrJoin(words, " ");
+  const std::string command =
+      profile.session_size() == 0 ? "" : Printable(CommandText(profile.session(0)));
+  return command.empty() ? "PROGRAM ARGS" : command;
 }
 
 // "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
@@ -127,8 +92,9 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
                          const Analysis& analysis, const ReadStats& stats) {
   std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
   constexpr int kSessionsShown = 3;
+  const SessionEnds ends(profile);
   for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {
-    absl::StrAppend(&text, SessionLine(profile.session(i)));
+    absl::StrAppend(&text, SessionLine(profile.session(i), ends.Of(profile.session(i))));
   }
   if (profile.session_size() > kSessionsShown) {
     absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +13,7 @@
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/verdict.h"
 #include "nlohmann/json.hpp"
 
@@ -33,19 +33,6 @@ Json Interval(const Estimate& estimate) {
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? std::nan("") : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-const char* SourceId(profile::SamplingSource source) {
-  switch (source) {
-    case profile::SAMPLING_SOURCE_PERF_SIGTRAP:
-      return "perf_sigtrap";
-    case profile::SAMPLING_SOURCE_PERF_FSETSIG:
-      return "perf_fsetsig";
-    case profile::SAMPLING_SOURCE_CPU_TIMER:
-      return "cpu_timer";
-    default:
-      return "unknown";
-  }
 }
 
 const char* EndId(profile::EndReason reason) {
@@ -95,11 +82,9 @@ Json EndJson(const profile::SessionEnd* end) {
 }
 
 Json SessionsJson(const profile::Profile& profile) {
-  absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends;
-  for (const profile::SessionEnd& end : profile.session_end()) ends[end.session()] = &end;
+  const SessionEnds ends(profile);
   Json sessions = Json::array();
   for (const profile::Session& session : profile.session()) {
-    const auto end = ends.find(session.id());
     sessions.push_back({{"id", absl::StrFormat("%016x", session.id())},
                         {"command", session.command()},
                         {"working_folder", session.working_folder()},
@@ -111,12 +96,13 @@ Json SessionsJson(const profile::Profile& profile) {
                         {"coz_version", session.coz_version()},
                         {"sampling_source", SourceId(session.sampling_source())},
                         {"sampling_period_ns", session.sampling_period_ns()},
+                        {"lone_thread_period_ns", session.lone_thread_period_ns()},
                         {"kernel_samples_included", session.kernel_samples_included()},
                         {"fallback_reason", session.fallback_reason()},
                         // A 64-bit number would lose digits in many readers.
                         {"seed", absl::StrCat(session.seed())},
                         {"options", OptionsJson(session.options())},
-                        {"end", EndJson(end == ends.end() ? nullptr : end->second)}});
+                        {"end", EndJson(ends.Of(session))}});
   }
   return sessions;
 }

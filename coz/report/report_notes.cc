@@ -15,6 +15,7 @@
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_reader.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {
@@ -24,43 +25,20 @@ std::string Counted(uint64_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
-absl::string_view TaintName(int reason) {
-  switch (reason) {
-    case profile::Taint::OWED_DELAY:
-      return "delay still owed at the end";
-    case profile::Taint::LOST_SAMPLES:
-      return "samples lost";
-    case profile::Taint::SPEEDUP_MISSED:
-      return "virtual speedup not reached";
-    case profile::Taint::CUT_SHORT:
-      return "cut short";
-    case profile::Taint::OVERCOMMITTED:
-      return "more runnable threads than CPUs";
-    case profile::Taint::SUSPENDED:
-      return "suspended";
-    case profile::Taint::PROCESS_CHANGED:
-      return "process changed";
-    default:
-      return "other reasons";
-  }
-}
-
 // How each session ended, where that is not the ordinary end.
 void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
-  absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends;
-  for (const profile::SessionEnd& end : profile.session_end()) ends[end.session()] = &end;
+  const SessionEnds ends(profile);
   int open = 0;
   for (const profile::Session& session : profile.session()) {
-    const auto it = ends.find(session.id());
-    if (it == ends.end()) {
+    const profile::SessionEnd* end = ends.Of(session);
+    if (end == nullptr) {
       ++open;
-    } else if (it->second->reason() == profile::END_REASON_SUPERVISOR_ERROR) {
-      notes->push_back(absl::StrCat("coz stopped on an error: ", it->second->error()));
-    } else if (it->second->exit_signal() != 0) {
-      notes->push_back(absl::StrCat("the program was ended by signal ", it->second->exit_signal()));
-    } else if (it->second->exit_status() != 0) {
-      notes->push_back(
-          absl::StrCat("the program ended with exit status ", it->second->exit_status()));
+    } else if (end->reason() == profile::END_REASON_SUPERVISOR_ERROR) {
+      notes->push_back(absl::StrCat("coz stopped on an error: ", end->error()));
+    } else if (end->exit_signal() != 0) {
+      notes->push_back(absl::StrCat("the program was ended by signal ", end->exit_signal()));
+    } else if (end->exit_status() != 0) {
+      notes->push_back(absl::StrCat("the program ended with exit status ", end->exit_status()));
     }
   }
   if (open > 0) {
@@ -74,7 +52,7 @@ void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
   std::vector<std::string> reasons;
   for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
     if (analysis.taints_by_reason[i] > 0) {
-      reasons.push_back(absl::StrCat(analysis.taints_by_reason[i], " ", TaintName(i)));
+      reasons.push_back(absl::StrCat(analysis.taints_by_reason[i], " ", TaintWords(i)));
     }
   }
   notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(analysis.tainted), "experiment"),
@@ -178,6 +156,27 @@ void AddAchieved(const profile::Profile& profile, std::vector<std::string>* note
 }
 
 }  // namespace
+
+const char* TaintWords(int reason) {
+  switch (reason) {
+    case profile::Taint::OWED_DELAY:
+      return "delay still owed at the end";
+    case profile::Taint::LOST_SAMPLES:
+      return "samples lost";
+    case profile::Taint::SPEEDUP_MISSED:
+      return "virtual speedup not reached";
+    case profile::Taint::CUT_SHORT:
+      return "cut short";
+    case profile::Taint::OVERCOMMITTED:
+      return "more runnable threads than CPUs";
+    case profile::Taint::SUSPENDED:
+      return "suspended";
+    case profile::Taint::PROCESS_CHANGED:
+      return "process changed";
+    default:
+      return "other reasons";
+  }
+}
 
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
                                      const Analysis& analysis, const ReadStats& stats) {

@@ -22,6 +22,9 @@ namespace coz {
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
                                      const Analysis& analysis, const ReadStats& stats);
 
+// Why an experiment is not used (profile::Taint::Reason), in words.
+const char* TaintWords(int reason);
+
 }  // namespace coz
 
 #endif  // COZ_REPORT_REPORT_NOTES_H_

@@ -136,15 +136,27 @@ TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
 }
 
-TEST(ReportTest, LinesFitTheWidth) {
-  for (int width : {100, 160}) {
+TEST(ReportTest, LinesFitTheTerminal) {
+  for (int width : {44, 60, 80, 82, 100, 160}) {
+    TextOptions text;
+    text.width = width;
+    text.wrap = true;
+    text.verbose = true;
     for (const std::string& line :
-         std::vector<std::string>(absl::StrSplit(ReportOf(FourLines(), width), '\n'))) {
+         std::vector<std::string>(absl::StrSplit(ReportWith(text), '\n'))) {
       // Commands are not cut: they are to be copied.
-      if (absl::StrContains(line, "next: ")) continue;
+      if (absl::StrContains(line, "`coz ")) continue;
       EXPECT_LE(DisplayWidth(line), width) << line;
     }
   }
+}
+
+TEST(ReportTest, NarrowTerminalsKeepPlaceSlopeAndVerdict) {
+  TextOptions text;
+  text.width = 50;
+  const std::string report = ReportWith(text);
+  EXPECT_THAT(report, HasSubstr(" #  line "));
+  EXPECT_THAT(report, HasSubstr("slope         verdict\n"));
 }
 
 TEST(ReportTest, SaysWhatSetAsideLinesLack) {

@@ -12,7 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
@@ -21,19 +20,18 @@
 #include "coz/report/latency_summary.h"
 #include "coz/report/nothing_to_show.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/report_columns.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/verdict.h"
 
 namespace coz {
 namespace {
 
-constexpr int kMinFunctionWidth = 8;
 // Share of a CPU.
 constexpr double kDearCounting = 0.05;
 
-// The place tells which of several anonymous namespaces it is.
 std::string ShownFunction(const UnitRow& unit) {
-  return Printable(absl::StrReplaceAll(unit.function, {{"(anonymous namespace)::", ""}}));
+  return Printable(WithoutAnonymous(unit.function));
 }
 
 // "line", "function", ...; "unit" where they are mixed.
@@ -48,11 +46,12 @@ std::string UnitWord(const ExperimentTable& table) {
   return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
 }
 
-// Kinds of a table's columns that are neither place nor function, at their usual width.
-constexpr int kOtherColumns = 70;
-// Plots take so many columns, and two between; they are left out where the terminal has fewer than that needs.
-constexpr int kPlotColumns = 10;
-constexpr int kWidthForPlots = 110;
+// Of a row of what was set aside: everything but the place and what it lacks, and these two.
+constexpr int kSetAsideColumns = 24;
+constexpr int kMinPlace = 20;
+constexpr int kLacksColumns = 52;
+// --verbose tells achieved speedups and visits too where the terminal has so many columns.
+constexpr int kWidthForAchieved = 64;
 
 std::string PlusMinus(const Estimate& estimate) {
   if (!std::isfinite(estimate.low)) return "±?";
@@ -272,40 +271,39 @@ class PointRenderer {
     return options_.max_lines > 0 ? std::min(n, static_cast<size_t>(options_.max_lines)) : n;
   }
 
-  // Places get what they need up to three fifths of what is left, functions the rest.
-  std::pair<int, int> NameWidths(const PointAnalysis& point, size_t shown) const {
+  TableColumns Columns(const PointAnalysis& point, size_t shown) const {
     int place = 4;
     int function = 8;
     for (size_t i = 0; i < shown; ++i) {
       place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
       function = std::max(function, DisplayWidth(Detail(point.lines[i].unit)));
     }
-    const int plot = HasPlots() ? kPlotColumns + 2 : 0;
-    const int space = std::max(20, options_.width - kOtherColumns - plot);
-    if (place + function <= space) return {place, function};
-    place = std::min(place, std::max(space * 3 / 5, space - function));
-    function = space - place;
-    if (function < kMinFunctionWidth) return {space, 0};
-    return {place, function};
+    return ChooseColumns(options_.width, place, function);
   }
 
   std::string Table(const PointAnalysis& point) const {
     const size_t shown = Shown(point.lines.size());
-    const auto [place, function] = NameWidths(point, shown);
+    const TableColumns columns = Columns(point, shown);
+    const auto only_if = [](bool has, std::string text) { return has ? std::move(text) : ""; };
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
     const auto [low, high] = PlotRange(point, shown);
     TextTable table({R, L, L, R, L, L, L, R, R, L});
-    table.AddRow({"#", word_, word_ == "function" ? "declared at" : "function", "slope", "", "",
-                  "best prediction", "samples", "exp.", "verdict"});
+    table.AddRow({"#", word_,
+                  only_if(columns.function > 0, word_ == "function" ? "declared at" : "function"),
+                  "slope", "", "", only_if(columns.prediction, "best prediction"),
+                  only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."),
+                  "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
-      table.AddRow({absl::StrCat(i + 1), Shortened(line.unit, place),
-                    ShortenedDetail(line.unit, function), Fixed(line.slope.value, 2),
+      table.AddRow({absl::StrCat(i + 1), Shortened(line.unit, columns.place),
+                    ShortenedDetail(line.unit, columns.function), Fixed(line.slope.value, 2),
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
-                    HasPlots() ? Plot(line.curve, low, high) : "",
-                    Prediction(line.speedups[line.best]), Share(line.unit),
-                    absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others),
+                    only_if(columns.plot, Plot(line.curve, low, high)),
+                    only_if(columns.prediction, Prediction(line.speedups[line.best])),
+                    only_if(columns.samples, Share(line.unit)),
+                    only_if(columns.experiments,
+                            absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others)),
                     absl::StrCat(VerdictWord(line.verdict))});
     }
     std::string text;
@@ -314,7 +312,7 @@ class PointRenderer {
                       Printable(folder_), "\n");
     }
     absl::StrAppend(&text, WithDetails(table.Render(1), point));
-    if (HasPlots()) {
+    if (columns.plot) {
       absl::StrAppendFormat(&text,
                             "  plots: program speedup when the %s gets 10 %% to 100 %% faster, "
                             "▁ is %s %%, █ is %s %%\n",
@@ -326,8 +324,6 @@ class PointRenderer {
     }
     return text;
   }
-
-  bool HasPlots() const { return options_.width >= kWidthForPlots; }
 
   // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains.
   std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
@@ -371,16 +367,18 @@ class PointRenderer {
                                        VerdictSentence(line, point, context), line.q_value);
     const auto R = Align::kRight;
     TextTable table({R, R, R, Align::kLeft, R, R});
-    table.AddRow({"speedup", "achieved", "program", "95 % interval", "exp.", "visits"});
+    const bool wide = options_.width >= kWidthForAchieved;
+    table.AddRow({"speedup", wide ? "achieved" : "", "program", "95 % interval", "exp.",
+                  wide ? "visits" : ""});
     for (const SpeedupEstimate& s : line.speedups) {
       const Estimate& e = s.program_speedup;
       table.AddRow({absl::StrFormat("%.0f %%", 100 * s.virtual_speedup),
-                    absl::StrFormat("%.1f %%", 100 * s.achieved_virtual_speedup),
+                    wide ? absl::StrFormat("%.1f %%", 100 * s.achieved_virtual_speedup) : "",
                     absl::StrCat(Signed(100 * e.value), " %"),
                     std::isfinite(e.low)
                         ? absl::StrCat(Signed(100 * e.low), " to ", Signed(100 * e.high))
                         : "?",
-                    absl::StrCat(s.experiments), absl::StrFormat("%.0f", s.visits)});
+                    absl::StrCat(s.experiments), wide ? absl::StrFormat("%.0f", s.visits) : ""});
     }
     return absl::StrCat(text, table.Render(6));
   }
@@ -448,10 +446,12 @@ class PointRenderer {
     const size_t shown = options_.max_set_aside > 0
                              ? std::min(all, static_cast<size_t>(options_.max_set_aside))
                              : all;
+    const int room = options_.width - kSetAsideColumns;
+    const int place = std::max(kMinPlace, room - kLacksColumns);
     for (size_t i = 0; i < shown; ++i) {
       const LineSetAside& line = point.set_aside[i];
-      table.AddRow({Shortened(line.unit, std::max(20, options_.width - 60)), Share(line.unit),
-                    absl::StrCat(line.experiments, " exp."), Lacks(line)});
+      table.AddRow({Shortened(line.unit, place), Share(line.unit),
+                    absl::StrCat(line.experiments, " exp."), ElideEnd(Lacks(line), room - place)});
     }
     absl::StrAppend(&text, table.Render(4));
     absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front()), "\n");

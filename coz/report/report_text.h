@@ -20,6 +20,8 @@ namespace coz {
 
 struct TextOptions {
   int width = 100;
+  // Prose is broken at `width`: for a terminal, not for a file that is searched by line.
+  bool wrap = false;
   // Lines shown for each progress point, and lines named among those set aside; 0: all.
   int max_lines = 20;
   int max_set_aside = 5;

@@ -95,7 +95,61 @@ std::string WithoutBrackets(const std::string& text, absl::string_view emptied) 
   return absl::StrReplaceAll(text, {{emptied, ""}});
 }
 
+// The end of the word at `at`: the next blank that is not between backquotes.
+size_t WordEnd(absl::string_view line, size_t at) {
+  bool quoted = false;
+  for (; at < line.size() && (quoted || line[at] != ' '); ++at) {
+    if (line[at] == '`') quoted = !quoted && line.find('`', at + 1) != line.npos;
+  }
+  return at;
+}
+
+// Without escape sequences of colour.
+int PlainWidth(absl::string_view text) {
+  int width = DisplayWidth(text);
+  for (size_t at = text.find("\033["); at != text.npos; at = text.find("\033[", at + 1)) {
+    const size_t end = text.find('m', at);
+    if (end == text.npos) break;
+    width -= static_cast<int>(end - at + 1);
+  }
+  return width;
+}
+
+std::string WrappedLine(absl::string_view line, int width) {
+  if (PlainWidth(line) <= width) return absl::StrCat(line);
+  const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+  const std::string next(indent + 2, ' ');
+  std::string result(line.substr(0, indent));
+  int used = static_cast<int>(indent);
+  for (size_t at = indent; at < line.size();) {
+    const size_t end = WordEnd(line, at);
+    const absl::string_view word = line.substr(at, end - at);
+    const int columns = PlainWidth(word);
+    const bool is_first = at == indent;
+    if (!is_first && used + 1 + columns > width) {
+      absl::StrAppend(&result, "\n", next, word);
+      used = static_cast<int>(next.size()) + columns;
+    } else {
+      absl::StrAppend(&result, is_first ? "" : " ", word);
+      used += columns + (is_first ? 0 : 1);
+    }
+    at = std::min(end + 1, line.size());
+  }
+  return result;
+}
+
 }  // namespace
+
+std::string Wrapped(absl::string_view text, int width) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    absl::StrAppend(&result, WrappedLine(text.substr(0, end), width));
+    if (end < text.size()) result.push_back('\n');
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
 
 int DisplayWidth(absl::string_view text) {
   int width = 0;
@@ -162,6 +216,10 @@ std::string ShortenFunction(absl::string_view function, int width) {
     name.erase(0, scope + 2);
   }
   return name;
+}
+
+std::string WithoutAnonymous(absl::string_view function) {
+  return absl::StrReplaceAll(function, {{"(anonymous namespace)::", ""}});
 }
 
 std::string CommonFolder(const std::vector<std::string>& paths) {

@@ -34,6 +34,13 @@ std::string CommonFolder(const std::vector<std::string>& paths);
 
 enum class Align { kLeft, kRight };
 
+// Without "(anonymous namespace)::": the place tells which of several it is.
+std::string WithoutAnonymous(absl::string_view function);
+
+// Breaks what is longer than `width` between words, and indents what follows by two more than its line begins with. What stands between
+// `backquotes` stays whole, to be copied, and escape sequences take no column. Lines that fit stay as they are.
+std::string Wrapped(absl::string_view text, int width);
+
 // Left or right aligned in `width` columns.
 std::string Pad(absl::string_view text, int width, Align align);
 

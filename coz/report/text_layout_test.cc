@@ -49,6 +49,24 @@ TEST(TextLayoutTest, CommonFolderEndsAtASlash) {
   EXPECT_EQ(CommonFolder({}), "");
 }
 
+TEST(TextLayoutTest, LongLinesAreBrokenBetweenWords) {
+  EXPECT_EQ(Wrapped("  note: one two three\nshort\n", 14), "  note: one\n    two three\nshort\n");
+  EXPECT_EQ(Wrapped("  two  blanks stay", 40), "  two  blanks stay");
+  EXPECT_EQ(Wrapped("größe größe", 11), "größe größe");
+  EXPECT_EQ(Wrapped("a_word_that_is_too_long b", 10), "a_word_that_is_too_long\n  b");
+  EXPECT_EQ(Wrapped("", 10), "");
+  EXPECT_EQ(Wrapped("\n\n", 10), "\n\n");
+}
+
+TEST(TextLayoutTest, CommandsStayWhole) {
+  EXPECT_EQ(Wrapped("look with `coz run --- ./app`.", 20), "look with\n  `coz run --- ./app`.");
+  EXPECT_EQ(Wrapped("one ` is no command here", 14), "one ` is no\n  command here");
+}
+
+TEST(TextLayoutTest, ColorTakesNoColumns) {
+  EXPECT_EQ(Wrapped("\033[1;32mfaster\033[0m x", 8), "\033[1;32mfaster\033[0m x");
+}
+
 TEST(TextLayoutTest, TableAlignsWideCharacters) {
   TextTable table({Align::kLeft, Align::kRight});
   table.AddRow({"日本", "1"});

@@ -1,5 +1,7 @@
 // Exports read back, and imports of what the original writes.
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_split.h"
 #include "coz/report/exchange/export_csv.h"
@@ -120,6 +122,20 @@ TEST(ExportSpeedscopeTest, WeightsAddUpAndFramesExist) {
       for (const nlohmann::json& frame : stack) EXPECT_LT(frame.get<size_t>(), frames);
     }
   }
+}
+
+TEST(ExportSpeedscopeTest, FramesShowNoFolderThatAllAreInAndNoAnonymousNamespace) {
+  report_testing::SyntheticProfile made(
+      {}, {{"/home/me/src/a.cc", 10, "(anonymous namespace)::Work()", 0.4, 0.6, {}},
+           {"/home/me/src/lib/b.cc", 20, "Other()", 0.2, 0, {}}});
+  made.AddRandomExperiments(60);
+  std::ostringstream out;
+  ExportSpeedscope(*AnalyzeWhole(made.profile()), out);
+  const nlohmann::json frames = nlohmann::json::parse(out.str())["shared"]["frames"];
+  std::vector<std::string> names;
+  for (const nlohmann::json& frame : frames) names.push_back(frame["name"]);
+  EXPECT_THAT(names, ::testing::IsSupersetOf({"a.cc", "Work()", "a.cc:10", "lib/b.cc:20"}));
+  EXPECT_EQ(frames[0]["file"], "/home/me/src/a.cc");
 }
 
 class ImportTest : public ::testing::TestWithParam<CozFormat> {};

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/report_json.h"
+#include "coz/report/text_layout.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
@@ -129,7 +130,7 @@ class Writer {
     const UnitRow& unit = whole_.table.units[index];
     const bool is_named = !unit.function.empty();
     const uint64_t location =
-        AddLocation(is_named ? unit.function : unit.Name(), unit.file, unit.line);
+        AddLocation(is_named ? WithoutAnonymous(unit.function) : unit.Name(), unit.file, unit.line);
     pprof::Sample* sample = AddSample(location, unit.samples);
     for (size_t i = 0; i < findings_[index].size(); ++i) {
       const Finding& finding = findings_[index][i];

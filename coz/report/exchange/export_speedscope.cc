@@ -4,9 +4,12 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "coz/report/report_json.h"
+#include "coz/report/text_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -16,15 +19,26 @@ using Json = nlohmann::ordered_json;
 
 class Frames {
  public:
+  // Frames show no folder that all units are in.
+  explicit Frames(const std::vector<UnitRow>& units) {
+    std::vector<std::string> files;
+    for (const UnitRow& unit : units) {
+      if (!unit.file.empty()) files.push_back(unit.file);
+    }
+    folder_ = CommonFolder(files);
+  }
+
   // The stack of a unit, outermost first.
   Json StackOf(const UnitRow& unit) {
     Json stack = Json::array();
     const std::string place = unit.Name();
-    if (!unit.file.empty() && unit.file != place) stack.push_back(Index(unit.file, "", 0));
-    if (!unit.function.empty() && unit.function != place) {
-      stack.push_back(Index(unit.function, unit.file, 0));
+    if (!unit.file.empty() && unit.file != place) {
+      stack.push_back(Index(InFolder(unit.file), unit.file, 0));
     }
-    stack.push_back(Index(place, unit.file, unit.line));
+    if (!unit.function.empty() && unit.function != place) {
+      stack.push_back(Index(WithoutAnonymous(unit.function), unit.file, 0));
+    }
+    stack.push_back(Index(InFolder(WithoutAnonymous(place)), unit.file, unit.line));
     return stack;
   }
   size_t Index(const std::string& name, const std::string& file, uint32_t line) {
@@ -40,6 +54,11 @@ class Frames {
   const Json& frames() const { return frames_; }
 
  private:
+  std::string InFolder(const std::string& path) const {
+    return std::string(absl::StripPrefix(path, folder_));
+  }
+
+  std::string folder_;
   std::map<std::pair<std::string, std::string>, size_t> indices_;
   Json frames_ = Json::array();
 };
@@ -81,7 +100,7 @@ Json CpuProfile(const AnalyzedProfile& whole, Frames* frames) {
 }  // namespace
 
 void ExportSpeedscope(const AnalyzedProfile& whole, std::ostream& out) {
-  Frames frames;
+  Frames frames(whole.table.units);
   Json profiles = Json::array({CpuProfile(whole, &frames)});
   for (const PointAnalysis& point : whole.analysis.points) {
     Sampled gain;

@@ -26,13 +26,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
 #include "coz/report/report_json.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/verdict.h"
 #include "nlohmann/json.hpp"
@@ -76,8 +76,9 @@ class Builder {
     data["title"] = TargetCommand(profile_);
     data["facts"] = RunFacts(profile_, table_, analysis_);
     data["sessions"] = json::array();
+    const SessionEnds ends(profile_);
     for (const profile::Session& session : profile_.session()) {
-      data["sessions"].push_back(SessionFacts(session, profile_));
+      data["sessions"].push_back(SessionFacts(session, ends.Of(session)));
     }
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
     data["points"] = json::array();
@@ -157,9 +158,8 @@ class Builder {
       if (static_cast<size_t>(file) == files_.size()) files_.push_back({row.file, {}});
       if (row.line > 0) files_[static_cast<size_t>(file)].lines.insert(row.line);
     }
-    const std::string function =
-        absl::StrReplaceAll(row.function, {{"(anonymous namespace)::", ""}});
-    units_.push_back({file, row.line, function, Rounded(share), UnitKindId(row.kind)});
+    units_.push_back(
+        {file, row.line, WithoutAnonymous(row.function), Rounded(share), UnitKindId(row.kind)});
     return it->second;
   }
 

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "coz/report/plot/plot_data.h"
+#include "coz/report/report_json.h"
+#include "coz/report/report_notes.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {
@@ -26,36 +24,6 @@ constexpr uint64_t kDefaultExperimentNs = 500'000'000;
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns / 1'000'000) / 1e3; }
 
-std::string Quoted(const std::string& argument) {
-  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);
-  });
-  if (plain) return argument;
-  return absl::StrCat("'", absl::StrReplaceAll(argument, {{"'", "'\\''"}}), "'");
-}
-
-std::string LocalTime(uint64_t unix_ns) {
-  const auto seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
-  tm parts = {};
-  char text[40] = "";
-  if (localtime_r(&seconds, &parts) != nullptr)
-    strftime(text, sizeof(text), "%Y-%m-%d %H:%M %Z", &parts);
-  return text;
-}
-
-// "SAMPLING_SOURCE_PERF_SIGTRAP" → "perf sigtrap".
-std::string InWords(absl::string_view constant, absl::string_view prefix) {
-  absl::ConsumePrefix(&constant, prefix);
-  return absl::StrReplaceAll(absl::AsciiStrToLower(constant), {{"_", " "}});
-}
-
-const profile::SessionEnd* EndOf(const profile::Session& session, const profile::Profile& profile) {
-  for (const profile::SessionEnd& end : profile.session_end()) {
-    if (end.session() == session.id()) return &end;
-  }
-  return nullptr;
-}
-
 std::string HowItEnded(const profile::SessionEnd* end) {
   if (end == nullptr) return "cut short, or still running";
   switch (end->reason()) {
@@ -66,6 +34,8 @@ std::string HowItEnded(const profile::SessionEnd* end) {
       return absl::StrCat("the program ended with exit status ", end->exit_status());
     case profile::END_REASON_DURATION_REACHED:
       return "the time asked for was over";
+    case profile::END_REASON_PRECISION_REACHED:
+      return "the intervals were as narrow as asked for";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
     case profile::END_REASON_SUPERVISOR_ERROR:
@@ -79,8 +49,7 @@ std::string HowItEnded(const profile::SessionEnd* end) {
 void AddUnitOptions(const profile::Options& options, std::vector<std::string>* words) {
   if (options.unit_kind() != profile::UNIT_KIND_UNKNOWN &&
       options.unit_kind() != profile::UNIT_KIND_LINE) {
-    words->push_back(absl::StrCat(
-        "--unit=", InWords(profile::UnitKind_Name(options.unit_kind()), "UNIT_KIND_")));
+    words->push_back(absl::StrCat("--unit=", UnitKindId(options.unit_kind())));
   }
   if (options.without_inlined_copies()) words->push_back("--without-inlined-copies");
   for (const std::string& group : options.group()) {
@@ -118,9 +87,9 @@ std::string RepeatCommand(const profile::Session& session) {
                                  absl::StrJoin(options.fixed_virtual_speedup(), ",", percent)));
   }
   if (options.end_to_end()) words.push_back("--end-to-end");
-  // The default depends on the program.
+  // Said explicitly, it holds for a lone thread too.
   const uint64_t period = session.sampling_period_ns();
-  if (period != 0) {
+  if (period != 0 && session.lone_thread_period_ns() == 0) {
     words.push_back(absl::StrFormat("--sampling-period=%.4g", static_cast<double>(period) / 1e6));
   }
   const uint64_t length = options.min_experiment_ns();
@@ -130,28 +99,22 @@ std::string RepeatCommand(const profile::Session& session) {
   if (options.duration_ns() != 0) {
     words.push_back(absl::StrFormat("--duration=%.6g", Seconds(options.duration_ns())));
   }
-  words.push_back("---");
-  for (const std::string& argument : session.command()) words.push_back(Quoted(argument));
-  return absl::StrJoin(words, " ");
+  return absl::StrCat(absl::StrJoin(words, " "), " --- ", CommandText(session));
 }
 
-json SessionFacts(const profile::Session& session, const profile::Profile& profile) {
-  const profile::SessionEnd* end = EndOf(session, profile);
+json SessionFacts(const profile::Session& session, const profile::SessionEnd* end) {
   const profile::Machine& machine = session.machine();
-  std::vector<std::string> command;
-  for (const std::string& argument : session.command()) command.push_back(Quoted(argument));
-  return {{"command", absl::StrJoin(command, " ")},
+  return {{"command", CommandText(session)},
           {"folder", session.working_folder()},
-          {"start", LocalTime(session.start_unix_ns())},
+          {"start", LocalTime(session.start_unix_ns(), "%Y-%m-%d %H:%M %Z")},
           {"host", machine.host()},
           {"kernel", machine.kernel()},
           {"cpu", machine.cpu_model()},
           {"cpus", machine.cpu_count()},
-          {"source",
-           InWords(profile::SamplingSource_Name(session.sampling_source()), "SAMPLING_SOURCE_")},
+          {"source", absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}})},
           {"fallback", session.fallback_reason()},
           {"given", session.options().given()},
-          {"period_ms", static_cast<double>(session.sampling_period_ns()) / 1e6},
+          {"period_ms", static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6},
           {"kernel_samples", session.kernel_samples_included()},
           // A number would lose digits in JavaScript.
           {"seed", absl::StrCat(session.seed())},
@@ -168,9 +131,7 @@ json RunFacts(const profile::Profile& profile, const ExperimentTable& table,
   json reasons = json::array();
   for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
     if (analysis.taints_by_reason[i] == 0) continue;
-    const auto reason = static_cast<profile::Taint::Reason>(i);
-    reasons.push_back(
-        {InWords(profile::Taint::Reason_Name(reason), ""), analysis.taints_by_reason[i]});
+    reasons.push_back({TaintWords(i), analysis.taints_by_reason[i]});
   }
   return {{"seconds", Seconds(TotalRunTimeNs(profile))},
           {"experiments", analysis.experiments},

@@ -1,0 +1,58 @@
+#include "coz/report/session_facts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+namespace coz {
+
+uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::SessionEnd* end) {
+  const bool alone = end != nullptr && end->peak_threads() == 1;
+  return alone && session.lone_thread_period_ns() != 0 ? session.lone_thread_period_ns()
+                                                       : session.sampling_period_ns();
+}
+
+const char* SourceId(profile::SamplingSource source) {
+  switch (source) {
+    case profile::SAMPLING_SOURCE_PERF_SIGTRAP:
+      return "perf_sigtrap";
+    case profile::SAMPLING_SOURCE_PERF_FSETSIG:
+      return "perf_fsetsig";
+    case profile::SAMPLING_SOURCE_CPU_TIMER:
+      return "cpu_timer";
+    default:
+      return "unknown";
+  }
+}
+
+std::string Quoted(const std::string& argument) {
+  const bool plain = !argument.empty() && std::all_of(argument.begin(), argument.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_-+=./:,@%", c);
+  });
+  if (plain) return argument;
+  return absl::StrCat("'", absl::StrReplaceAll(argument, {{"'", "'\\''"}}), "'");
+}
+
+std::string CommandText(const profile::Session& session) {
+  std::vector<std::string> words;
+  for (const std::string& argument : session.command()) words.push_back(Quoted(argument));
+  return absl::StrJoin(words, " ");
+}
+
+std::string LocalTime(uint64_t unix_ns, const char* format) {
+  const auto seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
+  tm parts = {};
+  char text[40] = "";
+  if (localtime_r(&seconds, &parts) != nullptr) strftime(text, sizeof(text), format, &parts);
+  return text;
+}
+
+}  // namespace coz
