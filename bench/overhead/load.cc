@@ -1,6 +1,6 @@
 // The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
 //
-//   [COZ_BENCH_INHERITED_EVENT=1] load MODE COUNT [STEPS_PER_US]
+//   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS] load MODE COUNT [STEPS_PER_US]
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -191,7 +191,7 @@ constexpr struct {
 };
 
 // What of a profiler's cost is the kernel's: an event as the sampler opens it, that threads inherit, and nothing else.
-void OpenInheritedEvent() {
+void OpenInheritedEvent(uint64_t period_ns) {
   struct sigaction action = {};
   action.sa_handler = [](int) {};
   action.sa_flags = SA_RESTART;
@@ -200,7 +200,7 @@ void OpenInheritedEvent() {
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.sample_period = 250000;
+  attr.sample_period = period_ns;
   attr.inherit = 1;
   attr.inherit_thread = 1;
   attr.remove_on_exec = 1;
@@ -215,7 +215,9 @@ void OpenInheritedEvent() {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  if (getenv("COZ_BENCH_INHERITED_EVENT") != nullptr) OpenInheritedEvent();
+  if (const char* period_ns = getenv("COZ_BENCH_INHERITED_EVENT")) {
+    OpenInheritedEvent(strtoull(period_ns, nullptr, 10));
+  }
   const double steps_per_us = argc > 3 ? atof(argv[3]) : workload::CalibrateStepsPerUs();
   for (const auto& entry : kLoads) {
     if (strcmp(entry.mode, argv[1]) != 0) continue;

@@ -106,6 +106,10 @@ int EnablePerfEvent(int fd) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0));
 }
 
+int EnablePerfEventOnce(int fd) {
+  return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_REFRESH, 1));
+}
+
 int DisablePerfEvent(int fd) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0));
 }

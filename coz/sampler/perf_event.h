@@ -39,6 +39,9 @@ int ArmThreadSignal(int fd, int signo);
 int EnablePerfEvent(int fd);
 int DisablePerfEvent(int fd);
 
+// For one overflow, after which it is disabled. Not for an inherited event. Returns 0, or -errno.
+int EnablePerfEventOnce(int fd);
+
 // From the next overflow on, and in threads that inherit `fd` from now on; threads that have inherited it keep theirs. Returns 0, or
 // -errno.
 int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);

@@ -197,7 +197,7 @@ bool IsFromTheEventInUse(const siginfo_t& info) {
     StopThreadSource(&thread.source);
   } else if (own && thread.first_own_sample) {
     thread.first_own_sample = false;
-    SetThreadSourcePeriod(process.sampling_period_ns, thread.source);
+    ContinueThreadSigtrap(process.sampling_period_ns, thread.source);
   }
   return own;
 }

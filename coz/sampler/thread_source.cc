@@ -55,9 +55,16 @@ int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSour
     return -EMFILE;
   }
   source->fd_plus_1 = fd + 1;
-  const int result = EnablePerfEvent(fd);
+  const int result = EnablePerfEventOnce(fd);
   if (result != 0) StopThreadSource(source);
   return result;
+}
+
+int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source) {
+  if (source.fd_plus_1 == 0) return -ENOENT;
+  const int fd = source.fd_plus_1 - 1;
+  const int result = SetPerfEventPeriod(fd, sampling_period_ns);
+  return result != 0 ? result : EnablePerfEvent(fd);
 }
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {

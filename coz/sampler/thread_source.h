@@ -25,8 +25,12 @@ struct ThreadSource {
 // a poll or a nanosleep with EINTR.
 int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
-// An event whose overflows are SIGTRAPs, for a thread that inherits another one as well.
+// An event whose overflows are SIGTRAPs, for a thread that inherits another one as well. It ends after one: a first period may be
+// shorter than what the sample itself costs, and the thread would do nothing else.
 int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source);
+
+// After that one, periods of this length. 0, or -errno.
+int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source);
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
