@@ -28,8 +28,8 @@ void Profile() {
   static GlobalLedger* const global = [] {
     ResolveRealCalls();
     GlobalLedger* ledger = new GlobalLedger();
-    InitThreadSync(ledger,
-                   {NewLedger, [](ThreadLedger*) {}, [](ThreadLedger*) {}, [](ThreadLedger*) {}});
+    InitThreadSync(ledger, {NewLedger, [](ThreadLedger*) {}, [](ThreadLedger*, uint64_t) {},
+                            [](ThreadLedger*) {}});
     return ledger;
   }();
   if (CurrentThreadLedger() == nullptr) {

@@ -70,8 +70,8 @@ void OccupySlot(ThreadSlot& slot) {
   slot.state.store(ThreadState::kRunning, std::memory_order_release);
 }
 
-void StartThread(ThreadLedger* reserved) {
-  PrepareThreadForUnwinding();
+void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
+  PrepareNewThreadForUnwinding(stack_bytes);
   if (reserved != nullptr) {
     ThreadSlot& slot = SlotOf(reserved);
     SetBlocksReservedSignal(slot.blocks_reserved_signal);

@@ -57,7 +57,6 @@ struct Thread {
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
-  uint64_t start_ns = 0;    // of CPU time
   uint64_t stands_for = 1;  // threads that each sample of its own event stands for
   // Until the inherited event is the one in use, as in a long thread.
   uint32_t samples_before_inherited = 0;
@@ -321,7 +320,6 @@ void StartThreadSampling() {
   thread.stopped = false;
   if (!process.enabled.load(std::memory_order_acquire)) return;
   if (process.source == SamplingSource::kPerfSigtrap) {
-    thread.start_ns = ThreadCpuNowNs();
     thread.samples_before_inherited = 0;
     thread.weighs_rest = false;
     if (__builtin_expect(ThreadsAreShort(), 0)) StartShortThread();
@@ -343,11 +341,11 @@ void StopThreadSampling() {
   const bool has_samples_of_others = thread.samples_before_inherited != 0 && !thread.weighs_rest;
   StopThreadSource(&thread.source);
   if (!process.enabled.load(std::memory_order_acquire)) return;
-  const uint64_t now_ns = ThreadCpuNowNs();
   if (has_samples_of_others) return;
+  const uint64_t now_ns = ThreadCpuNowNs();
   const uint64_t rest_ns = thread.tracker.RestNs(now_ns);
   Add(&process.ended_threads, 1);
-  Add(&process.ended_cpu_ns, now_ns - thread.start_ns);
+  Add(&process.ended_cpu_ns, now_ns);
   Add(&process.ended_rest_ns, rest_ns);
   if (!thread.weighs_rest) Add(&process.counters.unsampled_ns, rest_ns);
 }

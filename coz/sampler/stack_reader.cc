@@ -32,6 +32,13 @@ bool IsReadable(uint64_t address) {
   return RawSyscall(SYS_rt_sigprocmask, invalid_how, address, nullptr, mask_bytes) == -EINVAL;
 }
 
+void SetStackOfThread(uint64_t begin, uint64_t end) {
+  // A signal in between sees an empty range.
+  stack_of_thread.end = 0;
+  stack_of_thread.begin = begin;
+  stack_of_thread.end = end;
+}
+
 }  // namespace
 
 void RememberStackOfThisThread() {
@@ -41,12 +48,15 @@ void RememberStackOfThisThread() {
   size_t size = 0;
   if (pthread_attr_getstack(&attributes, &begin, &size) == 0) {
     const auto address = reinterpret_cast<uintptr_t>(begin);
-    // A signal in between sees an empty range.
-    stack_of_thread.end = 0;
-    stack_of_thread.begin = address;
-    stack_of_thread.end = address + size;
+    SetStackOfThread(address, address + size);
   }
   pthread_attr_destroy(&attributes);
+}
+
+void RememberStackOfNewThread(uint64_t bytes) {
+  const auto end = static_cast<uint64_t>(pthread_self());
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (here < end && end - here <= bytes && bytes <= end) SetStackOfThread(end - bytes, end);
 }
 
 StackReader::StackReader(uint64_t stack_pointer) {

@@ -3,8 +3,8 @@
 // Shape    one per walk; remembers one range that is known to be readable
 // Units    runtime addresses, bytes
 // Errors   false
-// Threads  owner; RememberStackOfThisThread is for the calling thread
-// Signals  Read is async-signal-safe, RememberStackOfThisThread is not
+// Threads  owner; RememberStackOf… are for the calling thread
+// Signals  async-signal-safe but for RememberStackOfThisThread
 // Source   rt_sigprocmask(2): copies the new mask from user memory before it looks at `how`, so
 //          with an invalid `how` it tells readable (EINVAL) from not (EFAULT) and changes nothing
 #ifndef COZ_SAMPLER_STACK_READER_H_
@@ -17,6 +17,10 @@ namespace coz {
 // From then on a StackReader that starts within the stack of this thread asks the kernel nothing
 // about it.
 void RememberStackOfThisThread();
+
+// The same in a thread of libc's making, at its start, for less: it asks neither kernel nor heap. `bytes` of stack, at least, lie
+// below the thread's descriptor, where libc puts that; 0 where that is not known.
+void RememberStackOfNewThread(uint64_t bytes);
 
 class StackReader {
  public:

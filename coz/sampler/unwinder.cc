@@ -105,6 +105,11 @@ void PrepareThreadForUnwinding() {
   if (kind == UnwinderKind::kLibunwind) PrepareThreadForLibunwind();
 }
 
+void PrepareNewThreadForUnwinding(uint64_t stack_bytes) {
+  if (kind == UnwinderKind::kEhFrame) RememberStackOfNewThread(stack_bytes);
+  if (kind == UnwinderKind::kLibunwind) PrepareThreadForLibunwind();
+}
+
 void ForgetUnwindCache() {
   ForgetCachedRules();
   if (kind == UnwinderKind::kLibunwind) ForgetLibunwindCache();

@@ -6,7 +6,7 @@
 // Threads  safe: no lock; the cache of decoded rules is shared and lock-free
 // Signals  FindFirstInScope and ForgetUnwindCache are async-signal-safe: no heap, no lock, no
 //          dynamic TLS, under 4 KiB of stack (libunwind: more), and a corrupt stack cannot make
-//          them fault. InitUnwinder and PrepareThreadForUnwinding belong outside handlers
+//          them fault. InitUnwinder and Prepare… belong outside handlers
 // Source   DWARF 5 section 6.4; LSB "Exception Frames"; glibc manual on _dl_find_object
 #ifndef COZ_SAMPLER_UNWINDER_H_
 #define COZ_SAMPLER_UNWINDER_H_
@@ -47,6 +47,9 @@ UnwinderKind InitUnwinder(UnwinderKind preferred = UnwinderKind::kNone);
 // In each new thread, outside handlers: notes the bounds of its stack, so that a walk need not ask
 // the kernel whether an address can be read, and lets libunwind allocate its per-thread data now.
 void PrepareThreadForUnwinding();
+
+// The same for less, first thing in a thread of libc's making: see RememberStackOfNewThread.
+void PrepareNewThreadForUnwinding(uint64_t stack_bytes);
 
 // After dlclose: other code may come to lie at the addresses that the cache has rules for. From a handler only where the
 // unwinder is kEhFrame.

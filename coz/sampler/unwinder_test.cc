@@ -182,6 +182,21 @@ TEST_P(UnwinderTest, CallchainOutOfScopeEndsAtTheStartOfTheThread) {
   EXPECT_EQ(found->counters.reached_end, 2u);
 }
 
+// 0 bytes and far too many say nothing, and are not relied on.
+TEST_P(UnwinderTest, NewThreadThatKnowsItsStackIsWalked) {
+  for (const uint64_t stack_bytes : {uint64_t{0}, uint64_t{1} << 20, ~uint64_t{0}}) {
+    ASSERT_EQ(Run([stack_bytes] {
+                std::thread([stack_bytes] {
+                  PrepareNewThreadForUnwinding(stack_bytes);
+                  GoDownFromScope(3000);
+                }).join();
+              }),
+              0);
+    EXPECT_TRUE(found->is_found) << stack_bytes;
+    *found = {};
+  }
+}
+
 TEST_P(UnwinderTest, ThreadThatWasNotPreparedIsWalkedToo) {
   ASSERT_EQ(Run([] { std::thread([] { GoDownFromScope(3000); }).join(); }), 0);
   EXPECT_TRUE(found->is_found);

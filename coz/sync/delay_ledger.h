@@ -69,6 +69,14 @@ struct GlobalLedger {
   alignas(64) WakeTable wakes;
 };
 
+// Of use in the process of the thread only.
+struct ThreadStart {
+  void* routine;  // POSIX's or C11's
+  void* argument;
+  uint64_t stack_bytes;
+  uint64_t inherited_local_delay_ns;
+};
+
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
   std::atomic<uint64_t> imposed_ns;   // by this thread's samples, on the others
@@ -90,6 +98,8 @@ struct ThreadLedger {
   std::atomic<uint64_t> wait_ended_ns;
   std::atomic<uint64_t> mean_stretch_ns;
   std::atomic<uint32_t> selected_share;
+  // What a thread that is about to be created will run: for the thread itself, from its creator.
+  ThreadStart start;
 };
 
 // The state of a thread when it began to wait.

@@ -15,44 +15,71 @@ namespace {
 
 using sync_internal::g_hooks;
 
+// At least so much stack lies below the descriptor of a thread with these attributes; 0 where that is not known. libc keeps a
+// thread's descriptor at the outer end of its stack, up to the alignment of thread-local data further in, and its guard at the inner.
+uint64_t StackBytes(const pthread_attr_t* attributes) {
+  constexpr size_t kPageBytes = 4096;
+  constexpr size_t kDescriptorAndRounding = 3 * kPageBytes;
+  pthread_attr_t standard;
+  if (attributes == nullptr && pthread_getattr_default_np(&standard) != 0) return 0;
+  size_t stack = 0;
+  size_t guard = 0;
+  const pthread_attr_t* const asked = attributes != nullptr ? attributes : &standard;
+  const bool known = pthread_attr_getstacksize(asked, &stack) == 0 &&
+                     pthread_attr_getguardsize(asked, &guard) == 0;
+  if (attributes == nullptr) pthread_attr_destroy(&standard);
+  return known && stack > kDescriptorAndRounding && stack - kDescriptorAndRounding > guard
+             ? stack - kDescriptorAndRounding - guard
+             : 0;
+}
+
 // `Routine` is POSIX's or C11's.
 template <typename Routine>
-struct NewThread {
-  Routine routine;
-  void* argument;
-  ThreadLedger* ledger;
-  uint64_t inherited_local_delay_ns;
-};
-
-template <typename Routine>
-auto RunNewThread(void* opaque) {
-  NewThread<Routine>* record = static_cast<NewThread<Routine>*>(opaque);
-  const NewThread<Routine> thread = *record;
-  free(record);
+auto RunNewThread(ThreadLedger* ledger, const ThreadStart& start) {
   // A sample that came before this has taken a ledger for itself.
   if (ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
-  if (thread.ledger != nullptr) EnterThreadSync(thread.ledger, thread.inherited_local_delay_ns);
-  g_hooks.start(thread.ledger);
-  if (thread.ledger != nullptr) ArmThreadExit();
-  return thread.routine(thread.argument);
+  if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
+  g_hooks.start(ledger, start.stack_bytes);
+  if (ledger != nullptr) ArmThreadExit();
+  return reinterpret_cast<Routine>(start.routine)(start.argument);
+}
+
+template <typename Routine>
+auto RunThreadWithLedger(void* opaque) {
+  auto* const ledger = static_cast<ThreadLedger*>(opaque);
+  const ThreadStart start = ledger->start;
+  return RunNewThread<Routine>(ledger, start);
+}
+
+template <typename Routine>
+auto RunThreadWithout(void* opaque) {
+  auto* const record = static_cast<ThreadStart*>(opaque);
+  const ThreadStart start = *record;
+  free(record);
+  return RunNewThread<Routine>(nullptr, start);
 }
 
 // The new thread starts at the creator's virtual time, so it inherits the creator's debt and nobody
 // pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
+// The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
 template <typename Routine, typename CreateCall>
-int CreateProfiledThread(ThreadLedger* creator, Routine routine, void* argument, int no_memory,
-                         CreateCall create_call) {
-  auto* record = static_cast<NewThread<Routine>*>(malloc(sizeof(NewThread<Routine>)));
-  if (record == nullptr) return no_memory;
+int CreateProfiledThread(ThreadLedger* creator, const pthread_attr_t* attributes, Routine routine,
+                         void* argument, int no_memory, CreateCall create_call) {
   ReleaseHeld(*creator);
-  *record = {routine, argument, g_hooks.reserve(),
-             creator->local_delay_ns.load(std::memory_order_relaxed)};
-  ThreadLedger* reserved = record->ledger;
-  const int result = create_call(RunNewThread<Routine>, record);
-  if (result != 0) {
-    if (reserved != nullptr) g_hooks.cancel(reserved);
-    free(record);
+  const ThreadStart start = {reinterpret_cast<void*>(routine), argument, StackBytes(attributes),
+                             creator->local_delay_ns.load(std::memory_order_relaxed)};
+  ThreadLedger* const reserved = g_hooks.reserve();
+  if (reserved != nullptr) {
+    reserved->start = start;
+    const int result = create_call(RunThreadWithLedger<Routine>, reserved);
+    if (result != 0) g_hooks.cancel(reserved);
+    return result;
   }
+  auto* const record = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
+  if (record == nullptr) return no_memory;
+  *record = start;
+  const int result = create_call(RunThreadWithout<Routine>, record);
+  if (result != 0) free(record);
   return result;
 }
 
@@ -76,7 +103,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, coz::Sta
                    void* argument) noexcept {
   coz::ThreadLedger* creator = coz::CurrentThreadLedger();
   if (creator == nullptr) return g_real.pthread_create(thread, attributes, routine, argument);
-  return coz::CreateProfiledThread(creator, routine, argument, EAGAIN,
+  return coz::CreateProfiledThread(creator, attributes, routine, argument, EAGAIN,
                                    [=](coz::StartRoutine run, void* record) {
                                      return g_real.pthread_create(thread, attributes, run, record);
                                    });
@@ -86,7 +113,7 @@ int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   coz::ThreadLedger* creator = coz::CurrentThreadLedger();
   if (creator == nullptr) return g_real.thrd_create(thread, routine, argument);
   return coz::CreateProfiledThread(
-      creator, routine, argument, thrd_nomem,
+      creator, nullptr, routine, argument, thrd_nomem,
       [=](thrd_start_t run, void* record) { return g_real.thrd_create(thread, run, record); });
 }
 

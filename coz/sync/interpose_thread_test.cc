@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "coz/sync/testing/fake_process.h"
 #include "coz/sync/thread_sync.h"
@@ -70,6 +72,82 @@ TEST_F(InterposeThreadTest, LedgerComesBackWhereNoThreadIsCreated) {
             EAGAIN);
   EXPECT_EQ(process_.reserved(), 1);
   EXPECT_EQ(process_.cancelled(), 1);
+}
+
+TEST_F(InterposeThreadTest, ThreadWithoutALedgerRuns) {
+  process_.RefuseLedgers(true);
+  bool profiled = true;
+  std::thread([&] { profiled = CurrentThreadLedger() != nullptr; }).join();
+  EXPECT_FALSE(profiled);
+  int answer = 42;
+  thrd_t thread;
+  ASSERT_EQ(thrd_create(
+                &thread, [](void* argument) { return *static_cast<int*>(argument); }, &answer),
+            thrd_success);
+  int result = 0;
+  ASSERT_EQ(thrd_join(thread, &result), thrd_success);
+  EXPECT_EQ(result, 42);
+  EXPECT_EQ(process_.exited(), 0);
+}
+
+TEST_F(InterposeThreadTest, ArgumentAndResultOfAC11ThreadGetThrough) {
+  int answer = 42;
+  thrd_t thread;
+  ASSERT_EQ(thrd_create(
+                &thread, [](void* argument) { return *static_cast<int*>(argument) + 1; }, &answer),
+            thrd_success);
+  int result = 0;
+  ASSERT_EQ(thrd_join(thread, &result), thrd_success);
+  EXPECT_EQ(result, 43);
+  EXPECT_EQ(process_.exited(), 1);
+}
+
+// Whether what a thread with these attributes is told of its stack is there, as libc says in the thread, and is most of it.
+void ExpectKnownStack(FakeProcess& process, const pthread_attr_t* attributes) {
+  struct Stack {
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    uintptr_t descriptor = 0;
+  } stack;
+  const auto look = [](void* opaque) -> void* {
+    Stack& own = *static_cast<Stack*>(opaque);
+    own.descriptor = static_cast<uintptr_t>(pthread_self());
+    pthread_attr_t now;
+    void* begin = nullptr;
+    pthread_getattr_np(pthread_self(), &now);
+    pthread_attr_getstack(&now, &begin, &own.bytes);
+    pthread_attr_destroy(&now);
+    own.begin = reinterpret_cast<uintptr_t>(begin);
+    return nullptr;
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, attributes, look, &stack), 0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_GE(stack.descriptor - process.newest_stack_bytes(), stack.begin);
+  EXPECT_LT(stack.descriptor, stack.begin + stack.bytes);
+  EXPECT_GT(process.newest_stack_bytes(), stack.bytes / 2);
+}
+
+TEST_F(InterposeThreadTest, NewThreadKnowsItsStack) {
+  ExpectKnownStack(process_, nullptr);
+  for (const size_t guard : {size_t{0}, size_t{1}, size_t{64} << 10}) {
+    SCOPED_TRACE(guard);
+    pthread_attr_t attributes;
+    ASSERT_EQ(pthread_attr_init(&attributes), 0);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+    ASSERT_EQ(pthread_attr_setguardsize(&attributes, guard), 0);
+    ExpectKnownStack(process_, &attributes);
+    pthread_attr_destroy(&attributes);
+  }
+}
+
+TEST_F(InterposeThreadTest, NewThreadKnowsTheStackThatItIsGiven) {
+  std::vector<char> memory((128 << 10) + 40);
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, memory.data() + 8, 128 << 10), 0);
+  ExpectKnownStack(process_, &attributes);
+  pthread_attr_destroy(&attributes);
 }
 
 TEST_F(InterposeThreadTest, ThreadOfAnUnprofiledThreadIsNotProfiled) {

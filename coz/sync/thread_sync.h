@@ -28,8 +28,8 @@ struct ThreadHooks {
   ThreadLedger* (*reserve)();
   // The thread was not created after all.
   void (*cancel)(ThreadLedger* reserved);
-  // First thing in the new thread; null where reserve returned null.
-  void (*start)(ThreadLedger* reserved);
+  // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of stack lie below its descriptor.
+  void (*start)(ThreadLedger* reserved, uint64_t stack_bytes);
   // Last thing in the thread, after it has paid.
   void (*exit)(ThreadLedger* ledger);
 };

@@ -28,10 +28,13 @@ struct State {
   std::atomic<int> cancelled;
   std::atomic<int> exited;
   std::atomic<int> without_ledger;
+  std::atomic<bool> refuses;
+  std::atomic<uint64_t> stack_bytes;
 };
 State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
 
 ThreadLedger* Reserve() {
+  if (g_state->refuses) return nullptr;
   ++g_state->reserved;
   const int index = g_state->used++;
   if (index >= kLedgers) abort();
@@ -41,6 +44,11 @@ ThreadLedger* Reserve() {
 // A sample that falls into a hook goes to the thread's current ledger; where there is none, it takes another for good.
 void CheckCurrent(ThreadLedger* ledger) {
   if (ledger != nullptr && CurrentThreadLedger() != ledger) ++g_state->without_ledger;
+}
+
+void Start(ThreadLedger* ledger, uint64_t stack_bytes) {
+  CheckCurrent(ledger);
+  g_state->stack_bytes = stack_bytes;
 }
 
 void Exit(ThreadLedger* ledger) {
@@ -59,7 +67,7 @@ FakeProcess::FakeProcess() {
   g_state = new State();
   g_state->global.global_delay_ns = start_ns;
   InitThreadSync(&g_state->global,
-                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, CheckCurrent, Exit});
+                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, Start, Exit});
   EnterThreadSync(Reserve(), start_ns);
   g_state->reserved = 0;
 }
@@ -88,6 +96,8 @@ uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
   return sum_ns;
 }
 
+void FakeProcess::RefuseLedgers(bool refuse) { g_state->refuses = refuse; }
+uint64_t FakeProcess::newest_stack_bytes() const { return g_state->stack_bytes; }
 int FakeProcess::reserved() const { return g_state->reserved; }
 int FakeProcess::cancelled() const { return g_state->cancelled; }
 int FakeProcess::exited() const { return g_state->exited; }

@@ -40,6 +40,12 @@ class FakeProcess {
   // What threads other than the one of `ledger` have slept to pay.
   uint64_t PausedByOthers(const ThreadLedger& ledger);
 
+  // Or have one for each thread again.
+  void RefuseLedgers(bool refuse);
+
+  // What the newest thread was told of its stack.
+  uint64_t newest_stack_bytes() const;
+
   int reserved() const;   // ledgers handed out to threads that were to be created
   int cancelled() const;  // given back because they were not
   int exited() const;     // given back at the end of their threads
