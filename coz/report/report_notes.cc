@@ -139,6 +139,32 @@ void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
       100 * use.unsampled_ns / use.running_ns));
 }
 
+// Throttled samples come late, or not at all: the kernel holds a thread's samples back until its next tick.
+void AddThrottled(const profile::Profile& profile, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.01;
+  constexpr double kUsualLimit = 100'000;  // the kernel's own, before it lowers it
+  double periods = 0;
+  double throttled = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    const profile::Validity& validity = experiment.validity();
+    periods += static_cast<double>(experiment.total_samples()) +
+               static_cast<double>(validity.lost_periods());
+    throttled += static_cast<double>(validity.throttled());
+  }
+  if (throttled <= 0 || throttled < kWorthSaying * periods) return;
+  double rate = kUsualLimit;
+  for (const profile::Session& session : profile.session()) {
+    if (session.sampling_period_ns() == 0) continue;
+    rate = std::max(rate, std::ceil(1e9 / static_cast<double>(session.sampling_period_ns())));
+  }
+  notes->push_back(absl::StrFormat(
+      "the kernel may have held back up to %.0f %% of the samples, as it allows fewer a second "
+      "than "
+      "the sampling period asks for, so lines may have too few samples and effects look smaller "
+      "than they are; run: sudo sysctl kernel.perf_event_max_sample_rate=%.0f",
+      100 * throttled / periods, rate));
+}
+
 // Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
 void AddAchieved(const profile::Profile& profile, std::vector<std::string>* notes) {
   double nominal = 0;
@@ -198,6 +224,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   const BaselineUse use = SumBaselines(profile);
   AddIdle(use, &notes);
   AddUnsampled(use, &notes);
+  AddThrottled(profile, &notes);
   AddAchieved(profile, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),

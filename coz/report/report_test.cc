@@ -240,6 +240,24 @@ TEST(ReportTest, SaysWhatShortThreadsHide) {
   EXPECT_THAT(ReportOf(made), HasSubstr("50 % of the CPU time was used by threads that ended"));
 }
 
+TEST(ReportTest, SaysThatTheKernelHeldSamplesBack) {
+  profile::Profile made = FourLines();
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("held back")));
+  const auto throttle = [&made](uint64_t one_in) {
+    for (profile::Experiment& experiment : *made.mutable_experiment()) {
+      experiment.mutable_validity()->set_throttled(experiment.total_samples() / one_in);
+    }
+  };
+  throttle(1000);
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("held back")));
+  throttle(4);
+  EXPECT_THAT(ReportOf(made), HasSubstr("may have held back up to 25 % of the samples"));
+  EXPECT_THAT(ReportOf(made),
+              HasSubstr("run: sudo sysctl kernel.perf_event_max_sample_rate=100000"));
+  made.mutable_session(0)->set_sampling_period_ns(5000);
+  EXPECT_THAT(ReportOf(made), HasSubstr("kernel.perf_event_max_sample_rate=200000"));
+}
+
 TEST(ReportTest, SaysThatSpeedupsWereMissed) {
   report_testing::SyntheticOptions options;
   options.achieved_share = 0.7;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "tools/supervisor/sample_rate_limit.h"
 
 namespace coz {
 namespace {
@@ -227,6 +228,8 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   AddPoints(record, experiment, &chunk);
   AddUnitSamples(target_->TakeUnitSamples(), experiment, &chunk);
   SetValidity(record, experiment->mutable_validity());
+  experiment->mutable_validity()->set_throttled(
+      MostThrottled(written_.session(0), *experiment, ReadSampleRateLimit()));
   Append(chunk);
   between_start_ns_ = record.start_ns + record.elapsed_ns;
   between_start_ = target_->Read();
