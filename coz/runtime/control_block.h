@@ -111,7 +111,7 @@ inline constexpr uint64_t LatencyOfBucket(uint32_t bucket) {
 static_assert(LatencyBucket(LatencyOfBucket(500)) == 500);
 static_assert(LatencyBucket(LatencyOfBucket(501) - 1) == 500);
 
-// kChanging: in an exec; its threads are about to be gone.
+// kChanging: in an exec, or in the profile no more: its threads do not pay.
 enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
 
 // A profiled process. Taken by the process itself, freed by the supervisor alone, who so sees each.

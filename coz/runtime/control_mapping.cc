@@ -35,6 +35,19 @@ void Complain(const char* control_path, const char* what) {
 constexpr char kOtherVersion[] =
     "the supervisor is of another version; use the coz command this library came with";
 
+// A debugger would stop at each sample's SIGTRAP as at a breakpoint of its own, and strace would print it.
+bool IsTraced() {
+  static constexpr char kField[] = "\nTracerPid:\t";
+  char status[1024];  // the field is among the first
+  const UniqueFd fd(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) return false;
+  const ssize_t length = read(fd.get(), status, sizeof(status) - 1);
+  if (length <= 0) return false;
+  status[length] = '\0';
+  const char* found = strstr(status, kField);
+  return found != nullptr && found[sizeof(kField) - 1] != '0';
+}
+
 bool IsWanted(const ControlBlock& control) {
   if (control.stop.load(std::memory_order_relaxed) != 0) return false;
   if (control.target_pid.load(std::memory_order_acquire) == getpid()) return true;
@@ -66,7 +79,10 @@ ControlBlock* MapControlBlock() {
   ControlBlock* control = static_cast<ControlBlock*>(mapped);
   const bool same_version = control->magic == kControlMagic && control->version == kControlVersion;
   if (!same_version) Complain(path, kOtherVersion);
-  if (same_version && IsWanted(*control)) return control;
+  if (same_version && IsWanted(*control)) {
+    if (!IsTraced()) return control;
+    Complain(path, "it is traced (by gdb or strace?); run it under coz without them");
+  }
   munmap(mapped, kControlMappingBytes);
   return nullptr;
 }

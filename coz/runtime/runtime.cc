@@ -1,5 +1,6 @@
 #include "coz/runtime/runtime.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include "coz/runtime/control_block.h"
 #include "coz/runtime/control_mapping.h"
 #include "coz/runtime/module_map.h"
+#include "coz/runtime/preload_environment.h"
 #include "coz/runtime/process_slots.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/signal_shield.h"
@@ -55,6 +57,7 @@ constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
 ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
 
 ThreadLedger* ReserveSlotForNewThread() {
+  if (HasLeftProfile()) return nullptr;
   UseEverySamplingPeriod();
   ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;
@@ -71,6 +74,7 @@ void OccupySlot(ThreadSlot& slot) {
 }
 
 void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
+  if (HasLeftProfile()) return;
   PrepareNewThreadForUnwinding(stack_bytes);
   if (reserved != nullptr) {
     ThreadSlot& slot = SlotOf(reserved);
@@ -93,7 +97,7 @@ void EndThread(ThreadLedger* ledger) {
 // The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
 ThreadSlot* CurrentSlot() {
   ThreadLedger* ledger = CurrentThreadLedger();
-  if (ledger == nullptr && !t_left) {
+  if (ledger == nullptr && !t_left && !HasLeftProfile()) {
     ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
     if (slot == nullptr) {
       t_left = true;  // counted once
@@ -258,6 +262,24 @@ void BecomeUnprofiled() {
   g_process = nullptr;
 }
 
+// A filter of system calls is about to be installed, under which each of ours could be the last. Other threads may be at work, or about
+// to start, so their ledgers and the handler of late samples stay.
+void LeaveProfile() {
+  if (!IsProfiledProcess()) return;
+  PayIfBehind();
+  g_control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+  StopSamplerForGood();
+  LeaveThreadSyncForGood();
+  // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when it has ended.
+  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
+  t_left = true;
+  static char rest[PATH_MAX];
+  const char* preload = FindPreload(environ);
+  if (preload != nullptr && PreloadBytes(preload) <= sizeof(rest)) {
+    CopyWithoutPreload(environ, preload, environ, rest);
+  }
+}
+
 SamplerStatus StartSampling(const ControlBlock& control) {
   SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
@@ -280,7 +302,7 @@ void PublishProcess(ProcessSlot& process, uint32_t image) {
 }
 
 void OnFork() {
-  if (g_control == nullptr) return;
+  if (g_control == nullptr || HasLeftProfile()) return;
   if (g_control->follow == Follow::kAll) UseEverySamplingPeriod();
   const ThreadLedger* forker = CurrentThreadLedger();
   t_fork_local_delay_ns =
@@ -323,7 +345,7 @@ bool ContinueProfiled() {
 }
 
 void OnForkInChildProcess() {
-  if (g_process == nullptr) return;
+  if (g_process == nullptr || HasLeftProfile()) return;
   OnForkInChild();
   OnForkInSignalShield();
   if (!ContinueProfiled()) BecomeUnprofiled();
@@ -369,7 +391,8 @@ void Attach(ControlBlock* control) {
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
   SetIoTables(&control->io);
-  InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread});
+  InitThreadSync(&control->ledger,
+                 {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);
@@ -410,7 +433,10 @@ void AfterUnload() {
   g_modules.EndUnload();
 }
 
-bool IsProfiledProcess() { return g_process != nullptr && getpid() == g_pid; }
+// The system call last: it may be forbidden by then.
+bool IsProfiledProcess() { return g_process != nullptr && !HasLeftProfile() && getpid() == g_pid; }
+
+bool HasLeftProfile() { return HasLeftThreadSync(); }
 
 void PrepareProcessForExec() {
   g_process->state.store(ProcessState::kChanging, std::memory_order_release);
@@ -452,7 +478,7 @@ COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
 
 COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, const uint64_t* id) {
   using namespace coz;
-  if (g_process == nullptr || kind < 2 || kind > 3 || name == nullptr) return;
+  if (g_process == nullptr || HasLeftProfile() || kind < 2 || kind > 3 || name == nullptr) return;
   // The handle is the number of the point, for which the mark keeps room.
   uint32_t number = __atomic_load_n(handle, __ATOMIC_RELAXED);
   if (number == 0) {

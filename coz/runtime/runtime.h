@@ -14,6 +14,10 @@ namespace coz {
 // False in a child of vfork, even where it shares the memory of a process that is profiled.
 bool IsProfiledProcess();
 
+// It was profiled, and has restricted its own system calls since: what we would call might end it. Programs that it becomes or starts
+// inherit that.
+bool HasLeftProfile();
+
 // Around execve, in a profiled process.
 void PrepareProcessForExec();
 void ResumeProcessAfterFailedExec();

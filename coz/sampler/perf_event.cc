@@ -51,19 +51,43 @@ bool KernelHasHarmlessSigtrap() {
   return parts[0] > 5 || (parts[0] == 5 && parts[1] >= 19);
 }
 
-}  // namespace
+// A duplicate of `fd`, which is closed, with a number from `lowest` on; -errno where there is none, and `fd` stays.
+long MoveUp(int fd, uint64_t lowest) {
+  const long moved = RawSyscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
+  if (moved >= 0) RawSyscall(SYS_close, fd);
+  return moved;
+}
 
 // Programs count on low descriptor numbers (close(0); open(...)), and some dup2 onto fixed low
 // ones. The top of a usual limit of 1024 disturbs neither them nor select().
+int MoveBelowLimit(int fd, uint64_t limit, uint64_t room) {
+  const uint64_t ceiling = limit < 1024 ? limit : 1024;
+  const long moved = ceiling > room ? MoveUp(fd, ceiling - room) : -EMFILE;
+  return moved < 0 ? fd : static_cast<int>(moved);
+}
+
+}  // namespace
+
 int MoveOutOfTheWay(int fd) {
+  constexpr uint64_t kEventsOfThreads = 24;
   rlimit limit;
   if (RawSyscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit) != 0) return fd;
-  const uint64_t ceiling = limit.rlim_cur < 1024 ? limit.rlim_cur : 1024;
-  if (ceiling < 128) return fd;
-  const long moved = RawSyscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, ceiling - 24);
-  if (moved < 0) return fd;
-  RawSyscall(SYS_close, fd);
-  return static_cast<int>(moved);
+  return MoveBelowLimit(fd, limit.rlim_cur, kEventsOfThreads);
+}
+
+int MoveBeyondLimit(int fd) {
+  // The kernel copies the table up to the highest descriptor at each fork; beyond this many it is not worth that.
+  constexpr uint64_t kHighest = 1 << 14;
+  constexpr uint64_t kRoom = 64;
+  rlimit limit;
+  if (RawSyscall(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit) != 0) return fd;
+  rlimit raised = {limit.rlim_cur + kRoom, limit.rlim_max};
+  if (raised.rlim_max < raised.rlim_cur) raised.rlim_max = raised.rlim_cur;  // root may
+  if (limit.rlim_cur > kHighest) return MoveBelowLimit(fd, limit.rlim_cur, 1);
+  const bool is_raised = RawSyscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, nullptr) == 0;
+  const long moved = MoveUp(fd, is_raised ? limit.rlim_cur : limit.rlim_cur - 1);
+  if (is_raised) RawSyscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, nullptr);
+  return moved < 0 ? fd : static_cast<int>(moved);
 }
 
 int OpenTaskClock(const PerfEventOptions& options) {
@@ -89,7 +113,9 @@ int OpenTaskClock(const PerfEventOptions& options) {
   const int this_thread = 0, any_cpu = -1, no_group = -1;
   const long fd =
       RawSyscall(SYS_perf_event_open, &attr, this_thread, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC);
-  return fd < 0 ? static_cast<int>(fd) : MoveOutOfTheWay(static_cast<int>(fd));
+  if (fd < 0) return static_cast<int>(fd);
+  return options.inherited_sigtrap ? MoveBeyondLimit(static_cast<int>(fd))
+                                   : MoveOutOfTheWay(static_cast<int>(fd));
 }
 
 int ArmThreadSignal(int fd, int signo) {

@@ -32,6 +32,10 @@ int OpenTaskClock(const PerfEventOptions& options);
 // A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if there is no room.
 int MoveOutOfTheWay(int fd);
 
+// As above, but with a number from the limit RLIMIT_NOFILE on where the limit may be raised for a moment, so that the program has each number
+// below it. For a process with one thread: another might look at the limit, or set it, meanwhile.
+int MoveBeyondLimit(int fd);
+
 // Sends `signo` to the calling thread at each overflow of `fd`. 0, or -errno.
 int ArmThreadSignal(int fd, int signo);
 

@@ -34,6 +34,7 @@ struct Counters {
 // Written by StartSampler while the process has one thread; `enabled` and `inherited_fd` later too.
 struct Process {
   std::atomic<bool> enabled{false};
+  std::atomic<bool> stopped_for_good{false};
   std::atomic<uint32_t> active_callbacks{0};
   std::atomic<int> inherited_fd{-1};
   long pid = 0;
@@ -86,6 +87,10 @@ uint64_t SpanNs(uint64_t span) { return process.sampling_period_ns * span; }
 
 // A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
 bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
+
+void EndThreadSource() {
+  if (!process.stopped_for_good.load(std::memory_order_relaxed)) StopThreadSource(&thread.source);
+}
 
 void HandleForeignSignal(int signo, siginfo_t* info, void* context) {
   Add(&process.counters.foreign_signals, 1);
@@ -226,7 +231,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   ErrnoSaver errno_saver;
   const uint32_t periods = PeriodsInSamplingSignal(*info);
   if (periods == 0) return HandleForeignSignal(signo, info, raw_context);
-  if (!process.enabled.load(std::memory_order_acquire)) return StopThreadSource(&thread.source);
+  if (!process.enabled.load(std::memory_order_acquire)) return EndThreadSource();
   const bool weighs_rest = thread.weighs_rest;
   if (thread.stopped || !IsFromTheEventInUse(*info)) return;
 
@@ -339,7 +344,7 @@ void StartThreadSampling() {
 void StopThreadSampling() {
   thread.stopped = true;
   const bool has_samples_of_others = thread.samples_before_inherited != 0 && !thread.weighs_rest;
-  StopThreadSource(&thread.source);
+  EndThreadSource();
   if (!process.enabled.load(std::memory_order_acquire)) return;
   if (has_samples_of_others) return;
   const uint64_t now_ns = ThreadCpuNowNs();
@@ -373,6 +378,11 @@ void StopSampler() {
   }
   // Other threads' own sources end with the next signal that they send.
   StopThreadSource(&thread.source);
+}
+
+void StopSamplerForGood() {
+  StopSampler();
+  process.stopped_for_good.store(true, std::memory_order_relaxed);
 }
 
 uint32_t ActiveSampleCallbacks() { return process.active_callbacks.load(); }

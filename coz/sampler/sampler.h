@@ -89,6 +89,10 @@ void UseEverySamplingPeriod();
 // installed, so that a signal under way does no harm.
 void StopSampler();
 
+// The same for a process that is about to forbid itself system calls: the sampler makes none from now on. Other threads' own timers and
+// events, where they have them, go on until they end, and do nothing.
+void StopSamplerForGood();
+
 // Threads inside a callback at this moment.
 uint32_t ActiveSampleCallbacks();
 

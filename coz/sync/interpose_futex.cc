@@ -1,9 +1,12 @@
 // Futexes by way of libc's syscall(): C++20's atomic wait, Rust's std, absl::Mutex, folly, TBB.
+// And what else goes through syscall() or prctl() and matters: seccomp filters.
 // Process: target. Context: the program's threads.
 //
 // What the program does before and after, in its own atomics, is not seen: a lock that it releases
 // there is free before the wake has been paid for.
 #include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -113,7 +116,25 @@ long Futex(const SystemCall& call) {
   }
 }
 
-[[gnu::noinline]] long FutexCall(const SystemCall& call) {
+void BeforeSeccomp() {
+  if (sync_internal::g_hooks.before_seccomp != nullptr) sync_internal::g_hooks.before_seccomp();
+}
+
+// Whoever gives no filter only asks whether there could be one, as libseccomp does.
+bool InstallsSeccompFilter(unsigned long mode, unsigned long filter) {
+  return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter != 0);
+}
+
+bool InstallsSeccompFilter(const SystemCall& call) {
+  if (call.number == SYS_prctl) {
+    return call.a == PR_SET_SECCOMP && InstallsSeccompFilter(call.b, call.c);
+  }
+  return call.number == SYS_seccomp &&
+         (call.a == SECCOMP_SET_MODE_STRICT || (call.a == SECCOMP_SET_MODE_FILTER && call.c != 0));
+}
+
+[[gnu::noinline]] long OurCall(const SystemCall& call) {
+  if (InstallsSeccompFilter(call)) BeforeSeccomp();
   if (CurrentThreadLedger() == nullptr) return call();
   switch (call.number) {
     case SYS_futex:
@@ -122,14 +143,18 @@ long Futex(const SystemCall& call) {
       return WaitForAnyOf(static_cast<const struct futex_waitv*>(AsObject(call.a)), call);
     case SYS_futex_wait:
       return Wait(AsObject(call.a), call, Timeout::kDeadline, &SystemCall::e);
+    case SYS_seccomp:
+    case SYS_prctl:
+      return call();
     default:  // futex_wake, futex_requeue
       return Wake(AsObject(call.a), call);
   }
 }
 
-inline bool IsFutexCall(long number) {
+inline bool IsOurs(long number) {
   return number == SYS_futex || number == SYS_futex_waitv ||
-         (number >= SYS_futex_wake && number <= SYS_futex_requeue);
+         (number >= SYS_futex_wake && number <= SYS_futex_requeue) || number == SYS_seccomp ||
+         number == SYS_prctl;
 }
 
 }  // namespace
@@ -141,8 +166,19 @@ extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
                            long f) asm("syscall");
 
 long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
-  if (__builtin_expect(coz::IsFutexCall(number), 0)) {
-    return coz::FutexCall({number, a, b, c, d, e, f});
+  if (__builtin_expect(coz::IsOurs(number), 0)) {
+    return coz::OurCall({number, a, b, c, d, e, f});
   }
   return coz::g_real.syscall(number, a, b, c, d, e, f);
+}
+
+// Not variadic either; the kernel looks at no more than an option has.
+extern "C" int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c,
+                        unsigned long d) asm("prctl");
+
+int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
+  if (__builtin_expect(option == PR_SET_SECCOMP, 0) && coz::InstallsSeccompFilter(a, b)) {
+    coz::BeforeSeccomp();
+  }
+  return coz::g_real.prctl(option, a, b, c, d);
 }

@@ -11,6 +11,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/io_tables.h"
+#include "coz/sync/thread_sync.h"
 
 namespace coz {
 namespace {
@@ -171,7 +172,7 @@ Flows SocketFlows(int fd, uint64_t inode) {
 
 Flows FlowsOf(int fd) {
   struct stat status;
-  if (RawSyscall(SYS_fstat, fd, &status) != 0) return {};
+  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
   Flows flows;
   switch (status.st_mode & S_IFMT) {
     case S_IFIFO:
@@ -218,11 +219,13 @@ uint64_t ProcessExitKey(pid_t pid) { return Mix(kProcess, static_cast<uint64_t>(
 uint64_t SignalKey(pid_t pid) { return Arrival(EventFlow(SignalTag(pid))); }
 
 void NoteAnonymous(int fd) {
+  if (HasLeftThreadSync()) return;
   const uint64_t count = g_tag_count.fetch_add(1, std::memory_order_relaxed);
   SetTag(fd, Mix(static_cast<uint64_t>(RawSyscall(SYS_getpid)), count));
 }
 
 void NoteSignalDescriptor(int fd) {
+  if (HasLeftThreadSync()) return;
   SetTag(fd, SignalTag(static_cast<pid_t>(RawSyscall(SYS_getpid))));
 }
 
@@ -230,6 +233,7 @@ IoTables& TheIoTables() { return *g_tables; }
 void SetIoTables(IoTables* tables) { g_tables = tables; }
 
 void NoteSocketPair(const int fds[2]) {
+  if (HasLeftThreadSync()) return;
   struct stat status[2];
   for (int i = 0; i < 2; ++i) {
     if (RawSyscall(SYS_fstat, fds[i], &status[i]) != 0) return;

@@ -19,7 +19,7 @@ namespace coz {
 // Pays, and leaves the caller's local delay for whoever waits for this process.
 inline void PayBeforeProcessEnds() {
   ThreadLedger* thread = CurrentThreadLedger();
-  if (thread == nullptr) return;
+  if (thread == nullptr || HasLeftThreadSync()) return;
   ReleaseAllHeld(*thread);
   PayBeforeWaking(ProcessExitKey(getpid()));
   const pid_t parent = getppid();

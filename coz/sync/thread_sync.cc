@@ -8,6 +8,7 @@ namespace sync_internal {
 __thread ThreadLedger* t_ledger = nullptr;
 GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
+std::atomic<bool> g_left_for_good{false};
 }  // namespace sync_internal
 
 void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {
@@ -30,6 +31,11 @@ ThreadLedger* LeaveThreadSync() {
   ThreadLedger* ledger = sync_internal::t_ledger;
   sync_internal::t_ledger = nullptr;
   return ledger;
+}
+
+void LeaveThreadSyncForGood() {
+  sync_internal::g_left_for_good.store(true, std::memory_order_relaxed);
+  LeaveThreadSync();
 }
 
 namespace {
@@ -59,6 +65,7 @@ bool PayOnce(ThreadLedger& thread) {
 }  // namespace
 
 void PayDebt(ThreadLedger& thread) {
+  if (HasLeftThreadSync()) return;
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);

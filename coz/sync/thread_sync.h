@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "coz/base/clock.h"
@@ -32,6 +33,8 @@ struct ThreadHooks {
   void (*start)(ThreadLedger* reserved, uint64_t stack_bytes);
   // Last thing in the thread, after it has paid.
   void (*exit)(ThreadLedger* ledger);
+  // The process is about to restrict its own system calls.
+  void (*before_seccomp)() = nullptr;
 };
 
 namespace sync_internal {
@@ -41,6 +44,7 @@ extern __thread ThreadLedger* t_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
+extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
 }  // namespace sync_internal
 
 // Before any thread is profiled.
@@ -51,6 +55,14 @@ void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns);
 
 // The calling thread takes part no more; returns what it had.
 ThreadLedger* LeaveThreadSync();
+
+// The process takes part no more, and what starts in it makes no system call of ours: one could be forbidden. Threads other than the
+// calling one keep their ledgers, and pay no more.
+void LeaveThreadSyncForGood();
+
+inline bool HasLeftThreadSync() {
+  return sync_internal::g_left_for_good.load(std::memory_order_relaxed);
+}
 
 inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 

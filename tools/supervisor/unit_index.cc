@@ -160,8 +160,9 @@ void UnitIndex::PassOver(const std::string& path) {
 
 void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
   const std::string path = RealPath(slot.path);
-  // What has no file (the vDSO) has an empty path.
-  if (path.empty() || path == left_out_ || !binary_scope_.Contains(path, slot.is_program != 0)) {
+  // What has no file (the vDSO) has a path without a folder, or none.
+  if (path.find('/') == std::string::npos || path == left_out_ ||
+      !binary_scope_.Contains(path, slot.is_program != 0)) {
     slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
     return;
   }

@@ -1,0 +1,111 @@
+#include "coz/runtime/preload_environment.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/runtime/control_block.h"
+
+namespace coz {
+namespace {
+
+constexpr char kPreload[] = "LD_PRELOAD=";
+constexpr size_t kPreloadLength = sizeof(kPreload) - 1;
+constexpr char kLibrary[] = "/libcoz.so";
+constexpr size_t kLibraryLength = sizeof(kLibrary) - 1;
+// What the dynamic linker takes for the end of a name.
+constexpr char kSeparators[] = ": ";
+
+bool IsOurs(const char* name, size_t length) {
+  return length >= kLibraryLength &&
+         memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
+}
+
+// By opening it, as the dynamic linker will: a seccomp filter that lets programs start allows that.
+bool CannotOpen(const char* name, size_t length) {
+  char path[PATH_MAX];
+  if (length >= sizeof(path)) return false;
+  memcpy(path, name, length);
+  path[length] = '\0';
+  const long fd =
+      RawSyscall(SYS_openat, AT_FDCWD, static_cast<const char*>(path), O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) RawSyscall(SYS_close, fd);
+  return fd == -EACCES || fd == -EPERM || fd == -ENOENT || fd == -ENOTDIR;
+}
+
+// Calls visit(name, length) for each library of a list.
+template <typename Visit>
+void ForEachLibrary(const char* list, Visit visit) {
+  for (list += strspn(list, kSeparators); *list != '\0'; list += strspn(list, kSeparators)) {
+    const size_t length = strcspn(list, kSeparators);
+    visit(list, length);
+    list += length;
+  }
+}
+
+bool IsControl(const char* entry) {
+  constexpr size_t kLength = sizeof(kControlVariable) - 1;
+  return strncmp(entry, kControlVariable, kLength) == 0 && entry[kLength] == '=';
+}
+
+// The LD_PRELOAD entry if one of its libraries is ours and `is_wanted`.
+template <typename IsWanted>
+const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
+  if (environment == nullptr) return nullptr;
+  while (*environment != nullptr && strncmp(*environment, kPreload, kPreloadLength) != 0) {
+    ++environment;
+  }
+  if (*environment == nullptr) return nullptr;
+  bool found = false;
+  ForEachLibrary(*environment + kPreloadLength, [&](const char* name, size_t length) {
+    found |= IsOurs(name, length) && is_wanted(name, length);
+  });
+  return found ? *environment : nullptr;
+}
+
+}  // namespace
+
+const char* FindUnreachablePreload(char* const* environment) {
+  return FindPreloadWith(environment, CannotOpen);
+}
+
+const char* FindPreload(char* const* environment) {
+  return FindPreloadWith(environment, [](const char*, size_t) { return true; });
+}
+
+size_t CountEntries(char* const* environment) {
+  size_t count = 1;
+  while (*environment++ != nullptr) ++count;
+  return count;
+}
+
+size_t PreloadBytes(const char* preload_entry) { return strlen(preload_entry) + 2; }
+
+void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
+                        char* rest) {
+  char* end = rest + kPreloadLength;
+  memcpy(rest, kPreload, kPreloadLength);
+  ForEachLibrary(preload_entry + kPreloadLength, [&](const char* name, size_t length) {
+    if (IsOurs(name, length)) return;
+    memcpy(end, name, length);
+    end += length;
+    *end++ = ':';
+  });
+  const bool empty = end == rest + kPreloadLength;
+  if (!empty) end[-1] = '\0';
+  for (; *environment != nullptr; ++environment) {
+    if (IsControl(*environment)) continue;
+    if (*environment != preload_entry) {
+      *copy++ = *environment;
+    } else if (!empty) {
+      *copy++ = rest;
+    }
+  }
+  *copy = nullptr;
+}
+
+}  // namespace coz

@@ -1,0 +1,34 @@
+// The environment for a program that this process becomes: where the dynamic linker could not open libcoz.so (the process has changed its
+// user, its root folder or its mounts), it would complain on the program's standard error; so the library is left out there.
+//
+// Shape    pointers into the given environment; what is new lies in a buffer of the caller's
+// Units    bytes
+// Errors   in doubt the environment stays as it is
+// Threads  safe
+// Signals  async-signal-safe; fit for a child of vfork: no heap, no lock
+// Source   ld.so(8); measured: runuser, chroot
+#ifndef COZ_RUNTIME_PRELOAD_ENVIRONMENT_H_
+#define COZ_RUNTIME_PRELOAD_ENVIRONMENT_H_
+
+#include <cstddef>
+
+namespace coz {
+
+// The LD_PRELOAD entry of `environment` if it names a libcoz.so that this process cannot open now; else null.
+const char* FindUnreachablePreload(char* const* environment);
+
+// The same whether or not it can be opened.
+const char* FindPreload(char* const* environment);
+
+// How many pointers and characters CopyWithoutPreload needs.
+size_t CountEntries(char* const* environment);  // its end included
+size_t PreloadBytes(const char* preload_entry);
+
+// The environment without libcoz.so and the name of its control block. Other libraries of `preload_entry` go to `rest`. `copy` may be
+// `environment`.
+void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
+                        char* rest);
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_PRELOAD_ENVIRONMENT_H_

@@ -1,0 +1,155 @@
+/*
+ * Lives under conditions in which a profiler gets in the way, and prints what it found, so that two runs can be compared.
+ *
+ *   guest descriptors         the numbers that it gets until there are no more
+ *   guest hidden-library      hides a libcoz.so that it has loaded in a namespace of its own, and runs another program
+ *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to nothing
+ *   guest traced              traces a child, and counts the signals that it would have got while it worked
+ *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coz.h"
+
+extern char** environ;
+
+/* Some hundred samples, and pauses where another thread or process is sped up. */
+static void work(void) {
+  volatile uint64_t x = 1;
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 1000000; ++i) x = x * 6364136223846793005u + (x >> 29);
+    COZ_PROGRESS_NAMED("work");
+  }
+}
+
+static int descriptors(void) {
+  int fd, last = -1, count = 0;
+  while ((fd = open("/dev/null", O_RDONLY)) >= 0) {
+    if (count != 0 && fd != last + 1) dprintf(2, "%d is missing\n", last + 1);
+    last = fd;
+    ++count;
+  }
+  dprintf(1, "%d descriptors, then error %d\n", count, errno);
+  return 0;
+}
+
+static int hidden_library(void) {
+  char line[4096];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || maps == NULL) return 77;
+  while (fgets(line, sizeof(line), maps) != NULL) {
+    char* end = strstr(line, "/libcoz.so");
+    if (end == NULL) continue;
+    *end = '\0';
+    if (mount("none", strchr(line, '/'), "tmpfs", 0, NULL) != 0) return 77;
+    break;
+  }
+  fclose(maps);
+  execlp("echo", "echo", "hello", (char*)NULL);
+  return 1;
+}
+
+#define ALLOW(call)                                      \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##call, 0, 1), \
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define LOAD_CALL BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+
+static void install(struct sock_filter* filter, unsigned short length, int by_system_call) {
+  const struct sock_fprog program = {length, filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const long result = by_system_call ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+                                     : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+  if (result != 0) dprintf(2, "no filter: %d\n", errno);
+}
+
+static void restrict_calls(uint32_t otherwise, int by_system_call) {
+  struct sock_filter filter[] = {LOAD_CALL, ALLOW(write), ALLOW(exit_group), ALLOW(rt_sigreturn),
+                                 BPF_STMT(BPF_RET | BPF_K, otherwise)};
+  install(filter, sizeof(filter) / sizeof(filter[0]), by_system_call);
+}
+
+/* Each in a child, beside which its parent works: the child would have to pause. */
+static int beside(void (*restrict_self)(void)) {
+  const pid_t child = fork();
+  if (child == 0) {
+    work();
+    restrict_self();
+    work();
+    COZ_PROGRESS_NAMED("restricted");
+    const char said[] = "still here\n";
+    if (write(1, said, sizeof(said) - 1) < 0) syscall(SYS_exit, 9);
+    syscall(SYS_exit_group, getpgid(0) < 0 ? 5 : 6);
+  }
+  work();
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return 1;
+  dprintf(1, "the child ended with %x\n", status);
+  return 0;
+}
+
+static void strict(void) { prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT); }
+static void kill_others(void) { restrict_calls(SECCOMP_RET_KILL_PROCESS, 0); }
+static void deny_others(void) { restrict_calls(SECCOMP_RET_ERRNO | EPERM, 1); }
+
+static int filtered_exec(void) {
+  struct sock_filter filter[] = {LOAD_CALL,
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  install(filter, sizeof(filter) / sizeof(filter[0]), 0);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) execlp("echo", "echo", "from a child", (char*)NULL);
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return 1;
+  FILE* spawned = popen("echo from a shell", "r");
+  char line[64] = "";
+  if (spawned == NULL || fgets(line, sizeof(line), spawned) == NULL) dprintf(2, "nothing said\n");
+  dprintf(1, "%s%d\n", line, status + (spawned != NULL ? pclose(spawned) : 1));
+  execle("/bin/echo", "echo", "in its place", (char*)NULL, environ);
+  return 1;
+}
+
+static int traced(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+    execl("/proc/self/exe", "guest", "work", (char*)NULL);
+    _exit(1);
+  }
+  int status = 0, signals = 0;
+  while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    ++signals; /* the first is that of exec */
+    ptrace(PTRACE_CONT, child, NULL, 0L);
+  }
+  dprintf(1, "%d signals, ended with %x\n", signals, status);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "descriptors") == 0) return descriptors();
+  if (strcmp(what, "hidden-library") == 0) return hidden_library();
+  if (strcmp(what, "strict") == 0) return beside(strict);
+  if (strcmp(what, "kill") == 0) return beside(kill_others);
+  if (strcmp(what, "errno") == 0) return beside(deny_others);
+  if (strcmp(what, "filtered-exec") == 0) return filtered_exec();
+  if (strcmp(what, "traced") == 0) return traced();
+  if (strcmp(what, "work") == 0) return work(), 0;
+  return 2;
+}

@@ -1,0 +1,69 @@
+// Programs under conditions in which a profiler gets in the way: output, complaints and status are what they are without coz.
+#include <string>
+#include <vector>
+
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunCommand;
+using ::coz::testing::RunfilePath;
+
+std::string Guest() { return RunfilePath("coz/testing/puppets/guest"); }
+
+// With the program's streams in files, so that what coz says is not among them.
+CommandResult RunGuest(bool profiled, const std::string& script) {
+  testing::CommandOptions options;
+  options.folder = testing::TemporaryFolder();
+  std::vector<std::string> command = {"/bin/bash", "-c", "exec 2>errors; " + script};
+  if (profiled) {
+    command.insert(command.begin(),
+                   {RunfilePath("tools/coz"), "run", "--follow=all", "--unit=function", "-b",
+                    "%guest", "--experiment-length=0.05", "--fixed-speedup=80", "---"});
+  }
+  CommandResult result = RunCommand(command, options);
+  result.errors = RunCommand({"/bin/cat", "errors"}, options).output;
+  return result;
+}
+
+void ExpectSame(const std::string& script) {
+  const CommandResult bare = RunGuest(false, script);
+  const CommandResult profiled = RunGuest(true, script);
+  EXPECT_NE(bare.output, "");
+  EXPECT_EQ(profiled.output, bare.output);
+  EXPECT_EQ(profiled.errors, bare.errors);
+  EXPECT_EQ(profiled.status, bare.status);
+}
+
+TEST(SameAsBareTest, GivesTheProgramEachDescriptorBelowItsLimit) {
+  ExpectSame("ulimit -Sn 64; " + Guest() + " descriptors");
+  ExpectSame("ulimit -Sn 1024; " + Guest() + " descriptors");
+}
+
+TEST(SameAsBareTest, SaysNothingWhereTheLibraryCannotBeOpened) {
+  constexpr int kNoNamespace = 77;
+  if (RunGuest(false, Guest() + " hidden-library").status == kNoNamespace) {
+    GTEST_SKIP() << "required: user namespaces; actual: unshare(2) fails";
+  }
+  ExpectSame(Guest() + " hidden-library");
+}
+
+TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
+  for (const char* way : {"strict", "kill", "errno"}) {
+    SCOPED_TRACE(way);
+    ExpectSame(Guest() + " " + way);
+  }
+}
+
+TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
+
+TEST(SameAsBareTest, LeavesProgramsAloneThatStartUnderAFilter) {
+  ExpectSame(Guest() + " filtered-exec");
+}
+
+}  // namespace
+}  // namespace coz
