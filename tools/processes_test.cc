@@ -180,6 +180,22 @@ TEST_F(ProcessesTest, ProfilesADaemonToItsEndWhenAskedTo) {
   EXPECT_GT(profile_.experiment_size(), 1);
 }
 
+TEST_F(ProcessesTest, FollowsForksPastLibc) {
+  const CommandResult result = Run({}, {Family(), "raw", "12"});
+  EXPECT_NEAR(static_cast<double>(Visits("born")), 12 * 100, 15);
+  // Each visit takes about 0.1 ms of a child's CPU time.
+  EXPECT_GT(Samples()["spin"] * 40, Visits("born"));
+  EXPECT_GT(Samples()["parents_work"], 10u) << "after the child that shared its descriptors";
+  ASSERT_EQ(profile_.process_size(), 13);
+  for (int i = 1; i < 13; ++i)
+    EXPECT_EQ(profile_.process(i).parent_pid(), profile_.process(0).pid());
+  EXPECT_THAT(result.errors,
+              HasSubstr("coz: 1 processes were not profiled, as they were started by a clone()"));
+  const CommandResult alone = Run({"--follow=none"}, {Family(), "raw", "12"});
+  EXPECT_EQ(Visits("born"), 0u);
+  EXPECT_THAT(alone.errors, Not(HasSubstr("were not profiled")));
+}
+
 TEST_F(ProcessesTest, SaysThatNobodyIsLeftToWaitFor) {
   const CommandResult result = testing::RunCommand(
       {RunfilePath("tools/coz"), "run", "--follow=none", "--daemon", "---", Family(), "work", "1"});

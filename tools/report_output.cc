@@ -64,6 +64,14 @@ void PrintProcesses(const RunResult& result) {
         "refused to sample them; look at: ulimit -n\n",
         result.processes_unprofiled, kMaxProcesses);
   }
+  if (result.processes_unfollowed > 0) {
+    absl::FPrintF(
+        stderr,
+        "coz: %d processes were not profiled, as they were started by a clone() of the "
+        "program's own that shares memory or descriptors; what they do is nobody's work in the "
+        "report: to have it there, start them with fork() or posix_spawn()\n",
+        result.processes_unfollowed);
+  }
 }
 
 }  // namespace

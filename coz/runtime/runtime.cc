@@ -366,6 +366,11 @@ void CountRequest(PointSlot& point, uint64_t id, uint64_t virtual_ns) {
       1, std::memory_order_relaxed);
 }
 
+void CountUnfollowed() {
+  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
+  g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
+}
+
 void PayAtExit() { PayBeforeProcessEnds(); }
 
 // Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
@@ -391,8 +396,8 @@ void Attach(ControlBlock* control) {
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
   SetIoTables(&control->io);
-  InitThreadSync(&control->ledger,
-                 {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile});
+  InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread,
+                                    LeaveProfile, OnFork, OnForkInChildProcess, CountUnfollowed});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);

@@ -1,5 +1,5 @@
-// Futexes by way of libc's syscall(): C++20's atomic wait, Rust's std, absl::Mutex, folly, TBB.
-// And what else goes through syscall() or prctl() and matters: seccomp filters.
+// libc's syscall(), by which futexes are reached (C++20's atomic wait, Rust's std, absl::Mutex, folly, TBB), processes made, and seccomp
+// filters installed; and prctl(), which does that too.
 // Process: target. Context: the program's threads.
 //
 // What the program does before and after, in its own atomics, is not seen: a lock that it releases
@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/sync/raw_clone.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/virtual_timeout.h"
 #include "coz/sync/wrapped_calls.h"
@@ -151,6 +152,14 @@ bool InstallsSeccompFilter(const SystemCall& call) {
   }
 }
 
+// The child goes on with a copy of this frame.
+[[gnu::noinline]] long ForkCall(const SystemCall& call) {
+  BeforeRawFork();
+  const long child = call();
+  AfterRawFork(child);
+  return child;
+}
+
 inline bool IsOurs(long number) {
   return number == SYS_futex || number == SYS_futex_waitv ||
          (number >= SYS_futex_wake && number <= SYS_futex_requeue) || number == SYS_seccomp ||
@@ -161,13 +170,16 @@ inline bool IsOurs(long number) {
 }  // namespace coz
 
 // Not variadic, so that six arguments arrive whatever the caller gave, and every other system call
-// is a jump that leaves registers and stack as they are: clone and vfork need that.
+// is a jump that leaves registers and stack as they are: clone onto another stack and vfork need that.
 extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
                            long f) asm("syscall");
 
 long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::IsOurs(number), 0)) {
     return coz::OurCall({number, a, b, c, d, e, f});
+  }
+  if (__builtin_expect(coz::IsCloneCall(number), 0) && coz::CopiesProcess(number, a, b)) {
+    return coz::ForkCall({number, a, b, c, d, e, f});
   }
   return coz::g_real.syscall(number, a, b, c, d, e, f);
 }

@@ -35,6 +35,11 @@ struct ThreadHooks {
   void (*exit)(ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
   void (*before_seccomp)() = nullptr;
+  // Around a system call that copies the process, made past libc's fork: before it, and in the child. Null: nobody is told.
+  void (*fork)() = nullptr;
+  void (*forked)() = nullptr;
+  // A process is about to be made that shares memory or descriptors with this one, and cannot be profiled.
+  void (*unfollowed)() = nullptr;
 };
 
 namespace sync_internal {

@@ -305,6 +305,8 @@ RunResult Run::Finish() {
   result.processes_unprofiled =
       control_.block().processes_without_slot.load(std::memory_order_relaxed) +
       control_.block().processes_without_sampling.load(std::memory_order_relaxed);
+  result.processes_unfollowed =
+      control_.block().processes_unfollowed.load(std::memory_order_relaxed);
   for (size_t i = 0; i < units_.group_has_code().size(); ++i) {
     if (units_.group_has_code()[i]) continue;
     Say(absl::StrFormat("--group %s matched no code that was loaded",

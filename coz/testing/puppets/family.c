@@ -11,6 +11,7 @@
  *   family chain N SECONDS       becomes itself N times by exec, then works
  *   family spawn SECONDS         itself again by posix_spawn, once as it is and once by env -i
  *   family shared SECONDS        two processes take turns by process-shared mutex, condition variable and semaphore
+ *   family raw N                 N children by fork, clone and clone3 through syscall(), and one by a clone that shares descriptors
  *   family work SECONDS          works
  *
  * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
@@ -18,6 +19,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -28,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,6 +177,46 @@ __attribute__((noinline)) static pid_t child_of_vfork(void) {
     _exit(3);
   }
   return child;
+}
+
+/* The kinds of `family raw`. */
+enum { BY_FORK, BY_CLONE, BY_CLONE3, SHARING_FILES };
+
+static pid_t raw_child(int kind) {
+  struct clone_args arguments = {.exit_signal = SIGCHLD};
+  switch (kind) {
+    case BY_FORK:
+      return (pid_t)syscall(SYS_fork);
+    case BY_CLONE:
+      return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    case BY_CLONE3:
+      return (pid_t)syscall(SYS_clone3, &arguments, sizeof(arguments));
+    default:
+      return (pid_t)syscall(SYS_clone, SIGCHLD | CLONE_FILES, NULL, NULL, NULL, NULL);
+  }
+}
+
+static void raw(int count) {
+  volatile uint64_t x = 1;
+  for (int i = 0; i < count; ++i) {
+    errno = E2BIG;
+    const pid_t child = raw_child(i % SHARING_FILES);
+    CHECK(child >= 0 && errno == E2BIG);
+    if (child == 0) {
+      for (int visits = 0; visits < 100; ++visits) {
+        x = spin(x, 100000);
+        COZ_PROGRESS_NAMED("born");
+      }
+      _exit(3);
+    }
+    CHECK(ended_with(child, 3));
+  }
+  const pid_t sharing = raw_child(SHARING_FILES);
+  if (sharing == 0) _exit(3);
+  CHECK(ended_with(sharing, 3));
+  CHECK(syscall(SYS_clone3, (void*)8, sizeof(struct clone_args)) == -1 && errno == EFAULT);
+  const double end_s = now_s() + 0.3;
+  while (now_s() < end_s) x = parents_work(x, 100000);
 }
 
 static void bomb(int count) {
@@ -341,6 +384,7 @@ int main(int argc, char** argv) {
   else if (strcmp(what, "chain") == 0) chain(atoi(argv[2]), last);
   else if (strcmp(what, "spawn") == 0) spawn(last);
   else if (strcmp(what, "shared") == 0) shared(seconds);
+  else if (strcmp(what, "raw") == 0) raw(atoi(last));
   else if (strcmp(what, "work") == 0) work(seconds);
   else return 2;
   puts("ok");
