@@ -199,6 +199,7 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   const std::string run = Text("#view-run");
   EXPECT_THAT(run, HasSubstr("coz run --seed=5 --sampling-period=1 --- ./app --threads=2"));
   EXPECT_THAT(run, HasSubstr("1 experiment not used: delay still owed at the end"));
+  EXPECT_THAT(run, HasSubstr("Latency without speedup"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
 }

@@ -1,9 +1,11 @@
 #include "coz/report/latency_summary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace coz {
 namespace {
@@ -33,46 +35,82 @@ double Quantile(const std::map<uint64_t, Bucket>& buckets, uint64_t all, double 
   return last;
 }
 
-}  // namespace
-
-LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point,
-                                const std::function<bool(const ExperimentRow&)>& wanted) {
-  double duration_ns = 0;
-  double in_flight_ns = 0;
-  double arrivals = 0;
-  double departures = 0;
-  uint64_t requests = 0;
-  std::map<uint64_t, Bucket> buckets;
-  for (const ExperimentRow& row : table.experiments) {
-    if (!wanted(row)) continue;
-    for (const PointSeen& seen : row.points) {
-      if (seen.point != point) continue;
-      const profile::PointCounts& counts = row.record->point(static_cast<int>(seen.record_index));
-      const auto effective_ns = static_cast<double>(row.record->effective_duration_ns());
-      duration_ns += effective_ns;
-      in_flight_ns += effective_ns * counts.in_flight_average();
-      arrivals += static_cast<double>(counts.arrivals());
-      departures += static_cast<double>(counts.departures());
-      for (int i = 0; i < counts.latency_requests_size() && i < counts.latency_from_ns_size() &&
-                      i < counts.latency_to_ns_size();
-           ++i) {
-        Bucket& bucket = buckets[counts.latency_from_ns(i)];
-        bucket.to_ns = counts.latency_to_ns(i);
-        bucket.requests += counts.latency_requests(i);
-        requests += counts.latency_requests(i);
-      }
+class LatencySums {
+ public:
+  void Add(const ExperimentRow& row, const PointSeen& seen) {
+    const profile::PointCounts& counts = row.record->point(static_cast<int>(seen.record_index));
+    const auto effective_ns = static_cast<double>(row.record->effective_duration_ns());
+    duration_ns_ += effective_ns;
+    in_flight_ns_ += effective_ns * counts.in_flight_average();
+    arrivals_ += static_cast<double>(counts.arrivals());
+    departures_ += static_cast<double>(counts.departures());
+    const int listed = std::min({counts.latency_requests_size(), counts.latency_from_ns_size(),
+                                 counts.latency_to_ns_size()});
+    for (int i = 0; i < listed; ++i) {
+      Bucket& bucket = buckets_[counts.latency_from_ns(i)];
+      bucket.to_ns = counts.latency_to_ns(i);
+      bucket.requests += counts.latency_requests(i);
+      requests_ += counts.latency_requests(i);
     }
   }
-  LatencySummary summary;
-  const double none = std::numeric_limits<double>::quiet_NaN();
-  const double finished = (arrivals + departures) / 2;
-  summary.mean_ns = finished > 0 ? in_flight_ns / finished : none;
-  summary.median_ns = Quantile(buckets, requests, 0.5);
-  summary.p99_ns = Quantile(buckets, requests, 0.99);
-  summary.arrivals_per_second = duration_ns > 0 ? arrivals / duration_ns * kNsPerSecond : none;
-  summary.departures_per_second = duration_ns > 0 ? departures / duration_ns * kNsPerSecond : none;
-  summary.in_flight = duration_ns > 0 ? in_flight_ns / duration_ns : none;
-  return summary;
+
+  LatencySummary Summary() const {
+    LatencySummary summary;
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const double finished = (arrivals_ + departures_) / 2;
+    summary.mean_ns = finished > 0 ? in_flight_ns_ / finished : none;
+    summary.median_ns = Quantile(buckets_, requests_, 0.5);
+    summary.p99_ns = Quantile(buckets_, requests_, 0.99);
+    summary.arrivals_per_second = duration_ns_ > 0 ? arrivals_ / duration_ns_ * kNsPerSecond : none;
+    summary.departures_per_second =
+        duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
+    summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
+    return summary;
+  }
+
+ private:
+  double duration_ns_ = 0;
+  double in_flight_ns_ = 0;
+  double arrivals_ = 0;
+  double departures_ = 0;
+  uint64_t requests_ = 0;
+  std::map<uint64_t, Bucket> buckets_;
+};
+
+template <typename Visit>
+void ForEachSeen(const ExperimentTable& table, size_t point, Visit visit) {
+  for (const ExperimentRow& row : table.experiments) {
+    for (const PointSeen& seen : row.points) {
+      if (seen.point == point) visit(row, seen);
+    }
+  }
+}
+
+std::pair<size_t, int64_t> KeyOf(size_t unit, double virtual_speedup) {
+  return {unit, std::llround(virtual_speedup * 1000)};
+}
+
+}  // namespace
+
+LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
+  LatencySums sums;
+  ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
+    if (row.record->virtual_speedup() == 0) sums.Add(row, seen);
+  });
+  return sums.Summary();
+}
+
+LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {
+  std::map<std::pair<size_t, int64_t>, LatencySums> sums;
+  ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
+    sums[KeyOf(row.unit, row.record->virtual_speedup())].Add(row, seen);
+  });
+  for (const auto& [key, sum] : sums) summaries_[key] = sum.Summary();
+}
+
+LatencySummary LatencyBySpeedup::Of(size_t unit, double virtual_speedup) const {
+  const auto found = summaries_.find(KeyOf(unit, virtual_speedup));
+  return found == summaries_.end() ? LatencySums().Summary() : found->second;
 }
 
 bool IsUnstable(const LatencySummary& summary) {

@@ -1,6 +1,6 @@
 // What a profile says about the latency of requests beside its change: mean, median, 99th percentile, and whether it is stable.
 //
-// Shape    one summary of a latency pair over the experiments that a filter picks
+// Shape    one summary of a latency pair: over the baselines, or over the experiments of a unit at a speedup
 // Units    ns of effective time (delay left out); requests per second of it
 // Errors   figures that the profile does not have are NaN
 // Threads  safe: pure functions
@@ -10,7 +10,9 @@
 #define COZ_REPORT_LATENCY_SUMMARY_H_
 
 #include <cstddef>
-#include <functional>
+#include <cstdint>
+#include <map>
+#include <utility>
 
 #include "coz/report/experiment_table.h"
 
@@ -25,8 +27,18 @@ struct LatencySummary {
   double in_flight = 0;
 };
 
-LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point,
-                                const std::function<bool(const ExperimentRow&)>& wanted);
+// Over the baselines: as the program is.
+LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
+
+// By unit and virtual speedup, in one pass over the table.
+class LatencyBySpeedup {
+ public:
+  LatencyBySpeedup(const ExperimentTable& table, size_t point);
+  LatencySummary Of(size_t unit, double virtual_speedup) const;
+
+ private:
+  std::map<std::pair<size_t, int64_t>, LatencySummary> summaries_;  // speedup in thousandths
+};
 
 // More requests came than left, by more than those under way explain: latency grows as long as the load lasts.
 bool IsUnstable(const LatencySummary& summary);

@@ -32,7 +32,7 @@ profile::Profile OneExperiment(uint64_t arrivals, uint64_t departures, double in
 
 LatencySummary Summarize(const profile::Profile& profile) {
   const ExperimentTable table = BuildExperimentTable(profile);
-  return SummarizeLatency(table, 0, [](const ExperimentRow&) { return true; });
+  return SummarizeLatency(table, 0);
 }
 
 TEST(LatencySummaryTest, MeanIsThatOfLittlesLaw) {

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "coz/report/experiment_table.h"
+#include "coz/report/latency_summary.h"
 #include "coz/report/profile_reader.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
@@ -47,6 +48,54 @@ class MergeTest : public ::testing::Test {
 
 std::string Message(const absl::StatusOr<MergeResult>& result) {
   return std::string(result.status().message());
+}
+
+// What only some points have: latencies of numbered requests, how visits were counted and at what cost.
+TEST_F(MergeTest, PointsKeepWhatTheyHave) {
+  const auto write = [this](const std::string& name, uint64_t session) {
+    profile::Profile profile;
+    {
+      std::ifstream in(Write(name, session, "same"), std::ios::binary);
+      EXPECT_TRUE(profile.ParseFromIstream(&in));
+    }
+    profile.mutable_progress_point(0)->set_kind(profile::PROGRESS_POINT_KIND_LATENCY);
+    profile.mutable_progress_point(0)->set_counted_by("probe (uprobe)");
+    profile.mutable_progress_point(0)->set_visit_cost_ns(9000 + session);
+    for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+      profile::PointCounts* counts = experiment.mutable_point(0);
+      counts->set_arrivals(100 + session);
+      counts->set_departures(100);
+      counts->set_in_flight_average(1.5);
+      counts->add_latency_from_ns(1000 * session);
+      counts->add_latency_to_ns(1000 * session + 100);
+      counts->add_latency_requests(7);
+    }
+    std::ofstream(Path(name), std::ios::binary) << profile.SerializeAsString();
+    return profile;
+  };
+  const profile::Profile first = write("a.pb", 1);
+  const profile::Profile second = write("b.pb", 2);
+  const auto result = Merge({Path("a.pb"), Path("b.pb")});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto read = ReadProfile(Path("out.pb"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  const profile::Profile& merged = read->profile;
+  ASSERT_EQ(merged.progress_point_size(), 2);
+  ASSERT_EQ(merged.experiment_size(), first.experiment_size() + second.experiment_size());
+  const auto bytes = [](const auto& record) { return record.SerializeAsString(); };
+  EXPECT_EQ(bytes(merged.progress_point(0)), bytes(first.progress_point(0)));
+  EXPECT_EQ(bytes(merged.progress_point(1)), bytes(second.progress_point(0)));
+  for (int i = 0; i < first.experiment_size(); ++i) {
+    EXPECT_EQ(bytes(merged.experiment(i)), bytes(first.experiment(i)));
+    EXPECT_EQ(bytes(merged.experiment(first.experiment_size() + i)), bytes(second.experiment(i)));
+  }
+  // Of both together: half of the requests took 1 us, half 2.
+  const ExperimentTable table = BuildExperimentTable(merged);
+  ASSERT_EQ(table.points.size(), 1u);
+  EXPECT_EQ(table.points[0].counted_by, "probe (uprobe)");
+  const LatencySummary latency = SummarizeLatency(table, 0);
+  EXPECT_NEAR(latency.p99_ns, 2100, 10);
+  EXPECT_LT(latency.median_ns, 2100);
 }
 
 TEST_F(MergeTest, AllExperimentsAreThere) {

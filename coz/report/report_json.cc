@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "coz/report/analysis.h"
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
+#include "coz/report/latency_summary.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/session_facts.h"
 #include "coz/report/verdict.h"
@@ -155,15 +157,39 @@ Json CurveJson(const Curve& curve) {
   return {{"points", points}, {"bend", bend}};
 }
 
-Json LineJson(const LineAnalysis& line, const PointRow& point, const VerdictContext& context) {
+// Of a latency pair; null for other points.
+Json LatencyJson(const PointRow& row, const LatencySummary& summary) {
+  if (row.kind != profile::PROGRESS_POINT_KIND_LATENCY) return nullptr;
+  return {{"arrivals_per_second", Number(summary.arrivals_per_second)},
+          {"departures_per_second", Number(summary.departures_per_second)},
+          {"in_flight", Number(summary.in_flight)},
+          {"mean_ns", Number(summary.mean_ns)},
+          {"p50_ns", Number(summary.median_ns)},
+          {"p99_ns", Number(summary.p99_ns)},
+          {"stable", !IsUnstable(summary)}};
+}
+
+// `latencies`: of a latency pair, or null.
+Json SpeedupsJson(const LineAnalysis& line, const LatencyBySpeedup* latencies) {
   Json speedups = Json::array();
   for (const SpeedupEstimate& s : line.speedups) {
-    speedups.push_back({{"virtual_speedup", s.virtual_speedup},
-                        {"achieved_virtual_speedup", Number(s.achieved_virtual_speedup)},
-                        {"experiments", s.experiments},
-                        {"visits", Number(s.visits)},
-                        {"program_speedup", Interval(s.program_speedup)}});
+    Json speedup = {{"virtual_speedup", s.virtual_speedup},
+                    {"achieved_virtual_speedup", Number(s.achieved_virtual_speedup)},
+                    {"experiments", s.experiments},
+                    {"visits", Number(s.visits)},
+                    {"program_speedup", Interval(s.program_speedup)}};
+    if (latencies != nullptr) {
+      const LatencySummary then = latencies->Of(line.unit, s.virtual_speedup);
+      speedup["p50_ns"] = Number(then.median_ns);
+      speedup["p99_ns"] = Number(then.p99_ns);
+    }
+    speedups.push_back(std::move(speedup));
   }
+  return speedups;
+}
+
+Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySpeedup* latencies,
+              const VerdictContext& context) {
   return {{"unit", line.unit},
           {"verdict", VerdictId(line.verdict)},
           {"verdict_sentence", VerdictSentence(line, point, context)},
@@ -176,7 +202,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const VerdictCont
           {"pooled_baselines", line.pooled_baselines},
           {"experiments", line.others},
           {"best_speedup", line.speedups.empty() ? Json(nullptr) : Json(line.best)},
-          {"speedups", speedups},
+          {"speedups", SpeedupsJson(line, latencies)},
           {"curve", CurveJson(line.curve)}};
 }
 
@@ -187,7 +213,11 @@ Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
   for (const PointAnalysis& point : analysis.points) {
     const PointRow& row = table.points[point.point];
     Json lines = Json::array();
-    for (const LineAnalysis& line : point.lines) lines.push_back(LineJson(line, row, context));
+    std::optional<LatencyBySpeedup> latencies;
+    if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) latencies.emplace(table, point.point);
+    for (const LineAnalysis& line : point.lines) {
+      lines.push_back(LineJson(line, row, latencies ? &*latencies : nullptr, context));
+    }
     Json set_aside = Json::array();
     for (const LineSetAside& line : point.set_aside) {
       set_aside.push_back({{"unit", line.unit},
@@ -199,6 +229,9 @@ Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
     points.push_back({{"name", row.name},
                       {"kind", PointKindId(row.kind)},
                       {"visits", row.visits},
+                      {"counted_by", row.counted_by},
+                      {"visit_cost_ns", row.visit_cost_ns},
+                      {"latency", LatencyJson(row, SummarizeLatency(table, point.point))},
                       {"experiments_with_few_visits", point.low_visit_experiments},
                       {"lines", lines},
                       {"set_aside", set_aside}});

@@ -73,6 +73,66 @@ TEST(ReportJsonTest, SessionAndTotalsAreThere) {
   EXPECT_EQ(json["totals"]["experiments_not_used_by_reason"]["lost_samples"], 1);
 }
 
+// A latency of 2 ms without speedup and 1.5 ms at 50 %, of numbered requests.
+profile::Profile NumberedRequests() {
+  report_testing::SyntheticOptions options;
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  options.latency_ns = 2e6;
+  SyntheticProfile made(options, {{"/src/app/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 4; ++i) made.AddExperiment(0, 0);
+  for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);
+  made.End();
+  profile::Profile profile = made.profile();
+  profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
+  profile.mutable_progress_point(0)->set_visit_cost_ns(9000);
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    profile::PointCounts* counts = experiment.mutable_point(0);
+    const uint64_t from_ns = experiment.virtual_speedup() == 0 ? 2'000'000 : 1'500'000;
+    counts->add_latency_from_ns(from_ns);
+    counts->add_latency_to_ns(from_ns + 1000);
+    counts->add_latency_requests(100);
+  }
+  return profile;
+}
+
+TEST(ReportJsonTest, PairsHaveThroughputAndLatency) {
+  const Json json = JsonOf(NumberedRequests());
+  const Json& point = json["points"][0];
+  EXPECT_EQ(point["counted_by"], "hardware breakpoint");
+  EXPECT_EQ(point["visit_cost_ns"], 9000);
+  const Json& latency = point["latency"];
+  EXPECT_NEAR(latency["mean_ns"].get<double>(), 2e6, 1e5);
+  EXPECT_NEAR(latency["p50_ns"].get<double>(), 2'000'500, 1);
+  EXPECT_NEAR(latency["p99_ns"].get<double>(), 2'000'990, 1);
+  EXPECT_GT(latency["arrivals_per_second"].get<double>(), 0);
+  EXPECT_GT(latency["departures_per_second"].get<double>(), 0);
+  EXPECT_GT(latency["in_flight"].get<double>(), 0);
+  EXPECT_EQ(latency["stable"], true);
+  const Json& line = point["lines"].at(0);
+  EXPECT_GT(line["slope"]["value"].get<double>(), 0.3) << "shorter latency is a gain";
+  ASSERT_GT(line["speedups"].size(), 4u);
+  EXPECT_NEAR(line["speedups"][4]["p50_ns"].get<double>(), 1'500'500, 1);
+  EXPECT_NEAR(line["speedups"][4]["p99_ns"].get<double>(), 1'500'990, 1);
+}
+
+TEST(ReportJsonTest, PairsSayWhenTheyAreNotStable) {
+  profile::Profile profile = NumberedRequests();
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    profile::PointCounts* counts = experiment.mutable_point(0);
+    counts->set_departures(counts->arrivals() / 2);
+    counts->clear_latency_requests();
+  }
+  const Json json = JsonOf(profile);
+  EXPECT_EQ(json["points"][0]["latency"]["stable"], false);
+  EXPECT_TRUE(json["points"][0]["latency"]["p99_ns"].is_null());
+}
+
+TEST(ReportJsonTest, OtherPointsHaveNoLatency) {
+  const Json json = JsonOf(TwoLines().profile());
+  EXPECT_TRUE(json["points"][0]["latency"].is_null());
+  EXPECT_FALSE(json["points"][0]["lines"][0]["speedups"][0].contains("p99_ns"));
+}
+
 TEST(ReportJsonTest, FiguresThatAreMissingAreNull) {
   profile::Profile profile = TwoLines().profile();
   profile.clear_session_end();

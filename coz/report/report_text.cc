@@ -172,9 +172,7 @@ class PointRenderer {
 
   // Throughput and latency as they are, and the percentiles at each line's best prediction.
   std::string Latency(const PointAnalysis& point) const {
-    const LatencySummary now = SummarizeLatency(table_, point.point, [](const ExperimentRow& row) {
-      return row.record->virtual_speedup() == 0;
-    });
+    const LatencySummary now = SummarizeLatency(table_, point.point);
     if (!std::isfinite(now.mean_ns)) return "";
     std::string text = absl::StrFormat(
         "  without speedup: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s "
@@ -197,14 +195,11 @@ class PointRenderer {
 
   std::string Percentiles(const PointAnalysis& point) const {
     std::string text;
+    const LatencyBySpeedup by_speedup(table_, point.point);
     for (size_t i = 0; i < Shown(point.lines.size()); ++i) {
       const LineAnalysis& line = point.lines[i];
       const double speedup = line.speedups[line.best].virtual_speedup;
-      const LatencySummary then =
-          SummarizeLatency(table_, point.point, [&line, speedup](const ExperimentRow& row) {
-            return row.unit == line.unit &&
-                   std::fabs(row.record->virtual_speedup() - speedup) < 0.001;
-          });
+      const LatencySummary then = by_speedup.Of(line.unit, speedup);
       if (!std::isfinite(then.p99_ns)) continue;
       absl::StrAppendFormat(&text, "  %s at %.0f %%: p50 %s, p99 %s\n", Place(line.unit),
                             100 * speedup, Milliseconds(then.median_ns), Milliseconds(then.p99_ns));

@@ -4,7 +4,8 @@
 //   version, title          of coz; the command's name
 //   facts, sessions, notes  see run_facts.h; notes are sentences
 //   folder                  what all files begin with; the page leaves it out
-//   points                  {name, kind, visits, low_visits}, most visited first
+//   points                  {name, kind, visits, counted_by, latency, low_visits}, most visited first; latency, of a pair: {in, out: a second,
+//                           under_way, mean, p50, p99: ms or null, stable}, else null
 //   files                   {path, changed, missing, runs: [[first line, text…]…]}; runs is left out where nothing could be read
 //   units                   [file, line, function, share of samples, kind]; file is -1 where the unit has none
 //   lines                   {p: point, u: unit, v: verdict, s: slope, f: phase factor, a: slope while active, b: own baselines,
@@ -26,6 +27,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "coz/report/latency_summary.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
@@ -100,6 +102,8 @@ class Builder {
     (*data)["points"].push_back({{"name", row.name},
                                  {"kind", PointKindId(row.kind)},
                                  {"visits", row.visits},
+                                 {"counted_by", row.counted_by},
+                                 {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
     point_numbers_[point.point] = index;
     for (const LineAnalysis& line : point.lines) {
@@ -114,6 +118,19 @@ class Builder {
                                   {"n", line.experiments},
                                   {"t", Capitalized(SetAsideSentence(line, row, context_))}});
     }
+  }
+
+  // Of a pair, without speedup: rates a second, number under way, ms; null for other points.
+  json Latency(size_t point) const {
+    if (table_.points[point].kind != profile::PROGRESS_POINT_KIND_LATENCY) return nullptr;
+    const LatencySummary now = SummarizeLatency(table_, point);
+    return {{"in", Rounded(now.arrivals_per_second)},
+            {"out", Rounded(now.departures_per_second)},
+            {"under_way", Rounded(now.in_flight)},
+            {"mean", Rounded(now.mean_ns / 1e6)},
+            {"p50", Rounded(now.median_ns / 1e6)},
+            {"p99", Rounded(now.p99_ns / 1e6)},
+            {"stable", !IsUnstable(now)}};
   }
 
   json Line(const LineAnalysis& line, const PointRow& point) {

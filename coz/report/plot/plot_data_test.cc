@@ -34,26 +34,26 @@ TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
   }
 }
 
-TEST(PlotDataTest, RepeatCommandHasSeedAndOptions) {
-  profile::Session session;
-  session.set_seed(18446744073709551615u);
-  session.set_sampling_period_ns(250'000);
-  session.add_command("./my server");
-  session.add_command("--port=80");
-  session.mutable_options()->add_binary_scope("MAIN");
-  session.mutable_options()->set_unit_kind(profile::UNIT_KIND_FUNCTION);
-  session.mutable_options()->add_group("io=%/io.cc");
-  session.mutable_options()->set_given("a.cc:3=50%");
-  session.mutable_options()->add_source_scope("%/src/%");
-  session.mutable_options()->add_fixed_virtual_speedup(0.25);
-  session.mutable_options()->add_fixed_virtual_speedup(0.5);
-  session.mutable_options()->set_min_experiment_ns(500'000'000);
-  session.mutable_options()->set_duration_ns(90'000'000'000);
-  EXPECT_EQ(
-      RepeatCommand(session),
-      "coz run --seed=18446744073709551615 --unit=function --group=io=%/io.cc --given=a.cc:3=50% "
-      "--source-scope=%/src/% --fixed-speedup=25,50 "
-      "--sampling-period=0.25 --duration=90 --- './my server' --port=80");
+TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    profile::PointCounts* counts = experiment.mutable_point(1);
+    counts->add_latency_from_ns(2'000'000);
+    counts->add_latency_to_ns(2'100'000);
+    counts->add_latency_requests(100);
+  }
+  const nlohmann::json data = DataOf(profile);
+  ASSERT_EQ(data["points"].size(), 2u);
+  EXPECT_EQ(data["points"][0]["counted_by"], "hardware breakpoint");
+  EXPECT_TRUE(data["points"][0]["latency"].is_null());
+  const nlohmann::json& latency = data["points"][1]["latency"];
+  EXPECT_NEAR(latency["p50"].get<double>(), 2.05, 0.001);
+  EXPECT_NEAR(latency["p99"].get<double>(), 2.099, 0.001);
+  EXPECT_GT(latency["mean"].get<double>(), 0);
+  EXPECT_GT(latency["in"].get<double>(), 0);
+  EXPECT_GT(latency["under_way"].get<double>(), 0);
+  EXPECT_EQ(latency["stable"], true);
 }
 
 TEST(PlotDataTest, RepeatCommandLeavesAPeriodThatDependsOnThreadsToTheDefault) {

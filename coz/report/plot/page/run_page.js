@@ -25,8 +25,20 @@ const runPage = {
       ['Outside any binary', facts.unmapped.toLocaleString('en')],
       [`${plural(noun)[0].toUpperCase()}${plural(noun).slice(1)} with figures`, new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
     ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
-      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
-        element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))));
+      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, point.counted_by ? `${words(point.kind)}, counted by ${point.counted_by}` : words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
+        element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))), ...this.latencies());
+  },
+
+  // Throughput and latency of pairs, as the program is.
+  latencies() {
+    const pairs = data.points.filter((point) => point.latency && point.latency.mean !== null);
+    if (!pairs.length) return [];
+    const figure = (value, unit) => value === null ? '' : `${value.toLocaleString('en', {maximumSignificantDigits: 3})}${unit}`;
+    const heads = ['Latency without speedup', 'Arrivals a second', 'Departures a second', 'Under way', 'Mean', 'p50', 'p99'];
+    return [element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', {scope: 'col'}, text)))),
+      element('tbody', {}, ...pairs.map(({name, latency}) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(name)),
+        ...[figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''), figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')].map((text) => element('td', {}, text))))))),
+    ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
 
   session(session, index) {
