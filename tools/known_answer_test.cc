@@ -14,11 +14,14 @@ namespace {
 
 using ::coz::testing::RunfilePath;
 
-// The slope of the one line of `profile` in `function`, with its interval.
-Estimate SlopeOf(const std::string& function, const std::vector<std::string>& program) {
+// The slope of the one line or function that a profile has of `function`, with its interval.
+Estimate SlopeOf(const std::string& function, const std::vector<std::string>& program,
+                 const std::vector<std::string>& coz_options = {}) {
   testing::CommandOptions options;
   options.folder = testing::TemporaryFolder();
-  std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run", "---"};
+  std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run"};
+  arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+  arguments.emplace_back("---");
   arguments.insert(arguments.end(), program.begin(), program.end());
   const testing::CommandResult result = testing::RunCommand(arguments, options);
   EXPECT_EQ(result.status, 0) << result.errors;
@@ -47,6 +50,27 @@ TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   const Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"});
   EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
+}
+
+// Once decoding and checking take a quarter of their time, 0.25 ms an item, compressing is the bottleneck: an item then takes
+// 0.7 - 0.7 s ms, down to 0.25, though making it faster brings nothing as the program is.
+TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const Estimate slope =
+      SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
+              {"--unit=function", "--group=first=Decode", "--group=first=Check",
+               "--given=first=75%", "--fixed-unit=Compress", "--fixed-speedup=0,10-60"});
+  EXPECT_NEAR(slope.value, 1, 0.07) << slope.low << " to " << slope.high;
+}
+
+// Once compressing takes half of its time, 0.35 ms, it is never the bottleneck: an item takes 1 - 0.6 s ms, where it cannot take less
+// than 0.7 as the program is.
+TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const Estimate slope = SlopeOf("Decode", {RunfilePath("examples/pipeline"), "25"},
+                                 {"--unit=function", "--given=Compress=50%", "--fixed-unit=Decode",
+                                  "--fixed-speedup=0,10-90"});
+  EXPECT_NEAR(slope.value, 0.6, 0.05) << slope.low << " to " << slope.high;
 }
 
 // Parent and child work by turns, 7:3.
