@@ -2,11 +2,14 @@
 // sentence. What figures say is tested elsewhere.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -15,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/profile_reader.h"
+#include "coz/runtime/control_block.h"
 #include "coz/testing/one_sentence.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -220,7 +224,7 @@ TEST_F(CozTest, EndsTheProfileWhenItIsPreciseEnough) {
 TEST_F(CozTest, RefusesWidthsThatAreNone) {
   EXPECT_THAT(Run({"--until=tight"}, {Puppet("busy"), "0"}).errors, HasSubstr("--until=10"));
   EXPECT_THAT(Run({"--until=5", "--end-to-end"}, {Puppet("busy"), "0"}).errors,
-              HasSubstr("--until cannot be used with --end-to-end"));
+              HasSubstr("--until cannot be reached with --end-to-end"));
 }
 
 TEST_F(CozTest, RepeatsItsChoicesWithTheSameSeed) {
@@ -267,7 +271,67 @@ TEST_F(CozTest, RepeatsARunThatIsOneExperiment) {
   // A program that fails is not run again.
   Run({"--end-to-end", "--repeat=4"}, {Puppet("busy"), "0.3", "status", "3"});
   EXPECT_EQ(Profile().session_size(), 1);
-  ExpectOneSentence(Run({"--repeat=4"}, {Puppet("busy"), "0.3"}), "needs --end-to-end");
+}
+
+TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {
+  const CommandResult result = Run({"--repeat=3", "--seed=7"}, {Puppet("busy"), "0.6"});
+  EXPECT_EQ(result.output, "hello\nbye\nhello\nbye\nhello\nbye\n");
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.session_end_size(), 3);
+  uint64_t experiments = 0;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    EXPECT_GT(end.experiments(), 0u);
+    experiments += end.experiments();
+  }
+  EXPECT_EQ(experiments, static_cast<uint64_t>(profile.experiment_size()));
+}
+
+// Figures of one line need five speedups and baselines: several runs of some tenths of a second, and not all forty.
+TEST_F(CozTest, RepeatsUntilTheProfileIsPreciseEnough) {
+  const std::string line = "--fixed-line=busy.c:" + Line();
+  const CommandResult result =
+      Run({"--repeat=40", "--until=200", "--seed=3", line}, {Puppet("busy"), "0.5"});
+  const profile::Profile profile = Profile();
+  EXPECT_GT(profile.session_size(), 1);
+  EXPECT_LT(profile.session_size(), 40);
+  EXPECT_EQ(profile.session_end().rbegin()->reason(), profile::END_REASON_PRECISION_REACHED);
+  EXPECT_THAT(result.errors,
+              HasSubstr(absl::StrCat("after ", profile.session_size(), " runs of at most 40")));
+}
+
+TEST_F(CozTest, RepeatsUntilTheRunTimeIsPreciseEnough) {
+  const std::string line = "--fixed-line=busy.c:" + Line();
+  const CommandResult result = Run({"--end-to-end", "--repeat=60", "--until=200", "--seed=3", line},
+                                   {Puppet("busy"), "0.3"});
+  const profile::Profile profile = Profile();
+  EXPECT_GE(profile.session_size(), 6);
+  EXPECT_LT(profile.session_size(), 60);
+  EXPECT_EQ(profile.experiment_size(), profile.session_size());
+  EXPECT_THAT(result.errors, HasSubstr("the program has ended"));
+}
+
+TEST_F(CozTest, SaysThatMoreRunsAreNeeded) {
+  const CommandResult result =
+      Run({"--end-to-end", "--repeat=2", "--until=5"}, {Puppet("busy"), "0.3"});
+  EXPECT_EQ(Profile().session_size(), 2);
+  EXPECT_THAT(result.errors, HasSubstr("after 2 runs the profile is not as precise"));
+}
+
+TEST_F(CozTest, ProgramRunsOnWhereLibraryAndCommandAreOfDifferentVersions) {
+  const int fd = memfd_create("block", 0);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, sizeof(ControlBlock)), 0);
+  const uint32_t version = kControlVersion - 1;
+  ASSERT_EQ(pwrite(fd, &kControlMagic, sizeof(kControlMagic), offsetof(ControlBlock, magic)), 8);
+  ASSERT_EQ(pwrite(fd, &version, sizeof(version), offsetof(ControlBlock, version)), 4);
+  options_.environment = {absl::StrCat(kControlVariable, "=/proc/", getpid(), "/fd/", fd),
+                          "LD_PRELOAD=" + RunfilePath("coz/runtime/libcoz.so")};
+  const CommandResult result = testing::RunCommand({Puppet("busy"), "0.1"}, options_);
+  close(fd);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("coz: the program runs without the profiler: the supervisor "
+                                       "is of another version; use the coz command"));
 }
 
 TEST_F(CozTest, SurvivesTheDeathOfItsProgram) {

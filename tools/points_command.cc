@@ -3,11 +3,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 #include "tools/command_line.h"
 #include "tools/supervisor/find_points.h"
@@ -20,17 +19,6 @@ struct PointsArguments {
   double duration_s = 10;
   size_t shown = 10;
 };
-
-// As a shell takes it for one word.
-std::string Quoted(const std::string& word) {
-  for (const char c : word) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) &&
-        !absl::StrContains("_:./,-+", absl::string_view(&c, 1))) {
-      return absl::StrCat("'", word, "'");
-    }
-  }
-  return word;
-}
 
 std::string LeftOut(const FoundPoints& found) {
   std::vector<std::string> reasons;

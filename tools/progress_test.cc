@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/points/visit_counter.h"
 #include "coz/report/profile_reader.h"
+#include "coz/report/repeat_command.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -149,6 +150,16 @@ TEST_F(ProgressTest, SamplesInALineAreProgress) {
   const profile::Profile profile = Profile();
   EXPECT_GE(profile.experiment_size(), 2);
   EXPECT_EQ(Find(profile, line)->kind(), profile::PROGRESS_POINT_KIND_SAMPLED);
+}
+
+TEST_F(ProgressTest, PlacesAreInTheProfile) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({"--progress=libc.so*!fputs", "--latency=spin,mark:work", "--progress-source=breakpoint"},
+      {Puppet("busy"), "0.1"});
+  const profile::Profile profile = Profile();
+  EXPECT_THAT(RepeatCommand(profile.session(0)),
+              HasSubstr("--progress='libc.so*!fputs' --latency=spin,mark:work "
+                        "--progress-source=breakpoint "));
 }
 
 TEST_F(ProgressTest, LatencyIsMeasuredBetweenAnyTwoPlaces) {

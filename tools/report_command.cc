@@ -48,8 +48,10 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
                    "'best(requests, decode.cc:*) >= 10%' (repeatable; docs/fail-if.md)")
       ->allow_extra_args(false)
       ->type_name("CONDITION");
-  command->add_flag("-v,--verbose", options->text.verbose,
-                    "below each line its verdict in words, and a row for each speedup tried");
+  command->add_flag(
+      "-v,--verbose", options->text.verbose,
+      "below each line its verdict in words, and a row for each speedup tried; how each run "
+      "was made");
   auto color = std::make_shared<std::string>("auto");
   command
       ->add_option("--color", *color,

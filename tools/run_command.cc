@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "coz/experiment/random.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
 #include "tools/report_output.h"
@@ -32,12 +33,12 @@ uint64_t ToNs(double value, double unit_ns) {
   return static_cast<uint64_t>(std::llround(value * unit_ns));
 }
 
-absl::Status CompleteUntil(const std::string& text, RunOptions* run) {
+absl::Status CompleteUntil(const std::string& text, int repeat, RunOptions* run) {
   if (text.empty()) return absl::OkStatus();
-  if (run->end_to_end) {
+  if (run->end_to_end && repeat == 1) {
     return absl::InvalidArgumentError(
-        "--until cannot be used with --end-to-end, which makes one experiment for the whole run; "
-        "drop --until, and run the program several times with --repeat");
+        "--until cannot be reached with --end-to-end, which makes one experiment for the whole "
+        "run; add --repeat=200, say, to run the program so many times at most");
   }
   const absl::StatusOr<double> width = ParseWidth(text);
   if (!width.ok()) return width.status();
@@ -56,7 +57,10 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);
-  if (absl::Status status = CompleteUntil(arguments->until, &run); !status.ok()) return status;
+  if (absl::Status status = CompleteUntil(arguments->until, arguments->repeat, &run);
+      !status.ok()) {
+    return status;
+  }
   if (arguments->sampling_period_ms > 0) {
     run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
     run.span_of_first_thread = 1;
@@ -76,12 +80,6 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   absl::StatusOr<std::string> output = ExpandOutputName(run.output);
   if (!output.ok()) return output.status();
   run.output = *output;
-  if (arguments->repeat > 1 && !run.end_to_end) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--repeat=%d runs the program again for one more experiment of its whole run time, so it "
-        "needs --end-to-end; add that, or drop --repeat",
-        arguments->repeat));
-  }
   return CompleteUnits(arguments->units, &run);
 }
 
@@ -90,19 +88,28 @@ bool WasInterrupted(const RunResult& result) {
   return !ends.empty() && ends.rbegin()->reason() == profile::END_REASON_INTERRUPTED;
 }
 
-// End to end, a run is one experiment: the program is run again and again into one profile. A program that fails ends it, as does
-// an interrupt.
-absl::StatusOr<RunResult> RunRepeatedly(RunOptions run, int runs) {
-  absl::StatusOr<RunResult> result = RunProfile(run);
-  for (int i = 1; i < runs; ++i) {
-    if (!result.ok() || result->exit.status != 0 || result->exit.signal != 0 ||
-        WasInterrupted(*result)) {
-      break;
-    }
+bool IsToRunAgain(const RunResult& result) {
+  return result.exit.status == 0 && result.exit.signal == 0 && !WasInterrupted(result) &&
+         !result.precise_enough;
+}
+
+// The program is run again and again into one profile, until it is precise enough or has run `most` times. A program that fails ends
+// it, as does an interrupt.
+absl::StatusOr<RunResult> RunRepeatedly(RunOptions run, int most) {
+  // Each run has other random choices, all of them the same again with the same seed.
+  if (most > 1 && !run.seed) run.seed = DrawSeed();
+  absl::StatusOr<RunResult> result = RunProfile(run, {1, most, {}});
+  int runs = 1;
+  while (result.ok() && IsToRunAgain(*result) && runs < most) {
     run.append = true;
-    // Other random choices, the same again with the same seed.
-    if (run.seed) run.seed = *run.seed + 1;
-    result = RunProfile(run);
+    run.seed = *run.seed + 1;
+    result = RunProfile(run, {++runs, most, std::move(result->profile)});
+  }
+  if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
+    absl::FPrintF(stderr,
+                  "coz: after %d runs the profile is not as precise as --until asks (%s); go on "
+                  "with: coz run --append --repeat=...\n",
+                  runs, result->precision);
   }
   return result;
 }
@@ -167,8 +174,7 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       "one experiment for the whole run: measure the run time instead of progress points");
   command
       ->add_option("--repeat", a->repeat,
-                   "with --end-to-end: run the program so many times, an experiment each, into one "
-                   "profile")
+                   "run the program so many times into one profile; with --until, at most so many")
       ->check(CLI::Range(1, 1000000))
       ->type_name("RUNS");
   command

@@ -42,8 +42,10 @@ class Builder {
     const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
     const auto [it, added] = units_.try_emplace(key, table_.units.size());
     if (added) {
-      table_.units.push_back({unit.kind(), unit.file(), unit.line(), unit.function(), 0, unit.id()});
+      table_.units.push_back(
+          {unit.kind(), unit.file(), unit.line(), unit.function(), 0, unit.id()});
     }
+    table_.units[it->second].id = unit.id();
     unit_ids_[{unit.session(), unit.id()}] = it->second;
   }
 

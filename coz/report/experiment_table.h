@@ -27,7 +27,7 @@ struct UnitRow {
   uint32_t line = 0;
   std::string function;
   uint64_t samples = 0;  // of the whole run, in and outside experiments
-  uint32_t id = 0;       // Unit.id, in the first session that names it
+  uint32_t id = 0;       // Unit.id, in the last session that names it
 
   // "file:line", a function's, file's, library's or group's name.
   std::string Name() const;

@@ -28,16 +28,23 @@ double SampleShare(const ExperimentTable& table, size_t unit) {
   return static_cast<double>(table.units[unit].samples) / static_cast<double>(table.samples);
 }
 
-bool Counts(const ExperimentTable& table, size_t unit, const PrecisionGoal& goal) {
-  return goal.only_ids.empty() || goal.only_ids.count(table.units[unit].id) != 0;
+bool Counts(size_t unit, const PrecisionGoal& goal) {
+  return goal.only_units == nullptr || goal.only_units->count(unit) != 0;
+}
+
+// What an end-to-end profile measures is the run time, whatever points it passes.
+const PointAnalysis& PointThatCounts(const ExperimentTable& table, const Analysis& analysis) {
+  for (const PointAnalysis& point : analysis.points) {
+    if (table.points[point.point].kind == profile::PROGRESS_POINT_KIND_END_TO_END) return point;
+  }
+  return analysis.points.front();
 }
 
 // Analysed units whose interval counts, those with the largest possible effect first.
-std::vector<const LineAnalysis*> TopLines(const ExperimentTable& table, const PointAnalysis& point,
-                                          const PrecisionGoal& goal) {
+std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const PrecisionGoal& goal) {
   std::vector<const LineAnalysis*> lines;
   for (const LineAnalysis& line : point.lines) {
-    if (line.verdict != Verdict::kNoEffect && Counts(table, line.unit, goal)) {
+    if (line.verdict != Verdict::kNoEffect && Counts(line.unit, goal)) {
       lines.push_back(&line);
     }
   }
@@ -67,11 +74,11 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
                                    line.reason == SetAsideReason::kNoBaseline ||
                                    line.reason == SetAsideReason::kNoFit;
     if (!lacks_experiments || SampleShare(table, line.unit) < goal.min_share) continue;
-    if (!Counts(table, line.unit, goal)) continue;
+    if (!Counts(line.unit, goal)) continue;
     state->open.push_back({line.unit, std::max(1, line.missing_speedups) / kSpeedupShare});
   }
   for (size_t unit = 0; unit < table.units.size(); ++unit) {
-    if (known.count(unit) != 0 || !Counts(table, unit, goal)) continue;
+    if (known.count(unit) != 0 || !Counts(unit, goal)) continue;
     if (SampleShare(table, unit) < goal.min_share) continue;
     state->open.push_back({unit, min_speedups / kSpeedupShare});
   }
@@ -98,11 +105,11 @@ PrecisionState JudgePrecision(const profile::Profile& profile, const ExperimentT
                               const Analysis& analysis, const PrecisionGoal& goal) {
   PrecisionState state;
   if (analysis.points.empty()) return state;
-  const PointAnalysis& point = analysis.points.front();
+  const PointAnalysis& point = PointThatCounts(table, analysis);
   AddUnknown(table, point, goal, analysis.options.min_speedups, &state);
   const bool all_have_figures = state.open.empty() && !point.lines.empty();
   double widest = 0;
-  for (const LineAnalysis* line : TopLines(table, point, goal)) {
+  for (const LineAnalysis* line : TopLines(point, goal)) {
     widest = std::max(widest, Width(*line));
     if (Width(*line) <= goal.width) continue;
     state.open.push_back({line->unit, ExperimentsNeeded(*line, goal.width)});

@@ -1,7 +1,7 @@
 // Whether a profile is precise enough to stop, which units it still lacks, and how long that will take: the rule of
 // `coz run --until`.
 //
-// Shape    looks at the most visited progress point. What matters there: the `top_units` analysed units with the largest possible
+// Shape    looks at the most visited progress point, of end-to-end profiles at the end of the program. What matters there: the `top_units` analysed units with the largest possible
 //          effect, by the far end of their interval, without those that certainly have none; and units with `min_share` or more of
 //          the samples that have no figure yet. The goal is reached when each of the former has an interval of at most `width`,
 //          none of the latter is left, and there is a figure at all
@@ -33,8 +33,8 @@ struct PrecisionGoal {
   double min_share = 0.02;
   // Of the experiments, those whose unit is drawn from random samples whatever is still lacking.
   double uniform_share = 0.5;
-  // Unit.id of those that experiments are confined to; empty: all.
-  std::set<uint32_t> only_ids;
+  // Indices into ExperimentTable.units of those that experiments are confined to; null: all.
+  const std::set<size_t>* only_units = nullptr;
 };
 
 struct OpenUnit {

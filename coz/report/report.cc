@@ -62,10 +62,10 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
     const std::vector<std::string> notes = ReportNotes(read->profile, table, analysis, read->stats);
     out << JsonText(ReportJson(read->profile, table, analysis, notes), 1) << "\n";
   } else {
-    const std::string text =
-        absl::StrCat(options.header ? RenderHeader(read->profile, table, analysis, read->stats)
-                                    : RenderNotes(read->profile, table, analysis, read->stats),
-                     RenderPoints(read->profile, table, analysis, options.text));
+    const std::string text = absl::StrCat(
+        options.header ? RenderHeader(read->profile, table, analysis, read->stats, options.text)
+                       : RenderNotes(read->profile, table, analysis, read->stats),
+        RenderPoints(read->profile, table, analysis, options.text));
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);

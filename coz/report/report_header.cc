@@ -17,6 +17,7 @@
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_reader.h"
+#include "coz/report/repeat_command.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
 #include "coz/report/session_facts.h"
@@ -89,12 +90,16 @@ std::string ProcessesLine(const profile::Profile& profile) {
 }
 
 std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
-                         const Analysis& analysis, const ReadStats& stats) {
+                         const Analysis& analysis, const ReadStats& stats,
+                         const TextOptions& options) {
   std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
   constexpr int kSessionsShown = 3;
   const SessionEnds ends(profile);
   for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {
     absl::StrAppend(&text, SessionLine(profile.session(i), ends.Of(profile.session(i))));
+    if (!options.verbose || profile.session(i).machine().cpu_count() == 0) continue;
+    absl::StrAppend(&text, "    to make it again: ", Printable(RepeatCommand(profile.session(i))),
+                    "\n");
   }
   if (profile.session_size() > kSessionsShown) {
     absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");

@@ -15,6 +15,7 @@
 #include "coz/report/experiment_table.h"
 #include "coz/report/latency_summary.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/repeat_command.h"
 #include "coz/report/session_facts.h"
 #include "coz/report/verdict.h"
 #include "nlohmann/json.hpp"
@@ -63,6 +64,17 @@ Json OptionsJson(const profile::Options& options) {
           {"exclude", options.exclude()},
           {"given", options.given()},
           {"innermost_only", options.innermost_only()},
+          {"progress", options.progress()},
+          {"progress_sampled", options.progress_sampled()},
+          {"latency", options.latency()},
+          {"progress_source", options.progress_source()},
+          {"follow", options.follow()},
+          {"sampler", options.sampler()},
+          {"unwinder", options.unwinder()},
+          {"until_last", options.until_last()},
+          {"exclude_kernel", options.exclude_kernel()},
+          {"repeat", options.repeat()},
+          {"repetition", options.repetition()},
           {"fixed_line", options.fixed_line()},
           {"fixed_virtual_speedup", options.fixed_virtual_speedup()},
           {"min_experiment_ns", options.min_experiment_ns()},
@@ -104,6 +116,7 @@ Json SessionsJson(const profile::Profile& profile) {
                         // A 64-bit number would lose digits in many readers.
                         {"seed", absl::StrCat(session.seed())},
                         {"options", OptionsJson(session.options())},
+                        {"repeat_command", RepeatCommand(session)},
                         {"end", EndJson(ends.Of(session))}});
   }
   return sessions;

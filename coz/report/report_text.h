@@ -27,13 +27,14 @@ struct TextOptions {
   int max_set_aside = 5;
   // Verdicts and headings in colour, by escape sequences.
   bool color = false;
-  // Below each line its verdict in words, and a row for each speedup tried.
+  // Below each line its verdict in words, and a row for each speedup tried; commands that make the sessions again.
   bool verbose = false;
 };
 
-// Command, length, sampling, samples, notes.
+// Command, length, sampling, samples, notes; if verbose, how to make each session again.
 std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
-                         const Analysis& analysis, const ReadStats& stats);
+                         const Analysis& analysis, const ReadStats& stats,
+                         const TextOptions& options = {});
 
 // The notes alone: what the reader has to know to judge the figures.
 std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,

@@ -41,6 +41,7 @@ class Deriver {
   Deriver(const LineTable& base, const std::string& binary_path, const UnitRules& rules)
       : base_(base), binary_path_(binary_path), rules_(rules) {
     derived_.group_has_code.resize(rules.groups.size());
+    derived_.exclude_has_code.resize(rules.exclude.size());
   }
 
   absl::StatusOr<DerivedUnits> Run() {
@@ -56,7 +57,7 @@ class Deriver {
   size_t GroupOf(std::string_view file, uint32_t line, std::string_view function) {
     size_t found = rules_.groups.size();
     for (size_t i = 0; i < rules_.groups.size(); ++i) {
-      if (!Matches(rules_.groups[i].patterns, file, line, function)) continue;
+      if (!MatchesAny(rules_.groups[i].patterns, file, line, function)) continue;
       if (found == rules_.groups.size()) {
         found = i;
       } else if (derived_.overlaps.size() < kMaxOverlapsNamed) {
@@ -69,18 +70,33 @@ class Deriver {
     return found;
   }
 
-  bool Matches(const std::vector<UnitPattern>& patterns, std::string_view file, uint32_t line,
+  bool Matches(const UnitPattern& pattern, std::string_view file, uint32_t line,
                std::string_view function) const {
+    return rules_.kind == UnitKind::kLibrary ? pattern.MatchesBinary(binary_path_)
+                                             : pattern.MatchesCode(file, line, function);
+  }
+
+  bool MatchesAny(const std::vector<UnitPattern>& patterns, std::string_view file, uint32_t line,
+                  std::string_view function) const {
     return std::any_of(patterns.begin(), patterns.end(), [&](const UnitPattern& pattern) {
-      return rules_.kind == UnitKind::kLibrary ? pattern.MatchesBinary(binary_path_)
-                                               : pattern.MatchesCode(file, line, function);
+      return Matches(pattern, file, line, function);
     });
+  }
+
+  bool IsExcluded(std::string_view file, uint32_t line, std::string_view function) {
+    bool is_excluded = false;
+    for (size_t i = 0; i < rules_.exclude.size(); ++i) {
+      if (!Matches(rules_.exclude[i], file, line, function)) continue;
+      derived_.exclude_has_code[i] = true;
+      is_excluded = true;
+    }
+    return is_excluded;
   }
 
   // What the base table's line belongs to; nothing where it is excluded.
   std::optional<Key> KeyOf(const Line& line) {
     const FunctionKey function = FunctionKey::FromText(line.function);
-    if (Matches(rules_.exclude, line.file, line.line, function.name)) return std::nullopt;
+    if (IsExcluded(line.file, line.line, function.name)) return std::nullopt;
     const size_t group = GroupOf(line.file, line.line, function.name);
     if (group < rules_.groups.size()) {
       derived_.group_has_code[group] = true;

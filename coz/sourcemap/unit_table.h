@@ -74,8 +74,9 @@ struct UnitDescription {
 struct DerivedUnits {
   std::string image;
   std::vector<UnitDescription> units;
-  std::vector<bool> group_has_code;   // by group
-  std::vector<std::string> overlaps;  // "GROUP and GROUP both hold UNIT", the first few
+  std::vector<bool> group_has_code;    // by group
+  std::vector<bool> exclude_has_code;  // by pattern
+  std::vector<std::string> overlaps;   // "GROUP and GROUP both hold UNIT", the first few
   uint64_t excluded_bytes = 0;
 };
 

@@ -26,7 +26,8 @@ constexpr uint64_t kShareOfAnalysis = 20;
 constexpr int kLeastRows = 12;
 
 std::string Headline(const LiveDisplay::State& state) {
-  std::string line = absl::StrFormat("coz: %.0f s", static_cast<double>(state.elapsed_ns) / 1e9);
+  std::string line = absl::StrFormat("coz: %s%s%.0f s", state.run, state.run.empty() ? "" : ", ",
+                                     static_cast<double>(state.elapsed_ns) / 1e9);
   if (state.duration_ns != 0) {
     absl::StrAppendFormat(&line, " of %.0f", static_cast<double>(state.duration_ns) / 1e9);
   }

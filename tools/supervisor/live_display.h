@@ -29,6 +29,7 @@ class LiveDisplay {
     uint64_t duration_ns = 0;  // planned; 0: until the program ends
     uint64_t experiments = 0;
     bool waiting_for_progress = false;
+    std::string run;      // which of a series; empty of one alone
     std::string goal;     // of --until: how far it is; empty without
     std::string current;  // what is being tried; empty between experiments
   };

@@ -248,6 +248,16 @@ uint64_t LiveTarget::VisitsOfMark(const std::string& name) const {
   return visits;
 }
 
+std::vector<std::string> LiveTarget::Marks() const {
+  std::vector<std::string> names;
+  for (const PointSource& source : sources_) {
+    if (source.kind == PointKind::kThroughput) {
+      names.emplace_back(control_.points[source.slot].name);
+    }
+  }
+  return names;
+}
+
 absl::flat_hash_map<UnitId, uint64_t> LiveTarget::TakeUnitSamples() {
   absl::flat_hash_map<UnitId, uint64_t> taken;
   std::swap(taken, new_samples_);

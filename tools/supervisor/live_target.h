@@ -52,6 +52,8 @@ class LiveTarget : public ExperimentTarget {
   void AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures);
   // Visits of the marks of this name that are no pairs.
   uint64_t VisitsOfMark(const std::string& name) const;
+  // Names of the marks seen so far that are no pairs.
+  std::vector<std::string> Marks() const;
 
   // Requests of the pair since the start, by latency bucket; empty where the program does not number them.
   std::vector<uint64_t> Latencies(uint32_t point) const;

@@ -290,8 +290,22 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
 
 std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }
 
-std::vector<std::string> OutsidePoints::Missing() const {
+void OutsidePoints::AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
+                                   std::vector<std::string>* missing) const {
+  if (counted.mark.empty() || std::count(marks.begin(), marks.end(), counted.mark) != 0) return;
+  missing->push_back(absl::StrFormat(
+      "'%s%s' was not counted, for the program has no COZ_PROGRESS_NAMED(\"%s\"); it has %s",
+      kMarkPrefix, counted.mark, counted.mark,
+      marks.empty() ? "none: put one, or name a place" : absl::StrJoin(marks, ", ")));
+}
+
+std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const {
   std::vector<std::string> missing;
+  const std::vector<std::string> marks = target.Marks();
+  for (const Point& point : points_) {
+    if (point.begin != nullptr) AddMissingMark(*point.begin, marks, &missing);
+    if (point.end != nullptr) AddMissingMark(*point.end, marks, &missing);
+  }
   for (const Counted* counted : places_) {
     if (counted->was_found) continue;
     missing.push_back(

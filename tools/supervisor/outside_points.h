@@ -53,8 +53,8 @@ class OutsidePoints {
 
   // What a user should know before (inlined copies), and what went wrong since the last call.
   std::vector<std::string> TakeWarnings();
-  // Points whose place was never found, a sentence each.
-  std::vector<std::string> Missing() const;
+  // Points whose place, or mark in `target`, was never found, a sentence each.
+  std::vector<std::string> Missing(const LiveTarget& target) const;
 
  private:
   struct Place {
@@ -101,6 +101,8 @@ class OutsidePoints {
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
   void Warn(const absl::Status& status);
+  void AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
+                      std::vector<std::string>* missing) const;
   size_t PlaceCount() const;
 
   std::string program_;

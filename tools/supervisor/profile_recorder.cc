@@ -292,7 +292,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_total_samples(last.total_samples);
   end->set_lost_samples(last.lost_samples);
   end->set_peak_threads(static_cast<uint32_t>(target_->threads_started()));
-  end->set_experiments(static_cast<uint64_t>(written_.experiment_size()));
+  end->set_experiments(static_cast<uint64_t>(written_.experiment_size() - experiments_before_));
   end->set_inserted_delay_ns(last.global_delay_ns);
   end->set_processes(processes_);
   Append(chunk);

@@ -32,8 +32,14 @@ profile::UnitKind KindInProfile(UnitKind kind);
 
 class ProfileRecorder {
  public:
-  ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target)
-      : writer_(std::move(writer)), units_(units), target_(target) {}
+  // `earlier`: what earlier runs of the same series have written.
+  ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target,
+                  profile::Profile earlier = {})
+      : writer_(std::move(writer)),
+        units_(units),
+        target_(target),
+        written_(std::move(earlier)),
+        experiments_before_(written_.experiment_size()) {}
 
   // `session` is complete but for its id, which is added.
   void WriteSession(profile::Session session, uint64_t start_ns);
@@ -47,7 +53,7 @@ class ProfileRecorder {
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
 
-  // All that was written, as one.
+  // All that was written, as one, with what earlier runs have written.
   const profile::Profile& written() const { return written_; }
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return writer_.path(); }
@@ -70,6 +76,7 @@ class ProfileRecorder {
   const UnitIndex* units_;
   LiveTarget* target_;
   profile::Profile written_;
+  int experiments_before_;
   absl::Status status_;
   uint64_t session_ = 0;
   uint64_t start_ns_ = 0;

@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,9 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/experiment/scheduler.h"
+#include "coz/points/closest_names.h"
 #include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/open_output.h"
 #include "tools/supervisor/outside_points.h"
 #include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
@@ -45,9 +45,10 @@ constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
 // Everything that lives as long as one run.
 class Run : public ExperimentSink {
  public:
-  Run(const RunOptions& options, SharedControl control, UnitIndex units,
+  Run(const RunOptions& options, Series series, SharedControl control, UnitIndex units,
       std::unique_ptr<OutsidePoints> outside)
       : options_(options),
+        series_(std::move(series)),
         control_(std::move(control)),
         units_(std::move(units)),
         outside_(std::move(outside)),
@@ -69,10 +70,12 @@ class Run : public ExperimentSink {
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
   void RefreshDisplay();
-  bool IsPreciseEnough();
+  void StartExperiments();
+  bool IsPreciseEnough(bool at_end = false);
   std::vector<std::string> PointNames() const;
 
   const RunOptions& options_;
+  Series series_;  // `earlier` is the recorder's
   SharedControl control_;
   UnitIndex units_;
   std::unique_ptr<OutsidePoints> outside_;
@@ -134,7 +137,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   target_.emplace(&block);
   outside_->AddTo(&*target_, &units_);
   processes_.emplace(&block);
-  recorder_.emplace(std::move(writer), &units_, &*target_);
+  recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
   if (options_.end_to_end) recorder_->AddEndToEndPoint();
   return absl::OkStatus();
 }
@@ -143,7 +146,8 @@ void Run::WriteHead() {
   head_written_ = true;
   const SamplerStatus sampler = control_.block().sampler_status;
   recorder_->WriteSession(
-      DescribeSession(options_, scheduler_options_, sampler, target_->Read().cpus), start_ns_);
+      DescribeSession(options_, series_, scheduler_options_, sampler, target_->Read().cpus),
+      start_ns_);
   const std::string explanation = ExplainSamplerStatus(sampler);
   if (!explanation.empty()) Say(explanation);
 }
@@ -225,20 +229,37 @@ void Run::RefreshDisplay() {
   state.experiments = static_cast<uint64_t>(recorder_->written().experiment_size());
   state.waiting_for_progress = scheduler_ && scheduler_->waiting_for_progress();
   state.current = current_;
+  if (series_.most > 1)
+    state.run = absl::StrFormat("run %d of at most %d", series_.run, series_.most);
   if (until_ && !ended_by_goal_) state.goal = until_->Text();
   display_.Refresh(state, recorder_->written());
 }
 
 // Tells the scheduler what is lacking. True once, when --until is reached.
-bool Run::IsPreciseEnough() {
-  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs())) return false;
+bool Run::IsPreciseEnough(bool at_end) {
+  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs(), at_end)) return false;
   scheduler_->Focus(until_->focus());
   if (!until_->state().reached) return false;
-  Say(
-      absl::StrFormat("the intervals of the top lines are at most %g points wide; profiling has "
-                      "ended, the program runs on",
-                      100 * options_.until_width));
+  Say(absl::StrFormat(
+      "the intervals of the top lines are at most %g points wide%s; %s", 100 * options_.until_width,
+      series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
+                       : "",
+      at_end ? "the program has ended" : "profiling has ended, the program runs on"));
   return true;
+}
+
+void Run::StartExperiments() {
+  scheduler_.emplace(scheduler_options_, &*target_, this);
+  if (options_.until_width == 0) return;
+  until_.emplace(options_.until_width, scheduler_options_.uniform_share,
+                 scheduler_options_.fixed_units, [this](UnitId id, const UnitRow& unit) {
+                   if (!units_.Has(id)) return false;
+                   const UnitDescription what = units_.Describe(id).what;
+                   return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
+                          what.line == unit.line && what.function == unit.function;
+                 });
+  // What earlier runs lack is in focus from the start.
+  ended_by_goal_ = IsPreciseEnough();
 }
 
 // Until the first process has ended; or the last, where that is asked for and nobody interrupts.
@@ -266,11 +287,7 @@ void Run::Loop() {
     if (attached && !head_written_) WriteHead();
     // A unit that was named may belong to a library that is opened later.
     if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
-      scheduler_.emplace(scheduler_options_, &*target_, this);
-      if (options_.until_width > 0) {
-        until_.emplace(options_.until_width, scheduler_options_.uniform_share,
-                       scheduler_options_.fixed_units);
-      }
+      StartExperiments();
     }
     if (scheduler_) {
       next_ns = std::min(next_ns, scheduler_->Step());
@@ -297,6 +314,9 @@ RunResult Run::Finish() {
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
   if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
+  if (!ended_by_goal_ && IsPreciseEnough(/*at_end=*/true)) ended_by_goal_ = true;
+  result.precise_enough = ended_by_goal_;
+  if (until_) result.precision = until_->Text();
   if (!head_written_) WriteHead();
   // Processes that run on are not profiled any more.
   control_.block().stop.store(1, std::memory_order_relaxed);
@@ -312,8 +332,20 @@ RunResult Run::Finish() {
     Say(absl::StrFormat("--group %s matched no code that was loaded",
                         units_.rules().groups[i].name));
   }
+  for (size_t i = 0; i < units_.exclude_has_code().size(); ++i) {
+    if (units_.exclude_has_code()[i]) continue;
+    Say(absl::StrFormat("--exclude=%s matched no code that was loaded",
+                        units_.rules().exclude[i].text()));
+  }
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
-  for (const std::string& missing : outside_->Missing()) Say(missing);
+  for (const std::string& missing : outside_->Missing(*target_)) Say(missing);
+  for (const std::string& line : options_.points.sampled) {
+    if (!units_.Find(line).empty()) continue;
+    Say(absl::StrFormat(
+        "'%s' was not counted, for no binary in scope that was loaded has code of it; name a line "
+        "with code, or widen --binary-scope and --source-scope",
+        line));
+  }
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
@@ -343,16 +375,6 @@ std::function<void(double)> ReadingProgress() {
   };
 }
 
-// An existing profile is kept under another name, unless it is to be added to.
-absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options) {
-  if (options.append) return ProfileWriter::Open(options.output, ProfileOpenMode::kAppend);
-  std::error_code error;
-  if (std::filesystem::is_regular_file(options.output, error)) {
-    std::filesystem::rename(options.output, options.output + ".old", error);
-  }
-  return ProfileWriter::Open(options.output, ProfileOpenMode::kTruncate);
-}
-
 // What can be known before the program runs.
 absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
   if (options.is_launcher) return absl::OkStatus();
@@ -371,21 +393,28 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
 }
 
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
+  if (!options.points.sampled.empty() && options.units.kind != UnitKind::kLine) {
+    const std::string_view kind = NameOf(options.units.kind);
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--progress-sampled=%s counts samples of a line, and with --unit=%s it is known only in "
+        "which %s a sample fell; use --progress instead, or --unit=line",
+        options.points.sampled.front(), kind, kind));
+  }
   if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
   for (const std::string& line : options.points.sampled) {
     if (!absl::StrContains(line, ':') || !units.Find(line).empty()) continue;
     return absl::NotFoundError(absl::StrFormat(
-        "--progress-sampled=%s: no code of the program belongs to this line (blank, "
-        "optimised away, or out of scope); name a line with code, or widen "
+        "--progress-sampled=%s: no code of the program belongs to this line (blank, optimised "
+        "away, out of scope, excluded or part of a group)%s; name a line with code, or widen "
         "--source-scope",
-        line));
+        line, ClosestPhrase(units.Closest(line))));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   if (options.command.empty()) {
     return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
   }
@@ -411,9 +440,9 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options) {
   if (!outside.ok()) return outside.status();
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
-  absl::StatusOr<ProfileWriter> writer = OpenOutput(options);
+  absl::StatusOr<ProfileWriter> writer = OpenOutput(options, series);
   if (!writer.ok()) return writer.status();
-  Run run(options, *std::move(control), std::move(units), *std::move(outside));
+  Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
   if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
   run.Loop();
   return run.Finish();

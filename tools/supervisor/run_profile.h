@@ -1,6 +1,6 @@
 // Profiles one run of a program, from start to the last record of its profile.
 //
-// Shape    one call for one run
+// Shape    one call for one run, which may be one of a series
 // Units    in the names
 // Errors   what keeps the program from being started or profiled: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
 //          FAILED_PRECONDITION, each one sentence with the next command. Once the program runs, nothing ends it but itself.
@@ -60,9 +60,18 @@ struct RunOptions {
   bool live = false;  // a ranked table on the terminal while the program runs
 };
 
+// Of several runs of the program into one profile, which this is.
+struct Series {
+  int run = 1;
+  int most = 1;
+  profile::Profile earlier;  // what the runs before have written
+};
+
 struct RunResult {
   ExitState exit;
-  profile::Profile profile;
+  profile::Profile profile;     // of the whole series so far
+  bool precise_enough = false;  // as RunOptions::until_width asks
+  std::string precision;        // how far that is, in words; empty where it is not asked for
   std::string profile_path;
   absl::Status profile_status;      // of writing the profile
   std::vector<std::string> points;  // names of all known progress points
@@ -77,7 +86,7 @@ struct RunResult {
       missing_unit;  // fixed, given or grouped: no binary in scope that was loaded has code of it
 };
 
-absl::StatusOr<RunResult> RunProfile(const RunOptions& options);
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
 
 }  // namespace coz
 

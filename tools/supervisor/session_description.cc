@@ -5,6 +5,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
@@ -40,25 +43,34 @@ profile::SamplingSource SourceInProfile(SamplingSource source) {
   return profile::SAMPLING_SOURCE_UNKNOWN;
 }
 
-void FillOptions(const RunOptions& options, const SchedulerOptions& scheduler,
-                 profile::Options* written) {
-  for (const std::string& pattern : BinaryScopeOf(options)) written->add_binary_scope(pattern);
-  for (const std::string& pattern : options.source_scope) written->add_source_scope(pattern);
-  for (const std::string& name : options.fixed_units) written->add_fixed_line(name);
-  written->set_unit_kind(KindInProfile(options.units.kind));
-  written->set_without_inlined_copies(!options.units.inlined_copies);
-  for (const std::string& group : options.groups) written->add_group(group);
-  for (const UnitPattern& pattern : options.units.exclude) written->add_exclude(pattern.text());
-  if (!options.given.empty()) {
-    written->set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
+// Empty where it was left to coz.
+std::string AskedSource(VisitSource source) {
+  switch (source) {
+    case VisitSource::kBreakpoint:
+      return "breakpoint";
+    case VisitSource::kProbe:
+      return "uprobe";
+    case VisitSource::kBest:
+      break;
   }
-  written->set_innermost_only(options.innermost_only);
-  for (double speedup : options.fixed_speedups) written->add_fixed_virtual_speedup(speedup);
-  written->set_min_experiment_ns(scheduler.min_experiment_ns);
-  written->set_cooloff_ns(scheduler.cooloff_ns);
-  written->set_end_to_end(options.end_to_end);
-  written->set_duration_ns(options.duration_ns);
-  written->set_until_width(options.until_width);
+  return "";
+}
+
+std::string AskedUnwinder(uint32_t unwinder) {
+  return unwinder == 1 ? "eh-frame" : unwinder == 2 ? "libunwind" : "";
+}
+
+// --follow=all is the default, but said explicitly it makes the program a launcher.
+std::string AskedFollow(const RunOptions& options) {
+  if (options.follow == Follow::kAll) return options.is_launcher ? "all" : "";
+  return options.is_launcher ? "exec" : "none";
+}
+
+void FillPoints(const OutsidePointOptions& points, profile::Options* written) {
+  for (const std::string& place : points.progress) written->add_progress(place);
+  for (const std::string& line : points.sampled) written->add_progress_sampled(line);
+  for (const std::string& pair : points.latency) written->add_latency(pair);
+  written->set_progress_source(AskedSource(points.source));
 }
 
 }  // namespace
@@ -69,8 +81,40 @@ std::vector<std::string> BinaryScopeOf(const RunOptions& options) {
   return {options.units.kind == UnitKind::kLibrary ? "%" : "MAIN"};
 }
 
-profile::Session DescribeSession(const RunOptions& options, const SchedulerOptions& scheduler,
-                                 const SamplerStatus& sampler, int cpus) {
+profile::Options AskedOptions(const RunOptions& options, const Series& series) {
+  profile::Options written;
+  for (const std::string& pattern : BinaryScopeOf(options)) written.add_binary_scope(pattern);
+  for (const std::string& pattern : options.source_scope) written.add_source_scope(pattern);
+  for (const std::string& name : options.fixed_units) written.add_fixed_line(name);
+  written.set_unit_kind(KindInProfile(options.units.kind));
+  written.set_without_inlined_copies(!options.units.inlined_copies);
+  for (const std::string& group : options.groups) written.add_group(group);
+  for (const UnitPattern& pattern : options.units.exclude) written.add_exclude(pattern.text());
+  if (!options.given.empty()) {
+    written.set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
+  }
+  written.set_innermost_only(options.innermost_only);
+  for (double speedup : options.fixed_speedups) written.add_fixed_virtual_speedup(speedup);
+  written.set_end_to_end(options.end_to_end);
+  written.set_duration_ns(options.duration_ns);
+  written.set_until_width(options.until_width);
+  FillPoints(options.points, &written);
+  written.set_follow(AskedFollow(options));
+  if (options.sampling_source != SamplingSource::kNone) {
+    written.set_sampler(SamplingSourceName(options.sampling_source));
+  }
+  written.set_unwinder(AskedUnwinder(options.unwinder));
+  written.set_until_last(options.until_last);
+  written.set_exclude_kernel(options.exclude_kernel);
+  if (series.most == 1) return written;
+  written.set_repeat(static_cast<uint32_t>(series.most));
+  written.set_repetition(static_cast<uint32_t>(series.run - 1));
+  return written;
+}
+
+profile::Session DescribeSession(const RunOptions& options, const Series& series,
+                                 const SchedulerOptions& scheduler, const SamplerStatus& sampler,
+                                 int cpus) {
   profile::Session session;
   for (const std::string& argument : options.command) session.add_command(argument);
   std::error_code ignored;
@@ -94,7 +138,9 @@ profile::Session DescribeSession(const RunOptions& options, const SchedulerOptio
     session.set_lone_thread_period_ns(options.sampling_period_ns * options.span_of_first_thread);
   }
   session.set_seed(*scheduler.seed);
-  FillOptions(options, scheduler, session.mutable_options());
+  *session.mutable_options() = AskedOptions(options, series);
+  session.mutable_options()->set_min_experiment_ns(scheduler.min_experiment_ns);
+  session.mutable_options()->set_cooloff_ns(scheduler.cooloff_ns);
   return session;
 }
 

@@ -19,8 +19,13 @@
 
 namespace coz {
 
-profile::Session DescribeSession(const RunOptions& options, const SchedulerOptions& scheduler,
-                                 const SamplerStatus& sampler, int cpus);
+// What the user asked for.
+profile::Options AskedOptions(const RunOptions& options, const Series& series);
+
+// Complete but for its id.
+profile::Session DescribeSession(const RunOptions& options, const Series& series,
+                                 const SchedulerOptions& scheduler, const SamplerStatus& sampler,
+                                 int cpus);
 
 // The patterns of the binaries in scope: the user's, or the default.
 std::vector<std::string> BinaryScopeOf(const RunOptions& options);

@@ -14,12 +14,19 @@ namespace {
 
 constexpr size_t kNamesShown = 3;
 
+// Why a name of a function may be missing where others are there.
+std::string InlinedHint(const UnitIndex& units) {
+  return units.rules().inlined_copies
+             ? ""
+             : ", or, if it is inlined wherever it is called, drop --without-inlined-copies";
+}
+
 absl::Status NotFound(std::string_view option, const std::string& name, const UnitIndex& units) {
   const std::string_view kind = NameOf(units.rules().kind);
   return absl::NotFoundError(
       absl::StrFormat("%s=%s: no code of the program belongs to this %s (blank, optimised away, "
-                      "out of scope or misspelt)%s; name one with code, or widen --source-scope",
-                      option, name, kind, ClosestPhrase(units.Closest(name))));
+                      "out of scope or misspelt)%s; name one with code or widen --source-scope%s",
+                      option, name, kind, ClosestPhrase(units.Closest(name)), InlinedHint(units)));
 }
 
 absl::Status CheckName(std::string_view option, const std::string& name, const UnitIndex& units,
@@ -61,8 +68,22 @@ absl::Status CheckGroups(const UnitIndex& units, bool may_come_later) {
     for (const UnitPattern& pattern : group.patterns) patterns.push_back(pattern.text());
     return absl::NotFoundError(absl::StrFormat(
         "--group %s=%s matches no code of the program%s; patterns are file:line, file:first-last, "
-        "files or functions, and %% stands for anything",
-        group.name, absl::StrJoin(patterns, ", "), ClosestPhrase(units.Closest(patterns.front()))));
+        "files or functions, and %% stands for anything%s",
+        group.name, absl::StrJoin(patterns, ", "), ClosestPhrase(units.Closest(patterns.front())),
+        InlinedHint(units)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExcluded(const UnitIndex& units, bool may_come_later) {
+  if (may_come_later) return absl::OkStatus();
+  for (size_t i = 0; i < units.exclude_has_code().size(); ++i) {
+    if (units.exclude_has_code()[i]) continue;
+    const std::string& pattern = units.rules().exclude[i].text();
+    return absl::NotFoundError(absl::StrFormat(
+        "--exclude=%s matches no code of the program%s; leave it out, or write file:line, "
+        "file:first-last, a file or a function, where %% stands for anything%s",
+        pattern, ClosestPhrase(units.Closest(pattern)), InlinedHint(units)));
   }
   return absl::OkStatus();
 }
@@ -73,6 +94,7 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
   const bool may_come_later = !options.binary_scope.empty() || options.is_launcher ||
                               options.units.kind == UnitKind::kLibrary;
   if (absl::Status status = CheckGroups(units, may_come_later); !status.ok()) return status;
+  if (absl::Status status = CheckExcluded(units, may_come_later); !status.ok()) return status;
   for (const std::string& name : options.fixed_units) {
     absl::Status status = CheckName("--fixed-line", name, units, may_come_later);
     if (!status.ok()) return status;

@@ -110,6 +110,9 @@ absl::Status UnitIndex::Derive(Object* object) {
   for (size_t i = 0; i < group_has_code_.size(); ++i) {
     group_has_code_[i] = group_has_code_[i] || derived->group_has_code[i];
   }
+  for (size_t i = 0; i < exclude_has_code_.size(); ++i) {
+    exclude_has_code_[i] = exclude_has_code_[i] || derived->exclude_has_code[i];
+  }
   overlaps_.insert(overlaps_.end(), derived->overlaps.begin(), derived->overlaps.end());
   return absl::OkStatus();
 }

@@ -51,6 +51,7 @@ class UnitIndex {
         source_scope_(std::move(source_scope)),
         rules_(std::move(rules)),
         group_has_code_(rules_.groups.size()),
+        exclude_has_code_(rules_.exclude.size()),
         next_unit_(static_cast<uint32_t>(rules_.groups.size())) {}
 
   // An object that is never in scope: the runtime.
@@ -72,6 +73,8 @@ class UnitIndex {
   const UnitRules& rules() const { return rules_; }
   // By group: some object that was read has code of it.
   const std::vector<bool>& group_has_code() const { return group_has_code_; }
+  // By pattern of --exclude, likewise.
+  const std::vector<bool>& exclude_has_code() const { return exclude_has_code_; }
   // What several groups hold, see DerivedUnits.
   const std::vector<std::string>& overlaps() const { return overlaps_; }
 
@@ -79,6 +82,7 @@ class UnitIndex {
     UnitDescription what;
     uint32_t object;  // index into objects()
   };
+  bool Has(UnitId unit) const { return unit < next_unit_; }
   // The unit must exist.
   Unit Describe(UnitId unit) const;
 
@@ -109,6 +113,7 @@ class UnitIndex {
   std::map<std::string, size_t> object_by_path_;
   std::set<std::string> passed_over_;  // other programs than the first, without debug information
   std::vector<bool> group_has_code_;
+  std::vector<bool> exclude_has_code_;
   std::vector<std::string> overlaps_;
   uint32_t next_unit_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +12,7 @@ namespace {
 
 using report_testing::SyntheticProfile;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(UntilGoalTest, WidthIsInPercentagePointsWithOrWithoutSign) {
   EXPECT_DOUBLE_EQ(*ParseWidth("5"), 0.05);
@@ -40,6 +42,37 @@ TEST(UntilGoalTest, FocusIsOnWhatIsStillWide) {
   UntilGoal fixed(0.2, 0.5, {0});
   EXPECT_TRUE(fixed.Update(made.profile(), 1));
   EXPECT_TRUE(fixed.state().reached);
+}
+
+TEST(UntilGoalTest, EstimatesInRunsWhereThereAreSeveral) {
+  report_testing::SyntheticOptions options;
+  options.noise = 0.1;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 200; ++i) made.AddExperiment(0, i % 4 == 0 ? 0 : 0.05 * (i % 20 + 1));
+  profile::Profile profile = made.profile();
+  UntilGoal one_run(0.005, 0.5, {});
+  one_run.Update(profile, 1);
+  EXPECT_THAT(one_run.Text(), HasSubstr(" more"));
+  EXPECT_THAT(one_run.Text(), Not(HasSubstr("runs")));
+  profile.add_session_end()->set_run_time_ns(one_run.state().remaining_ns / 3 + 1);
+  UntilGoal several(0.005, 0.5, {});
+  several.Update(profile, 1);
+  const uint64_t run_ns = profile.session_end().rbegin()->run_time_ns();
+  const uint64_t runs = (several.state().remaining_ns + run_ns - 1) / run_ns;
+  EXPECT_GT(runs, 1u);
+  EXPECT_THAT(several.Text(), HasSubstr(absl::StrCat(", about ", runs, " runs more")));
+}
+
+TEST(UntilGoalTest, UnitsThatAnotherRunHasNumberedAreNotInFocus) {
+  report_testing::SyntheticOptions options;
+  options.noise = 0.1;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 == 0 ? 0 : 0.05 * (i % 20 + 1));
+  UntilGoal goal(0.005, 0.5, {}, [](UnitId, const UnitRow&) { return false; });
+  EXPECT_TRUE(goal.Update(made.profile(), 1));
+  EXPECT_FALSE(goal.state().reached);
+  EXPECT_EQ(goal.state().open.size(), 1u);
+  EXPECT_TRUE(goal.focus().empty());
 }
 
 }  // namespace

@@ -31,9 +31,6 @@ nlohmann::json BuildPlotData(const profile::Profile& profile, const ExperimentTa
                              const Analysis& analysis, const ReadStats& stats,
                              const PlotDataOptions& options);
 
-// The command that repeats a session, with its seed and options.
-std::string RepeatCommand(const profile::Session& session);
-
 }  // namespace coz
 
 #endif  // COZ_REPORT_PLOT_PLOT_DATA_H_

@@ -56,14 +56,6 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   EXPECT_EQ(latency["stable"], true);
 }
 
-TEST(PlotDataTest, RepeatCommandLeavesAPeriodThatDependsOnThreadsToTheDefault) {
-  profile::Session session;
-  session.set_sampling_period_ns(250'000);
-  session.set_lone_thread_period_ns(1'000'000);
-  session.add_command("./app");
-  EXPECT_EQ(RepeatCommand(session), "coz run --seed=0 --- ./app");
-}
-
 TEST(PlotDataTest, NoTextEndsTheDataElement) {
   profile::Profile profile = report_testing::SampleProfile(1);
   profile.mutable_progress_point(0)->set_name("</script><!--<script>&");

@@ -1,0 +1,109 @@
+// Pairs of every kind say throughput and latency, predict with the right sign, and warn when requests pile up.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::ValuesIn;
+
+struct PairKind {
+  const char* name;  // of the test
+  const char* program;
+  const char* option;  // that makes the pair; "" where the program marks it
+  const char* source;  // of counts
+  const char* point;
+  bool has_quantiles;
+};
+
+const PairKind kKinds[] = {
+    {"Marks", "backlog", "", "", "marked", false},
+    {"NumberedMarks", "backlog", "", "", "numbered", true},
+    {"MarksOfTheOriginal", "backlog_original", "", "", "marked", false},
+    {"MarksOfOtherNames", "backlog", "--latency=mark:in,mark:out", "", "mark:in,mark:out", false},
+    {"Breakpoints", "backlog", "--latency=arrive,depart", "breakpoint", "arrive,depart", false},
+    {"Probes", "backlog", "--latency=arrive,depart", "uprobe", "arrive,depart", false},
+};
+
+class LatencyTest : public ::testing::TestWithParam<PairKind> {
+ protected:
+  LatencyTest() { options_.folder = testing::TemporaryFolder(); }
+
+  CommandResult Run(const std::string& seconds, const std::string& arrivals) {
+    std::vector<std::string> arguments = {RunfilePath("tools/coz"),
+                                          "run",
+                                          "--experiment-length=0.1",
+                                          "--unit=function",
+                                          "--fixed-unit=serve",
+                                          "--fixed-speedup=0,50,60,70,80,90",
+                                          "--seed=1"};
+    if (*GetParam().option != '\0') arguments.emplace_back(GetParam().option);
+    if (*GetParam().source != '\0') {
+      arguments.push_back(absl::StrCat("--progress-source=", GetParam().source));
+    }
+    const std::string program =
+        RunfilePath(absl::StrCat("coz/testing/puppets/", GetParam().program));
+    arguments.insert(arguments.end(), {"---", program, seconds, arrivals});
+    return testing::RunCommand(arguments, options_);
+  }
+  // Empty where the machine lets pairs be counted so.
+  std::string Missing(const CommandResult& result) const {
+    const bool is_counted = *GetParam().source != '\0';
+    return is_counted && result.status == 125 ? "required counted places, actual: " + result.errors
+                                              : "";
+  }
+  nlohmann::json Point() const {
+    const CommandResult result =
+        testing::RunCommand({RunfilePath("tools/coz"), "report", "--json"}, options_);
+    const nlohmann::json report = nlohmann::json::parse(result.output);
+    for (const nlohmann::json& point : report["points"]) {
+      if (point["name"] == GetParam().point && point["kind"] == "latency") return point;
+    }
+    ADD_FAILURE() << "no pair " << GetParam().point << "\n" << result.errors;
+    return {};
+  }
+
+  testing::CommandOptions options_;
+};
+
+TEST_P(LatencyTest, ThroughputAndLatencyAreShownAndASpeedupIsAGain) {
+  const CommandResult result = Run("4", "1");
+  COZ_REQUIRE_CAPABILITY(Missing(result));
+  EXPECT_THAT(result.errors, HasSubstr("arrivals and"));
+  EXPECT_THAT(result.errors, Not(HasSubstr("outrun")));
+  const nlohmann::json point = Point();
+  const nlohmann::json& latency = point["latency"];
+  EXPECT_EQ(latency["stable"], true);
+  EXPECT_GT(latency["arrivals_per_second"].get<double>(), 0);
+  EXPECT_GT(latency["departures_per_second"].get<double>(), 0);
+  // One request is under way all the time.
+  EXPECT_NEAR(latency["in_flight"].get<double>(), 1, 0.1);
+  EXPECT_GT(latency["mean_ns"].get<double>(), 1e6);
+  EXPECT_EQ(latency["p99_ns"].is_number(), GetParam().has_quantiles);
+  ASSERT_EQ(point["lines"].size(), 1u) << result.errors;
+  EXPECT_GT(point["lines"][0]["slope"]["value"].get<double>(), 0);
+}
+
+TEST_P(LatencyTest, WarnsWhenRequestsPileUp) {
+  const CommandResult result = Run("1", "2");
+  COZ_REQUIRE_CAPABILITY(Missing(result));
+  EXPECT_THAT(result.errors, HasSubstr("arrivals outrun departures"));
+  EXPECT_EQ(Point()["latency"]["stable"], false);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LatencyTest, ValuesIn(kKinds),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace coz
