@@ -178,7 +178,9 @@ long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::IsOurs(number), 0)) {
     return coz::OurCall({number, a, b, c, d, e, f});
   }
-  if (__builtin_expect(coz::IsCloneCall(number), 0) && coz::CopiesProcess(number, a, b)) {
+  // A process that may not make our system calls is not looked into.
+  if (__builtin_expect(coz::IsCloneCall(number), 0) && !coz::HasLeftThreadSync() &&
+      coz::CopiesProcess(number, a, b)) {
     return coz::ForkCall({number, a, b, c, d, e, f});
   }
   return coz::g_real.syscall(number, a, b, c, d, e, f);
