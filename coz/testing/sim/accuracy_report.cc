@@ -18,7 +18,8 @@ constexpr char kUsage[] =
     "cpus=; "
     "overshoot_us= of pauses; latency_us= of wakes; fair= mutexes 0 or 1; pauses= per call; "
     "extend= time-outs 0 "
-    "or 1; prompt= pauses 0 or 1; cancel= mutual delays 0 or 1; hold= delays 0 or 1";
+    "or 1; samples_per_pause=; prompt= pauses 0 or 1; cancel= mutual delays 0 or 1; hold= delays 0 "
+    "or 1";
 
 // The value of `name` among the arguments.
 uint64_t Argument(int argc, char** argv, const std::string& name, uint64_t otherwise) {
@@ -47,6 +48,8 @@ int Report(int argc, char** argv) {
   machine.extend_timeouts = argument("extend", machine.extend_timeouts) != 0;
   machine.cancel_delays = argument("cancel", machine.cancel_delays) != 0;
   machine.prompt_pauses = argument("prompt", machine.prompt_pauses) != 0;
+  machine.samples_per_pause =
+      static_cast<uint32_t>(argument("samples_per_pause", machine.samples_per_pause));
   machine.hold_delays = argument("hold", machine.hold_delays) != 0;
   std::printf("%-11s %8s %8s %8s %8s %8s  %s\n", "kind", "delayed", "mean", "abs", "p95", "worst",
               "seed: line speedup real predicted");

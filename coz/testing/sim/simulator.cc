@@ -319,6 +319,16 @@ void Simulator::Sample(Thread& thread) {
     given_imposed_ns_ += delay_ns;
     Impose(thread, delay_ns);
   }
+  PayAtSample(thread);
+}
+
+void Simulator::PayAtSample(Thread& thread) {
+  if (!IsBehind(*ledger_, thread.ledger)) {
+    thread.samples_behind = 0;
+    return;
+  }
+  if (++thread.samples_behind < options_.samples_per_pause && selected_) return;
+  thread.samples_behind = 0;
   Pay(thread);
 }
 

@@ -44,6 +44,8 @@ struct MachineOptions {
   // Whether running threads pause as soon as a delay is inserted, as if they were signaled, instead
   // of at their next sample or call.
   bool prompt_pauses = false;
+  // A running thread that owes delay pays at one of so many samples.
+  uint32_t samples_per_pause = 1;
   // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
   uint32_t pauses_per_call = 16;
   // The ledger's rule: delays that threads impose on each other cancel out, for the global delay is
@@ -138,6 +140,7 @@ class Simulator {
   // left its CPU for it.
   void Sample(Thread& thread);
   bool Pay(Thread& thread);
+  void PayAtSample(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);

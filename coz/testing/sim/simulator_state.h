@@ -39,6 +39,7 @@ struct Simulator::Thread {
   uint64_t slice_left_ns = 0;
   uint64_t running_since_ns = 0;
 
+  uint32_t samples_behind = 0;  // in a row
   bool pausing = false;  // from the start of the pause until the thread has a CPU again
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
