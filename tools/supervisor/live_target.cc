@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
@@ -152,17 +153,21 @@ void LiveTarget::DiscoverPoints() {
   }
 }
 
-std::vector<uint64_t> LiveTarget::Latencies(uint32_t point) const {
-  std::vector<uint64_t> requests;
+void LiveTarget::ReadLatencies() {
+  latencies_.assign(points_.size(), {});
+  std::vector<bool> taken(kMaxTimedPoints + 1);
   for (const PointSource& source : sources_) {
-    if (source.point != point || source.kind != PointKind::kEnd) continue;
+    if (source.kind != PointKind::kEnd) continue;
     const uint32_t cell = control_.points[source.slot].timed_cell.load(std::memory_order_relaxed);
-    if (cell == 0 || cell > kMaxTimedPoints) continue;
-    for (const std::atomic<uint64_t>& bucket : control_.latencies[cell - 1].requests) {
-      requests.push_back(bucket.load(std::memory_order_relaxed));
+    if (cell == 0 || cell > kMaxTimedPoints || taken[cell]) continue;
+    taken[cell] = true;
+    const auto& buckets = control_.latencies[cell - 1].requests;
+    std::vector<uint64_t>& requests = latencies_[source.point];
+    requests.resize(std::size(buckets));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      requests[i] += buckets[i].load(std::memory_order_relaxed);
     }
   }
-  return requests;
 }
 
 LiveTarget::TimedVisits LiveTarget::ReadTimed(uint32_t slot) const {
@@ -338,6 +343,7 @@ TargetSnapshot LiveTarget::Read() {
   snapshot.now_ns = MonotonicNowNs();
   snapshot.global_delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   CountPoints(&snapshot.points);
+  ReadLatencies();
   const SampleCounters& samples = control_.samples;
   snapshot.selected_samples = samples.selected.load(std::memory_order_relaxed);
   snapshot.unmapped_samples = samples.unmapped.load(std::memory_order_relaxed);
@@ -366,6 +372,7 @@ TargetSnapshot LiveTarget::Read() {
   snapshot.runnable_threads = runnable_;
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = cpus_;
+  last_read_ = snapshot;
   return snapshot;
 }
 

@@ -55,8 +55,10 @@ class LiveTarget : public ExperimentTarget {
   // Names of the marks seen so far that are no pairs.
   std::vector<std::string> Marks() const;
 
-  // Requests of the pair since the start, by latency bucket; empty where the program does not number them.
-  std::vector<uint64_t> Latencies(uint32_t point) const;
+  // What Read returned last: experiments begin and end with it, and what is told of the time between them is to begin and end there too.
+  const TargetSnapshot& last_read() const { return last_read_; }
+  // At that time, requests of the pair since the start, by latency bucket; empty where the program does not number them.
+  const std::vector<uint64_t>& Latencies(uint32_t point) const { return latencies_[point]; }
 
   // By point id, in the order of discovery. BEGIN and END of one name are one point.
   const std::vector<Point>& points() const { return points_; }
@@ -101,6 +103,7 @@ class LiveTarget : public ExperimentTarget {
     uint64_t time_sum_ns = 0;
   };
   TimedVisits ReadTimed(uint32_t slot) const;
+  void ReadLatencies();
   // What running threads owe. A thread that sleeps in the kernel, other than to pay, waits for something.
   Debts ReadDebts() const;
   bool SleepsInKernel(const ThreadSlot& slot) const;
@@ -115,7 +118,9 @@ class LiveTarget : public ExperimentTarget {
   std::vector<Point> points_;
   std::vector<PointSource> sources_;
   std::vector<OutsideSource> outside_sources_;
-  std::bitset<kMaxPoints> discovered_;  // by point slot
+  TargetSnapshot last_read_;
+  std::vector<std::vector<uint64_t>> latencies_;  // by point
+  std::bitset<kMaxPoints> discovered_;            // by point slot
   absl::flat_hash_map<UnitId, uint64_t> total_samples_;
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;
   std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them

@@ -173,7 +173,7 @@ void ProfileRecorder::AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>
 }
 
 void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts) {
-  const std::vector<uint64_t> now = target_->Latencies(point);
+  const std::vector<uint64_t>& now = target_->Latencies(point);
   std::vector<uint64_t>& before = latencies_[point];
   before.resize(now.size());
   for (uint32_t bucket = 0; counts != nullptr && bucket < now.size(); ++bucket) {
@@ -232,11 +232,11 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
       MostThrottled(written_.session(0), *experiment, ReadSampleRateLimit()));
   Append(chunk);
   between_start_ns_ = record.start_ns + record.elapsed_ns;
-  between_start_ = target_->Read();
+  between_start_ = target_->last_read();
 }
 
 void ProfileRecorder::WriteBetweenExperiments() {
-  const TargetSnapshot now = target_->Read();
+  const TargetSnapshot now = target_->last_read();
   profile::Profile chunk;
   AddBinaries(&chunk);
   profile::SampleCounts* counts = chunk.add_sample_counts();
