@@ -40,13 +40,14 @@ class LatencyTest : public ::testing::TestWithParam<PairKind> {
  protected:
   LatencyTest() { options_.folder = testing::TemporaryFolder(); }
 
-  CommandResult Run(const std::string& seconds, const std::string& arrivals) {
+  CommandResult Run(const std::string& seconds, const std::string& arrivals,
+                    const std::string& speedups) {
     std::vector<std::string> arguments = {RunfilePath("tools/coz"),
                                           "run",
                                           "--experiment-length=0.1",
                                           "--unit=function",
                                           "--fixed-unit=serve",
-                                          "--fixed-speedup=0,50,60,70,80,90",
+                                          "--fixed-speedup=" + speedups,
                                           "--seed=1"};
     if (*GetParam().option != '\0') arguments.emplace_back(GetParam().option);
     if (*GetParam().source != '\0') {
@@ -78,7 +79,7 @@ class LatencyTest : public ::testing::TestWithParam<PairKind> {
 };
 
 TEST_P(LatencyTest, ThroughputAndLatencyAreShownAndASpeedupIsAGain) {
-  const CommandResult result = Run("4", "1");
+  const CommandResult result = Run("4", "1", "0,50,60,70,80,90");
   COZ_REQUIRE_CAPABILITY(Missing(result));
   EXPECT_THAT(result.errors, HasSubstr("arrivals and"));
   EXPECT_THAT(result.errors, Not(HasSubstr("outrun")));
@@ -96,7 +97,8 @@ TEST_P(LatencyTest, ThroughputAndLatencyAreShownAndASpeedupIsAGain) {
 }
 
 TEST_P(LatencyTest, WarnsWhenRequestsPileUp) {
-  const CommandResult result = Run("1", "2");
+  // Experiments at 0 % alone: a second has room for few, and the warning is about those.
+  const CommandResult result = Run("1", "2", "0");
   COZ_REQUIRE_CAPABILITY(Missing(result));
   EXPECT_THAT(result.errors, HasSubstr("arrivals outrun departures"));
   EXPECT_EQ(Point()["latency"]["stable"], false);
