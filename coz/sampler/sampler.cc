@@ -158,13 +158,15 @@ bool ThreadsAreShort() {
          process.ended_rest_ns.load(relaxed) * kUnsampledPart > process.ended_cpu_ns.load(relaxed);
 }
 
-// Evenly spread over the period: multiples of the golden ratio.
+// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel repeats a tick that found it in its
+// own code, where that is left out, after as short a time again: where a tick costs more than that, the thread never leaves the kernel.
 uint64_t FirstPeriodNs(uint64_t index) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  constexpr uint64_t kLeastNs = 100 * 1000;
   const uint64_t fraction = index * kGoldenRatio;
   const auto ns = static_cast<uint64_t>(
       (static_cast<unsigned __int128>(fraction) * process.sampling_period_ns) >> 64);
-  return ns + 1;
+  return std::max(ns, std::min(kLeastNs, process.sampling_period_ns));
 }
 
 void StartShortThread() {
