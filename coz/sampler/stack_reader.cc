@@ -1,12 +1,9 @@
 #include "coz/sampler/stack_reader.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-
-#include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
 
 namespace coz {
 namespace {
@@ -25,12 +22,6 @@ struct Range {
 __attribute__((tls_model("initial-exec"))) thread_local Range stack_of_thread;
 
 uint64_t PageOf(uint64_t address) { return address & ~(kPageBytes - 1); }
-
-bool IsReadable(uint64_t address) {
-  const int invalid_how = -1;
-  const uint64_t mask_bytes = 8;
-  return RawSyscall(SYS_rt_sigprocmask, invalid_how, address, nullptr, mask_bytes) == -EINVAL;
-}
 
 void SetStackOfThread(uint64_t begin, uint64_t end) {
   // A signal in between sees an empty range.

@@ -5,8 +5,7 @@
 // Errors   false
 // Threads  owner; RememberStackOf… are for the calling thread
 // Signals  async-signal-safe but for RememberStackOfThisThread
-// Source   rt_sigprocmask(2): copies the new mask from user memory before it looks at `how`, so
-//          with an invalid `how` it tells readable (EINVAL) from not (EFAULT) and changes nothing
+// Source   coz/base/readable.h
 #ifndef COZ_SAMPLER_STACK_READER_H_
 #define COZ_SAMPLER_STACK_READER_H_
 

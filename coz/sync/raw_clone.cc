@@ -4,11 +4,10 @@
 #include <sched.h>
 #include <signal.h>
 
-#include <cerrno>
 #include <cstdint>
 
 #include "coz/base/errno_saver.h"
-#include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
 #include "coz/sync/thread_sync.h"
 
 namespace coz {
@@ -22,21 +21,17 @@ struct CloneArguments {
   bool readable = true;
 };
 
-// A bad address is the kernel's to refuse. With a `how` that does not exist, it reads the set and changes nothing; which is a call that
-// filters let pass.
-bool IsReadable(const void* address) {
-  constexpr int kNoHow = -1;
-  constexpr long kSetBytes = 8;
-  return RawSyscall(SYS_rt_sigprocmask, kNoHow, address, nullptr, kSetBytes) == -EINVAL;
-}
-
 CloneArguments ArgumentsOf(long number, long a, long b) {
   switch (number) {
     case SYS_clone:
       return {static_cast<uint64_t>(a), b != 0, true};
     case SYS_clone3: {
       const auto* given = reinterpret_cast<const clone_args*>(a);
-      if (!IsReadable(&given->flags) || !IsReadable(&given->stack)) return {0, false, false};
+      // A bad address is the kernel's to refuse.
+      if (!IsReadable(reinterpret_cast<uintptr_t>(&given->flags)) ||
+          !IsReadable(reinterpret_cast<uintptr_t>(&given->stack))) {
+        return {0, false, false};
+      }
       return {given->flags, given->stack != 0, true};
     }
     default:
