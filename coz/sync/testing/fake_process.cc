@@ -114,6 +114,15 @@ void WaitUntil(const char* what, const std::function<bool()>& condition) {
   }
 }
 
+bool SleepsInKernel(pid_t tid) {
+  if (tid == 0) return false;
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+}
+
 void WatchedThread::Announce() {
   tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
   ledger = CurrentThreadLedger();
@@ -122,12 +131,7 @@ void WatchedThread::Announce() {
 bool WatchedThread::IsBlocked(bool asleep) const {
   const ThreadLedger* watched = ledger;
   if (watched == nullptr || watched->blocked == 0) return false;
-  if (!asleep) return true;
-  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  const size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+  return !asleep || SleepsInKernel(tid);
 }
 
 }  // namespace coz::testing

@@ -56,6 +56,9 @@ class FakeProcess {
 // Polls `condition`; aborts the test where it does not come true within a minute.
 void WaitUntil(const char* what, const std::function<bool()>& condition);
 
+// A thread of this process, profiled or not. 0: none yet.
+bool SleepsInKernel(pid_t tid);
+
 // A thread of a test that other threads watch.
 struct WatchedThread {
   std::atomic<ThreadLedger*> ledger{nullptr};
