@@ -19,6 +19,7 @@
 #include "coz/runtime/preload_environment.h"
 #include "coz/runtime/process_slots.h"
 #include "coz/runtime/progress_points.h"
+#include "coz/runtime/published_counters.h"
 #include "coz/runtime/signal_shield.h"
 #include "coz/runtime/thread_slots.h"
 #include "coz/runtime/timed_visits.h"
@@ -85,11 +86,9 @@ void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
   StartThreadSampling();
 }
 
-void PublishCounters();
-
 void EndThread(ThreadLedger* ledger) {
   StopThreadSampling();
-  PublishCounters();  // its rest, which no sample will publish
+  PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
   FreeThreadSlot(*g_control, SlotOf(ledger));
 }
@@ -195,43 +194,6 @@ bool ShouldStop() {
   return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
 }
 
-// What this process has added to the block's counters so far.
-struct PublishedCounters {
-  std::atomic<uint64_t> dropped{0};
-  std::atomic<uint64_t> lost_periods{0};
-  std::atomic<uint64_t> unsampled_ns{0};
-  std::atomic<uint64_t> broken_unwinds{0};
-};
-PublishedCounters g_published;
-
-void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint64_t>& shared) {
-  const uint64_t before = published.exchange(now, std::memory_order_relaxed);
-  shared.fetch_add(now - before,
-                   std::memory_order_relaxed);  // modulo 2^64, should threads overtake
-}
-
-uint64_t BrokenUnwinds() {
-  const UnwinderCounters unwinder = ReadUnwinderCounters();
-  return unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep;
-}
-
-void PublishCounters() {
-  const SamplerCounters sampler = ReadSamplerCounters();
-  PublishOne(g_published.dropped, sampler.dropped, g_control->dropped_samples);
-  PublishOne(g_published.lost_periods, sampler.lost_periods, g_control->lost_periods);
-  PublishOne(g_published.unsampled_ns, sampler.unsampled_ns, g_control->unsampled_ns);
-  PublishOne(g_published.broken_unwinds, BrokenUnwinds(), g_control->broken_unwinds);
-}
-
-// In the child of fork: what was counted before is the parent's to publish.
-void ForgetPublishedCounters() {
-  const SamplerCounters sampler = ReadSamplerCounters();
-  g_published.dropped.store(sampler.dropped, std::memory_order_relaxed);
-  g_published.lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
-  g_published.unsampled_ns.store(sampler.unsampled_ns, std::memory_order_relaxed);
-  g_published.broken_unwinds.store(BrokenUnwinds(), std::memory_order_relaxed);
-}
-
 void OnSample(const Sample& sample) {
   if (ShouldStop()) {
     StopSampler();
@@ -240,7 +202,7 @@ void OnSample(const Sample& sample) {
   ThreadSlot* slot = CurrentSlot();
   const uint32_t unit = Attribute(sample);
   if (slot == nullptr) return;
-  if (t_until_check % 64 == 0) PublishCounters();
+  if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (HoldsDelay(slot->ledger)) {
     ReleaseAllHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
   }

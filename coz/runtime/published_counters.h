@@ -1,0 +1,23 @@
+// What the sampler and the unwinder of this process have counted, added to the control block, where all processes' counts come together.
+//
+// Shape    counters of the process, each published as the difference to what was published before
+// Units    events, and ns of unsampled CPU time
+// Errors   none
+// Threads  safe
+// Signals  async-signal-safe; Forget… belongs into the child of a fork
+// Source   coz/runtime/control_block.h
+#ifndef COZ_RUNTIME_PUBLISHED_COUNTERS_H_
+#define COZ_RUNTIME_PUBLISHED_COUNTERS_H_
+
+#include "coz/runtime/control_block.h"
+
+namespace coz {
+
+void PublishCounters(ControlBlock& control);
+
+// In the child of fork: what was counted before is the parent's to publish.
+void ForgetPublishedCounters();
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_PUBLISHED_COUNTERS_H_
