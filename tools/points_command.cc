@@ -26,39 +26,62 @@ std::string LeftOut(const FoundPoints& found) {
     reasons.push_back(absl::StrFormat("%d called fewer than %g times a second", found.too_rare,
                                       kMinVisitsPerSecond));
   }
-  if (found.too_frequent != 0) {
-    reasons.push_back(
-        absl::StrFormat("%d called so often that counting takes more than %g %% of a CPU",
-                        found.too_frequent, 100 * kMaxCountingShare));
-  }
   if (found.unsteady != 0) {
     reasons.push_back(absl::StrFormat("%d called at no steady rate", found.unsteady));
   }
   return absl::StrJoin(reasons, ", ");
 }
 
-void PrintTable(const FoundPoints& found, size_t shown) {
+std::string Rate(const PointRating& rating) {
+  return absl::StrFormat("%.*f", rating.visits_per_s < 100 ? 1 : 0, rating.visits_per_s);
+}
+
+std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
+
+size_t Rows(const std::vector<FoundPoint>& points, size_t shown) {
+  return shown == 0 ? points.size() : std::min(shown, points.size());
+}
+
+void PrintCountable(const FoundPoints& found, double elapsed_s, size_t shown) {
+  absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
+                elapsed_s);
   TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
-  const size_t rows = shown == 0 ? found.points.size() : std::min(shown, found.points.size());
-  for (size_t i = 0; i < rows; ++i) {
+  for (size_t i = 0; i < Rows(found.points, shown); ++i) {
     const FoundPoint& point = found.points[i];
-    table.AddRow({absl::StrFormat("%.*f", point.rating.visits_per_s < 100 ? 1 : 0,
-                                  point.rating.visits_per_s),
-                  absl::StrFormat("%.0f %%", 100 * point.rating.variation),
-                  absl::StrFormat("%.0f %%", 100 * point.sample_share),
+    table.AddRow({Rate(point.rating), Percent(point.rating.variation), Percent(point.sample_share),
                   absl::StrCat("--progress ", Quoted(point.name)), point.where});
   }
-  absl::FPrintF(stderr, "%s", table.Render(2));
+  absl::FPrintF(stderr, "%s\n", table.Render(2));
+}
+
+// They may well be the unit of work.
+void PrintFrequent(const FoundPoints& found, size_t shown) {
+  absl::FPrintF(stderr,
+                "coz: called steadily, too, but so often that counting them from outside, at %.1f "
+                "us a call, slows the program (by `slowed`); put COZ_PROGRESS into one of these, "
+                "which costs nothing, best first\n\n",
+                found.visit_cost_ns / 1000);
+  TextTable table(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  table.AddRow({"calls/s", "varies", "samples", "slowed", "function", "where"});
+  for (size_t i = 0; i < Rows(found.frequent, shown); ++i) {
+    const FoundPoint& point = found.frequent[i];
+    table.AddRow({absl::StrCat("~", Rate(point.rating)), Percent(point.rating.variation),
+                  Percent(point.sample_share),
+                  Percent(CountingShare(point.rating.visits_per_s, found.visit_cost_ns)),
+                  point.name, point.where});
+  }
+  absl::FPrintF(stderr, "%s\n", table.Render(2));
 }
 
 void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
                 const PointsArguments& arguments) {
   const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
   const std::string left_out = LeftOut(found);
-  if (found.points.empty()) {
+  if (found.points.empty() && found.frequent.empty()) {
     absl::FPrintF(stderr,
-                  "coz: in %.1f s no function was called at a steady rate of %g to some thousand "
+                  "coz: in %.1f s no function was called at a steady rate of %g or more "
                   "times a second (%s); %s, name a line with coz run --progress=FILE:LINE, or "
                   "measure the whole with coz run --end-to-end\n",
                   elapsed_s, kMinVisitsPerSecond,
@@ -67,10 +90,8 @@ void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
                   outcome.program_runs ? "give it longer with --duration" : "give it more to do");
     return;
   }
-  absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
-                elapsed_s);
-  PrintTable(found, arguments.shown);
-  absl::FPrintF(stderr, "\n");
+  if (!found.points.empty()) PrintCountable(found, elapsed_s, arguments.shown);
+  if (!found.frequent.empty()) PrintFrequent(found, arguments.shown);
   if (!left_out.empty()) absl::FPrintF(stderr, "coz: left out: %s\n", left_out);
 }
 

@@ -12,6 +12,13 @@ constexpr size_t kBlocks = 10;
 constexpr double kMaxVariation = 1;
 // Below this rate, experiments have to be made longer than half a second.
 constexpr double kGoodVisitsPerSecond = 10;
+// A function that is called so seldom and regularly, and in which no work is done, is likely a timer's: it is called whatever the load.
+constexpr double kTimerVisitsPerSecond = 100;
+constexpr double kTimerVariation = 0.01;
+constexpr double kTimerSampleShare = 0.01;
+constexpr double kTimerScore = 0.3;
+// Several threads may count at once, in more time than has passed.
+constexpr double kMinRestOfSlice = 0.05;
 
 struct Sums {
   double visits = 0;
@@ -58,6 +65,14 @@ double Variation(const std::vector<VisitSlice>& slices, const Sums& sums) {
   return std::sqrt(std::max(0.0, squares - sums.visits) / expected_squares);
 }
 
+double Score(const PointRating& rating, double sample_share) {
+  const bool is_timer = rating.visits_per_s < kTimerVisitsPerSecond &&
+                        rating.variation < kTimerVariation && sample_share < kTimerSampleShare;
+  // Steady first. A function that much of the work is done in is more likely to be the unit of work than one of its small parts.
+  return (0.1 + sample_share) / (1 + 4 * rating.variation) * (is_timer ? kTimerScore : 1) *
+         std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond);
+}
+
 }  // namespace
 
 bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, double share) {
@@ -68,10 +83,8 @@ bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, 
 PointRating RatePoint(const std::vector<VisitSlice>& all_slices, double sample_share,
                       double visit_cost_ns) {
   PointRating rating;
-  if (IsTooFrequent(all_slices, visit_cost_ns, kMaxCountingShare)) {
-    rating.fitness = PointFitness::kTooFrequent;
-    return rating;
-  }
+  const bool is_too_frequent = IsTooFrequent(all_slices, visit_cost_ns, kMaxCountingShare);
+  if (is_too_frequent) rating.fitness = PointFitness::kTooFrequent;
   const std::vector<VisitSlice> slices = WithoutSetUp(all_slices);
   const Sums sums = Add(slices);
   if (slices.size() < kMinSlices || sums.duration_ns <= 0) return rating;
@@ -81,18 +94,32 @@ PointRating RatePoint(const std::vector<VisitSlice>& all_slices, double sample_s
     return rating;
   }
   rating.variation = Variation(Blocks(slices), sums);
-  rating.fitness = rating.variation > kMaxVariation ? PointFitness::kUnsteady : PointFitness::kFit;
-  // Steady first. A function that much of the work is done in is more likely to be the unit of work than one of its small parts.
-  rating.score = (0.1 + sample_share) / (1 + 4 * rating.variation) *
-                 std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond) *
-                 (1 - rating.visits_per_s * visit_cost_ns / 1e9);
+  if (rating.variation > kMaxVariation) {
+    rating.fitness = PointFitness::kUnsteady;
+  } else if (!is_too_frequent) {
+    rating.fitness = PointFitness::kFit;
+  }
+  rating.score = Score(rating, sample_share);
+  // Less is counted where it costs more; what costs too much is not counted, but marked.
+  if (!is_too_frequent) rating.score *= 1 - rating.visits_per_s * visit_cost_ns / 1e9;
   return rating;
 }
 
-std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings) {
+VisitSlice WithoutCounting(const VisitSlice& slice, double counting_ns) {
+  const double duration_ns = static_cast<double>(slice.duration_ns);
+  const double rest_ns = std::max(duration_ns - counting_ns, kMinRestOfSlice * duration_ns);
+  return {slice.visits, static_cast<uint64_t>(rest_ns)};
+}
+
+double CountingShare(double visits_per_s, double visit_cost_ns) {
+  const double counting_s = visits_per_s * visit_cost_ns / 1e9;
+  return counting_s / (1 + counting_s);
+}
+
+std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings, PointFitness fitness) {
   std::vector<size_t> order;
   for (size_t i = 0; i < ratings.size(); ++i) {
-    if (ratings[i].fitness == PointFitness::kFit) order.push_back(i);
+    if (ratings[i].fitness == fitness && ratings[i].score > 0) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(),
                    [&ratings](size_t a, size_t b) { return ratings[a].score > ratings[b].score; });

@@ -24,7 +24,7 @@ enum class PointFitness {
   kFit,
   kUnknown,      // too few slices to tell
   kTooRare,      // fewer visits than an experiment needs
-  kTooFrequent,  // counting would take more than kMaxCountingShare of a CPU
+  kTooFrequent,  // steady, but counting would take more than kMaxCountingShare of a CPU
   kUnsteady,     // of a phase of the run: set-up, an end, a burst
 };
 
@@ -36,7 +36,7 @@ struct PointRating {
   double visits_per_s = 0;
   // Standard deviation of the rate over tenths of the slices, as a share of the rate; that of counting by chance (Poisson's) is taken out.
   double variation = 0;
-  double score = 0;  // more is better, among those that are fit
+  double score = 0;  // more is better, among those of the same fitness
 };
 
 // `sample_share`: of the samples that had the function on the stack. Slices before the first visit are left out where they are
@@ -47,8 +47,14 @@ PointRating RatePoint(const std::vector<VisitSlice>& slices, double sample_share
 // Whether counting in these slices has taken more than `share` of a CPU.
 bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, double share);
 
-// Indexes of those that are fit, best first.
-std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings);
+// The slice as it would have been without the counting, which took `counting_ns` of the program's time.
+VisitSlice WithoutCounting(const VisitSlice& slice, double counting_ns);
+
+// What a breakpoint there would take of a CPU: it slows down those who call.
+double CountingShare(double visits_per_s, double visit_cost_ns);
+
+// Indexes of those of this fitness, best first.
+std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings, PointFitness fitness);
 
 }  // namespace coz
 

@@ -67,6 +67,7 @@ TEST(PointRatingTest, MoreThanFivePercentOfACpuIsTooFrequent) {
   // At 10 us, 5 % are 500 visits in 100 ms.
   EXPECT_EQ(Rate({495, 495, 495, 495}).fitness, PointFitness::kFit);
   EXPECT_EQ(Rate({505, 505, 505, 505}).fitness, PointFitness::kTooFrequent);
+  EXPECT_EQ(Rate({505, 0, 0, 0, 0, 0}).fitness, PointFitness::kUnsteady);
   EXPECT_TRUE(IsTooFrequent(Slices({5000}), kCostNs, 0.2));
   EXPECT_FALSE(IsTooFrequent(Slices({1000}), kCostNs, 0.2));
 }
@@ -81,7 +82,33 @@ TEST(PointRatingTest, SteadyFunctionsWithMuchOfTheWorkComeFirst) {
   const PointRating part = Rate({50, 50, 50, 50}, 0.1);
   const PointRating request = Rate({50, 50, 50, 50}, 0.8);
   const PointRating unfit = Rate({50, 0, 0, 0, 0, 0}, 1);
-  EXPECT_EQ(RankPoints({unfit, part, wavering, request}), (std::vector<size_t>{3, 2, 1}));
+  EXPECT_EQ(RankPoints({unfit, part, wavering, request}, PointFitness::kFit),
+            (std::vector<size_t>{3, 2, 1}));
+}
+
+TEST(PointRatingTest, FrequentFunctionsAreRankedAmongThemselves) {
+  const PointRating part = Rate({5000, 5000, 5000, 5000}, 0.1);
+  const PointRating request = Rate({2000, 2000, 2000, 2000}, 0.8);
+  const PointRating unknown = Rate({5000}, 1);
+  const PointRating fit = Rate({50, 50, 50, 50}, 1);
+  EXPECT_EQ(unknown.fitness, PointFitness::kTooFrequent);
+  EXPECT_EQ(RankPoints({part, unknown, fit, request}, PointFitness::kTooFrequent),
+            (std::vector<size_t>{3, 0}));
+}
+
+TEST(PointRatingTest, TimersComeBehindWorkOfTheSameShare) {
+  const PointRating timer = Rate({1, 1, 1, 1, 1}, 0);
+  const PointRating work = Rate({1, 2, 0, 1, 2, 1, 0, 1}, 0.02);
+  const PointRating short_work = Rate({50, 60, 40, 50}, 0);
+  EXPECT_EQ(RankPoints({timer, work, short_work}, PointFitness::kFit),
+            (std::vector<size_t>{1, 2, 0}));
+}
+
+TEST(PointRatingTest, RateIsThatOfTheProgramThatIsNotCounted) {
+  // 5,000 visits of 10 us took half of the 100 ms.
+  EXPECT_EQ(WithoutCounting({5000, kSliceNs}, 5000 * kCostNs).duration_ns, kSliceNs / 2);
+  EXPECT_EQ(WithoutCounting({20000, kSliceNs}, 20000 * kCostNs).duration_ns, kSliceNs / 20);
+  EXPECT_NEAR(CountingShare(100000, kCostNs), 0.5, 1e-9);
 }
 
 }  // namespace

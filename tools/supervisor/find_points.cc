@@ -21,8 +21,8 @@ namespace {
 
 // Long for a breakpoint to be set and taken away, short beside the phases of a program.
 constexpr uint64_t kSliceNs = 50 * kNsPerMs;
-// Until it is known that a function is not called a million times a second.
-constexpr uint64_t kFirstSliceNs = 5 * kNsPerMs;
+// Until it is known that a function is not called a million times a second, and for those that are.
+constexpr uint64_t kShortSliceNs = 5 * kNsPerMs;
 constexpr uint64_t kSamplingPeriodNs = 2 * kNsPerMs;
 // Before the first functions are chosen: a share of the whole time, at most this.
 constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
@@ -117,14 +117,15 @@ absl::Status Finder::Attach() {
 }
 
 void Finder::CountSet(const std::vector<size_t>& set) {
-  const bool has_new = std::any_of(
-      set.begin(), set.end(), [this](size_t candidate) { return candidates_->IsNew(candidate); });
+  const bool may_be_dear = std::any_of(set.begin(), set.end(), [this](size_t candidate) {
+    return candidates_->MayBeDear(candidate);
+  });
   std::vector<VisitSlice> before;
   for (size_t i = 0; i < set.size(); ++i) {
     before.push_back({counters_[i].Read(), MonotonicNowNs()});
     status_.Update(counters_[i].Arm(candidates_->AddressOf(set[i])));
   }
-  WaitUntil(MonotonicNowNs() + (has_new ? kFirstSliceNs : kSliceNs));
+  WaitUntil(MonotonicNowNs() + (may_be_dear ? kShortSliceNs : kSliceNs));
   std::vector<VisitSlice> slices;
   for (size_t i = 0; i < set.size(); ++i) {
     counters_[i].Disarm();

@@ -21,6 +21,9 @@ constexpr uint64_t kMinSamples = 2;
 constexpr size_t kIdleSlices = 5;
 // In one slice; in the mean over all it may be kMaxCountingShare.
 constexpr double kMaxCountingShareOfSlice = 0.2;
+// Functions that are dear to count have one turn in so many, and only so many functions have one: those that most samples show.
+constexpr size_t kDearTurns = 4;
+constexpr size_t kMaxDear = 16;
 
 constexpr size_t kMaxScannedBytes = 64 * 1024;
 constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
@@ -158,31 +161,58 @@ void PointCandidates::Admit() {
   }
 }
 
-std::vector<size_t> PointCandidates::NextSet(size_t count) {
+std::vector<size_t> PointCandidates::NextOf(const std::vector<size_t>& all, size_t count,
+                                            size_t* next) const {
   std::vector<size_t> set;
-  for (size_t i = 0; i < candidates_.size() && set.size() < count; ++i) {
-    const size_t candidate = (next_ + i) % candidates_.size();
-    if (candidates_[candidate].is_active) set.push_back(candidate);
+  const auto first = std::lower_bound(all.begin(), all.end(), *next) - all.begin();
+  for (size_t i = 0; i < std::min(count, all.size()); ++i) {
+    set.push_back(all[(static_cast<size_t>(first) + i) % all.size()]);
   }
-  if (!set.empty()) next_ = set.back() + 1;
+  if (!set.empty()) *next = set.back() + 1;
   return set;
+}
+
+std::vector<size_t> PointCandidates::NextSet(size_t count) {
+  std::vector<size_t> cheap;
+  std::vector<size_t> dear;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    if (candidates_[i].is_dear) dear.push_back(i);
+    if (candidates_[i].is_active) cheap.push_back(i);
+  }
+  if (!dear.empty() && (cheap.empty() || ++turns_ % kDearTurns == 0)) {
+    std::stable_sort(dear.begin(), dear.end(), [this](size_t a, size_t b) {
+      return SampleShare(candidates_[a]) > SampleShare(candidates_[b]);
+    });
+    dear.resize(std::min(dear.size(), kMaxDear));
+    std::sort(dear.begin(), dear.end());
+    return NextOf(dear, count, &next_dear_);
+  }
+  return NextOf(cheap, count, &next_);
 }
 
 void PointCandidates::AddSlices(const std::vector<size_t>& set,
                                 const std::vector<VisitSlice>& slices, double visit_cost_ns) {
-  const bool is_spoilt =
-      std::any_of(slices.begin(), slices.end(), [visit_cost_ns](const VisitSlice& slice) {
-        return IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
-      });
+  const auto is_dear = [visit_cost_ns](const VisitSlice& slice) {
+    return IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
+  };
+  const bool is_spoilt = std::any_of(slices.begin(), slices.end(), is_dear);
+  double counting_ns = 0;
+  for (const VisitSlice& slice : slices) {
+    counting_ns += static_cast<double>(slice.visits) * visit_cost_ns;
+  }
   for (size_t i = 0; i < set.size(); ++i) {
     Candidate& candidate = candidates_[set[i]];
-    if (IsTooFrequent({slices[i]}, visit_cost_ns, kMaxCountingShareOfSlice)) {
-      candidate.slices = {slices[i]};
+    if (!candidate.is_dear && is_dear(slices[i])) {
+      // What was counted before, in long slices, would outweigh the short ones to come.
+      candidate.slices.clear();
       candidate.is_active = false;
-      continue;
+      candidate.is_dear = true;
     }
-    if (is_spoilt) continue;
-    candidate.slices.push_back(slices[i]);
+    if (candidate.is_dear) {
+      candidate.slices.push_back(WithoutCounting(slices[i], counting_ns));
+    } else if (!is_spoilt) {
+      candidate.slices.push_back(slices[i]);
+    }
   }
 }
 
@@ -206,23 +236,34 @@ std::string PointCandidates::NameOf(const Function& function) const {
   return line.empty() ? named.linkage_name : line;
 }
 
+double PointCandidates::SampleShare(const Candidate& candidate) const {
+  if (samples_ == 0) return 0;
+  return static_cast<double>(functions_[candidate.function].samples) /
+         static_cast<double>(samples_);
+}
+
+std::vector<FoundPoint> PointCandidates::Ranked(const std::vector<PointRating>& ratings,
+                                                PointFitness fitness) const {
+  std::vector<FoundPoint> points;
+  for (const size_t i : RankPoints(ratings, fitness)) {
+    const Function& function = functions_[candidates_[i].function];
+    points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
+                      SampleShare(candidates_[i]), ratings[i]});
+  }
+  return points;
+}
+
 FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   FoundPoints found;
   found.samples = samples_;
   found.counted = candidates_.size();
+  found.visit_cost_ns = visit_cost_ns;
   std::vector<PointRating> ratings;
-  const auto share = [this](const Candidate& candidate) {
-    return samples_ == 0 ? 0
-                         : static_cast<double>(functions_[candidate.function].samples) /
-                               static_cast<double>(samples_);
-  };
   for (const Candidate& candidate : candidates_) {
-    ratings.push_back(RatePoint(candidate.slices, share(candidate), visit_cost_ns));
+    ratings.push_back(RatePoint(candidate.slices, SampleShare(candidate), visit_cost_ns));
     switch (ratings.back().fitness) {
       case PointFitness::kFit:
-        break;
       case PointFitness::kTooFrequent:
-        ++found.too_frequent;
         break;
       case PointFitness::kUnsteady:
         ++found.unsteady;
@@ -233,11 +274,8 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
         break;
     }
   }
-  for (const size_t i : RankPoints(ratings)) {
-    const Function& function = functions_[candidates_[i].function];
-    found.points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
-                            share(candidates_[i]), ratings[i]});
-  }
+  found.points = Ranked(ratings, PointFitness::kFit);
+  found.frequent = Ranked(ratings, PointFitness::kTooFrequent);
   return found;
 }
 

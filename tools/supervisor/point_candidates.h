@@ -31,10 +31,11 @@ struct FoundPoint {
 };
 
 struct FoundPoints {
-  std::vector<FoundPoint> points;  // best first
-  size_t counted = 0;              // functions, of which so many were left out:
-  size_t too_rare = 0;             // most of them never called again
-  size_t too_frequent = 0;
+  std::vector<FoundPoint> points;    // best first
+  std::vector<FoundPoint> frequent;  // steady, too, but dear to count; best first
+  double visit_cost_ns = 0;
+  size_t counted = 0;   // functions, of which so many were left out:
+  size_t too_rare = 0;  // most of them never called again
   size_t unsteady = 0;
   uint64_t samples = 0;
 };
@@ -49,11 +50,13 @@ class PointCandidates {
   // Makes the functions active that most samples show, then the functions that they call, as far as there is room.
   void Admit();
 
-  // The active ones whose turn it is: at most `count`.
+  // The active ones whose turn it is: at most `count`. Those that are dear to count have few turns, among themselves.
   std::vector<size_t> NextSet(size_t count);
   uint64_t AddressOf(size_t candidate) const { return candidates_[candidate].address; }
-  // Whether nothing is known yet of how often it is called.
-  bool IsNew(size_t candidate) const { return candidates_[candidate].slices.empty(); }
+  // Whether it is not known to be cheap to count.
+  bool MayBeDear(size_t candidate) const {
+    return candidates_[candidate].is_dear || candidates_[candidate].slices.empty();
+  }
   // Counts of a set in one slice. A function that slows the program down has spoilt the others' counts.
   void AddSlices(const std::vector<size_t>& set, const std::vector<VisitSlice>& slices,
                  double visit_cost_ns);
@@ -74,13 +77,18 @@ class PointCandidates {
     uint64_t address;
     std::vector<VisitSlice> slices;
     bool is_active = true;
+    bool is_dear = false;  // takes much of a slice to count
   };
 
   PointCandidates() = default;
   // Null where the address is in no function of the program.
   Function* FunctionAt(uint64_t runtime_address);
   void CountOnStack(Function* function);
+  double SampleShare(const Candidate& candidate) const;
   size_t ActiveCount() const;
+  std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
+  std::vector<FoundPoint> Ranked(const std::vector<PointRating>& ratings,
+                                 PointFitness fitness) const;
   // Makes room; false where all are being called.
   bool DropIdle();
   void Add(Function* function);
@@ -94,7 +102,9 @@ class PointCandidates {
   std::vector<MappedCode> mapped_;   // of the program alone
   std::vector<Candidate> candidates_;
   uint64_t samples_ = 0;
-  size_t next_ = 0;
+  size_t next_ = 0;  // a candidate, among the cheap; the dear
+  size_t next_dear_ = 0;
+  size_t turns_ = 0;
 };
 
 }  // namespace coz
