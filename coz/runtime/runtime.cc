@@ -200,13 +200,14 @@ void OnSample(const Sample& sample) {
     return;
   }
   ThreadSlot* slot = CurrentSlot();
-  const uint32_t unit = Attribute(sample);
+  // Of weight 0, it only gives the thread an occasion to pay.
+  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (HoldsDelay(slot->ledger)) {
     ReleaseAllHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
   }
-  ImposeIfSelected(unit, sample, *slot);
+  if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
   const bool waits = slot->ledger.blocked.load(std::memory_order_relaxed) != 0;
   if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
@@ -358,8 +359,9 @@ void Attach(ControlBlock* control) {
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
   SetIoTables(&control->io);
-  InitThreadSync(&control->ledger, {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread,
-                                    LeaveProfile, OnFork, OnForkInChildProcess, CountUnfollowed});
+  InitThreadSync(&control->ledger,
+                 {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile, OnFork,
+                  OnForkInChildProcess, CountUnfollowed, LeaveOutCpuTime});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);

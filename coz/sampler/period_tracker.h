@@ -10,6 +10,8 @@
 #ifndef COZ_SAMPLER_PERIOD_TRACKER_H_
 #define COZ_SAMPLER_PERIOD_TRACKER_H_
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 namespace coz {
@@ -40,15 +42,28 @@ class PeriodTracker {
     return static_cast<uint64_t>(periods);
   }
 
+  // Of the next periods, so much was not the thread's own. Safe against a signal handler of the thread that takes some.
+  void LeaveOut(uint64_t cpu_ns) { left_out_ns_.fetch_add(cpu_ns, std::memory_order_relaxed); }
+
+  // How many of `periods` that have ended are to be left out; the rest is kept for later ones.
+  uint64_t TakeLeftOut(uint64_t periods, uint64_t period_ns) {
+    const uint64_t taken =
+        std::min(periods, left_out_ns_.load(std::memory_order_relaxed) / period_ns);
+    left_out_ns_.fetch_sub(taken * period_ns, std::memory_order_relaxed);
+    return taken;
+  }
+
   // The CPU time since the end of the last period.
   uint64_t RestNs(uint64_t now_ns) const {
     const int64_t rest = balance_ns_ + static_cast<int64_t>(now_ns - last_ns_);
-    return rest > 0 ? static_cast<uint64_t>(rest) : 0;
+    const int64_t own = rest - static_cast<int64_t>(left_out_ns_.load(std::memory_order_relaxed));
+    return own > 0 ? static_cast<uint64_t>(own) : 0;
   }
 
  private:
   uint64_t last_ns_ = 0;
   int64_t balance_ns_ = 0;
+  std::atomic<uint64_t> left_out_ns_{0};
 };
 
 }  // namespace coz

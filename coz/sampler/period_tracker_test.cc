@@ -45,6 +45,20 @@ TEST(PeriodTrackerTest, ClockThatRunsSlowDoesNotSwallowALaterSystemCall) {
   EXPECT_GE(tracker.Advance(now_ns + 10 * kPeriodNs, kPeriodNs), 9u);
 }
 
+TEST(PeriodTrackerTest, WhatIsLeftOutWeighsNothing) {
+  PeriodTracker tracker;
+  uint64_t sum = 0;
+  for (uint64_t k = 1; k <= 10000; ++k) {
+    // A sixth of each period is not the thread's own, and now and then four whole ones.
+    tracker.LeaveOut(kPeriodNs / 6 + (k % 100 == 0 ? 4 * kPeriodNs : 0));
+    const uint64_t ended = tracker.Advance(k * kPeriodNs, kPeriodNs);
+    const uint64_t taken = tracker.TakeLeftOut(ended, kPeriodNs);
+    ASSERT_LE(taken, ended);
+    sum += ended - taken;
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 10000 * 5 / 6.0 - 400, 5);
+}
+
 TEST(PeriodTrackerTest, RestIsTheTimeSinceTheLastPeriodEnded) {
   PeriodTracker tracker;
   EXPECT_EQ(tracker.RestNs(400), 400u);

@@ -13,6 +13,7 @@
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
+#include "coz/base/thread_cpu_clock.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/sampling_signal.h"
@@ -77,12 +78,6 @@ void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);
 }
 
-uint64_t ThreadCpuNowNs() {
-  timespec now;
-  RawSyscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
-}
-
 uint64_t SpanNs(uint64_t span) { return process.sampling_period_ns * span; }
 
 // A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
@@ -115,12 +110,16 @@ uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal, uint6
   const uint64_t now_ns = ThreadCpuNowNs();
   if (info.si_code == SI_TIMER) {
     thread.tracker.Restart(now_ns);
-    return periods_in_signal * span;
+    const uint64_t left_out = thread.tracker.TakeLeftOut(periods_in_signal, SpanNs(span));
+    return (periods_in_signal - left_out) * span;
   }
   const uint64_t ended = thread.tracker.Advance(now_ns, SpanNs(span));
-  if (process.kernel_included) return ended * span;
-  // What was spent in the kernel belongs to no address that this sample could name.
-  Add(&process.counters.lost_periods, (ended - 1) * span);
+  if (process.kernel_included) {
+    return (ended - thread.tracker.TakeLeftOut(ended, SpanNs(span))) * span;
+  }
+  // What was spent in the kernel belongs to no address that this sample could name. Pauses are spent there.
+  const uint64_t lost = ended - 1 - thread.tracker.TakeLeftOut(ended - 1, SpanNs(span));
+  Add(&process.counters.lost_periods, lost * span);
   return span;
 }
 
@@ -368,6 +367,8 @@ void UseEverySamplingPeriod() {
   thread.tracker.Restart(ThreadCpuNowNs());
   process.span.store(1, std::memory_order_relaxed);
 }
+
+void LeaveOutCpuTime(uint64_t cpu_ns) { thread.tracker.LeaveOut(cpu_ns); }
 
 void StopSampler() {
   if (!InSampledProcess()) return;

@@ -36,8 +36,8 @@ inline constexpr int kSamplingSignal = SIGTRAP;
 struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
-  uint64_t weight;            // sampling periods this sample stands for, at least 1
-  uint64_t span;              // sampling periods from one sample of this thread to the next
+  uint64_t weight;  // sampling periods this sample stands for; 0: all of its time was left out
+  uint64_t span;    // sampling periods from one sample of this thread to the next
 };
 
 // In signal context of the sampled thread.
@@ -84,6 +84,10 @@ void StopThreadSampling();
 
 // From now on each period ends with a sample. Before the first thread creates the second. Later calls do nothing.
 void UseEverySamplingPeriod();
+
+// `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause, say): no sample is to stand for it.
+// The kernel counts it all the same, so some samples weigh less. From the thread or a callback in it.
+void LeaveOutCpuTime(uint64_t cpu_ns);
 
 // No callback begins after this returns, in any thread; those under way finish. The handler stays
 // installed, so that a signal under way does no harm.

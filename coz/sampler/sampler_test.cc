@@ -116,6 +116,32 @@ TEST_P(SamplerTest, WeightsAddUpToCpuTimeInPeriods) {
   EXPECT_GT(counters.weight, periods / 2);
 }
 
+TEST_P(SamplerTest, TimeLeftOutIsNotSampled) {
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.sampling_period_ns = kMs;
+              options.source = GetParam();
+              options.callback = &Ignore;
+              outcome->status = StartSampler(options);
+              const uint64_t start_ns = ThreadCpuNs();
+              for (int i = 0; i < 100; ++i) {
+                const uint64_t before_ns = ThreadCpuNs();
+                BurnInUserCode(2 * kMs);
+                LeaveOutCpuTime(ThreadCpuNs() - before_ns);
+                BurnInUserCode(2 * kMs);
+              }
+              outcome->values[0] = ThreadCpuNs() - start_ns;
+              StopSampler();
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  // Half of it; where the kernel is not sampled only what was lost there is left out, so all of it.
+  const double periods = static_cast<double>(outcome->values[0]) / kMs;
+  const double weight = static_cast<double>(outcome->counters.weight);
+  const bool kernel_included = outcome->status.kernel_included;
+  EXPECT_NEAR(weight, kernel_included ? periods / 2 : periods, periods / 8);
+}
+
 TEST_P(SamplerTest, SpanOfTheFirstThreadEndsWithUseEverySamplingPeriod) {
   ASSERT_EQ(RunInChild([] {
               SamplerOptions options;

@@ -85,6 +85,7 @@ struct ThreadLedger {
   std::atomic<uint64_t> credited_ns;  // local delay raised by wakers
   std::atomic<uint64_t> forgiven_ns;
   std::atomic<uint64_t> pauses;
+  std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
   std::atomic<uint32_t>
       blocked;  // 1 while it waits for another thread: what it owes is credited then
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay

@@ -1,5 +1,6 @@
 #include "coz/sync/thread_sync.h"
 
+#include "coz/base/thread_cpu_clock.h"
 #include "coz/sync/pause.h"
 
 namespace coz {
@@ -44,21 +45,35 @@ namespace {
 // for a thread whose selected line spins, which inserts without end.
 constexpr int kMostPauses = 16;
 
+// Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses have taken is noted already.
+void NotePauseCpu(ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
+  const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
+  const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
+  if (cpu_ns <= nested_ns) return;
+  thread.pause_cpu_ns.fetch_add(cpu_ns - nested_ns, std::memory_order_relaxed);
+  if (sync_internal::g_hooks.paused != nullptr) sync_internal::g_hooks.paused(cpu_ns - nested_ns);
+}
+
 // False where nothing was owed.
 bool PayOnce(ThreadLedger& thread) {
   // What a handler of this thread pays from here on is part of the time that passes, and is recorded
   // by the handler.
   uint64_t paid_ns;
+  uint64_t pause_cpu_ns;
   uint64_t start_ns;
+  uint64_t start_cpu_ns;
   do {
     paid_ns = thread.paused_ns.load(std::memory_order_relaxed);
+    pause_cpu_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed);
     start_ns = MonotonicNowNs();
+    start_cpu_ns = ThreadCpuNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, thread);
   if (owed_ns == 0) return false;
   const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   RecordPause(thread, owed_ns, passed_ns - nested_ns);
+  NotePauseCpu(thread, start_cpu_ns, pause_cpu_ns);
   return true;
 }
 

@@ -40,6 +40,8 @@ struct ThreadHooks {
   void (*forked)() = nullptr;
   // A process is about to be made that shares memory or descriptors with this one, and cannot be profiled.
   void (*unfollowed)() = nullptr;
+  // The calling thread has paused, and that took so much of its CPU time. Null: nobody is told.
+  void (*paused)(uint64_t cpu_ns) = nullptr;
 };
 
 namespace sync_internal {
