@@ -198,6 +198,7 @@ class PointAnalyzer {
       return SetAside(unit, SetAsideReason::kNoFit, all.size());
     }
     line.slope_while_active = *slope;
+    line.pause_allowance = PauseAllowance(own);
     line.p_value = slope->p_value;
     line.speedups = EstimateSpeedups(observations);
     line.curve = FitCurve(WithoutDrift(observations), *slope);
@@ -223,6 +224,21 @@ class PointAnalyzer {
       observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
     }
     return InBlocks(std::move(observations));
+  }
+
+  // In units of slope: time per virtual speedup.
+  double PauseAllowance(const std::vector<size_t>& rows) const {
+    double overslept_ns = 0;
+    double line_ns = 0;
+    for (size_t i : rows) {
+      const profile::Experiment& e = *table_.experiments[i].record;
+      if (e.virtual_speedup() <= 0) continue;
+      // Summed over the threads, of which all but the line's own pause.
+      const uint32_t pausing = std::max(2u, e.validity().live_threads()) - 1;
+      overslept_ns += static_cast<double>(e.validity().excess_ns()) / pausing;
+      line_ns += e.virtual_speedup() * static_cast<double>(e.effective_duration_ns());
+    }
+    return line_ns > 0 ? options_.pause_cost_part * overslept_ns / line_ns : 0;
   }
 
   PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
@@ -273,11 +289,13 @@ class PointAnalyzer {
   void Judge(LineAnalysis* line) const {
     const Estimate& slope = line->slope;
     const bool found = line->q_value <= options_.false_discovery_rate;
-    if (slope.low >= -options_.no_effect_slope && slope.high <= options_.no_effect_slope) {
+    const double allowance = line->pause_allowance * line->phase_factor;
+    if (slope.low >= -options_.no_effect_slope - allowance &&
+        slope.high <= options_.no_effect_slope) {
       line->verdict = Verdict::kNoEffect;
     } else if (found && slope.low > 0) {
       line->verdict = Verdict::kFaster;
-    } else if (found && slope.high < 0) {
+    } else if (found && slope.high < -allowance) {
       line->verdict = Verdict::kSlower;
     }
     line->best = Strongest(line->speedups, slope.high < 0);

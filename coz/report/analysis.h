@@ -38,6 +38,9 @@ struct AnalysisOptions {
   uint64_t min_visits = 5;
   // A slope whose interval lies within ± this is "no effect".
   double no_effect_slope = 0.10;
+  // A pause costs a thread more than it lasts, by more where pauses are overslept by more: this part of what they were overslept may
+  // look like a loss of speed, and is not taken for one.
+  double pause_cost_part = 1.0 / 3;
   // "faster" and "slower" are said of lines whose q-value is not above this.
   double false_discovery_rate = 0.05;
 };
@@ -59,9 +62,11 @@ struct LineAnalysis {
   // What slope and speedups were multiplied by; 1 if phases make no difference.
   double phase_factor = 1;
   Estimate slope_while_active;  // before phase correction
-  int baselines = 0;            // made for this line
-  int pooled_baselines = 0;     // made for other lines, with this line active
-  int others = 0;               // speedup above 0
+  // So far below 0 the slope may be from what pauses cost alone. At least 0.
+  double pause_allowance = 0;
+  int baselines = 0;         // made for this line
+  int pooled_baselines = 0;  // made for other lines, with this line active
+  int others = 0;            // speedup above 0
 };
 
 enum class SetAsideReason { kNoBaseline, kFewSpeedups, kFewVisits, kNeverActive, kNoFit };

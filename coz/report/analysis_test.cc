@@ -88,6 +88,21 @@ TEST(AnalysisTest, ExperimentsOfOneLineArePooledOverSessions) {
   EXPECT_EQ(analysis.points[0].lines[0].speedups.size(), 10u);
 }
 
+TEST(AnalysisTest, LossThatPausesMayHaveCausedIsNoLoss) {
+  // Half of the time is the line's, and 0.9 of half is overslept: a third of that makes 0.15.
+  const auto verdict = [](double slope, double overslept_share) {
+    SyntheticOptions options;
+    options.overslept_share = overslept_share;
+    SyntheticProfile made(options, {Line(1, 0.5, slope)});
+    for (int i = 0; i < 4; ++i) AddSweep(&made);
+    return AnalyzeOf(made.profile()).points[0].lines[0].verdict;
+  };
+  EXPECT_EQ(verdict(-0.15, 0), Verdict::kSlower);
+  EXPECT_EQ(verdict(-0.15, 0.9), Verdict::kNoEffect);
+  EXPECT_EQ(verdict(-0.6, 0.9), Verdict::kSlower);
+  EXPECT_EQ(verdict(0.2, 0.9), Verdict::kFaster);
+}
+
 TEST(AnalysisTest, LineWithoutBaselineIsSetAside) {
   SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
   for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);

@@ -211,6 +211,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"q_value", Number(line.q_value)},
           {"slope_while_active", Interval(line.slope_while_active)},
           {"phase_factor", line.phase_factor},
+          {"pause_allowance", line.pause_allowance},
           {"baselines", line.baselines},
           {"pooled_baselines", line.pooled_baselines},
           {"experiments", line.others},

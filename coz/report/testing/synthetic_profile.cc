@@ -103,6 +103,9 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   experiment->set_inserted_delay_ns(std::min(delay, options_.experiment_ns));
   experiment->set_effective_duration_ns(options_.experiment_ns - experiment->inserted_delay_ns());
   experiment->mutable_validity()->set_cpus(2);
+  experiment->mutable_validity()->set_live_threads(2);
+  experiment->mutable_validity()->set_excess_ns(
+      static_cast<uint64_t>(options_.overslept_share * static_cast<double>(delay)));
   AddSamples(experiment, static_cast<double>(experiment->effective_duration_ns()), 1 / remaining,
              line);
   profile::PointCounts* counts = experiment->add_point();

@@ -52,6 +52,8 @@ struct SyntheticOptions {
   double latency_ns = 5'000'000;
   // Threads that are always running, so that samples per second are known.
   double running_threads = 1;
+  // By the one thread that pauses, as a share of an experiment's delay.
+  double overslept_share = 0;
 };
 
 class SyntheticProfile {
