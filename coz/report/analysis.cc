@@ -298,7 +298,9 @@ class PointAnalyzer {
     } else if (found && slope.high < -allowance) {
       line->verdict = Verdict::kSlower;
     }
-    line->best = Strongest(line->speedups, slope.high < 0);
+    const bool open = line->verdict == Verdict::kCannotTell;
+    line->best =
+        Strongest(line->speedups, line->verdict == Verdict::kSlower || (open && slope.high < 0));
   }
 
   static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {

@@ -57,7 +57,7 @@ struct LineAnalysis {
   std::vector<SpeedupEstimate> speedups;
   Curve curve;  // of the whole run
   // Index into speedups of the strongest prediction: highest lower bound, so that luck is not rewarded; for lines that slow
-  // the program down, lowest upper bound.
+  // the program down, or may, lowest upper bound.
   size_t best = 0;
   // What slope and speedups were multiplied by; 1 if phases make no difference.
   double phase_factor = 1;

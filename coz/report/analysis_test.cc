@@ -95,7 +95,12 @@ TEST(AnalysisTest, LossThatPausesMayHaveCausedIsNoLoss) {
     options.overslept_share = overslept_share;
     SyntheticProfile made(options, {Line(1, 0.5, slope)});
     for (int i = 0; i < 4; ++i) AddSweep(&made);
-    return AnalyzeOf(made.profile()).points[0].lines[0].verdict;
+    const LineAnalysis line = AnalyzeOf(made.profile()).points[0].lines[0];
+    // Nor is it the line's best prediction.
+    if (line.verdict == Verdict::kNoEffect) {
+      EXPECT_GT(line.speedups[line.best].program_speedup.value, 0.5 * slope);
+    }
+    return line.verdict;
   };
   EXPECT_EQ(verdict(-0.15, 0), Verdict::kSlower);
   EXPECT_EQ(verdict(-0.15, 0.9), Verdict::kNoEffect);
