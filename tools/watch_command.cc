@@ -17,6 +17,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/live_table.h"
+#include "coz/report/text_layout.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -92,7 +93,9 @@ class Watch {
     const bool has_size = is_terminal_ && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     const int rows = has_size && size.ws_row > 1 ? size.ws_row - 1 : 24;
     const int columns = has_size && size.ws_col > 0 ? size.ws_col : 100;
-    const std::string text = absl::StrJoin(LiveTable(whole, rows, columns), "\n");
+    const std::string head = absl::StrCat(Printable(arguments_.path), ": ", RunSoFar(whole));
+    const std::string text = absl::StrCat(ElideFront(head, columns), "\n",
+                                          absl::StrJoin(LiveTable(whole, rows - 1, columns), "\n"));
     // Home, and clear from there: no flicker of an empty screen between.
     fputs(is_terminal_ ? absl::StrCat("\033[H\033[J", text, "\n").c_str()
                        : absl::StrCat(text, "\n\n").c_str(),

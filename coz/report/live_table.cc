@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "coz/report/text_layout.h"
+#include "coz/report/unit_names.h"
 #include "coz/report/verdict.h"
 
 namespace coz {
@@ -45,12 +46,9 @@ std::string PlusMinus(const Estimate& slope) {
 }
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
-  std::string head =
-      absl::StrFormat("%.0f s, %d experiments, %d samples",
-                      static_cast<double>(TotalRunTimeNs(whole.profile)) / 1e9,
-                      static_cast<int>(whole.table.experiments.size()), whole.table.samples);
-  if (point == nullptr) return absl::StrCat(head, "; no progress point was visited yet");
-  return absl::StrCat(head, "; ", Printable(point->name), ": ", point->visits, " visits");
+  if (point == nullptr) return "no progress point was visited yet";
+  return absl::StrFormat("%s: %d visits, %d samples", Printable(point->name), point->visits,
+                         whole.table.samples);
 }
 
 // Paths without their folders: the screen is narrow and seen by who runs the program.
@@ -61,6 +59,12 @@ std::string ShortName(const UnitRow& unit) {
 }
 
 }  // namespace
+
+std::string RunSoFar(const AnalyzedProfile& whole) {
+  return absl::StrFormat("%.0f s, %d experiments",
+                         static_cast<double>(TotalRunTimeNs(whole.profile)) / 1e9,
+                         whole.table.experiments.size());
+}
 
 std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int columns) {
   const PointAnalysis* point =
@@ -76,14 +80,15 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
     TextTable table({R, L, R, L, L});
-    for (size_t i = 0; i < point->lines.size() && static_cast<int>(i) < rows - 1; ++i) {
+    table.AddRow({"#", UnitNames(whole.table).word(), "slope", "", "verdict"});
+    for (size_t i = 0; i < point->lines.size() && static_cast<int>(i) < rows - 2; ++i) {
       const LineAnalysis& line = point->lines[i];
       table.AddRow({absl::StrCat(i + 1),
                     ElideFront(ShortName(whole.table.units[line.unit]), name_width),
                     absl::StrFormat("%.2f", line.slope.value), PlusMinus(line.slope),
                     VerdictText(line, context)});
     }
-    const int left = rows - 1 - static_cast<int>(point->lines.size());
+    const int left = rows - 2 - static_cast<int>(point->lines.size());
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
       table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",

@@ -1,7 +1,7 @@
 // The ranked lines of a profile that is still growing, for a screen that is drawn again and again.
 //
-// Shape    one text for each row of the screen, none wider than asked: a head, then the units of the most visited point, best first, then
-//          those that lack data
+// Shape    one text for each row of the screen, none wider than asked: the most visited point, the names of the columns, its units, best
+//          first, then those that lack data
 // Units    columns and rows of a terminal
 // Errors   none
 // Threads  safe
@@ -19,6 +19,9 @@ namespace coz {
 
 // Lower than the report's, for a first impression.
 inline constexpr int kLiveMinSpeedups = 3;
+
+// "12 s, 20 experiments".
+std::string RunSoFar(const AnalyzedProfile& whole);
 
 std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int columns);
 

@@ -27,11 +27,13 @@ std::unique_ptr<const AnalyzedProfile> Make(int experiments) {
 
 TEST(LiveTableTest, LeaderComesFirstWithItsInterval) {
   const auto lines = LiveTable(*Make(400), 10, 100);
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[0], HasSubstr("400 experiments"));
-  EXPECT_THAT(lines[1], HasSubstr("work.cc:10"));
-  EXPECT_THAT(lines[1], HasSubstr("±0.0"));
-  EXPECT_THAT(lines[1], HasSubstr("faster"));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[0], HasSubstr(" visits, "));
+  EXPECT_THAT(lines[1], HasSubstr("slope"));
+  EXPECT_THAT(lines[2], HasSubstr("work.cc:10"));
+  EXPECT_THAT(lines[2], HasSubstr("±0.0"));
+  EXPECT_THAT(lines[2], HasSubstr("faster"));
+  EXPECT_THAT(RunSoFar(*Make(400)), HasSubstr("400 experiments"));
 }
 
 TEST(LiveTableTest, FitsTheScreen) {

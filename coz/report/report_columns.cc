@@ -5,15 +5,15 @@
 namespace coz {
 namespace {
 
-// Each with the two blanks before it.
-constexpr int kAlwaysColumns = 32;
+// Each with the two blanks before it. Always: the margin, a number of one digit, a slope with a sign, its interval and "cannot tell".
+constexpr int kAlwaysColumns = 2 + 2 + 2 + 7 + 7 + 13;
 constexpr int kExperimentColumns = 8;
 constexpr int kSampleColumns = 9;
 constexpr int kPredictionColumns = 21;
 // Where the terminal has fewer columns, plots are left out.
 constexpr int kWidthForPlots = 110;
 
-constexpr int kMinNames = 20;
+constexpr int kMinNames = 19;
 constexpr int kMinFunction = 8;
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace coz {
 
 // Values of a plot, from 10 % to 100 %.
 constexpr int kPlotColumns = 10;
-constexpr int kLeastWidth = 44;
+constexpr int kLeastWidth = 45;
 
 // Number, place, slope with its interval and verdict are always shown.
 struct TableColumns {

@@ -20,12 +20,12 @@ TEST(ReportColumnsTest, NarrowTerminalsLoseTheLeastFirst) {
 
 TEST(ReportColumnsTest, NamesGetWhatIsLeft) {
   const TableColumns both = ChooseColumns(100, 40, 40);
-  EXPECT_EQ(both.place + both.function, 30);
-  EXPECT_EQ(both.place, 18);
+  EXPECT_EQ(both.place + both.function, 29);
+  EXPECT_EQ(both.place, 17);
   const TableColumns short_place = ChooseColumns(100, 10, 40);
   EXPECT_EQ(short_place.place, 10);
-  EXPECT_EQ(short_place.function, 20);
-  const TableColumns no_function = ChooseColumns(44, 14, 9);
+  EXPECT_EQ(short_place.function, 19);
+  const TableColumns no_function = ChooseColumns(45, 14, 9);
   EXPECT_EQ(no_function.place, 12);
   EXPECT_EQ(no_function.function, 0);
 }

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -17,11 +15,13 @@
 #include "coz/report/analysis.h"
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
-#include "coz/report/latency_summary.h"
+#include "coz/report/latency_text.h"
 #include "coz/report/nothing_to_show.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/report_columns.h"
+#include "coz/report/set_aside_text.h"
 #include "coz/report/text_layout.h"
+#include "coz/report/unit_names.h"
 #include "coz/report/verdict.h"
 
 namespace coz {
@@ -30,26 +30,6 @@ namespace {
 // Share of a CPU.
 constexpr double kDearCounting = 0.05;
 
-std::string ShownFunction(const UnitRow& unit) {
-  return Printable(WithoutAnonymous(unit.function));
-}
-
-// "line", "function", ...; "unit" where they are mixed.
-std::string UnitWord(const ExperimentTable& table) {
-  constexpr absl::string_view kWords[] = {"unit", "line", "function", "file", "library", "group"};
-  int kind = -1;
-  for (const ExperimentRow& row : table.experiments) {
-    const int this_kind = table.units[row.unit].kind;
-    if (kind >= 0 && kind != this_kind) return "unit";
-    kind = this_kind;
-  }
-  return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
-}
-
-// Of a row of what was set aside: everything but the place and what it lacks, and these two.
-constexpr int kSetAsideColumns = 24;
-constexpr int kMinPlace = 20;
-constexpr int kLacksColumns = 52;
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
 
@@ -134,14 +114,10 @@ class PointRenderer {
         table_(table),
         analysis_(analysis),
         options_(options),
-        min_visits_(analysis.options.min_visits) {
-    std::vector<std::string> files;
-    for (const ExperimentRow& row : table.experiments) {
-      if (!table.units[row.unit].file.empty()) files.push_back(table.units[row.unit].file);
-    }
-    folder_ = CommonFolder(files);
-    word_ = UnitWord(table);
-  }
+        min_visits_(analysis.options.min_visits),
+        names_(table) {}
+
+  const std::string& UnitWord() const { return names_.word(); }
 
   std::string Render(const PointAnalysis& point) const {
     const PointRow& row = table_.points[point.point];
@@ -151,62 +127,23 @@ class PointRenderer {
         row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
     absl::StrAppend(&text, CostOfCounting(row));
-    if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) absl::StrAppend(&text, Latency(point));
+    if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
+      absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));
+    }
     if (point.low_visit_experiments > 0 && row.visits > 0) {
-      absl::StrAppendFormat(&text,
-                            "  %d experiments had fewer than %d visits and are not used for it\n",
-                            point.low_visit_experiments, static_cast<int>(min_visits_));
+      absl::StrAppendFormat(
+          &text, "  %d experiment%s had fewer than %d visits and %s not used for it\n",
+          point.low_visit_experiments, point.low_visit_experiments == 1 ? "" : "s",
+          static_cast<int>(min_visits_), point.low_visit_experiments == 1 ? "is" : "are");
     }
     if (!point.lines.empty()) absl::StrAppend(&text, Table(point), Phases(point));
-    if (!point.set_aside.empty()) absl::StrAppend(&text, SetAside(point));
+    if (!point.set_aside.empty()) {
+      absl::StrAppend(&text, SetAsideText(point, profile_, names_, min_visits_, options_));
+    }
     return text;
   }
 
  private:
-  std::string Lines(size_t n) const {
-    if (n == 1) return absl::StrCat("1 ", word_);
-    return absl::StrCat(n, " ", word_ == "library" ? "librarie" : word_, "s");
-  }
-
-  static std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6); }
-
-  // Throughput and latency as they are, and the percentiles at each line's best prediction.
-  std::string Latency(const PointAnalysis& point) const {
-    const LatencySummary now = SummarizeLatency(table_, point.point);
-    if (!std::isfinite(now.mean_ns)) return "";
-    std::string text = absl::StrFormat(
-        "  without speedup: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s "
-        "on "
-        "average",
-        now.arrivals_per_second, now.departures_per_second, now.in_flight,
-        Milliseconds(now.mean_ns));
-    if (std::isfinite(now.p99_ns)) {
-      absl::StrAppend(&text, ", p50 ", Milliseconds(now.median_ns), ", p99 ",
-                      Milliseconds(now.p99_ns));
-    }
-    absl::StrAppend(&text, "\n");
-    if (IsUnstable(now)) {
-      absl::StrAppend(&text,
-                      "  arrivals outrun departures: latency grows as long as this lasts, and its "
-                      "figures say little; lower the load, or look at throughput\n");
-    }
-    return std::isfinite(now.p99_ns) ? absl::StrCat(text, Percentiles(point)) : text;
-  }
-
-  std::string Percentiles(const PointAnalysis& point) const {
-    std::string text;
-    const LatencyBySpeedup by_speedup(table_, point.point);
-    for (size_t i = 0; i < Shown(point.lines.size()); ++i) {
-      const LineAnalysis& line = point.lines[i];
-      const double speedup = line.speedups[line.best].virtual_speedup;
-      const LatencySummary then = by_speedup.Of(line.unit, speedup);
-      if (!std::isfinite(then.p99_ns)) continue;
-      absl::StrAppendFormat(&text, "  %s at %.0f %%: p50 %s, p99 %s\n", Place(line.unit),
-                            100 * speedup, Milliseconds(then.median_ns), Milliseconds(then.p99_ns));
-    }
-    return text;
-  }
-
   // What counting by the kernel takes of the program's time, where it matters.
   std::string CostOfCounting(const PointRow& row) const {
     const auto run_ns = static_cast<double>(TotalRunTimeNs(profile_));
@@ -220,48 +157,6 @@ class PointRenderer {
         static_cast<double>(row.visit_cost_ns) / 1000, 100 * share);
   }
 
-  // Without the folder that all have in common: the report says it once.
-  std::string InFolder(std::string name) const {
-    if (absl::StartsWith(name, folder_)) name.erase(0, folder_.size());
-    return Printable(name);
-  }
-
-  std::string Place(size_t index) const {
-    const UnitRow& unit = table_.units[index];
-    return unit.kind == profile::UNIT_KIND_FUNCTION ? ShownFunction(unit) : InFolder(unit.Name());
-  }
-
-  // The second column: a line's function, where a function is.
-  std::string Detail(size_t index) const {
-    const UnitRow& unit = table_.units[index];
-    switch (unit.kind) {
-      case profile::UNIT_KIND_LINE:
-        return ShownFunction(unit);
-      case profile::UNIT_KIND_FUNCTION:
-        return unit.file.empty() ? "" : InFolder(absl::StrCat(unit.file, ":", unit.line));
-      default:
-        return "";
-    }
-  }
-
-  std::string Shortened(size_t unit, int width) const {
-    return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
-               ? ShortenFunction(Place(unit), width)
-               : ElideFront(Place(unit), width);
-  }
-
-  std::string ShortenedDetail(size_t unit, int width) const {
-    return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
-               ? ElideFront(Detail(unit), width)
-               : ShortenFunction(Detail(unit), width);
-  }
-
-  std::string Share(size_t unit) const {
-    if (table_.samples == 0) return "?";
-    return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(table_.units[unit].samples) /
-                                          static_cast<double>(table_.samples));
-  }
-
   size_t Shown(size_t n) const {
     return options_.max_lines > 0 ? std::min(n, static_cast<size_t>(options_.max_lines)) : n;
   }
@@ -270,10 +165,14 @@ class PointRenderer {
     int place = 4;
     int function = 8;
     for (size_t i = 0; i < shown; ++i) {
-      place = std::max(place, DisplayWidth(Place(point.lines[i].unit)));
-      function = std::max(function, DisplayWidth(Detail(point.lines[i].unit)));
+      place = std::max(place, DisplayWidth(names_.Place(point.lines[i].unit)));
+      function = std::max(function, DisplayWidth(names_.Detail(point.lines[i].unit)));
     }
-    return ChooseColumns(options_.width, place, function);
+    const bool has_mark =
+        std::any_of(point.lines.begin(), point.lines.begin() + static_cast<ptrdiff_t>(shown),
+                    [](const LineAnalysis& line) { return line.phase_factor != 1; });
+    const int digits = static_cast<int>(absl::StrCat(shown).size());
+    return ChooseColumns(options_.width - (digits - 1) - (has_mark ? 1 : 0), place, function);
   }
 
   std::string Table(const PointAnalysis& point) const {
@@ -284,37 +183,36 @@ class PointRenderer {
     const auto R = Align::kRight;
     const auto [low, high] = PlotRange(point, shown);
     TextTable table({R, L, L, R, L, L, L, R, R, L});
-    table.AddRow({"#", word_,
-                  only_if(columns.function > 0, word_ == "function" ? "declared at" : "function"),
-                  "slope", "", "", only_if(columns.prediction, "best prediction"),
-                  only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."),
-                  "verdict"});
+    table.AddRow(
+        {"#", names_.word(),
+         only_if(columns.function > 0, names_.word() == "function" ? "declared at" : "function"),
+         "slope", "", "", only_if(columns.prediction, "best prediction"),
+         only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."), "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
-      table.AddRow({absl::StrCat(i + 1), Shortened(line.unit, columns.place),
-                    ShortenedDetail(line.unit, columns.function), Fixed(line.slope.value, 2),
+      table.AddRow({absl::StrCat(i + 1), names_.ShortPlace(line.unit, columns.place),
+                    names_.ShortDetail(line.unit, columns.function), Fixed(line.slope.value, 2),
                     absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
                     only_if(columns.plot, Plot(line.curve, low, high)),
                     only_if(columns.prediction, Prediction(line.speedups[line.best])),
-                    only_if(columns.samples, Share(line.unit)),
+                    only_if(columns.samples, names_.Share(line.unit)),
                     only_if(columns.experiments,
                             absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others)),
                     absl::StrCat(VerdictWord(line.verdict))});
     }
     std::string text;
-    if (!folder_.empty()) {
-      absl::StrAppend(&text, "  ", word_ == "library" ? "librarie" : word_, "s are in ",
-                      Printable(folder_), "\n");
+    if (!names_.folder().empty()) {
+      absl::StrAppend(&text, "  ", names_.Plural(), " are in ", Printable(names_.folder()), "\n");
     }
     absl::StrAppend(&text, WithDetails(table.Render(1), point));
     if (columns.plot) {
       absl::StrAppendFormat(&text,
                             "  plots: program speedup when the %s gets 10 %% to 100 %% faster, "
                             "▁ is %s %%, █ is %s %%\n",
-                            word_, Signed(100 * low), Signed(100 * high));
+                            names_.word(), Signed(100 * low), Signed(100 * high));
     }
     if (shown < point.lines.size()) {
-      absl::StrAppend(&text, "  and ", Lines(point.lines.size() - shown),
+      absl::StrAppend(&text, "  and ", names_.Count(point.lines.size() - shown),
                       " more: `coz report --lines=0` shows all\n");
     }
     return text;
@@ -387,80 +285,10 @@ class PointRenderer {
           &text,
           "  * %s: %.2f %s while the line is active, times %.2f for its share of the "
           "whole run\n",
-          Place(line.unit), line.slope_while_active.value, PlusMinus(line.slope_while_active),
-          line.phase_factor);
+          names_.Place(line.unit), line.slope_while_active.value,
+          PlusMinus(line.slope_while_active), line.phase_factor);
     }
     return text;
-  }
-
-  std::string Lacks(const LineSetAside& line) const {
-    switch (line.reason) {
-      case SetAsideReason::kNoBaseline:
-        return "no experiment at 0 %";
-      case SetAsideReason::kFewSpeedups:
-        return absl::StrFormat("needs %d more speedup value%s", line.missing_speedups,
-                               line.missing_speedups == 1 ? "" : "s");
-      case SetAsideReason::kFewVisits:
-        return absl::StrCat("fewer than ", min_visits_, " visits to the point in each experiment");
-      case SetAsideReason::kNeverActive:
-        return "not active in its experiments";
-      case SetAsideReason::kNoFit:
-        return "too few experiments for a slope";
-    }
-    return "";
-  }
-
-  static absl::string_view ReasonInWords(SetAsideReason reason) {
-    switch (reason) {
-      case SetAsideReason::kNoBaseline:
-        return "no experiment at 0 %";
-      case SetAsideReason::kFewSpeedups:
-        return "too few speedup values";
-      case SetAsideReason::kFewVisits:
-        return "too few visits in an experiment";
-      case SetAsideReason::kNeverActive:
-        return "not active in their experiments";
-      case SetAsideReason::kNoFit:
-        return "too few experiments for a slope";
-    }
-    return "";
-  }
-
-  std::string SetAside(const PointAnalysis& point) const {
-    std::map<SetAsideReason, size_t> reasons;
-    for (const LineSetAside& line : point.set_aside) ++reasons[line.reason];
-    std::string text = absl::StrCat("  Set aside: ");
-    const char* separator = "";
-    for (const auto& [reason, n] : reasons) {
-      absl::StrAppend(&text, separator, Lines(n), ", ", ReasonInWords(reason));
-      separator = "; ";
-    }
-    absl::StrAppend(&text, "\n");
-    TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-    const size_t all = point.set_aside.size();
-    const size_t shown = options_.max_set_aside > 0
-                             ? std::min(all, static_cast<size_t>(options_.max_set_aside))
-                             : all;
-    const int room = options_.width - kSetAsideColumns;
-    const int place = std::max(kMinPlace, room - kLacksColumns);
-    for (size_t i = 0; i < shown; ++i) {
-      const LineSetAside& line = point.set_aside[i];
-      table.AddRow({Shortened(line.unit, place), Share(line.unit),
-                    absl::StrCat(line.experiments, " exp."), ElideEnd(Lacks(line), room - place)});
-    }
-    absl::StrAppend(&text, table.Render(4));
-    absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front()), "\n");
-    return text;
-  }
-
-  std::string Advice(const LineSetAside& first) const {
-    if (first.reason == SetAsideReason::kFewVisits) {
-      return absl::StrCat("run longer, or put a progress point where it is visited more often");
-    }
-    const UnitRow& unit = table_.units[first.unit];
-    if (unit.kind != profile::UNIT_KIND_LINE) return "run longer";
-    return absl::StrCat("run longer, or look at one line with `coz run --fixed-line ",
-                        Place(first.unit), " --- ", TargetCommand(profile_), "`");
   }
 
   const profile::Profile& profile_;
@@ -468,8 +296,7 @@ class PointRenderer {
   const Analysis& analysis_;
   const TextOptions& options_;
   const uint64_t min_visits_;
-  std::string folder_;
-  std::string word_;
+  const UnitNames names_;
 };
 
 // How verdicts allow for the number of lines that were looked at.
@@ -503,7 +330,7 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
     absl::StrAppend(&text, renderer.Render(point));
   }
   if (any) {
-    absl::StrAppend(&text, "\nslope 0.40: making the ", UnitWord(table),
+    absl::StrAppend(&text, "\nslope 0.40: making the ", renderer.UnitWord(),
                     " 10 % faster makes the program 4 % faster\n",
                     "± is a 95 % interval; exp. counts experiments at 0 % and others\n",
                     FalseDiscoveries(analysis));

@@ -10,7 +10,6 @@
 #include "coz/base/clock.h"
 #include "coz/report/analysis.h"
 #include "coz/report/analyzed_profile.h"
-#include "coz/report/experiment_table.h"
 #include "coz/report/live_table.h"
 #include "coz/report/text_layout.h"
 
@@ -18,8 +17,8 @@ namespace coz {
 namespace {
 
 constexpr uint64_t kRefreshNs = 500 * kNsPerMs;
-constexpr size_t kLeaders = 3;
-constexpr int kSmallBlock = 1 + static_cast<int>(kLeaders);
+// How far it is, the point, the names of the columns, and the leaders.
+constexpr int kSmallBlock = 6;
 constexpr int kLargestBlock = 40;
 // An analysis takes at most this share of the time: experiments wait for it.
 constexpr uint64_t kShareOfAnalysis = 20;
@@ -43,31 +42,19 @@ std::string Headline(const LiveDisplay::State& state) {
 
 }  // namespace
 
-std::vector<std::string> Leaders(const profile::Profile& profile, size_t count) {
-  const ExperimentTable table = BuildExperimentTable(profile);
-  AnalysisOptions options;
-  options.min_speedups = 3;  // a first impression; the report asks for more
-  const Analysis analysis = Analyze(profile, table, options);
-  std::vector<std::string> leaders;
-  if (analysis.points.empty()) return leaders;
-  const PointAnalysis& point = analysis.points.front();
-  for (const LineAnalysis& line : point.lines) {
-    if (leaders.size() == count) break;
-    leaders.push_back(absl::StrFormat(
-        "  %s  slope %.2f (%.2f to %.2f) at %s", table.units[line.unit].Name(), line.slope.value,
-        line.slope.low, line.slope.high, table.points[point.point].name));
-  }
-  return leaders;
-}
-
 LiveDisplay::LiveDisplay(int fd, bool is_large)
     : fd_(fd), is_on_(isatty(fd) == 1), is_large_(is_large) {}
 
 void LiveDisplay::Refresh(const State& state, const profile::Profile& profile) {
   const uint64_t now_ns = MonotonicNowNs();
-  if (!is_on_ || now_ns < last_drawn_ns_ + kRefreshNs) return;
+  winsize size = {};
+  if (!is_on_ || now_ns < last_drawn_ns_ + kRefreshNs || ioctl(fd_, TIOCGWINSZ, &size) != 0) return;
   last_drawn_ns_ = now_ns;
-  Reserve();
+  const bool same_size = terminal_rows_ == size.ws_row && columns_ == size.ws_col;
+  terminal_rows_ = size.ws_row;
+  columns_ = size.ws_col;
+  if (!same_size) Clear();
+  if (MostLines() == 0) return;
   if (state.experiments != leaders_experiments_ && now_ns >= next_analysis_ns_) {
     leaders_experiments_ = state.experiments;
     UpdateLeaders(profile);
@@ -76,28 +63,26 @@ void LiveDisplay::Refresh(const State& state, const profile::Profile& profile) {
   }
   std::vector<std::string> lines = {Headline(state)};
   lines.insert(lines.end(), leaders_.begin(), leaders_.end());
-  if (rows_ != 0) Draw(lines);
+  Reserve(std::clamp(static_cast<int>(lines.size()), kSmallBlock, MostLines()));
+  Draw(lines);
+}
+
+int LiveDisplay::MostLines() const {
+  if (terminal_rows_ < kLeastRows) return 0;
+  return is_large_ ? std::min(terminal_rows_ * 2 / 3, kLargestBlock) : kSmallBlock;
 }
 
 void LiveDisplay::UpdateLeaders(const profile::Profile& profile) {
-  if (!is_large_) {
-    leaders_ = Leaders(profile, kLeaders);
-    return;
-  }
   AnalysisOptions options;
   options.min_speedups = kLiveMinSpeedups;
-  leaders_ = LiveTable(*AnalyzeWhole(profile, options), block_lines_ - 1, columns_);
+  leaders_ = LiveTable(*AnalyzeWhole(profile, options), MostLines() - 1, columns_);
 }
 
-void LiveDisplay::Reserve() {
-  winsize size = {};
-  if (ioctl(fd_, TIOCGWINSZ, &size) != 0) return;
-  if (size.ws_row == rows_ && size.ws_col == columns_) return;
+void LiveDisplay::Reserve(int lines) {
+  if (rows_ != 0 && lines <= block_lines_) return;
   Clear();
-  if (size.ws_row < kLeastRows) return;
-  rows_ = size.ws_row;
-  columns_ = size.ws_col;
-  block_lines_ = is_large_ ? std::min(rows_ * 2 / 3, kLargestBlock) : kSmallBlock;
+  rows_ = terminal_rows_;
+  block_lines_ = lines;
   // Scroll the block's lines free and step back over them; setting the region moves the cursor, hence save and restore.
   Write(absl::StrFormat("%s\033[%dA\0337\033[1;%dr\0338", std::string(block_lines_, '\n'),
                         block_lines_, rows_ - block_lines_));

@@ -19,9 +19,6 @@
 
 namespace coz {
 
-// The strongest lines of a profile that is being made, one text each, best first; at most `count`.
-std::vector<std::string> Leaders(const profile::Profile& profile, size_t count);
-
 class LiveDisplay {
  public:
   struct State {
@@ -34,7 +31,7 @@ class LiveDisplay {
     std::string current;  // what is being tried; empty between experiments
   };
 
-  // Draws on `fd` if it is a terminal. `is_large`: two thirds of it, with a ranked table.
+  // Draws on `fd` if it is a terminal. `is_large`: all lines of the ranked table, in two thirds of it at most.
   explicit LiveDisplay(int fd, bool is_large = false);
 
   bool is_on() const { return is_on_; }
@@ -48,8 +45,10 @@ class LiveDisplay {
   LiveDisplay& operator=(const LiveDisplay&) = delete;
 
  private:
-  // Takes the block's lines out of the scrolling region, now or after the terminal has changed its size.
-  void Reserve();
+  // How many lines the block may have; 0: the terminal is too small.
+  int MostLines() const;
+  // Takes so many lines out of the scrolling region, if they are more than before or the terminal has changed its size.
+  void Reserve(int lines);
   void UpdateLeaders(const profile::Profile& profile);
   void Draw(const std::vector<std::string>& lines);
   void Write(const std::string& text);
@@ -61,8 +60,9 @@ class LiveDisplay {
   uint64_t next_analysis_ns_ = 0;
   uint64_t leaders_experiments_ = ~uint64_t{0};
   std::vector<std::string> leaders_;
-  int rows_ = 0;  // of the terminal while the block is there; 0: it is not
+  int terminal_rows_ = 0;
   int columns_ = 0;
+  int rows_ = 0;  // of the terminal while the block is there; 0: it is not
   int block_lines_ = 0;
 };
 

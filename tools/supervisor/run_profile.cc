@@ -169,11 +169,12 @@ bool Run::ChooseUnits() {
 }
 
 void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
-  const std::string name = units_.Describe(unit).what.Name();
+  std::string name = units_.Describe(unit).what.Name();
   // Paths without their folders.
-  current_ = absl::StrFormat("%s %.0f %% faster",
-                             name.front() == '/' ? name.substr(name.rfind('/') + 1) : name,
-                             virtual_speedup * 100);
+  if (name.front() == '/') name.erase(0, name.rfind('/') + 1);
+  current_ = virtual_speedup == 0
+                 ? absl::StrCat("a baseline for ", name)
+                 : absl::StrFormat("%s %.0f %% faster", name, virtual_speedup * 100);
   // Samples so far belong to no experiment.
   recorder_->WriteBetweenExperiments();
 }
