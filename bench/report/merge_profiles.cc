@@ -1,7 +1,12 @@
-// Merges many profiles, and prints how long that took and how much memory.
+// Time and memory of `coz merge` with many profiles, and of `coz report` with what comes out, as a Markdown table.
 //
-//   merge_profiles [PROFILES [EXPERIMENTS]]      (default 10000 profiles of 60 experiments, half a minute each)
+//   ./bazelw run //bench/report:merge_profiles -- [PROFILES [EXPERIMENTS]]
+//
+// By default a hundred, a thousand and ten thousand profiles of 60 experiments, half a minute each.
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,10 +16,12 @@
 #include <vector>
 
 #include "coz/base/clock.h"
-#include "coz/report/merge.h"
 #include "coz/report/testing/synthetic_profile.h"
 
 namespace {
+
+// Of the runfiles, where `bazel run` starts this.
+constexpr char kCoz[] = "tools/coz";
 
 // The same experiments under another session's id.
 void SetSession(uint64_t id, coz::profile::Profile* profile) {
@@ -27,17 +34,37 @@ void SetSession(uint64_t id, coz::profile::Profile* profile) {
   for (auto& binary : *profile->mutable_binary()) binary.set_session(id);
 }
 
-double PeakMegabytes() {
+struct Cost {
+  bool ok = false;
+  double seconds = 0;
+  double peak_mb = 0;
+};
+
+// Runs `arguments` without their output.
+Cost CostOf(std::vector<std::string> arguments) {
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&quiet, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  const uint64_t start_ns = coz::MonotonicNowNs();
+  pid_t child = 0;
+  int status = -1;
   rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  Cost cost;
+  if (posix_spawn(&child, pointers[0], &quiet, nullptr, pointers.data(), environ) == 0 &&
+      wait4(child, &status, 0, &usage) == child) {
+    cost.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    cost.seconds = static_cast<double>(coz::MonotonicNowNs() - start_ns) / 1e9;
+    cost.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  }
+  posix_spawn_file_actions_destroy(&quiet);
+  return cost;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const int profiles = argc > 1 ? atoi(argv[1]) : 10000;
-  const int experiments = argc > 2 ? atoi(argv[2]) : 60;
+coz::report_testing::SyntheticProfile MakeProfile(int experiments) {
   std::vector<coz::report_testing::SyntheticLine> lines(20);
   for (size_t i = 0; i < lines.size(); ++i) {
     lines[i].line = static_cast<uint32_t>(i + 1);
@@ -46,32 +73,48 @@ int main(int argc, char** argv) {
   coz::report_testing::SyntheticProfile synthetic({}, lines);
   synthetic.AddRandomExperiments(experiments);
   synthetic.End();
+  return synthetic;
+}
 
-  std::string name = (std::filesystem::temp_directory_path() / "coz-merge-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) return 1;
-  const std::filesystem::path folder = name;
-  coz::MergeOptions options;
+// Prints a row of the table.
+bool Measure(const std::filesystem::path& folder, int profiles, int experiments) {
+  coz::report_testing::SyntheticProfile synthetic = MakeProfile(experiments);
+  const std::string all = folder / "all.pb";
+  std::vector<std::string> merge = {kCoz, "merge", "-o", all};
   for (int i = 0; i < profiles; ++i) {
     SetSession(static_cast<uint64_t>(i) + 1, &synthetic.profile());
-    options.inputs.push_back((folder / (std::to_string(i) + ".pb")).string());
-    std::ofstream(options.inputs.back(), std::ios::binary)
-        << synthetic.profile().SerializeAsString();
+    merge.push_back(folder / (std::to_string(i) + ".pb"));
+    std::ofstream(merge.back(), std::ios::binary) << synthetic.profile().SerializeAsString();
   }
-  options.output = (folder / "all.pb").string();
+  const Cost merged = CostOf(merge);
+  const Cost reported = CostOf({kCoz, "report", all});
+  if (!merged.ok || !reported.ok) return false;
+  printf("| %d | %d | %.1f MB | %.2f s | %.1f MB | %.2f s | %.1f MB |\n", profiles,
+         profiles * experiments, static_cast<double>(std::filesystem::file_size(all)) / 1e6,
+         merged.seconds, merged.peak_mb, reported.seconds, reported.peak_mb);
+  return true;
+}
 
-  const double peak_before_mb = PeakMegabytes();
-  const uint64_t start_ns = coz::MonotonicNowNs();
-  const auto result = coz::MergeProfiles(options);
-  const double seconds = static_cast<double>(coz::MonotonicNowNs() - start_ns) / 1e9;
-  const double peak_mb = PeakMegabytes();
-  std::filesystem::remove_all(folder);
-  if (!result.ok()) {
-    fprintf(stderr, "%s\n", std::string(result.status().message()).c_str());
-    return 1;
-  }
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int experiments = argc > 2 ? atoi(argv[2]) : 60;
+  std::vector<int> sizes = {100, 1000, 10000};
+  if (argc > 1) sizes = {atoi(argv[1])};
   printf(
-      "%d profiles, %d experiments, %.0f MB: %.1f s; peak memory %.1f MB before, %.1f MB after\n",
-      static_cast<int>(result->sessions), static_cast<int>(result->experiments),
-      static_cast<double>(result->bytes) / 1e6, seconds, peak_before_mb, peak_mb);
+      "| profiles | experiments | together | `coz merge` | peak memory | `coz report` | peak "
+      "memory |\n");
+  printf("|---|---|---|---|---|---|---|\n");
+  for (const int profiles : sizes) {
+    std::string folder = (std::filesystem::temp_directory_path() / "coz-merge-XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) return 1;
+    const bool ok = Measure(folder, profiles, experiments);
+    std::filesystem::remove_all(folder);
+    if (!ok) {
+      fprintf(stderr, "merge_profiles: coz failed with %d profiles; is there %s?\n", profiles,
+              kCoz);
+      return 1;
+    }
+  }
   return 0;
 }
