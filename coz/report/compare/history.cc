@@ -117,12 +117,10 @@ absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<History> ReadHistory(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return FileError("open", path, errno);
+History ParseHistory(std::istream& lines) {
   History history;
   std::string line;
-  while (std::getline(file, line)) {
+  while (std::getline(lines, line)) {
     if (line.empty()) continue;
     if (std::optional<HistoryEntry> entry = ParseEntry(line)) {
       history.entries.push_back(*std::move(entry));
@@ -130,6 +128,13 @@ absl::StatusOr<History> ReadHistory(const std::string& path) {
       ++history.damaged_lines;
     }
   }
+  return history;
+}
+
+absl::StatusOr<History> ReadHistory(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return FileError("open", path, errno);
+  History history = ParseHistory(file);
   if (file.bad()) return FileError("read", path, EIO);
   return history;
 }

@@ -10,6 +10,7 @@
 #define COZ_REPORT_COMPARE_HISTORY_H_
 
 #include <cstdint>
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct History {
 
 absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry);
 absl::StatusOr<History> ReadHistory(const std::string& path);
+History ParseHistory(std::istream& lines);
 
 // A table, and the score: how many held, the mean error.
 std::string HistoryText(const History& history);
