@@ -1,11 +1,15 @@
 // The coz command. One file per subcommand.
-#include <iostream>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "tools/command_line.h"
 #include "tools/version.h"
 
@@ -23,6 +27,34 @@ std::vector<std::string> ArgumentsInReverse(int argc, char** argv) {
     }
   }
   return {arguments.rbegin(), arguments.rend()};
+}
+
+// "--lines: Value x not in range 0.000000 to 1797693134862315708145…" in words.
+std::string WithPlainRange(const std::string& what) {
+  const size_t range = what.find(" not in range ");
+  double low = 0;
+  double high = 0;
+  if (range == std::string::npos ||
+      sscanf(what.c_str() + range, " not in range %lf to %lf", &low, &high) != 2) {
+    return what;
+  }
+  const std::string value = absl::StrReplaceAll(what.substr(0, range), {{": Value ", ": "}});
+  return high > 1e15 ? absl::StrFormat("%s is not a number of %g or more", value, low)
+                     : absl::StrFormat("%s is not a number from %.9g to %.9g", value, low, high);
+}
+
+// In one sentence; CLI11 takes two, and names the separator where only an option is unknown.
+std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  const std::string command =
+      given.empty() ? "coz" : absl::StrCat("coz ", given.front()->get_name());
+  std::string what = WithPlainRange(error.what());
+  for (const std::string& unknown : app.remaining(/*recurse=*/true)) {
+    if (unknown == "--") continue;
+    what = absl::StrFormat("`%s` does not know %s", command, unknown);
+    break;
+  }
+  return absl::StrFormat("%s; look with: %s --help", what, command);
 }
 
 int Main(int argc, char** argv) {
@@ -50,7 +82,8 @@ int Main(int argc, char** argv) {
     app.parse(ArgumentsInReverse(argc, argv));
   } catch (const CLI::ParseError& error) {
     // Help and version are "errors" of CLI11 with status 0.
-    return app.exit(error) == 0 ? 0 : kFailure;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return Report(absl::InvalidArgumentError(Complaint(app, error)));
   }
   return exit_status;
 }

@@ -81,6 +81,18 @@ TEST_F(ProfilesTest, EveryCommandExplainsItself) {
   }
 }
 
+TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
+  ExpectOneSentence(Coz({"run", "--nonsense", "---", "true"}),
+                    "`coz run` does not know --nonsense; look with: coz run --help");
+  ExpectOneSentence(Coz({"plott"}), "`coz` does not know plott; look with: coz --help");
+  ExpectOneSentence(Coz({}), "look with: coz --help");
+  ExpectOneSentence(Coz({"verify", "a.pb", "b.pb"}),
+                    "--line is required; look with: coz verify --help");
+  ExpectOneSentence(Coz({"report", "--lines=x"}), "--lines: x is not a number of 0 or more");
+  ExpectOneSentence(Coz({"run", "--repeat=0", "---", "true"}),
+                    "--repeat: 0 is not a number from 1 to 1000000");
+}
+
 TEST_F(ProfilesTest, ExportsToEveryFormat) {
   Write("profile.pb", Make(1));
   EXPECT_EQ(Coz({"export", "--format=pprof", "-o", "p.gz"}).status, 0);
@@ -270,8 +282,8 @@ TEST_F(ProfilesTest, LiveTableIsDrawnBelowWhatTheProgramPrints) {
   EXPECT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("hello"));
   EXPECT_THAT(result.output, HasSubstr("bye"));
-  // The scrolling region ends above the table's 20 rows, and is the whole screen again at the end.
-  EXPECT_THAT(result.output, HasSubstr("\033[1;10r"));
+  // The scrolling region ends above the table's six rows, and is the whole screen again at the end.
+  EXPECT_THAT(result.output, HasSubstr("\033[1;24r"));
   EXPECT_THAT(result.output, HasSubstr("busy.c:"));
   EXPECT_THAT(result.output, HasSubstr("\033[r"));
 }
