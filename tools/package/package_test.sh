@@ -39,6 +39,29 @@ int main(void) { COZ_PROGRESS; return 0; }
 C
 cc -Imoved/include use.c -o use -ldl && ./use || fail "coz.h compiles in C"
 
+# The files for CMake and pkg-config, where these are.
+if command -v pkg-config >/dev/null; then
+  # shellcheck disable=SC2046
+  cc use.c -o use $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --cflags --libs 'coz = 0.1.0') && ./use || fail "coz.pc"
+else
+  echo "not tested: coz.pc; there is no pkg-config"
+fi
+if command -v cmake >/dev/null; then
+  mkdir project
+  cp use.c project
+  cat >project/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.13)
+project(use C)
+find_package(coz 0.1 REQUIRED)
+add_executable(use use.c)
+target_link_libraries(use coz::coz)
+CMAKE
+  { cmake -S project -B project/build -DCMAKE_PREFIX_PATH="$PWD/moved" && cmake --build project/build; } >cmake.log 2>&1 && project/build/use ||
+    fail "find_package(coz): $(cat cmake.log)"
+else
+  echo "not tested: find_package(coz); there is no cmake"
+fi
+
 mkdir from_deb from_tar
 dpkg-deb -x "$deb" from_deb
 tar -xzf "$tarball" -C from_tar
