@@ -13,9 +13,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/unique_fd.h"
 #include "gtest/gtest.h"
@@ -143,6 +145,27 @@ void Browser::Open(const std::string& address) {
 
 void Browser::Resize(int width, int height) {
   Call("POST", absl::StrCat(session_, "/window/rect"), {{"width", width}, {"height", height}});
+}
+
+void Browser::ShowOn(int width, int height, bool is_dark) {
+  const std::string command = absl::StrCat(session_, "/goog/cdp/execute");
+  const json screen = {
+      {"width", width}, {"height", height}, {"deviceScaleFactor", 1}, {"mobile", false}};
+  Call("POST", command, {{"cmd", "Emulation.setDeviceMetricsOverride"}, {"params", screen}});
+  const json scheme = {{"name", "prefers-color-scheme"}, {"value", is_dark ? "dark" : "light"}};
+  Call("POST", command,
+       {{"cmd", "Emulation.setEmulatedMedia"}, {"params", {{"features", {scheme}}}}});
+}
+
+bool Browser::Photograph(const std::string& path) {
+  Run("window.framesDrawn = 0; document.fonts.ready.then(() => requestAnimationFrame(() => "
+      "requestAnimationFrame(() => { window.framesDrawn = 2; })));");
+  if (!WaitFor("window.framesDrawn === 2")) return false;
+  const json picture = Call("GET", absl::StrCat(session_, "/screenshot"), nullptr);
+  std::string bytes;
+  if (!picture.is_string() || !absl::Base64Unescape(picture.get<std::string>(), &bytes))
+    return false;
+  return (std::ofstream(path, std::ios::binary) << bytes).flush().good();
 }
 
 json Browser::Run(const std::string& script) {

@@ -27,6 +27,10 @@ class Browser {
 
   void Open(const std::string& address);
   void Resize(int width, int height);
+  // A screen of exactly this size, in this scheme, whatever window there is: for pictures.
+  void ShowOn(int width, int height, bool is_dark);
+  // Writes what is seen to `path`, as PNG, once two frames have been drawn and all fonts are there.
+  bool Photograph(const std::string& path);
   // Runs a function's body in the page; `return` gives the result.
   nlohmann::json Run(const std::string& script);
   // Runs it again and again until it is true; false after 20 s.
