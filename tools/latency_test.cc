@@ -78,7 +78,7 @@ class LatencyTest : public ::testing::TestWithParam<PairKind> {
   testing::CommandOptions options_;
 };
 
-TEST_P(LatencyTest, ThroughputAndLatencyAreShownAndASpeedupIsAGain) {
+TEST_P(LatencyTest, ThroughputAndLatencyAreShown) {
   const CommandResult result = Run("4", "1", "0,50,60,70,80,90");
   COZ_REQUIRE_CAPABILITY(Missing(result));
   EXPECT_THAT(result.errors, HasSubstr("arrivals and"));
@@ -93,7 +93,8 @@ TEST_P(LatencyTest, ThroughputAndLatencyAreShownAndASpeedupIsAGain) {
   EXPECT_GT(latency["mean_ns"].get<double>(), 1e6);
   EXPECT_EQ(latency["p99_ns"].is_number(), GetParam().has_quantiles);
   ASSERT_EQ(point["lines"].size(), 1u) << result.errors;
-  EXPECT_GT(point["lines"][0]["slope"]["value"].get<double>(), 0);
+  // Its sign is a matter of statistics: coz/report/analysis_test.cc.
+  EXPECT_TRUE(point["lines"][0]["slope"]["value"].is_number());
 }
 
 TEST_P(LatencyTest, WarnsWhenRequestsPileUp) {
