@@ -3,7 +3,7 @@
 # Chromium. Leave the machine otherwise idle. Usage: docs/pictures.sh [FOLDER with profiles of an earlier run]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-./bazelw build //tools:coz //examples:all
+./bazelw build //tools:coz //examples:all //bench/plot:photograph
 coz=$PWD/bazel-bin/tools/coz
 out=$PWD/docs/pictures
 work=${1:-$(mktemp -d)}
@@ -17,22 +17,20 @@ profile() {
   "$coz" plot "$work/$name.pb" -o "$work/$name.html"
 }
 
-# photograph NAME PICTURE WIDTH HEIGHT STATE [option...]
+# photograph NAME PICTURE WIDTH HEIGHT [STATE [dark]]
 photograph() {
-  local name=$1 picture=$2 width=$3 height=$4 state=$5
-  shift 5
-  chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars --virtual-time-budget=3000 \
-    --user-data-dir="$work/chromium" --window-size="$width,$height" --screenshot="$out/$picture.png" "$@" \
-    "file://$work/$name.html#$state" 2>/dev/null
+  bazel-bin/bench/plot/photograph "$work/$1.html" "$out/$2.png" "${@:3}"
 }
 
 profile pipeline 60
 profile contention 60
 profile phases 64
+profile overload 60
 photograph pipeline report 1360 860 ''
-photograph pipeline report-dark 1360 860 '' --force-dark-mode
+photograph pipeline report-dark 1360 860 '' dark
 photograph pipeline pipeline 1000 620 ''
 photograph contention contention 1000 620 'sort=hurts'
+photograph overload overload 1000 620 ''
 photograph phases phases 1000 470 view=timeline
 photograph pipeline run 1000 640 view=run
 echo "The pictures are in $out, the profiles in $work."
