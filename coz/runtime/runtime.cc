@@ -472,7 +472,7 @@ COZ_EXPORT void _coz_add_delays() { coz::PayIfBehind(); }
 COZ_EXPORT void _coz_pre_block() {
   coz::PayIfBehind();
   if (coz::ThreadLedger* ledger = coz::CurrentThreadLedger()) {
-    coz::t_custom_wait = coz::BeginWait(*ledger, coz::MonotonicNowNs());
+    coz::t_custom_wait = coz::BeginThreadWait(*ledger);
   }
 }
 
@@ -480,8 +480,7 @@ COZ_EXPORT void _coz_post_block(int ended_by_thread) {
   coz::ThreadLedger* ledger = coz::CurrentThreadLedger();
   if (ledger == nullptr) return;
   if (ended_by_thread != 0 && coz::t_custom_wait.start_ns != 0) {
-    coz::EndWaitCredited(coz::g_control->ledger, *ledger, coz::t_custom_wait, coz::MonotonicNowNs(),
-                         0);
+    coz::EndThreadWait(*ledger, coz::t_custom_wait, coz::MonotonicNowNs(), 0);
   } else {
     coz::EndWaitUncredited(*ledger);
   }

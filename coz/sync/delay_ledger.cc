@@ -98,13 +98,13 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns) {
 }
 
 void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
-                     uint64_t waker_local_delay_ns) {
+                     uint64_t waker_local_delay_ns, bool has_blocked) {
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
-  EndWaitCreditedBy(thread, wait, now_ns, std::max(waker_local_delay_ns, global_ns));
+  EndWaitCreditedBy(thread, wait, now_ns, std::max(waker_local_delay_ns, global_ns), has_blocked);
 }
 
 void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
-                       uint64_t waker_local_delay_ns) {
+                       uint64_t waker_local_delay_ns, bool has_blocked) {
   uint64_t imposed;
   uint64_t local;
   do {  // again where a handler of this thread has imposed between the two loads
@@ -113,7 +113,7 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
   } while (imposed != thread.imposed_ns.load(std::memory_order_relaxed));
   // max(own virtual time, waker's) in terms of local delays.
   const uint64_t own = wait.served_ns + imposed + (now_ns - wait.start_ns);
-  const uint64_t credited = std::min(own, waker_local_delay_ns);
+  const uint64_t credited = has_blocked ? std::min(own, waker_local_delay_ns) : local;
   // One instruction, so that what a handler of this thread adds at the same moment is kept. Modulo
   // 2^64, as the delay also goes down: excess is absorbed by the wait.
   thread.local_delay_ns.fetch_add(credited - local, std::memory_order_relaxed);

@@ -103,6 +103,12 @@ struct ThreadLedger {
   ThreadStart start;
 };
 
+// True where the thread has slept too long and not made up for it.
+inline bool IsAhead(const GlobalLedger& global, const ThreadLedger& thread) {
+  return thread.local_delay_ns.load(std::memory_order_relaxed) >
+         global.global_delay_ns.load(std::memory_order_relaxed);
+}
+
 // The state of a thread when it began to wait.
 struct Wait {
   uint64_t start_ns;
@@ -110,6 +116,8 @@ struct Wait {
   // comes on top of any credit.
   uint64_t served_ns;
   uint64_t imposed_ns;
+  // How often the thread had given up its CPU, where it had excess that the wait may absorb; see HasBlocked in thread_sync.h.
+  uint64_t switches_plus_1 = 0;
 };
 
 // True where the thread owes delay. The only part of the ledger on the fast path of a wrapped call.
@@ -173,7 +181,7 @@ inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
     imposed_ns = thread.imposed_ns.load(std::memory_order_relaxed);
     local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   } while (imposed_ns != thread.imposed_ns.load(std::memory_order_relaxed));
-  return {now_ns, local_ns - imposed_ns, imposed_ns};
+  return {now_ns, local_ns - imposed_ns, imposed_ns, 0};
 }
 
 // Ends a wait that was ended by something else than a profiled thread: no credit.
@@ -183,12 +191,15 @@ inline void EndWaitUncredited(ThreadLedger& thread) {
 
 // Ends a wait that a profiled thread ended, whose local delay was `waker_local_delay_ns` (0 where
 // unknown; a waker pays before it wakes, so at least the global delay is assumed).
+//
+// Where the wait was over before it began (`has_blocked` is false), the waker's time is not now but earlier, nobody knows how much, and
+// the thread keeps its own, its excess with it.
 void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
-                     uint64_t waker_local_delay_ns);
+                     uint64_t waker_local_delay_ns, bool has_blocked = true);
 
 // The same where it is known exactly.
 void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
-                       uint64_t waker_local_delay_ns);
+                       uint64_t waker_local_delay_ns, bool has_blocked = true);
 
 }  // namespace coz
 

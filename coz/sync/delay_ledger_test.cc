@@ -113,6 +113,16 @@ TEST_F(DelayLedgerTest, ExcessIsAbsorbedByAWait) {
   EXPECT_EQ(waiter_.credited_ns, 0u);
 }
 
+TEST_F(DelayLedgerTest, ExcessIsKeptByAWaitThatWasOverBeforeItBegan) {
+  Impose(sampled_, 100);
+  Pay(waiter_, 40);
+  const Wait wait = BeginWait(waiter_, 1000);
+  EndWaitCredited(*global_, waiter_, wait, 1003, 0, /*has_blocked=*/false);
+  EXPECT_EQ(waiter_.blocked, 0u);
+  EXPECT_EQ(waiter_.local_delay_ns, 140u);
+  EXPECT_EQ(waiter_.credited_ns, 0u);
+}
+
 TEST_F(DelayLedgerTest, VirtualTimeIsTheLaterOfOwnAndWakers) {
   for (uint64_t debt = 0; debt <= 60; debt += 20) {
     for (uint64_t blocked = 0; blocked <= 100; blocked += 10) {

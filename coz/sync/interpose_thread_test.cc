@@ -47,6 +47,28 @@ TEST_F(InterposeThreadTest, NewThreadInheritsItsCreatorsExcess) {
   EXPECT_EQ(local_ns, ahead_ns);
 }
 
+TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedKeepsExcess) {
+  std::atomic<pid_t> tid{0};
+  std::thread thread([&] { tid = gettid(); });
+  WaitUntil("the thread has ended", [&] { return tid != 0 && tgkill(getpid(), tid, 0) != 0; });
+  const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
+  thread.join();
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
+}
+
+TEST_F(InterposeThreadTest, JoinThatBlocksAbsorbsExcess) {
+  const uint64_t level_ns = process_.main_ledger().local_delay_ns;
+  const pid_t joiner = gettid();
+  std::atomic<bool> joining{false};
+  std::thread thread([&] {
+    WaitUntil("the other joins", [&] { return joining.load() && testing::SleepsInKernel(joiner); });
+  });
+  process_.main_ledger().local_delay_ns += kDelayNs;
+  joining = true;
+  thread.join();
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, level_ns);
+}
+
 TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
   for (int i = 0; i < 10; ++i) std::thread([] {}).join();
   EXPECT_EQ(process_.reserved(), 10);

@@ -1,5 +1,9 @@
 #include "coz/sync/thread_sync.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "coz/base/raw_syscall.h"
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sync/pause.h"
 
@@ -10,6 +14,13 @@ __thread ThreadLedger* t_ledger = nullptr;
 GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
 std::atomic<bool> g_left_for_good{false};
+
+uint64_t SwitchesPlus1() {
+  if (HasLeftThreadSync()) return 0;
+  rusage usage = {};
+  RawSyscall(SYS_getrusage, RUSAGE_THREAD, &usage);
+  return static_cast<uint64_t>(usage.ru_nvcsw) + 1;
+}
 }  // namespace sync_internal
 
 void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {

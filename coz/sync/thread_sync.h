@@ -128,11 +128,39 @@ template <typename Call>
   return call();
 }
 
+namespace sync_internal {
+// How often the calling thread has given up its CPU of its own accord, plus 1. 0 where no system call may be made to ask.
+uint64_t SwitchesPlus1();
+}  // namespace sync_internal
+
+// The caller begins a wait that another thread may end.
+inline Wait BeginThreadWait(ThreadLedger& caller) {
+  Wait wait = BeginWait(caller, MonotonicNowNs());
+  if (__builtin_expect(IsAhead(*sync_internal::g_ledger, caller), 0)) {
+    wait.switches_plus_1 = sync_internal::SwitchesPlus1();
+  }
+  return wait;
+}
+
+// Whether the caller blocked in the wait, which may have been over before it began. Taken to be so where it makes no difference: only excess is
+// absorbed by a wait, and it must not be by a call that returned at once.
+inline bool HasBlocked(const Wait& wait) {
+  return __builtin_expect(wait.switches_plus_1 == 0, 1) ||
+         wait.switches_plus_1 != sync_internal::SwitchesPlus1();
+}
+
+// Another thread ended it, whose local delay was so much; 0 where unknown.
+inline void EndThreadWait(ThreadLedger& caller, const Wait& wait, uint64_t now_ns,
+                          uint64_t waker_local_delay_ns) {
+  EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, waker_local_delay_ns,
+                  HasBlocked(wait));
+}
+
 // A wait of the calling thread that another thread may end.
 class BlockedScope {
  public:
   BlockedScope() : thread_(sync_internal::t_ledger) {
-    if (thread_ != nullptr) wait_ = BeginWait(*thread_, MonotonicNowNs());
+    if (thread_ != nullptr) wait_ = BeginThreadWait(*thread_);
   }
   BlockedScope(const BlockedScope&) = delete;
   BlockedScope& operator=(const BlockedScope&) = delete;
@@ -140,10 +168,9 @@ class BlockedScope {
   // Another thread ended the wait through `object`. Exactly one of these two is called.
   void EndedByThread(const void* object) {
     if (thread_ == nullptr) return;
-    GlobalLedger& global = *sync_internal::g_ledger;
     const uint64_t now_ns = MonotonicNowNs();
     ResumeHold(*thread_, now_ns);
-    EndWaitCredited(global, *thread_, wait_, now_ns, global.wakes.Find(object));
+    EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.
   void EndedOtherwise() {

@@ -16,7 +16,8 @@ namespace {
 constexpr char kUsage[] =
     "programs= per kind; seed= the first; seconds= of simulated time each; period_us= of sampling; "
     "cpus=; "
-    "overshoot_us= of pauses; latency_us= of wakes; fair= mutexes 0 or 1; pauses= per call; "
+    "overshoot_us= and cost_us= of pauses; latency_us= of wakes; fair= mutexes 0 or 1; pauses= per "
+    "call; "
     "extend= time-outs 0 "
     "or 1; samples_per_pause=; prompt= pauses 0 or 1; cancel= mutual delays 0 or 1; hold= delays 0 "
     "or 1";
@@ -42,6 +43,7 @@ int Report(int argc, char** argv) {
   MachineOptions machine;
   machine.cpus = static_cast<uint32_t>(argument("cpus", machine.cpus));
   machine.pause_overshoot_ns = argument("overshoot_us", 0) * kNsPerUs;
+  machine.pause_cost_ns = argument("cost_us", 0) * kNsPerUs;
   machine.wake_latency_ns = argument("latency_us", 0) * kNsPerUs;
   machine.fair_mutexes = argument("fair", machine.fair_mutexes) != 0;
   machine.pauses_per_call = static_cast<uint32_t>(argument("pauses", machine.pauses_per_call));

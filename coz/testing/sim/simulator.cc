@@ -153,7 +153,8 @@ void Simulator::RunOnCpu(Thread& thread) {
   thread.slice_left_ns = options_.time_slice_ns;
   if (thread.pausing) {
     thread.pausing = false;
-    RecordPause(thread.ledger, thread.owed_ns, now_ns_ - thread.pause_start_ns);
+    RecordPause(thread.ledger, thread.owed_ns,
+                now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
     ResumeHold(thread.ledger, now_ns_);
   }
   Continue(thread);
@@ -340,7 +341,8 @@ bool Simulator::Pay(Thread& thread) {
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
   LeaveCpu(thread, ThreadState::kPausing);
-  Push(now_ns_ + owed_ns + random_.Below(options_.pause_overshoot_ns + 1), thread);
+  Push(now_ns_ + owed_ns + random_.Below(options_.pause_overshoot_ns + 1) + options_.pause_cost_ns,
+       thread);
   return true;
 }
 
@@ -354,7 +356,9 @@ void Simulator::StartWait(Thread& thread) { thread.wait = BeginWait(thread.ledge
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   ResumeHold(thread.ledger, now_ns_);
   if (by_thread) {
-    EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_, ledger_->wakes.Find(object));
+    const bool has_blocked = now_ns_ != thread.wait.start_ns;
+    EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_, ledger_->wakes.Find(object),
+                    has_blocked);
   } else {
     EndWaitUncredited(thread.ledger);
   }

@@ -34,6 +34,8 @@ struct MachineOptions {
   // Each uniform from 0 to this.
   uint64_t pause_overshoot_ns = 0;
   uint64_t wake_latency_ns = 0;
+  // What a pause takes beyond what is measured of it, and so is not served.
+  uint64_t pause_cost_ns = 0;
   // Whether an unlocked mutex goes to the longest waiter, or to whoever takes it first, as
   // futex-based ones do.
   bool fair_mutexes = true;
