@@ -1,16 +1,9 @@
-// A process has one sampler, so every test samples in a child and judges in the parent.
 #include "coz/sampler/sampler.h"
 
-#include <dirent.h>
-#include <gtest/gtest.h>
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -19,82 +12,18 @@
 
 #include <atomic>
 #include <cerrno>
-#include <fstream>
-#include <functional>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "coz/testing/capabilities.h"
+#include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
 namespace coz {
 namespace {
 
 using testing::RunInChild;
-using testing::SharedValue;
 
-constexpr uint64_t kMs = 1000 * 1000;
-
-struct Outcome {
-  SamplerStatus status;
-  SamplerCounters counters;
-  std::atomic<uint64_t> values[16];
-};
-
-// The child's view; a callback has no argument.
-Outcome* outcome = nullptr;
-
-uint64_t ThreadCpuNs() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1000 * kMs + static_cast<uint64_t>(now.tv_nsec);
-}
-
-__attribute__((noinline)) void BurnInUserCode(uint64_t cpu_ns) {
-  const uint64_t end_ns = ThreadCpuNs() + cpu_ns;
-  while (ThreadCpuNs() < end_ns) {
-    for (volatile int i = 0; i < 100000; i = i + 1) {
-    }
-  }
-}
-
-void Ignore(const Sample&) {}
-
-// In periods: under load ticks are rare, and a CPU timer sends fewer, heavier samples.
-thread_local uint64_t periods_here = 0;
-void CountHere(const Sample& sample) { periods_here += sample.weight; }
-
-class SamplerTest : public ::testing::TestWithParam<SamplingSource> {
- protected:
-  void SetUp() override {
-    if (GetParam() != SamplingSource::kCpuTimer) {
-      COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-    }
-    outcome = &*shared_;
-  }
-
-  static SamplerStatus Start(SampleCallback callback, uint64_t period_ns = kMs) {
-    SamplerOptions options;
-    options.sampling_period_ns = period_ns;
-    options.source = GetParam();
-    options.exclude_kernel = true;
-    options.callback = callback;
-    outcome->status = StartSampler(options);
-    return outcome->status;
-  }
-
-  SharedValue<Outcome> shared_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Sources, SamplerTest,
-                         ::testing::Values(SamplingSource::kPerfSigtrap,
-                                           SamplingSource::kPerfSetsig, SamplingSource::kCpuTimer),
-                         [](const auto& source) {
-                           std::string name = SamplingSourceName(source.param);
-                           name[name.find('-')] = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Sources, SamplerTest, EverySource(), NameOfSource);
 
 TEST_P(SamplerTest, WeightsAddUpToCpuTimeInPeriods) {
   ASSERT_EQ(RunInChild([] {
@@ -181,54 +110,6 @@ TEST_P(SamplerTest, SpanOfTheFirstThreadEndsWithUseEverySamplingPeriod) {
   if (GetParam() != SamplingSource::kCpuTimer) {
     EXPECT_GT(values[1], 200u);
   }
-}
-
-TEST_P(SamplerTest, ThreadsShorterThanAPeriodAreSampledByTheirShareOfIt) {
-  if (GetParam() != SamplingSource::kPerfSigtrap) {
-    GTEST_SKIP() << "only inherited events leave short threads out";
-  }
-  ASSERT_EQ(RunInChild([] {
-              Start(&Ignore);
-              // One in eight of the short ones is sampled: a few hundred say little.
-              for (int i = 0; i < 2000; ++i) {
-                if (i == 50) outcome->values[0] = ReadSamplerCounters().weight;
-                std::thread([i] {
-                  StartThreadSampling();
-                  // Every ninth thread is longer than a period.
-                  BurnInUserCode((i % 9 == 0 ? 27 : 4) * kMs / 10);
-                  if (i >= 50) outcome->values[1] += ThreadCpuNs();
-                  StopThreadSampling();
-                }).join();
-              }
-              outcome->values[2] = ReadSamplerCounters().weight - outcome->values[0];
-              StopSampler();
-            }),
-            0);
-  const double periods = static_cast<double>(outcome->values[1]) / kMs;
-  EXPECT_NEAR(static_cast<double>(outcome->values[2]), periods, 0.25 * periods);
-}
-
-TEST_P(SamplerTest, RestsOfThreadsOfAFewPeriodsAreWeighed) {
-  if (GetParam() != SamplingSource::kPerfSigtrap) {
-    GTEST_SKIP() << "only inherited events begin their period with the thread";
-  }
-  ASSERT_EQ(RunInChild([] {
-              Start(&Ignore);
-              for (int i = 0; i < 100; ++i) {
-                if (i == 50) outcome->values[0] = ReadSamplerCounters().weight;
-                std::thread([i] {
-                  StartThreadSampling();
-                  BurnInUserCode(27 * kMs / 10);
-                  if (i >= 50) outcome->values[1] += ThreadCpuNs();
-                  StopThreadSampling();
-                }).join();
-              }
-              outcome->values[2] = ReadSamplerCounters().weight - outcome->values[0];
-              StopSampler();
-            }),
-            0);
-  const double periods = static_cast<double>(outcome->values[1]) / kMs;
-  EXPECT_NEAR(static_cast<double>(outcome->values[2]), periods, 0.15 * periods);
 }
 
 TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
@@ -373,97 +254,6 @@ TEST_P(SamplerTest, SamplingGoesOnAfterTheProgramJumpedOutOfACallback) {
   EXPECT_GT(outcome->values[0], 2u);
 }
 
-uint64_t CountDescriptorsOfPerf() {
-  uint64_t count = 0;
-  DIR* folder = opendir("/proc/self/fd");
-  while (const dirent* entry = readdir(folder)) {
-    char target[128] = {};
-    if (readlinkat(dirfd(folder), entry->d_name, target, sizeof(target) - 1) > 0) {
-      count += std::string(target).find("perf_event") != std::string::npos;
-    }
-  }
-  closedir(folder);
-  return count;
-}
-
-TEST_P(SamplerTest, ChildOfForkIsNotSampledAndHoldsNoDescriptor) {
-  ASSERT_EQ(RunInChild([] {
-              Start(&CountHere);
-              std::atomic<bool> done{false};
-              std::thread other([&done] {
-                StartThreadSampling();
-                while (!done) BurnInUserCode(kMs);
-                StopThreadSampling();
-              });
-              BurnInUserCode(20 * kMs);
-              outcome->values[0] = CountDescriptorsOfPerf();
-              outcome->values[1] = static_cast<uint64_t>(RunInChild([] {
-                OnForkInChild();
-                periods_here = 0;
-                BurnInUserCode(50 * kMs);
-                outcome->values[2] = periods_here;
-                outcome->values[3] = CountDescriptorsOfPerf();
-              }));
-              periods_here = 0;
-              BurnInUserCode(50 * kMs);
-              outcome->values[4] = periods_here;
-              done = true;
-              other.join();
-            }),
-            0);
-  EXPECT_EQ(outcome->values[0] != 0, GetParam() != SamplingSource::kCpuTimer);
-  EXPECT_EQ(outcome->values[1], 0u);
-  EXPECT_EQ(outcome->values[2], 0u);
-  EXPECT_EQ(outcome->values[3], 0u);
-  EXPECT_GT(outcome->values[4], 5u);
-}
-
-TEST_P(SamplerTest, ChildOfForkCanStartASamplerOfItsOwn) {
-  ASSERT_EQ(RunInChild([] {
-              Start(&CountHere);
-              outcome->values[0] = static_cast<uint64_t>(RunInChild([] {
-                OnForkInChild();
-                periods_here = 0;
-                Start(&CountHere);
-                BurnInUserCode(50 * kMs);
-                outcome->values[1] = periods_here;
-              }));
-            }),
-            0);
-  EXPECT_EQ(outcome->values[0], 0u);
-  EXPECT_GT(outcome->values[1], 5u);
-}
-
-// With 50 µs between samples, most of these would come in the kernel's part of execve.
-TEST_P(SamplerTest, ExecutedProgramRunsUnsampledWithoutADescriptor) {
-  for (int i = 0; i < 40; ++i) {
-    ASSERT_EQ(RunInChild([] {
-                Start(&Ignore, kMs / 20);
-                BurnInUserCode(kMs);
-                PrepareForExec();
-                execl("/bin/sh", "sh", "-c",
-                      "ls -l /proc/$$/fd 2>/dev/null | grep -q perf_event && exit 3; "
-                      "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done",
-                      nullptr);
-                _exit(4);
-              }),
-              0);
-  }
-}
-
-TEST_P(SamplerTest, SamplingGoesOnAfterAFailedExec) {
-  ASSERT_EQ(RunInChild([] {
-              Start(&CountHere);
-              PrepareForExec();
-              execl("/nonexistent", "nonexistent", nullptr);
-              ResumeAfterFailedExec();
-              BurnInUserCode(50 * kMs);
-              outcome->values[0] = periods_here;
-            }),
-            0);
-  EXPECT_GT(outcome->values[0], 5u);
-}
-
 TEST_P(SamplerTest, ForeignSignalsReachTheirCallback) {
   ASSERT_EQ(RunInChild([] {
               SamplerOptions options;
@@ -492,28 +282,6 @@ TEST_P(SamplerTest, ForeignSignalWithoutCallbackTakesItsDefaultAction) {
   });
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGTRAP);
-}
-
-TEST_P(SamplerTest, ShortThreadsLeakNothing) {
-  ASSERT_EQ(RunInChild([] {
-              Start(&Ignore);
-              for (int i = 0; i < 2000; ++i) {
-                std::thread([] {
-                  StartThreadSampling();
-                  StopThreadSampling();
-                }).join();
-              }
-              std::ifstream timers("/proc/self/timers");
-              std::string line;
-              while (std::getline(timers, line)) outcome->values[0] += line.rfind("ID:", 0) == 0;
-              outcome->values[1] = CountDescriptorsOfPerf();
-              outcome->counters = ReadSamplerCounters();
-            }),
-            0);
-  EXPECT_EQ(outcome->values[0], GetParam() == SamplingSource::kCpuTimer ? 1u : 0u);
-  EXPECT_EQ(outcome->values[1], GetParam() == SamplingSource::kCpuTimer ? 0u : 1u);
-  EXPECT_EQ(outcome->counters.unsampled_threads, 0u);
-  EXPECT_GT(outcome->counters.unsampled_ns, 2000u);
 }
 
 uint64_t CountInterrupted(long result) { return result < 0 && errno == EINTR ? 1 : 0; }
@@ -557,144 +325,6 @@ TEST_P(SamplerTest, BlockingCallsAreNotInterrupted) {
             0);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(outcome->values[i], 0u) << i;
   EXPECT_GT(outcome->values[5], 5u);
-}
-
-// Its first sample comes after a whole period of a thread's CPU time.
-TEST_P(SamplerTest, TimeOfThreadsShorterThanAPeriodIsAccountedFor) {
-  constexpr uint64_t kThreads = 40;
-  ASSERT_EQ(RunInChild([] {
-              Start(&CountHere, 50 * kMs);
-              for (uint64_t i = 0; i < kThreads; ++i) {
-                std::thread([] {
-                  StartThreadSampling();
-                  BurnInUserCode(4 * kMs);
-                  StopThreadSampling();
-                  outcome->values[0] += periods_here;
-                }).join();
-              }
-              outcome->counters = ReadSamplerCounters();
-            }),
-            0);
-  // Events that are inherited are helped out when the first threads have turned out to be short.
-  const bool is_helped = GetParam() == SamplingSource::kPerfSigtrap;
-  EXPECT_EQ(outcome->values[0] > 0, is_helped);
-  EXPECT_GE(outcome->counters.unsampled_ns, (is_helped ? 16 : kThreads) * 4 * kMs);
-}
-
-TEST(SamplerLimitsTest, ThreadsWithoutARoomForATimerAreCountedAndRun) {
-  SharedValue<Outcome> shared;
-  outcome = &*shared;
-  ASSERT_EQ(RunInChild([] {
-              SamplerOptions options;
-              options.source = SamplingSource::kCpuTimer;
-              options.callback = &Ignore;
-              StartSampler(options);
-              const rlimit none = {0, 0};
-              setrlimit(RLIMIT_SIGPENDING, &none);
-              for (int i = 0; i < 10; ++i) {
-                std::thread([] {
-                  StartThreadSampling();
-                  BurnInUserCode(2 * kMs);
-                  StopThreadSampling();
-                }).join();
-              }
-              outcome->counters = ReadSamplerCounters();
-            }),
-            0);
-  EXPECT_EQ(outcome->counters.unsampled_threads, 10u);
-}
-
-TEST(SamplerLimitsTest, SetsigSurvivesAnExhaustedLimitOfPendingSignals) {
-  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  SharedValue<Outcome> shared;
-  outcome = &*shared;
-  ASSERT_EQ(RunInChild([] {
-              SamplerOptions options;
-              options.source = SamplingSource::kPerfSetsig;
-              options.callback = &CountHere;
-              StartSampler(options);
-              const rlimit none = {0, 0};
-              setrlimit(RLIMIT_SIGPENDING, &none);
-              BurnInUserCode(50 * kMs);
-              outcome->values[0] = periods_here;
-            }),
-            0);
-  EXPECT_GT(outcome->values[0], 5u);
-}
-
-TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
-  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  SharedValue<Outcome> shared;
-  outcome = &*shared;
-  ASSERT_EQ(RunInChild([] {
-              SamplerOptions options;
-              options.source = SamplingSource::kPerfSetsig;
-              options.callback = &CountHere;
-              StartSampler(options);
-              const rlimit none = {0, 0};
-              setrlimit(RLIMIT_NOFILE, &none);
-              std::thread([] {
-                StartThreadSampling();
-                BurnInUserCode(100 * kMs);
-                StopThreadSampling();
-                outcome->values[0] = periods_here;
-              }).join();
-            }),
-            0);
-  EXPECT_GT(outcome->values[0], 5u);
-}
-
-// As in a container: perf_event_open answers `error`.
-void ForbidPerfEventOpen(int error) {
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter = {4, program};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(5);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(6);
-}
-
-TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
-  for (const int error : {EPERM, EACCES, ENOSYS}) {
-    SharedValue<Outcome> shared;
-    outcome = &*shared;
-    ASSERT_EQ(RunInChild([error] {
-                ForbidPerfEventOpen(error);
-                SamplerOptions options;
-                options.callback = &CountHere;
-                outcome->status = StartSampler(options);
-                BurnInUserCode(60 * kMs);
-                outcome->values[0] = periods_here;
-              }),
-              0);
-    EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
-    EXPECT_EQ(outcome->status.perf_sigtrap_errno, error);
-    EXPECT_EQ(outcome->status.perf_setsig_errno, error);
-    EXPECT_EQ(outcome->status.cpu_timer_errno, 0);
-    EXPECT_GT(outcome->values[0], 5u);
-  }
-}
-
-TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
-  SharedValue<Outcome> shared;
-  outcome = &*shared;
-  ASSERT_EQ(RunInChild([] {
-              ForbidPerfEventOpen(EPERM);
-              SamplerOptions options;
-              options.source = SamplingSource::kPerfSigtrap;
-              options.callback = &CountHere;
-              outcome->status = StartSampler(options);
-              BurnInUserCode(20 * kMs);
-              outcome->values[0] = periods_here;
-            }),
-            0);
-  EXPECT_EQ(outcome->status.source, SamplingSource::kNone);
-  EXPECT_EQ(outcome->status.perf_sigtrap_errno, EPERM);
-  EXPECT_EQ(outcome->status.perf_setsig_errno, 0);
-  EXPECT_EQ(outcome->values[0], 0u);
 }
 
 }  // namespace

@@ -1,0 +1,140 @@
+// What the sampler does where the system grants it less than it asks for.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/testing/sampler_fixture.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/in_child.h"
+
+namespace coz {
+namespace {
+
+using testing::RunInChild;
+using testing::SharedValue;
+
+TEST(SamplerLimitsTest, ThreadsWithoutARoomForATimerAreCountedAndRun) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kCpuTimer;
+              options.callback = &Ignore;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_SIGPENDING, &none);
+              for (int i = 0; i < 10; ++i) {
+                std::thread([] {
+                  StartThreadSampling();
+                  BurnInUserCode(2 * kMs);
+                  StopThreadSampling();
+                }).join();
+              }
+              outcome->counters = ReadSamplerCounters();
+            }),
+            0);
+  EXPECT_EQ(outcome->counters.unsampled_threads, 10u);
+}
+
+TEST(SamplerLimitsTest, SetsigSurvivesAnExhaustedLimitOfPendingSignals) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSetsig;
+              options.callback = &CountHere;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_SIGPENDING, &none);
+              BurnInUserCode(50 * kMs);
+              outcome->values[0] = periods_here;
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 5u);
+}
+
+TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSetsig;
+              options.callback = &CountHere;
+              StartSampler(options);
+              const rlimit none = {0, 0};
+              setrlimit(RLIMIT_NOFILE, &none);
+              std::thread([] {
+                StartThreadSampling();
+                BurnInUserCode(100 * kMs);
+                StopThreadSampling();
+                outcome->values[0] = periods_here;
+              }).join();
+            }),
+            0);
+  EXPECT_GT(outcome->values[0], 5u);
+}
+
+// As in a container: perf_event_open answers `error`.
+void ForbidPerfEventOpen(int error) {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {4, program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) _exit(5);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(6);
+}
+
+TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
+  for (const int error : {EPERM, EACCES, ENOSYS}) {
+    SharedValue<Outcome> shared;
+    outcome = &*shared;
+    ASSERT_EQ(RunInChild([error] {
+                ForbidPerfEventOpen(error);
+                SamplerOptions options;
+                options.callback = &CountHere;
+                outcome->status = StartSampler(options);
+                BurnInUserCode(60 * kMs);
+                outcome->values[0] = periods_here;
+              }),
+              0);
+    EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
+    EXPECT_EQ(outcome->status.perf_sigtrap_errno, error);
+    EXPECT_EQ(outcome->status.perf_setsig_errno, error);
+    EXPECT_EQ(outcome->status.cpu_timer_errno, 0);
+    EXPECT_GT(outcome->values[0], 5u);
+  }
+}
+
+TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              ForbidPerfEventOpen(EPERM);
+              SamplerOptions options;
+              options.source = SamplingSource::kPerfSigtrap;
+              options.callback = &CountHere;
+              outcome->status = StartSampler(options);
+              BurnInUserCode(20 * kMs);
+              outcome->values[0] = periods_here;
+            }),
+            0);
+  EXPECT_EQ(outcome->status.source, SamplingSource::kNone);
+  EXPECT_EQ(outcome->status.perf_sigtrap_errno, EPERM);
+  EXPECT_EQ(outcome->status.perf_setsig_errno, 0);
+  EXPECT_EQ(outcome->values[0], 0u);
+}
+
+}  // namespace
+}  // namespace coz
