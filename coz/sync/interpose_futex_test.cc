@@ -1,4 +1,4 @@
-// Waits that libc's POSIX calls do not make: futexes by syscall(), C++20's atomic wait, C11, once.
+// Waits that libc's POSIX calls do not make: futexes by syscall(), C11, once.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
@@ -80,18 +80,6 @@ long WaitForAnyOfTwo(Word* word) {
 
 bool HasFutexWaitv() {
   return syscall(SYS_futex_waitv, nullptr, 0, 0, nullptr, 0) < 0 && errno != ENOSYS;
-}
-
-Scenario MakeAtomicWait() {
-  auto value = std::make_shared<std::atomic<int>>(0);
-  return {[=] {
-            value->wait(0);
-            return true;
-          },
-          [=](std::thread&) {
-            *value = 1;
-            value->notify_one();
-          }};
 }
 
 struct C11 {
@@ -224,7 +212,6 @@ const NamedScenario kScenarios[] = {
                              FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 5));
               }),
     {"futex_lock_pi", MakePriorityInheritanceWait},
-    {"atomic_wait", MakeAtomicWait},
     C11LockWait("mtx_lock", [](mtx_t* m) { return mtx_lock(m); }),
     C11LockWait("mtx_timedlock",
                 [](mtx_t* m) {

@@ -1,10 +1,14 @@
 // Reading and writing: pipes, eventfds, sockets, files. Process: target. Context: the program's
 // threads and signal handlers.
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 #include "coz/base/reserved_descriptors.h"
 #include "coz/sync/io_wait.h"
@@ -49,6 +53,28 @@ int eventfd_read(int fd, eventfd_t* value) {
 
 int eventfd_write(int fd, eventfd_t value) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.eventfd_write(fd, value); });
+}
+
+// What is copied from is a file.
+ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
+  return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile(out, in, offset, count); });
+}
+
+ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) noexcept {
+  return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile64(out, in, offset, count); });
+}
+
+// It may wait for either: the one whose waker is further is taken to have ended the wait.
+ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t count,
+               unsigned flags) {
+  coz::PayBeforeIo(in, IoSide::kInput);
+  coz::PayBeforeIo(out, IoSide::kOutput);
+  return coz::WaitForIo([=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
+                        [=](ssize_t result) {
+                          if (result < 0) return uint64_t{0};
+                          return std::max(coz::WakerThrough(in, IoSide::kInput),
+                                          coz::WakerThrough(out, IoSide::kOutput));
+                        });
 }
 
 // The last close of an end wakes who waits at the other.

@@ -81,6 +81,11 @@ int kill(pid_t pid, int signal) noexcept {
   return g_real.kill(pid, signal);
 }
 
+int killpg(pid_t group, int signal) noexcept {
+  coz::PayBeforeSignal(-group);  // as kill has it
+  return g_real.killpg(group, signal);
+}
+
 int tgkill(pid_t pid, pid_t tid, int signal) {
   coz::PayBeforeSignal(pid);
   return g_real.tgkill(pid, tid, signal);

@@ -398,6 +398,7 @@ const NamedCall kImmediateCalls[] = {
        EXPECT_EQ(pthread_barrier_wait(&barrier), PTHREAD_BARRIER_SERIAL_THREAD);
      }},
     {"kill", [] { EXPECT_EQ(kill(getpid(), 0), 0); }},
+    {"killpg", [] { EXPECT_EQ(killpg(0, 0), 0); }},
     {"pthread_kill", [] { EXPECT_EQ(pthread_kill(pthread_self(), 0), 0); }},
 };
 

@@ -13,6 +13,7 @@
 #ifndef COZ_SYNC_WRAPPED_CALLS_H_
 #define COZ_SYNC_WRAPPED_CALLS_H_
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>

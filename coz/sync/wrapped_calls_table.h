@@ -65,6 +65,7 @@
 
 #define COZ_SIGNAL_CALLS(X)                                                                                 \
   X(kRequired, nullptr, int, kill, (pid_t p, int s), (p, s))                                                \
+  X(kRequired, nullptr, int, killpg, (pid_t g, int s), (g, s))                                              \
   X(kRequired, nullptr, int, tgkill, (pid_t p, pid_t t, int s), (p, t, s))                                  \
   X(kRequired, nullptr, int, raise, (int s), (s))                                                           \
   X(kRequired, nullptr, int, pthread_kill, (pthread_t t, int s), (t, s))                                    \
@@ -102,6 +103,9 @@
   X(kRequired, nullptr, ssize_t, writev, (int f, const iovec* v, int n), (f, v, n))                                                             \
   X(kOptional, nullptr, ssize_t, __read_chk, (int f, void* b, size_t n, size_t z), (f, b, n, z))                                                \
   X(kRequired, nullptr, int, close, (int f), (f))                                                                                               \
+  X(kRequired, nullptr, ssize_t, sendfile, (int o, int f, off_t* p, size_t n), (o, f, p, n))                                                    \
+  X(kRequired, nullptr, ssize_t, sendfile64, (int o, int f, off64_t* p, size_t n), (o, f, p, n))                                                \
+  X(kRequired, nullptr, ssize_t, splice, (int f, off64_t* p, int o, off64_t* q, size_t n, unsigned g), (f, p, o, q, n, g))                      \
   X(kRequired, nullptr, int, eventfd, (unsigned v, int g), (v, g))                                                                              \
   X(kRequired, nullptr, int, eventfd_read, (int f, eventfd_t* v), (f, v))                                                                       \
   X(kRequired, nullptr, int, eventfd_write, (int f, eventfd_t v), (f, v))                                                                       \
