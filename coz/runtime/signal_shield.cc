@@ -135,6 +135,21 @@ void InitSignalShield(int reserved_signal) {
   g_reserved_signal = reserved_signal;
 }
 
+namespace {
+
+// As the kernel would have it while a handler of `action` runs; the return from the signal takes it back.
+void MaskForHandler(const struct sigaction& action) {
+  const sigset_t also = WithoutReservedSignals(action.sa_mask);
+  g_real.pthread_sigmask(SIG_BLOCK, &also, nullptr);
+  if ((action.sa_flags & SA_NODEFER) == 0 || Contains(&action.sa_mask)) return;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, g_reserved_signal);
+  g_real.pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+}  // namespace
+
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
   struct sigaction action;
   SwapDisposition(nullptr, &action);
@@ -150,6 +165,7 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
     standard.sa_handler = SIG_DFL;
     SwapDisposition(&standard, nullptr);
   }
+  MaskForHandler(action);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
   } else {

@@ -96,6 +96,38 @@ static int own_trap_handler(void) {
   return 1;
 }
 
+static atomic_int usr2_came;
+static atomic_int usr2_came_amid;
+static void on_usr2(int signal) { atomic_fetch_add(&usr2_came, signal != 0); }
+static void on_trap_raise_usr2(int signal) {
+  raise(SIGUSR2);
+  atomic_store(&usr2_came_amid, signal != 0 ? atomic_load(&usr2_came) : 0);
+}
+static void on_trap_again(int signal) {
+  if (atomic_fetch_add(&trapped, 1) != 0) return;
+  raise(signal);
+  if (atomic_load(&trapped) != 2) atomic_store(&trapped, -1);
+}
+
+/* A handler's mask holds while it runs, and SA_NODEFER lets it be interrupted by its own signal. */
+static int trap_handlers_mask(void) {
+  struct sigaction action = {.sa_handler = on_usr2};
+  sigaction(SIGUSR2, &action, NULL);
+  action.sa_handler = on_trap_raise_usr2;
+  sigaddset(&action.sa_mask, SIGUSR2);
+  sigaction(SIGTRAP, &action, NULL);
+  raise(SIGTRAP);
+  if (atomic_load(&usr2_came_amid) != 0 || atomic_load(&usr2_came) != 1)
+    return fail("a signal came amid a handler that blocks it, or not at all");
+  struct sigaction again = {.sa_handler = on_trap_again, .sa_flags = SA_NODEFER};
+  sigaction(SIGTRAP, &again, NULL);
+  atomic_store(&trapped, 0);
+  raise(SIGTRAP);
+  signal(SIGUSR2, SIG_DFL);
+  signal(SIGTRAP, SIG_DFL);
+  return atomic_load(&trapped) == 2 ? 1 : fail("SA_NODEFER does not let the signal in");
+}
+
 static int mask_reads_back(void) {
   sigset_t all, seen;
   sigfillset(&all);
@@ -210,6 +242,7 @@ static const struct {
     {"own_segv_handler", own_segv_handler},
     {"query_trap", query_trap},
     {"own_trap_handler", own_trap_handler},
+    {"trap_handlers_mask", trap_handlers_mask},
     {"mask_reads_back", mask_reads_back},
     {"handler_mask_reads_back", handler_mask_reads_back},
     {"sigwait_in_thread", sigwait_in_thread},
