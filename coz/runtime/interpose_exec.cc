@@ -1,13 +1,21 @@
-// The exec family: sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
+// The exec family and posix_spawn: before an exec, sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
 // under way. And the program gets the library only where it can be loaded. Process: target. Context: the program's threads.
 #include <alloca.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
+#include "coz/base/raw_syscall.h"
 #include "coz/runtime/preload_environment.h"
 #include "coz/runtime/runtime.h"
+#include "coz/runtime/sanitizer_runtime.h"
 #include "coz/sync/thread_sync.h"
 #include "coz/sync/wrapped_calls.h"
 
@@ -25,19 +33,68 @@ int ExecUnsampled(Call call) {
   return result;
 }
 
-// call(environment) with the library only where the dynamic linker can open it.
-template <typename Call>
-int Exec(char* const* environment, Call call) {
-  constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
-  const char* preload =
-      HasLeftProfile() ? FindPreload(environment) : FindUnreachablePreload(environment);
-  const size_t entries = preload == nullptr ? 0 : CountEntries(environment);
-  if (preload == nullptr || entries > kMostEntries) {
-    return ExecUnsampled([=] { return call(environment); });
+// A program to be found: a path relative to `folder`, which is the file itself where the path is empty.
+struct Program {
+  int folder;
+  const char* path;
+};
+
+// The file that libc will find for `name` in $PATH, in `buffer`.
+Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
+  if (strchr(name, '/') != nullptr) return {AT_FDCWD, name};
+  const char* folders = getenv("PATH");
+  if (folders == nullptr) folders = "/bin:/usr/bin";
+  const size_t name_length = strlen(name);
+  while (true) {
+    const size_t length = strcspn(folders, ":");
+    if (length + name_length + 2 <= sizeof(buffer)) {
+      memcpy(buffer, folders, length);
+      char* end = buffer + length;
+      if (length > 0) *end++ = '/';
+      strcpy(end, name);
+      if (RawSyscall(SYS_access, static_cast<char*>(buffer), X_OK) == 0) return {AT_FDCWD, buffer};
+    }
+    if (folders[length] == '\0') return {AT_FDCWD, name};
+    folders += length + 1;
   }
-  char** copy = static_cast<char**>(alloca(entries * sizeof(char*)));
-  CopyWithoutPreload(environment, preload, copy, static_cast<char*>(alloca(PreloadBytes(preload))));
-  return ExecUnsampled([=] { return call(copy); });
+}
+
+// call(environment) with what the dynamic linker should be told: the library only where it can open it, and behind the sanitizer's if
+// the program has one.
+template <typename Call>
+int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
+  constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
+  const char* const preload = FindPreload(environment);
+  if (preload == nullptr) return call(environment);
+  const bool left_out = HasLeftProfile() || FindUnreachablePreload(environment) != nullptr;
+  SanitizerRuntime sanitizer;
+  if (!left_out && !StartsWithSanitizer(preload)) {
+    sanitizer = FindSanitizerRuntime(program.folder, program.path);
+  }
+  const size_t entries = CountEntries(environment);
+  if ((!left_out && sanitizer.name[0] == '\0') || entries > kMostEntries) return call(environment);
+  char** const copy = static_cast<char**>(alloca(entries * sizeof(char*)));
+  char* const text = static_cast<char*>(alloca(PreloadBytes(preload)));
+  if (left_out) {
+    CopyWithoutPreload(environment, preload, copy, text);
+  } else {
+    CopyWithSanitizer(environment, preload, sanitizer, copy, text);
+  }
+  return call(copy);
+}
+
+template <typename Call>
+int Exec(const Program& program, char* const* environment, Call call) {
+  return CallWithEnvironment(program, environment, [=](char* const* passed) {
+    return ExecUnsampled([=] { return call(passed); });
+  });
+}
+
+// The new program starts level, so its creator has to be.
+template <typename Call>
+int Spawn(const Program& program, char* const* environment, Call call) {
+  PayIfBehind();
+  return CallWithEnvironment(program, environment, call);
 }
 
 constexpr int kMaxListedArguments = 1024;
@@ -59,38 +116,42 @@ bool CollectArguments(const char* first, va_list& list, char** arguments) {
 }  // namespace coz
 
 using coz::Exec;
+using coz::FindInPath;
 using coz::g_real;
+using coz::Spawn;
 
 extern "C" {
 
 int execve(const char* path, char* const argv[], char* const envp[]) noexcept {
-  return Exec(envp,
+  return Exec({AT_FDCWD, path}, envp,
               [=](char* const* environment) { return g_real.execve(path, argv, environment); });
 }
 
 int execv(const char* path, char* const argv[]) noexcept {
-  return Exec(environ,
+  return Exec({AT_FDCWD, path}, environ,
               [=](char* const* environment) { return g_real.execve(path, argv, environment); });
 }
 
 int execvp(const char* file, char* const argv[]) noexcept {
-  return Exec(environ,
+  char found[PATH_MAX];
+  return Exec(FindInPath(file, found), environ,
               [=](char* const* environment) { return g_real.execvpe(file, argv, environment); });
 }
 
 int execvpe(const char* file, char* const argv[], char* const envp[]) noexcept {
-  return Exec(envp,
+  char found[PATH_MAX];
+  return Exec(FindInPath(file, found), envp,
               [=](char* const* environment) { return g_real.execvpe(file, argv, environment); });
 }
 
 int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
-  return Exec(envp,
+  return Exec({fd, ""}, envp,
               [=](char* const* environment) { return g_real.fexecve(fd, argv, environment); });
 }
 
 int execveat(int directory, const char* path, char* const argv[], char* const envp[],
              int flags) noexcept {
-  return Exec(envp, [=](char* const* environment) {
+  return Exec({directory, path}, envp, [=](char* const* environment) {
     return g_real.execveat(directory, path, argv, environment, flags);
   });
 }
@@ -121,6 +182,23 @@ int execle(const char* path, const char* first, ...) noexcept {
   char* const* environment = collected ? va_arg(list, char* const*) : nullptr;
   va_end(list);
   return collected ? execve(path, arguments, environment) : -1;
+}
+
+int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                const posix_spawnattr_t* attributes, char* const argv[],
+                char* const envp[]) noexcept {
+  return Spawn({AT_FDCWD, path}, envp, [=](char* const* environment) {
+    return g_real.posix_spawn(pid, path, actions, attributes, argv, environment);
+  });
+}
+
+int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                 const posix_spawnattr_t* attributes, char* const argv[],
+                 char* const envp[]) noexcept {
+  char found[PATH_MAX];
+  return Spawn(FindInPath(file, found), envp, [=](char* const* environment) {
+    return g_real.posix_spawnp(pid, file, actions, attributes, argv, environment);
+  });
 }
 
 }  // extern "C"

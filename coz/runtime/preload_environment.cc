@@ -83,7 +83,15 @@ size_t CountEntries(char* const* environment) {
   return count;
 }
 
-size_t PreloadBytes(const char* preload_entry) { return strlen(preload_entry) + 2; }
+bool StartsWithSanitizer(const char* preload_entry) {
+  const char* first = preload_entry + kPreloadLength;
+  first += strspn(first, kSeparators);
+  return IsSanitizerRuntime(first, strcspn(first, kSeparators));
+}
+
+size_t PreloadBytes(const char* preload_entry) {
+  return strlen(preload_entry) + 2 + sizeof(SanitizerRuntime::name);
+}
 
 void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
                         char* rest) {
@@ -106,6 +114,32 @@ void CopyWithoutPreload(char* const* environment, const char* preload_entry, cha
     }
   }
   *copy = nullptr;
+}
+
+void CopyWithSanitizer(char* const* environment, const char* preload_entry,
+                       const SanitizerRuntime& sanitizer, char** copy, char* entry) {
+  const size_t name_length = strlen(sanitizer.name);
+  char* const name = entry + kPreloadLength;
+  memcpy(entry, kPreload, kPreloadLength);
+  memcpy(name, sanitizer.name, name_length);
+  name[name_length] = ' ';
+  strcpy(name + name_length + 1, preload_entry + kPreloadLength);
+  for (; *environment != nullptr; ++environment) {
+    *copy++ = *environment == preload_entry ? entry : *environment;
+  }
+  *copy = nullptr;
+}
+
+void TakeOutSanitizer(char** environment) {
+  const char* const found = FindPreload(environment);
+  if (found == nullptr || !StartsWithSanitizer(found)) return;
+  while (*environment != found) ++environment;
+  char* const list = *environment + kPreloadLength;
+  const size_t name_length = strcspn(list, kSeparators);
+  const char* const rest = list + name_length + 1;
+  if (list[name_length] == ' ' && IsOurs(rest, strcspn(rest, kSeparators))) {
+    memmove(list, rest, strlen(rest) + 1);
+  }
 }
 
 }  // namespace coz

@@ -52,5 +52,44 @@ TEST(PreloadEnvironmentTest, LeavesAloneWhatIsNotOurs) {
   EXPECT_EQ(FindUnreachablePreload(nullptr), nullptr);
 }
 
+// What a program that needs libtsan.so.2 is given in place of `entry`, and what it makes of it.
+struct WithSanitizer {
+  std::string given;
+  std::string kept;
+};
+
+WithSanitizer Sanitized(std::string entry) {
+  std::string before = "A=1";
+  char* environment[] = {before.data(), entry.data(), nullptr};
+  std::vector<char> text(PreloadBytes(entry.c_str()));
+  char* copy[3];
+  CopyWithSanitizer(environment, entry.c_str(), SanitizerRuntime{"libtsan.so.2"}, copy,
+                    text.data());
+  EXPECT_STREQ(copy[0], "A=1");
+  EXPECT_EQ(copy[2], nullptr);
+  WithSanitizer result = {copy[1], ""};
+  TakeOutSanitizer(copy);
+  result.kept = copy[1];
+  return result;
+}
+
+TEST(PreloadEnvironmentTest, PutsTheSanitizerFirstForOneProgramOnly) {
+  const WithSanitizer alone = Sanitized("LD_PRELOAD=/x/libcoz.so");
+  EXPECT_EQ(alone.given, "LD_PRELOAD=libtsan.so.2 /x/libcoz.so");
+  EXPECT_EQ(alone.kept, "LD_PRELOAD=/x/libcoz.so");
+  const WithSanitizer others = Sanitized("LD_PRELOAD=/x/libcoz.so:liba.so");
+  EXPECT_EQ(others.given, "LD_PRELOAD=libtsan.so.2 /x/libcoz.so:liba.so");
+  EXPECT_EQ(others.kept, "LD_PRELOAD=/x/libcoz.so:liba.so");
+}
+
+TEST(PreloadEnvironmentTest, KeepsASanitizerThatTheUserPreloads) {
+  std::string entry = "LD_PRELOAD=/usr/lib/libasan.so.8:/x/libcoz.so";
+  char* environment[] = {entry.data(), nullptr};
+  EXPECT_TRUE(StartsWithSanitizer(entry.c_str()));
+  EXPECT_FALSE(StartsWithSanitizer("LD_PRELOAD=/x/libcoz.so:libasan.so.8"));
+  TakeOutSanitizer(environment);
+  EXPECT_EQ(entry, "LD_PRELOAD=/usr/lib/libasan.so.8:/x/libcoz.so");
+}
+
 }  // namespace
 }  // namespace coz

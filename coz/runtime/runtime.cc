@@ -390,6 +390,7 @@ void Attach(ControlBlock* control) {
 __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
   ResolveRealCalls();
+  TakeOutSanitizer(environ);
   if (ControlBlock* control = MapControlBlock()) Attach(control);
 }
 

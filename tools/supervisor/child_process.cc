@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "coz/runtime/control_block.h"
+#include "coz/runtime/sanitizer_runtime.h"
 
 namespace coz {
 namespace {
@@ -43,6 +44,17 @@ absl::StatusOr<std::string> CheckPath(const std::string& path) {
   return path;
 }
 
+// libcoz.so, with the libraries that the user preloads behind it, but a sanitizer's before it; see coz/runtime/preload_environment.h.
+std::string PreloadList(const StartOptions& options, absl::string_view others) {
+  const absl::string_view first = others.substr(0, others.find_first_of(": "));
+  if (IsSanitizerRuntime(first.data(), first.size())) {
+    return absl::StrCat(first, ":", options.preload, others.substr(first.size()));
+  }
+  const SanitizerRuntime sanitizer = FindSanitizerRuntime(AT_FDCWD, options.program.c_str());
+  return absl::StrCat(sanitizer.name, sanitizer.name[0] != '\0' ? " " : "", options.preload,
+                      others.empty() ? "" : ":", others);
+}
+
 // The environment of the child: this process's, with library and control block where there are any.
 std::vector<std::string> MakeEnvironment(const StartOptions& options) {
   std::vector<std::string> environment;
@@ -50,17 +62,16 @@ std::vector<std::string> MakeEnvironment(const StartOptions& options) {
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
     return environment;
   }
-  std::string preload = options.preload;
+  absl::string_view preloaded;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const absl::string_view text = *entry;
     if (absl::StartsWith(text, "LD_PRELOAD=")) {
-      const absl::string_view others = text.substr(strlen("LD_PRELOAD="));
-      if (!others.empty()) preload = absl::StrCat(preload, ":", others);
+      preloaded = text.substr(strlen("LD_PRELOAD="));
     } else if (!absl::StartsWith(text, absl::StrCat(kControlVariable, "="))) {
       environment.emplace_back(text);
     }
   }
-  environment.push_back(absl::StrCat("LD_PRELOAD=", preload));
+  environment.push_back(absl::StrCat("LD_PRELOAD=", PreloadList(options, preloaded)));
   environment.push_back(absl::StrCat(kControlVariable, "=", options.control_path));
   return environment;
 }
