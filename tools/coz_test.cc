@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/experiment_table.h"
 #include "coz/report/profile_reader.h"
 #include "coz/runtime/control_block.h"
 #include "coz/testing/one_sentence.h"
@@ -258,6 +259,27 @@ TEST_F(CozTest, MeasuresTheWholeRunEndToEnd) {
   const profile::Profile profile = Profile();
   ASSERT_EQ(profile.experiment_size(), 1);
   EXPECT_EQ(profile.progress_point(0).kind(), profile::PROGRESS_POINT_KIND_END_TO_END);
+}
+
+// The first run finds the line by its first samples, and speeds up what is left of it: nearly all here, and no more is claimed. The
+// second speeds it up from the start.
+TEST_F(CozTest, EndToEndSpeedsUpTheWholeRunOrSaysHowMuchOfIt) {
+  Run({"--end-to-end", "--repeat=2", "--seed=2", "--fixed-speedup=50"},
+      {Puppet("busy"), "0.5", "never"});
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.experiment_size(), 2);
+  const ExperimentTable table = BuildExperimentTable(profile);
+  for (const ExperimentRow& row : table.experiments) {
+    const profile::Experiment& record = *row.record;
+    uint64_t known = 0;
+    for (const auto& [unit, samples] : row.unit_samples) known += samples;
+    EXPECT_GT(known, record.total_samples() * 9 / 10)
+        << "samples of the run outside its experiment";
+    if (record.virtual_speedup() == 0 || row.SamplesOf(row.unit) == 0) continue;
+    const double sped_up = static_cast<double>(record.selected_samples()) /
+                           static_cast<double>(row.SamplesOf(row.unit));
+    EXPECT_NEAR(record.achieved_virtual_speedup(), 0.5 * sped_up, 0.02);
+  }
 }
 
 TEST_F(CozTest, RepeatsARunThatIsOneExperiment) {

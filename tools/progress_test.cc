@@ -20,6 +20,7 @@ using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
 using ::coz::testing::RunfilePath;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
 
@@ -105,6 +106,17 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_EQ(point->counted_by(), "hardware breakpoint");
   EXPECT_GT(point->visit_cost_ns(), 0u);
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
+}
+
+TEST_F(ProgressTest, SaysEarlyThatCountingIsTooDear) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  // A thousand calls for each order.
+  const CommandResult often = Run({"--progress=hash_item"}, {Puppet("shop"), "3"});
+  EXPECT_EQ(often.output, "served\n");
+  EXPECT_THAT(often.errors, HasSubstr("coz: counting 'hash_item' takes "));
+  EXPECT_THAT(often.errors, HasSubstr("--progress-sampled=FILE:LINE"));
+  const CommandResult seldom = Run({"--progress=serve_order"}, {Puppet("shop"), "3"});
+  EXPECT_THAT(seldom.errors, Not(HasSubstr("counting 'serve_order' takes")));
 }
 
 TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {

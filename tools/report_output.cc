@@ -64,6 +64,12 @@ void PrintProcesses(const RunResult& result) {
         "refused to sample them; look at: ulimit -n\n",
         result.processes_unprofiled, kMaxProcesses);
   }
+  if (result.programs_unreachable) {
+    absl::FPrintF(stderr,
+                  "coz: programs were not profiled that a process started after it had changed its "
+                  "user, root folder or mounts, as the profiler cannot be reached from there; to "
+                  "have them in the report, run coz itself as that user, or there\n");
+  }
   if (result.processes_unfollowed > 0) {
     absl::FPrintF(
         stderr,

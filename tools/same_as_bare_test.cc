@@ -49,7 +49,21 @@ TEST(SameAsBareTest, SaysNothingWhereTheLibraryCannotBeOpened) {
   if (RunGuest(false, Guest() + " hidden-library").status == kNoNamespace) {
     GTEST_SKIP() << "required: user namespaces; actual: unshare(2) fails";
   }
-  ExpectSame(Guest() + " hidden-library");
+  for (const char* how : {"exec", "spawn", "system", "popen"}) {
+    SCOPED_TRACE(how);
+    ExpectSame(Guest() + " hidden-library " + how);
+  }
+}
+
+// setpriv keeps root's capabilities until it becomes the program.
+TEST(SameAsBareTest, SaysNothingWhereTheUserHasChanged) {
+  const std::string change = "setpriv --reuid=65534 --clear-groups ";
+  const CommandResult bare = RunGuest(false, change + "id -u");
+  if (bare.output != "65534\n") {
+    GTEST_SKIP() << "required: the right to change the user; actual: " << bare.errors;
+  }
+  ExpectSame(change + "id -u");
+  ExpectSame(change + "bash -c 'id -u; id -un'");
 }
 
 TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {

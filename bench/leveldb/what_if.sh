@@ -5,10 +5,13 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 rounds=${1:-7} folder=${2:-/tmp/coz-leveldb}
+source "$root/bench/leveldb/database.sh"
 "$root/bench/leveldb/build.sh" "$folder" >/dev/null
 cd "$folder"
+database=$(database_for "$folder")
+trap 'rm -rf "$database"' EXIT
 time_of_a_write() {
-  "./$1" --benchmarks=fillbatch,fillbatch --num=2000000 --db="$folder/db" 2>/dev/null |
+  "./$1" --benchmarks=fillbatch,fillbatch --num=4000000 --db="$database" 2>/dev/null |
     tr '\r' '\n' | awk '$1 == "fillbatch" { if (!best || $3 < best) best = $3 } END { print best }'
 }
 for _ in $(seq "$rounds"); do

@@ -32,5 +32,6 @@ load=("$folder/load.sh" "$folder")
 echo "== without a profiler, three times 5 s"
 for _ in 1 2 3; do "${as_user[@]}" "${load[@]}" 5; done
 echo "== coz, $seconds s"
-"${as_user[@]}" "$coz" run --follow=all --unit=function -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
+# Not by perf events: their timers would be set anew at some 50,000 switches between processes a second, and halve the rate.
+"${as_user[@]}" "$coz" run --follow=all --unit=function --sampler=cpu-timer -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
 "${as_user[@]}" "$coz" report --lines=12 --width=120 "$folder/postgresql.pb"

@@ -50,6 +50,7 @@ struct PointDelta {
   // `departures` it is the mean latency, divided by the effective duration the mean number in
   // flight. 0 for a throughput point.
   double in_flight_ns = 0;
+  bool in_flight_by_times = false;  // exact, from the time of each visit; else from looks
 };
 
 struct ExperimentRecord {

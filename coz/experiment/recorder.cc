@@ -30,7 +30,7 @@ double InFlight(const TargetSnapshot& snapshot, size_t point) {
 // The integral of arrivals - departures over effective time, from the time of each where all are known. With N the number
 // at either end, it is N(end)·end − N(start)·start + departure times − arrival times.
 void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size_t point,
-                    double* in_flight_ns) {
+                    PointDelta* delta) {
   const PointCounts before = CountsAt(start, point);
   const PointCounts after = CountsAt(end, point);
   const uint64_t arrivals = after.arrivals - before.arrivals;
@@ -49,7 +49,9 @@ void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size
                                (after.arrival_time_sum_ns - before.arrival_time_sum_ns);
   // Below 0 where marks do not pair: then looks are as good a guess.
   const auto by_times_ns = static_cast<int64_t>(integral_ns);
-  if (by_times_ns >= 0) *in_flight_ns = static_cast<double>(by_times_ns);
+  if (by_times_ns < 0) return;
+  delta->in_flight_ns = static_cast<double>(by_times_ns);
+  delta->in_flight_by_times = true;
 }
 
 uint64_t VisitsBetween(const PointCounts& start, const PointCounts& end) {
@@ -129,8 +131,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
     const PointCounts before = CountsAt(start_, point);
     const PointCounts& after = end.points[point];
     record.points.push_back({after.visits - before.visits, after.arrivals - before.arrivals,
-                             after.departures - before.departures, in_flight_ns_[point]});
-    CorrectByTimes(start_, end, point, &record.points.back().in_flight_ns);
+                             after.departures - before.departures, in_flight_ns_[point], false});
+    CorrectByTimes(start_, end, point, &record.points.back());
   }
   record.selected_samples = end.selected_samples - start_.selected_samples;
   record.total_samples = end.total_samples - start_.total_samples;

@@ -59,6 +59,7 @@ TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   end.points = {{0, 7, 6, 7, 6, ~uint64_t{0} - 50 + 750 + 900, 100 + 790}};
   const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 2000, true);
   EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 40 + 300);
+  EXPECT_TRUE(record.points[0].in_flight_by_times);
 }
 
 TEST(RecorderTest, LooksServeWhereATimeIsMissing) {
@@ -67,7 +68,9 @@ TEST(RecorderTest, LooksServeWhereATimeIsMissing) {
   ExperimentRecorder recorder(kHalf, start);
   TargetSnapshot end = At(100, 0);
   end.points = {{0, 2, 0, 1, 0, 50, 0}};
-  EXPECT_DOUBLE_EQ(recorder.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_ns, 100);
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 100, true);
+  EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 100);
+  EXPECT_FALSE(record.points[0].in_flight_by_times);
 }
 
 TEST(RecorderTest, AchievedSpeedupLeavesOutWhatIsStillOwed) {

@@ -42,6 +42,7 @@ class LatencySums {
     const auto effective_ns = static_cast<double>(row.record->effective_duration_ns());
     duration_ns_ += effective_ns;
     in_flight_ns_ += effective_ns * counts.in_flight_average();
+    by_looks_ |= !counts.in_flight_by_times() && counts.arrivals() + counts.departures() != 0;
     arrivals_ += static_cast<double>(counts.arrivals());
     departures_ += static_cast<double>(counts.departures());
     const int listed = std::min({counts.latency_requests_size(), counts.latency_from_ns_size(),
@@ -65,10 +66,12 @@ class LatencySums {
     summary.departures_per_second =
         duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
+    summary.by_looks = by_looks_;
     return summary;
   }
 
  private:
+  bool by_looks_ = false;
   double duration_ns_ = 0;
   double in_flight_ns_ = 0;
   double arrivals_ = 0;
@@ -94,10 +97,14 @@ std::pair<size_t, int64_t> KeyOf(size_t unit, double virtual_speedup) {
 
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
   LatencySums sums;
+  LatencySums all;
   ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
+    all.Add(row, seen);
     if (row.record->virtual_speedup() == 0) sums.Add(row, seen);
   });
-  return sums.Summary();
+  LatencySummary summary = sums.Summary();
+  summary.has_baseline = std::isfinite(summary.mean_ns);
+  return summary.has_baseline ? summary : all.Summary();
 }
 
 LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {

@@ -25,9 +25,11 @@ struct LatencySummary {
   double arrivals_per_second = 0;
   double departures_per_second = 0;
   double in_flight = 0;
+  bool has_baseline = false;
+  bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
 };
 
-// Over the baselines: as the program is.
+// Over the baselines: as the program is. Without any, over all experiments.
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
 
 // By unit and virtual speedup, in one pass over the table.

@@ -43,9 +43,24 @@ TEST(LatencySummaryTest, MeanIsThatOfLittlesLaw) {
   EXPECT_FALSE(IsUnstable(summary));
 }
 
+TEST(LatencySummaryTest, SaysWhetherTheNumberUnderWayIsExact) {
+  profile::Profile profile = OneExperiment(200, 200, 0.5);
+  EXPECT_TRUE(Summarize(profile).by_looks);
+  profile.mutable_experiment(0)->mutable_point(0)->set_in_flight_by_times(true);
+  EXPECT_FALSE(Summarize(profile).by_looks);
+}
+
 TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
   EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(200, 150, 20))));
   EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));
+}
+
+TEST(LatencySummaryTest, WithoutBaselinesAllExperimentsAreLookedAt) {
+  profile::Profile profile = OneExperiment(200, 150, 20);
+  EXPECT_TRUE(Summarize(profile).has_baseline);
+  profile.mutable_experiment(0)->set_virtual_speedup(0.5);
+  EXPECT_FALSE(Summarize(profile).has_baseline);
+  EXPECT_TRUE(IsUnstable(Summarize(profile)));
 }
 
 TEST(LatencySummaryTest, QuantilesAreThoseOfNumberedRequests) {

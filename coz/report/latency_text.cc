@@ -33,15 +33,20 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
   const LatencySummary now = SummarizeLatency(table, point.point);
   if (!std::isfinite(now.mean_ns)) return "";
   std::string text = absl::StrFormat(
-      "  without speedup: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s "
-      "on "
-      "average",
+      "  %s: %.4g arrivals and %.4g departures a second, %.3g under way, latency %s on average",
+      now.has_baseline ? "without speedup" : "at all speedups, as no experiment was without",
       now.arrivals_per_second, now.departures_per_second, now.in_flight, Milliseconds(now.mean_ns));
   if (std::isfinite(now.p99_ns)) {
     absl::StrAppend(&text, ", p50 ", Milliseconds(now.median_ns), ", p99 ",
                     Milliseconds(now.p99_ns));
   }
   absl::StrAppend(&text, "\n");
+  if (now.by_looks) {
+    absl::StrAppend(&text,
+                    "  how many are under way was looked at every 2 ms, so effects on requests "
+                    "shorter than some milliseconds come out too small; COZ_BEGIN and COZ_END "
+                    "make it exact\n");
+  }
   if (IsUnstable(now)) {
     absl::StrAppend(&text,
                     "  arrivals outrun departures: latency grows as long as this lasts, and its "

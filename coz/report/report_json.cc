@@ -179,6 +179,7 @@ Json LatencyJson(const PointRow& row, const LatencySummary& summary) {
           {"mean_ns", Number(summary.mean_ns)},
           {"p50_ns", Number(summary.median_ns)},
           {"p99_ns", Number(summary.p99_ns)},
+          {"in_flight_by", summary.by_looks ? "looks" : "times"},
           {"stable", !IsUnstable(summary)}};
 }
 

@@ -165,6 +165,30 @@ void AddThrottled(const profile::Profile& profile, std::vector<std::string>* not
       100 * throttled / periods, rate));
 }
 
+// Of the session that it slowed most.
+void AddSwitches(const profile::Profile& profile, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.1;  // of a CPU
+  double most = 0;
+  const profile::SessionEnd* slowed = nullptr;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    if (end.run_time_ns() == 0) continue;
+    const double share = static_cast<double>(end.thread_switches()) *
+                         static_cast<double>(end.switch_cost_ns()) /
+                         static_cast<double>(end.run_time_ns());
+    if (share <= most) continue;
+    most = share;
+    slowed = &end;
+  }
+  if (most < kWorthSaying) return;
+  const double per_second = static_cast<double>(slowed->thread_switches()) /
+                            static_cast<double>(slowed->run_time_ns()) * 1e9;
+  notes->push_back(absl::StrFormat(
+      "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
+      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program; "
+      "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
+      per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
+}
+
 // Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
 void AddAchieved(const profile::Profile& profile, std::vector<std::string>* notes) {
   double nominal = 0;
@@ -182,6 +206,18 @@ void AddAchieved(const profile::Profile& profile, std::vector<std::string>* note
 }
 
 }  // namespace
+
+std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
+  constexpr double kWorthSaying = 0.05;
+  const double share = static_cast<double>(point.visits) *
+                       static_cast<double>(point.visit_cost_ns) / static_cast<double>(run_time_ns);
+  if (!(share > kWorthSaying)) return "";
+  return absl::StrFormat(
+      "counting takes %.1f us a visit, %.0f %% of a CPU, and slows the program; count a place that "
+      "is passed less often (`coz points` lists some), put COZ_PROGRESS there, or count samples "
+      "with --progress-sampled",
+      static_cast<double>(point.visit_cost_ns) / 1000, 100 * share);
+}
 
 const char* TaintWords(int reason) {
   switch (reason) {
@@ -225,6 +261,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddIdle(use, &notes);
   AddUnsampled(use, &notes);
   AddThrottled(profile, &notes);
+  AddSwitches(profile, &notes);
   AddAchieved(profile, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),

@@ -9,6 +9,7 @@
 #ifndef COZ_REPORT_REPORT_NOTES_H_
 #define COZ_REPORT_REPORT_NOTES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ namespace coz {
 
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
                                      const Analysis& analysis, const ReadStats& stats);
+
+// What counting a point's visits by the kernel takes of the program's time, a sentence; empty where it hardly matters.
+std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns);
 
 // Why an experiment is not used (profile::Taint::Reason), in words.
 const char* TaintWords(int reason);

@@ -265,6 +265,20 @@ TEST(ReportTest, SaysWhatShortThreadsHide) {
   EXPECT_THAT(ReportOf(made), HasSubstr("50 % of the CPU time was used by threads that ended"));
 }
 
+TEST(ReportTest, SaysThatSamplingSlowsSwitches) {
+  profile::Profile made = FourLines();
+  ASSERT_GT(made.session_end_size(), 0);
+  profile::SessionEnd* end = made.mutable_session_end(0);
+  end->set_run_time_ns(10'000'000'000);
+  end->set_thread_switches(400'000);
+  end->set_switch_cost_ns(1000);
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("threads were switched")));
+  end->set_switch_cost_ns(20'000);
+  EXPECT_THAT(ReportOf(made), HasSubstr("threads were switched 40000 times a second, and with a "
+                                        "sampling timer of its own each switch may take 20 us more "
+                                        "(80 % of a CPU in all)"));
+}
+
 TEST(ReportTest, SaysThatTheKernelHeldSamplesBack) {
   profile::Profile made = FourLines();
   EXPECT_THAT(ReportOf(made), Not(HasSubstr("held back")));

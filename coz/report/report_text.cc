@@ -19,6 +19,7 @@
 #include "coz/report/nothing_to_show.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/report_columns.h"
+#include "coz/report/report_notes.h"
 #include "coz/report/set_aside_text.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/unit_names.h"
@@ -26,9 +27,6 @@
 
 namespace coz {
 namespace {
-
-// Share of a CPU.
-constexpr double kDearCounting = 0.05;
 
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
@@ -126,7 +124,7 @@ class PointRenderer {
         Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
         row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
-    absl::StrAppend(&text, CostOfCounting(row));
+    absl::StrAppend(&text, CostLine(row));
     if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));
     }
@@ -145,16 +143,9 @@ class PointRenderer {
 
  private:
   // What counting by the kernel takes of the program's time, where it matters.
-  std::string CostOfCounting(const PointRow& row) const {
-    const auto run_ns = static_cast<double>(TotalRunTimeNs(profile_));
-    const double share =
-        static_cast<double>(row.visits) * static_cast<double>(row.visit_cost_ns) / run_ns;
-    if (!(share > kDearCounting)) return "";
-    return absl::StrFormat(
-        "  counting takes %.1f us a visit, %.0f %% of a CPU, and slows the program; count a place "
-        "that is passed "
-        "less often, or put COZ_PROGRESS there\n",
-        static_cast<double>(row.visit_cost_ns) / 1000, 100 * share);
+  std::string CostLine(const PointRow& row) const {
+    const std::string cost = CostOfCounting(row, TotalRunTimeNs(profile_));
+    return cost.empty() ? "" : absl::StrCat("  ", cost, "\n");
   }
 
   size_t Shown(size_t n) const {

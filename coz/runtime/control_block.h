@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 4;                 // of this layout
+inline constexpr uint32_t kControlVersion = 5;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -218,6 +218,8 @@ struct ControlBlock {
   std::atomic<uint32_t> processes_without_sampling;
   std::atomic<uint32_t>
       processes_unfollowed;  // made by a raw clone that shares memory or descriptors
+  std::atomic<uint32_t>
+      programs_unreachable;  // 1: some were started by who had changed its user, root or mounts
   std::atomic<uint32_t> threads_started;
   std::atomic<uint32_t> threads_high_water;        // slots below this index have been used
   alignas(64) std::atomic<uint64_t> free_threads;  // head of the free list: tag:32 | index + 1

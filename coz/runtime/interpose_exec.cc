@@ -1,10 +1,12 @@
-// The exec family and posix_spawn: before an exec, sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
+// The exec family, posix_spawn, popen and system: before an exec, sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
 // under way. And the program gets the library only where it can be loaded. Process: target. Context: the program's threads.
 #include <alloca.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,7 +68,9 @@ int CallWithEnvironment(const Program& program, char* const* environment, Call c
   constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
   const char* const preload = FindPreload(environment);
   if (preload == nullptr) return call(environment);
-  const bool left_out = HasLeftProfile() || FindUnreachablePreload(environment) != nullptr;
+  const bool is_unreachable = !HasLeftProfile() && FindUnreachablePreload(environment) != nullptr;
+  if (is_unreachable) NoteUnreachableProgram();
+  const bool left_out = HasLeftProfile() || is_unreachable;
   SanitizerRuntime sanitizer;
   if (!left_out && !StartsWithSanitizer(preload)) {
     sanitizer = FindSanitizerRuntime(program.folder, program.path);
@@ -95,6 +99,15 @@ template <typename Call>
 int Spawn(const Program& program, char* const* environment, Call call) {
   PayIfBehind();
   return CallWithEnvironment(program, environment, call);
+}
+
+// For calls that take no environment but the process's own. It has no use for the library from now on.
+void DropUnreachablePreload() {
+  static char rest[PATH_MAX];
+  const char* preload = FindUnreachablePreload(environ);
+  if (preload == nullptr || PreloadBytes(preload) > sizeof(rest)) return;
+  NoteUnreachableProgram();
+  CopyWithoutPreload(environ, preload, environ, rest);
 }
 
 constexpr int kMaxListedArguments = 1024;
@@ -199,6 +212,16 @@ int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t*
   return Spawn(FindInPath(file, found), envp, [=](char* const* environment) {
     return g_real.posix_spawnp(pid, file, actions, attributes, argv, environment);
   });
+}
+
+int system(const char* command) {
+  coz::DropUnreachablePreload();
+  return g_real.system(command);
+}
+
+FILE* popen(const char* command, const char* type) {
+  coz::DropUnreachablePreload();
+  return g_real.popen(command, type);
 }
 
 }  // extern "C"

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -25,16 +27,58 @@ bool IsOurs(const char* name, size_t length) {
          memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
 }
 
-// By opening it, as the dynamic linker will: a seccomp filter that lets programs start allows that.
-bool CannotOpen(const char* name, size_t length) {
+// As long as it lives, the calling thread has no other capabilities than the next program will: who is not root loses by exec what is not
+// ambient. (setpriv --reuid keeps all of root's until then, and could open anything.)
+class CapabilitiesOfNextProgram {
+ public:
+  CapabilitiesOfNextProgram() {
+    if (RawSyscall(SYS_geteuid) == 0 || RawSyscall(SYS_capget, &header_, saved_) != 0) return;
+    constexpr int kWords = _LINUX_CAPABILITY_U32S_3;
+    __user_cap_data_struct next[kWords];
+    memcpy(next, saved_, sizeof(next));
+    for (unsigned capability = 0; capability < 32 * kWords; ++capability) {
+      uint32_t& word = next[capability / 32].effective;
+      const uint32_t bit = uint32_t{1} << capability % 32;
+      if ((word & bit) == 0 || IsAmbient(capability)) continue;
+      word &= ~bit;
+      changed_ = true;
+    }
+    if (changed_) changed_ = RawSyscall(SYS_capset, &header_, next) == 0;
+  }
+  ~CapabilitiesOfNextProgram() {
+    if (changed_) RawSyscall(SYS_capset, &header_, saved_);
+  }
+  CapabilitiesOfNextProgram(const CapabilitiesOfNextProgram&) = delete;
+  CapabilitiesOfNextProgram& operator=(const CapabilitiesOfNextProgram&) = delete;
+
+ private:
+  static bool IsAmbient(unsigned capability) {
+    return RawSyscall(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, capability, 0, 0) == 1;
+  }
+
+  __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct saved_[_LINUX_CAPABILITY_U32S_3] = {};
+  bool changed_ = false;
+};
+
+bool IsRefused(long result) {
+  return result == -EACCES || result == -EPERM || result == -ENOENT || result == -ENOTDIR;
+}
+
+// By opening it, as the next program will: a seccomp filter that lets programs start allows that.
+bool CannotOpen(const char* path, int flags) {
+  const CapabilitiesOfNextProgram capabilities;
+  const long fd = RawSyscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+  if (fd >= 0) RawSyscall(SYS_close, fd);
+  return IsRefused(fd);
+}
+
+bool CannotOpenLibrary(const char* name, size_t length) {
   char path[PATH_MAX];
   if (length >= sizeof(path)) return false;
   memcpy(path, name, length);
   path[length] = '\0';
-  const long fd =
-      RawSyscall(SYS_openat, AT_FDCWD, static_cast<const char*>(path), O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) RawSyscall(SYS_close, fd);
-  return fd == -EACCES || fd == -EPERM || fd == -ENOENT || fd == -ENOTDIR;
+  return CannotOpen(path, O_RDONLY);
 }
 
 // Calls visit(name, length) for each library of a list.
@@ -50,6 +94,16 @@ void ForEachLibrary(const char* list, Visit visit) {
 bool IsControl(const char* entry) {
   constexpr size_t kLength = sizeof(kControlVariable) - 1;
   return strncmp(entry, kControlVariable, kLength) == 0 && entry[kLength] == '=';
+}
+
+// The library would find no supervisor, and say so.
+bool CannotReachSupervisor(char* const* environment) {
+  for (; *environment != nullptr; ++environment) {
+    if (IsControl(*environment)) {
+      return CannotOpen(*environment + sizeof(kControlVariable), O_RDWR);
+    }
+  }
+  return false;
 }
 
 // The LD_PRELOAD entry if one of its libraries is ours and `is_wanted`.
@@ -70,7 +124,9 @@ const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
 }  // namespace
 
 const char* FindUnreachablePreload(char* const* environment) {
-  return FindPreloadWith(environment, CannotOpen);
+  return FindPreloadWith(environment, [environment](const char* name, size_t length) {
+    return CannotOpenLibrary(name, length) || CannotReachSupervisor(environment);
+  });
 }
 
 const char* FindPreload(char* const* environment) {

@@ -1,5 +1,6 @@
-// The environment for a program that this process becomes or starts: where the dynamic linker could not open libcoz.so (the process has changed its
-// user, its root folder or its mounts), it would complain on the program's standard error; so the library is left out there. And a
+// The environment for a program that this process becomes or starts: where the dynamic linker could not open libcoz.so, or
+// libcoz.so not reach the supervisor (the process has changed its user, its root folder or its mounts), they would complain on the
+// program's standard error; so the library is left out there. And a
 // sanitizer's library (sanitizer_runtime.h) is put before libcoz.so, with a space between them, by which the new process knows that it was
 // put there and takes it out of its own environment again.
 //
@@ -18,7 +19,8 @@
 
 namespace coz {
 
-// The LD_PRELOAD entry of `environment` if it names a libcoz.so that this process cannot open now; else null.
+// The LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this process's user could not open, or not use; else
+// null.
 const char* FindUnreachablePreload(char* const* environment);
 
 // The same whether or not it can be opened.

@@ -40,8 +40,15 @@ TEST(PreloadEnvironmentTest, KeepsTheOtherLibraries) {
 TEST(PreloadEnvironmentTest, PassesOnALibraryThatCanBeOpened) {
   const std::string library = ::testing::TempDir() + "/libcoz.so";
   std::ofstream{library};
-  EXPECT_THAT(Passed({"LD_PRELOAD=" + library, "COZ_CONTROL=x"}),
-              ElementsAre("LD_PRELOAD=" + library, "COZ_CONTROL=x"));
+  EXPECT_THAT(Passed({"LD_PRELOAD=" + library, "COZ_CONTROL=" + library}),
+              ElementsAre("LD_PRELOAD=" + library, "COZ_CONTROL=" + library));
+}
+
+TEST(PreloadEnvironmentTest, LeavesOutALibraryThatCannotReachTheSupervisor) {
+  const std::string library = ::testing::TempDir() + "/libcoz.so";
+  std::ofstream{library};
+  EXPECT_THAT(Passed({"A=1", "LD_PRELOAD=" + library, "COZ_CONTROL=/proc/0/fd/3"}),
+              ElementsAre("A=1"));
 }
 
 TEST(PreloadEnvironmentTest, LeavesAloneWhatIsNotOurs) {

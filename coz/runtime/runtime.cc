@@ -408,6 +408,11 @@ bool IsProfiledProcess() { return g_process != nullptr && !HasLeftProfile() && g
 
 bool HasLeftProfile() { return HasLeftThreadSync(); }
 
+void NoteUnreachableProgram() {
+  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
+  g_control->programs_unreachable.store(1, std::memory_order_relaxed);
+}
+
 void PrepareProcessForExec() {
   g_process->state.store(ProcessState::kChanging, std::memory_order_release);
   PrepareForExec();

@@ -18,6 +18,9 @@ bool IsProfiledProcess();
 // inherit that.
 bool HasLeftProfile();
 
+// A program is started without the library, as it could not use it (preload_environment.h). Fit for a child of vfork.
+void NoteUnreachableProgram();
+
 // Around execve, in a profiled process.
 void PrepareProcessForExec();
 void ResumeProcessAfterFailedExec();

@@ -148,6 +148,8 @@
 #define COZ_PROCESS_CALLS(X)                                                                                                                                                     \
   X(kRequired, nullptr, int, posix_spawn, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e))  \
   X(kRequired, nullptr, int, posix_spawnp, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e)) \
+  X(kRequired, nullptr, int, system, (const char* c), (c))  \
+  X(kRequired, nullptr, FILE*, popen, (const char* c, const char* t), (c, t))  \
   X(kRequired, nullptr, int, prctl, (int o, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (o, a, b, c, d))                                                          \
   X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
   X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/points/point_rating.h"
 #include "tools/supervisor/mapped_code.h"
 
 namespace coz {
@@ -18,6 +19,7 @@ namespace {
 constexpr char kMarkPrefix[] = "mark:";
 // Between two looks for libraries that are to come; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
+constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
 
 bool IsBinary(const std::string& glob, const std::string& path) {
   return MatchesGlob(glob, path) ||
@@ -267,11 +269,38 @@ void OutsidePoints::ForgetEnded() {
   }
 }
 
+// Said while the run is young, so that it can be made again in another way.
+void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
+  if (counted->is_judged || visit_cost_ns_ == 0) return;
+  const uint64_t visits = counted->Read();
+  if (visits == 0) return;
+  if (counted->judged_from_ns == 0) {
+    counted->judged_from_ns = now_ns;
+    counted->judged_from_visits = visits;
+  }
+  const uint64_t elapsed_ns = now_ns - counted->judged_from_ns;
+  if (elapsed_ns < kJudgedNs) return;
+  counted->is_judged = true;
+  const auto seen = static_cast<double>(visits - counted->judged_from_visits);
+  const double share = seen * static_cast<double>(visit_cost_ns_) / static_cast<double>(elapsed_ns);
+  if (share <= kMaxCountingShare) return;
+  warnings_.push_back(absl::StrFormat(
+      "counting '%s' takes %.0f %% of a CPU (%.0f visits a second at %.1f us), which slows the "
+      "program; count what happens less often (`coz points` lists functions), put COZ_PROGRESS "
+      "there, or count samples with --progress-sampled=FILE:LINE",
+      counted->spec.text, 100 * share,
+      seen * static_cast<double>(kNsPerSecond) / static_cast<double>(elapsed_ns),
+      static_cast<double>(visit_cost_ns_) / 1000));
+}
+
 void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
   const bool look = now_ns >= next_look_ns_;
   if (look) next_look_ns_ = now_ns + kLookNs;
   if (look) ForgetEnded();
+  for (Counted* counted : places_) {
+    if (look) JudgeCost(counted, now_ns);
+  }
   const uint32_t used =
       std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
   for (uint32_t i = 0; i < used; ++i) {

@@ -78,6 +78,10 @@ class OutsidePoints {
     uint64_t visits_before = 0;  // of processes that have ended
     std::string why_missing;
     bool was_found = false;
+    // The first second with visits, in which it is judged whether counting is too dear.
+    uint64_t judged_from_ns = 0;
+    uint64_t judged_from_visits = 0;
+    bool is_judged = false;
     uint64_t Read() const;
   };
   struct Point {
@@ -100,6 +104,7 @@ class OutsidePoints {
   absl::Status SetBreakpoints(const Counted& counted, Watch* watch);
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
+  void JudgeCost(Counted* counted, uint64_t now_ns);
   void Warn(const absl::Status& status);
   void AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
                       std::vector<std::string>* missing) const;

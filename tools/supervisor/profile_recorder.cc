@@ -198,6 +198,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
     counts->set_departures(delta.departures);
     TakeLatencies(point, counts);
     if (record.effective_duration_ns > 0) {
+      counts->set_in_flight_by_times(delta.in_flight_by_times);
       counts->set_in_flight_average(delta.in_flight_ns /
                                     static_cast<double>(record.effective_duration_ns));
     }
@@ -209,6 +210,17 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
   }
 }
 
+// End to end, a unit may have been chosen when part of its work was done: over the run, it was sped up by less.
+double ProfileRecorder::AchievedSpeedup(const ExperimentRecord& record) const {
+  const auto all = target_->unit_samples().find(record.unit);
+  if (!end_to_end_ || record.selected_after_ns == 0 || all == target_->unit_samples().end()) {
+    return record.achieved_virtual_speedup;
+  }
+  const double share =
+      static_cast<double>(record.selected_samples) / static_cast<double>(all->second);
+  return record.achieved_virtual_speedup * std::min(1.0, share);
+}
+
 void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   profile::Profile chunk;
   AddBinaries(&chunk);
@@ -217,7 +229,7 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   experiment->set_index(static_cast<uint32_t>(record.index));
   experiment->set_selected_unit(UnitOf(record.unit, &chunk));
   experiment->set_virtual_speedup(record.virtual_speedup);
-  experiment->set_achieved_virtual_speedup(record.achieved_virtual_speedup);
+  experiment->set_achieved_virtual_speedup(AchievedSpeedup(record));
   experiment->set_start_ns(record.start_ns - start_ns_);
   experiment->set_elapsed_ns(record.elapsed_ns);
   experiment->set_inserted_delay_ns(record.inserted_delay_ns);
@@ -280,7 +292,7 @@ void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& p
 }
 
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
-                               const TargetSnapshot& last) {
+                               const TargetSnapshot& last, const SwitchLoad& switches) {
   WriteBetweenExperiments();
   profile::Profile chunk;
   profile::SessionEnd* end = chunk.add_session_end();
@@ -295,6 +307,8 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_experiments(static_cast<uint64_t>(written_.experiment_size() - experiments_before_));
   end->set_inserted_delay_ns(last.global_delay_ns);
   end->set_processes(processes_);
+  end->set_thread_switches(switches.switches);
+  end->set_switch_cost_ns(switches.cost_ns);
   Append(chunk);
   if (status_.ok()) status_ = writer_.Sync();
 }

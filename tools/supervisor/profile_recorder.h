@@ -24,6 +24,7 @@
 #include "tools/supervisor/child_process.h"
 #include "tools/supervisor/live_target.h"
 #include "tools/supervisor/process_watch.h"
+#include "tools/supervisor/switch_cost.h"
 #include "tools/supervisor/unit_index.h"
 
 namespace coz {
@@ -48,7 +49,8 @@ class ProfileRecorder {
   void WriteExperiment(const ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
-  void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last);
+  void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last,
+                const SwitchLoad& switches);
 
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
@@ -59,6 +61,7 @@ class ProfileRecorder {
   const std::string& path() const { return writer_.path(); }
 
  private:
+  double AchievedSpeedup(const ExperimentRecord& record) const;
   uint32_t UnitOf(UnitId unit, profile::Profile* chunk);
   uint32_t PointOf(uint32_t point, profile::Profile* chunk);
   template <typename Record>

@@ -14,8 +14,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/experiment/random.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/points/closest_names.h"
+#include "coz/report/experiment_table.h"
 #include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
@@ -26,6 +28,7 @@
 #include "tools/supervisor/session_description.h"
 #include "tools/supervisor/shared_control.h"
 #include "tools/supervisor/signal_inbox.h"
+#include "tools/supervisor/switch_cost.h"
 #include "tools/supervisor/unit_checks.h"
 #include "tools/supervisor/unit_index.h"
 #include "tools/supervisor/until_goal.h"
@@ -70,7 +73,10 @@ class Run : public ExperimentSink {
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
   void RefreshDisplay();
+  bool IsUnit(UnitId id, const UnitRow& unit) const;
+  std::optional<UnitId> DrawFromEarlierRuns() const;
   void StartExperiments();
+  SwitchLoad SwitchesOfRun(const TargetSnapshot& last) const;
   bool IsPreciseEnough(bool at_end = false);
   std::vector<std::string> PointNames() const;
 
@@ -88,6 +94,7 @@ class Run : public ExperimentSink {
   std::optional<ProfileRecorder> recorder_;
   std::optional<Scheduler> scheduler_;
   uint64_t start_ns_ = 0;
+  uint64_t switches_before_ = SwitchesOfChildren();
   uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
   std::string current_;
   bool head_written_ = false;
@@ -175,8 +182,8 @@ void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
   current_ = virtual_speedup == 0
                  ? absl::StrCat("a baseline for ", name)
                  : absl::StrFormat("%s %.0f %% faster", name, virtual_speedup * 100);
-  // Samples so far belong to no experiment.
-  recorder_->WriteBetweenExperiments();
+  // Samples so far belong to no experiment, but where one is the whole run.
+  if (!options_.end_to_end) recorder_->WriteBetweenExperiments();
 }
 
 void Run::OnExperiment(const ExperimentRecord& record) {
@@ -249,16 +256,48 @@ bool Run::IsPreciseEnough(bool at_end) {
   return true;
 }
 
+bool Run::IsUnit(UnitId id, const UnitRow& unit) const {
+  if (!units_.Has(id)) return false;
+  const UnitDescription what = units_.Describe(id).what;
+  return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
+         what.line == unit.line && what.function == unit.function;
+}
+
+// The unit of a random sample of earlier runs, of those whose code is there at the start.
+std::optional<UnitId> Run::DrawFromEarlierRuns() const {
+  const ExperimentTable table = BuildExperimentTable(recorder_->written());
+  std::vector<std::pair<UnitId, uint64_t>> weights;
+  uint64_t samples = 0;
+  for (const UnitRow& unit : table.units) {
+    const std::vector<UnitId> named = units_.Find(unit.Name());
+    const auto found =
+        std::find_if(named.begin(), named.end(), [&](UnitId id) { return IsUnit(id, unit); });
+    if (found == named.end() || unit.samples == 0) continue;
+    if (!options_.given.empty() && *found == units_.Find(options_.given).front()) continue;
+    weights.emplace_back(*found, unit.samples);
+    samples += unit.samples;
+  }
+  if (samples == 0) return std::nullopt;
+  constexpr uint64_t kStream = 4;  // the scheduler has those before
+  uint64_t draw = Random(scheduler_options_.seed.value_or(0), kStream).Below(samples);
+  for (const auto& [unit, weight] : weights) {
+    if (draw < weight) return unit;
+    draw -= weight;
+  }
+  return std::nullopt;
+}
+
 void Run::StartExperiments() {
+  const std::vector<UnitId> fixed_units = scheduler_options_.fixed_units;
+  // End to end, what is sped up from the start says more than what is found by this run's first samples.
+  if (options_.end_to_end && fixed_units.empty()) {
+    const std::optional<UnitId> drawn = DrawFromEarlierRuns();
+    if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
+  }
   scheduler_.emplace(scheduler_options_, &*target_, this);
   if (options_.until_width == 0) return;
-  until_.emplace(options_.until_width, scheduler_options_.uniform_share,
-                 scheduler_options_.fixed_units, [this](UnitId id, const UnitRow& unit) {
-                   if (!units_.Has(id)) return false;
-                   const UnitDescription what = units_.Describe(id).what;
-                   return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
-                          what.line == unit.line && what.function == unit.function;
-                 });
+  until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units,
+                 [this](UnitId id, const UnitRow& unit) { return IsUnit(id, unit); });
   // What earlier runs lack is in focus from the start.
   ended_by_goal_ = IsPreciseEnough();
 }
@@ -308,6 +347,19 @@ void Run::Loop() {
   }
 }
 
+// Where samples come by perf events, of which the first source has one for all threads of a process.
+SwitchLoad Run::SwitchesOfRun(const TargetSnapshot& last) const {
+  const uint64_t switches = SwitchesOfChildren() - switches_before_;
+  const SamplingSource source = control_.block().sampler_status.source;
+  if (source != SamplingSource::kPerfSigtrap && source != SamplingSource::kPerfSetsig) {
+    return {switches, 0};
+  }
+  const bool one_event =
+      source == SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
+  return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,
+                           one_event ? Switched::kThreads : Switched::kProcesses);
+}
+
 RunResult Run::Finish() {
   display_.Clear();
   target_->Poll();
@@ -326,6 +378,8 @@ RunResult Run::Finish() {
   result.processes_unprofiled =
       control_.block().processes_without_slot.load(std::memory_order_relaxed) +
       control_.block().processes_without_sampling.load(std::memory_order_relaxed);
+  result.programs_unreachable =
+      control_.block().programs_unreachable.load(std::memory_order_relaxed) != 0;
   result.processes_unfollowed =
       control_.block().processes_unfollowed.load(std::memory_order_relaxed);
   for (size_t i = 0; i < units_.group_has_code().size(); ++i) {
@@ -353,7 +407,7 @@ RunResult Run::Finish() {
                                                            : profile::END_REASON_TARGET_EXITED;
   const TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(processes_->processes());
-  recorder_->WriteEnd(reason, result.exit, last);
+  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last));
   for (const PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }

@@ -81,6 +81,7 @@ struct RunResult {
   bool runtime_attached = false;
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
+  bool programs_unreachable = false;  // started by who had changed its user, root folder or mounts
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
   std::string
       missing_unit;  // fixed, given or grouped: no binary in scope that was loaded has code of it

@@ -103,6 +103,8 @@ class Builder {
                                  {"kind", PointKindId(row.kind)},
                                  {"visits", row.visits},
                                  {"counted_by", row.counted_by},
+                                 {"visit_cost_ns", row.visit_cost_ns},
+                                 {"cost", CostOfCounting(row, TotalRunTimeNs(profile_))},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
     point_numbers_[point.point] = index;
@@ -130,6 +132,7 @@ class Builder {
             {"mean", Rounded(now.mean_ns / 1e6)},
             {"p50", Rounded(now.median_ns / 1e6)},
             {"p99", Rounded(now.p99_ns / 1e6)},
+            {"by_looks", now.by_looks},
             {"stable", !IsUnstable(now)}};
   }
 

@@ -37,6 +37,7 @@ TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
 TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   profile::Profile profile = report_testing::SampleProfile(3);
   profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
+  profile.mutable_progress_point(0)->set_visit_cost_ns(900'000'000);
   for (profile::Experiment& experiment : *profile.mutable_experiment()) {
     profile::PointCounts* counts = experiment.mutable_point(1);
     counts->add_latency_from_ns(2'000'000);
@@ -46,6 +47,10 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   const nlohmann::json data = DataOf(profile);
   ASSERT_EQ(data["points"].size(), 2u);
   EXPECT_EQ(data["points"][0]["counted_by"], "hardware breakpoint");
+  EXPECT_EQ(data["points"][0]["visit_cost_ns"], 900'000'000);
+  EXPECT_THAT(data["points"][0]["cost"].get<std::string>(),
+              HasSubstr("counting takes 900000.0 us"));
+  EXPECT_EQ(data["points"][1]["cost"], "");
   EXPECT_TRUE(data["points"][0]["latency"].is_null());
   const nlohmann::json& latency = data["points"][1]["latency"];
   EXPECT_NEAR(latency["p50"].get<double>(), 2.05, 0.001);

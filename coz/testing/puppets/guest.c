@@ -2,7 +2,8 @@
  * Lives under conditions in which a profiler gets in the way, and prints what it found, so that two runs can be compared.
  *
  *   guest descriptors         the numbers that it gets until there are no more
- *   guest hidden-library      hides a libcoz.so that it has loaded in a namespace of its own, and runs another program
+ *   guest hidden-library HOW  hides a libcoz.so that it has loaded in a namespace of its own, and runs another program: by exec, spawn,
+ *                             system or popen
  *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to nothing
  *   guest traced              traces a child, and counts the signals that it would have got while it worked
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
@@ -13,9 +14,11 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -48,7 +51,27 @@ static int descriptors(void) {
   return 0;
 }
 
-static int hidden_library(void) {
+static int run_another(const char* how) {
+  char* arguments[] = {"echo", "hello", NULL};
+  char answer[16] = "";
+  pid_t child;
+  int status = 1;
+  if (strcmp(how, "spawn") == 0) {
+    if (posix_spawnp(&child, "echo", NULL, NULL, arguments, environ) != 0) return 1;
+    waitpid(child, &status, 0);
+    return status;
+  }
+  if (strcmp(how, "system") == 0) return system("echo hello");
+  if (strcmp(how, "popen") == 0) {
+    FILE* echo = popen("echo hello", "r");
+    if (echo != NULL && fgets(answer, sizeof(answer), echo) != NULL) fputs(answer, stdout);
+    return echo == NULL ? 1 : pclose(echo);
+  }
+  execvp("echo", arguments);
+  return 1;
+}
+
+static int hidden_library(const char* how) {
   char line[4096];
   FILE* maps = fopen("/proc/self/maps", "r");
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || maps == NULL) return 77;
@@ -60,8 +83,7 @@ static int hidden_library(void) {
     break;
   }
   fclose(maps);
-  execlp("echo", "echo", "hello", (char*)NULL);
-  return 1;
+  return run_another(how);
 }
 
 #define ALLOW(call)                                      \
@@ -144,7 +166,7 @@ static int traced(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "descriptors") == 0) return descriptors();
-  if (strcmp(what, "hidden-library") == 0) return hidden_library();
+  if (strcmp(what, "hidden-library") == 0) return hidden_library(argc > 2 ? argv[2] : "exec");
   if (strcmp(what, "strict") == 0) return beside(strict);
   if (strcmp(what, "kill") == 0) return beside(kill_others);
   if (strcmp(what, "errno") == 0) return beside(deny_others);

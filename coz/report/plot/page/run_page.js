@@ -25,7 +25,7 @@ const runPage = {
       ['Outside any binary', facts.unmapped.toLocaleString('en')],
       [`${plural(noun)[0].toUpperCase()}${plural(noun).slice(1)} with figures`, new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
     ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
-      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, point.counted_by ? `${words(point.kind)}, counted by ${point.counted_by}` : words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
+      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, point.counted_by ? `${words(point.kind)}, counted by ${point.counted_by}${point.cost ? `; ${point.cost}` : ''}` : words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
         element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))), ...this.latencies());
   },
 
@@ -38,6 +38,7 @@ const runPage = {
     return [element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', {scope: 'col'}, text)))),
       element('tbody', {}, ...pairs.map(({name, latency}) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(name)),
         ...[figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''), figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')].map((text) => element('td', {}, text))))))),
+    ...pairs.filter(({latency}) => latency.by_looks).map(({name}) => element('p', {}, `${name}: how many are under way was looked at every 2 ms, so effects on requests shorter than some milliseconds come out too small.`)),
     ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
 

@@ -1,0 +1,34 @@
+// What sampling adds to each switch of threads on a CPU: the kernel stops a thread's sampling timer when the thread leaves the CPU, and sets
+// it when it comes back. Between threads that inherited one event it only passes the timer on; between processes it cannot.
+//
+// Shape    one measurement of some 50 ms, by two threads of this process that take turns on one CPU
+// Units    ns of time for each switch; 0 where it cannot be measured, or is nothing
+// Errors   none
+// Threads  compatible
+// Signals  none
+// Source   kernel/events/core.c, perf_event_context_sched_out; docs/progress-points.md, "What slows the program"
+#ifndef COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
+#define COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
+
+#include <cstdint>
+
+namespace coz {
+
+enum class Switched { kThreads, kProcesses };
+
+uint64_t MeasureSwitchCostNs(uint64_t sampling_period_ns, Switched between);
+
+// Switches so far of children that have ended and been waited for, and of theirs.
+uint64_t SwitchesOfChildren();
+
+struct SwitchLoad {
+  uint64_t switches = 0;
+  uint64_t cost_ns = 0;  // of each; 0 too where there are few
+};
+
+SwitchLoad MeasureSwitchLoad(uint64_t switches, uint64_t run_time_ns, uint64_t sampling_period_ns,
+                             Switched between);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
