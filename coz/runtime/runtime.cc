@@ -478,7 +478,7 @@ COZ_EXPORT void _coz_add_delays() { coz::PayIfBehind(); }
 COZ_EXPORT void _coz_pre_block() {
   coz::PayIfBehind();
   if (coz::ThreadLedger* ledger = coz::CurrentThreadLedger()) {
-    coz::t_custom_wait = coz::BeginThreadWait(*ledger);
+    coz::t_custom_wait = coz::BeginThreadWait(*ledger, coz::MonotonicNowNs());
   }
 }
 

@@ -31,6 +31,8 @@ using testing::SharedChannel;
 using testing::WaitUntil;
 using testing::WatchedThread;
 
+constexpr uint64_t kDelayNs = 5 * kNsPerMs;
+
 class InterposeIoTest : public ::testing::Test {
  protected:
   FakeProcess process_;
@@ -58,6 +60,35 @@ TEST_F(InterposeIoTest, ReaderOfWhatWasWrittenLongAgoPays) {
     EXPECT_EQ(CurrentThreadLedger()->credited_ns, 0u);
     EXPECT_GE(CurrentThreadLedger()->paused_ns, kNsPerMs);
   }).join();
+}
+
+TEST_F(InterposeIoTest, ReadThatBlocksAbsorbsExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  const pid_t reader = gettid();
+  std::atomic<bool> reading{false};
+  std::thread writer([&] {
+    WaitUntil("the other reads", [&] { return reading.load() && testing::SleepsInKernel(reader); });
+    EXPECT_EQ(write(channel->output, "x", 1), 1);
+  });
+  process_.main_ledger().local_delay_ns = process_.global().global_delay_ns + kDelayNs;
+  reading = true;
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_LT(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns + kDelayNs);
+  EXPECT_GE(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns);
+  writer.join();
+}
+
+TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  EXPECT_EQ(write(channel->output, "x", 1), 1);
+  const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
 TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {

@@ -57,6 +57,19 @@ void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
   PayIfBehind();
 }
 
+void io_internal::EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns) {
+  if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return EndWaitUncredited(caller);
+  const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
+  // Never into debt: what the waker has left may be old.
+  const uint64_t level_ns =
+      std::max(waker_local_delay_ns + imposed_ns,
+               sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire));
+  if (level_ns >= caller.local_delay_ns.load(std::memory_order_relaxed)) {
+    return EndWaitUncredited(caller);
+  }
+  EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+}
+
 void PayBeforeWaking(uint64_t key) {
   const ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;

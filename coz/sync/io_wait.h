@@ -60,6 +60,9 @@ void TellPeers(const ThreadLedger& caller, int fd, IoSide side);
 // woke it, and pays the rest.
 void EndIndebted(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
 
+// Ends a wait that the thread began with excess: it is absorbed where a thread ended the wait, which blocked.
+void EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
+
 }  // namespace io_internal
 
 // Pays, and leaves the caller's local delay under `key`, or for whom an operation on `side` of `fd`
@@ -96,10 +99,12 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   PayIfBehind();
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
-  const Wait wait = BeginWait(*caller, io_internal::StartNs(global_ns));
+  const Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
   if (__builtin_expect(CallerIsBehind(*caller), 0)) {
     io_internal::EndIndebted(*caller, wait, find_waker(result));
+  } else if (__builtin_expect(wait.switches_plus_1 != 0, 0)) {
+    io_internal::EndAhead(*caller, wait, find_waker(result));
   } else {
     EndWaitUncredited(*caller);
   }

@@ -134,8 +134,8 @@ uint64_t SwitchesPlus1();
 }  // namespace sync_internal
 
 // The caller begins a wait that another thread may end.
-inline Wait BeginThreadWait(ThreadLedger& caller) {
-  Wait wait = BeginWait(caller, MonotonicNowNs());
+inline Wait BeginThreadWait(ThreadLedger& caller, uint64_t now_ns) {
+  Wait wait = BeginWait(caller, now_ns);
   if (__builtin_expect(IsAhead(*sync_internal::g_ledger, caller), 0)) {
     wait.switches_plus_1 = sync_internal::SwitchesPlus1();
   }
@@ -160,7 +160,7 @@ inline void EndThreadWait(ThreadLedger& caller, const Wait& wait, uint64_t now_n
 class BlockedScope {
  public:
   BlockedScope() : thread_(sync_internal::t_ledger) {
-    if (thread_ != nullptr) wait_ = BeginThreadWait(*thread_);
+    if (thread_ != nullptr) wait_ = BeginThreadWait(*thread_, MonotonicNowNs());
   }
   BlockedScope(const BlockedScope&) = delete;
   BlockedScope& operator=(const BlockedScope&) = delete;
