@@ -45,6 +45,8 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
     const uint64_t slept_ns = passed_ns > nested_ns ? passed_ns - nested_ns : 0;
     RecordPause(*caller, std::min(owed_ns, slept_ns), slept_ns);
   }
+  // Where the thread got its CPU so late that all of these deadlines had passed.
+  if (timed_out(result)) PayIfBehind();
   return result;
 }
 
