@@ -110,9 +110,11 @@ std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
   if (end.low > 0) change = MeasuresTime(point) ? "gets shorter by" : "gains";
   if (end.high < 0) change = MeasuresTime(point) ? "gets longer by" : "loses";
   const Estimate shown = end.high < 0 ? Negated(end) : end;
-  return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%",
+  const bool by_pauses = end.high < 0 && line.pause_allowance > 0;
+  return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%%s",
                          end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
-                         What(point), change, Percent(shown.low), Percent(shown.high));
+                         What(point), change, Percent(shown.low), Percent(shown.high),
+                         by_pauses ? ", which pauses alone may cost" : "");
 }
 
 }  // namespace

@@ -73,6 +73,14 @@ TEST(VerdictTest, NoEffectHasItsBounds) {
                            "[4-7] %"));
 }
 
+TEST(VerdictTest, LossThatPausesMayHaveCostIsSaidToBeThat) {
+  SyntheticOptions dear;
+  dear.overslept_share = 0.9;
+  EXPECT_THAT(Said([](double s) { return -0.15 * s; }, 600, dear),
+              MatchesRegex("hardly any effect: however fast this gets, `requests` loses 1[0-9] to "
+                           "1[0-9] %, which pauses alone may cost"));
+}
+
 TEST(VerdictTest, OpenLinesSayHowMuchLonger) {
   SyntheticOptions noisy;
   noisy.noise = 0.3;
