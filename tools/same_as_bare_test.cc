@@ -75,6 +75,9 @@ TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
 
 TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
 
+// A blocking call ends with EINTR by a handler without SA_RESTART, even if a sample comes with the signal.
+TEST(SameAsBareTest, LetsSignalsEndCalls) { ExpectSame(Guest() + " signalled-reads"); }
+
 TEST(SameAsBareTest, LeavesProgramsAloneThatStartUnderAFilter) {
   ExpectSame(Guest() + " filtered-exec");
 }

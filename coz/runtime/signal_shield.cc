@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "coz/sampler/interrupted_call.h"
+#include "coz/sampler/sampling_signal.h"
 #include "coz/sync/io_object.h"
 #include "coz/sync/reserved_signals.h"
 #include "coz/sync/wrapped_calls.h"
@@ -54,6 +56,12 @@ int SwapDisposition(const struct sigaction* action, struct sigaction* old_action
   return 0;
 }
 
+// A signal that is the program's own has a new action.
+void NoteAction(int signal) {
+  const DispositionLock lock;
+  if (g_reserved_signal != 0) NoteSignalAction(signal);
+}
+
 // sigaction for a signal that is the program's own.
 int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* old_action) {
   const bool in_range = signal > 0 && signal < _NSIG;
@@ -66,6 +74,7 @@ int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* o
     result = g_real.sigaction(signal, &without, old_action);
     if (result == 0 && in_range) {
       g_mask_has_reserved[signal].store(mask_has, std::memory_order_relaxed);
+      NoteAction(signal);
     }
   } else {
     result = g_real.sigaction(signal, nullptr, old_action);
@@ -74,6 +83,17 @@ int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* o
     sigaddset(&old_action->sa_mask, g_reserved_signal);
   }
   return result;
+}
+
+// signal for the reserved one.
+SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  if ((flags & SA_NODEFER) == 0) sigaddset(&action.sa_mask, g_reserved_signal);
+  struct sigaction old = {};
+  SwapDisposition(&action, &old);
+  return old.sa_handler;
 }
 
 // What a call to sigprocmask makes of the virtual bit.
@@ -107,18 +127,6 @@ int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_s
   t_blocks_reserved = after;
   if (old_set != nullptr && before != 0) sigaddset(old_set, g_reserved_signal);
   return 0;
-}
-
-// The signal's default action, which is to end the process: as if the profiler had never taken it.
-void TakeDefaultAction(int signal) {
-  struct sigaction standard = {};
-  standard.sa_handler = SIG_DFL;
-  g_real.sigaction(signal, &standard, nullptr);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
-  g_real.raise(signal);
-  g_real.pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
 }
 
 }  // namespace
@@ -165,6 +173,7 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
     standard.sa_handler = SIG_DFL;
     SwapDisposition(&standard, nullptr);
   }
+  if ((action.sa_flags & SA_RESTART) == 0) EndInterruptedCall(static_cast<ucontext_t*>(context));
   MaskForHandler(action);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
@@ -176,7 +185,10 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
 void LiftSignalShield() {
   if (g_reserved_signal == 0) return;
   const int signal = g_reserved_signal;
-  g_reserved_signal = 0;
+  {
+    const DispositionLock lock;
+    g_reserved_signal = 0;
+  }
   sigset_t none;
   sigemptyset(&none);
   SetReservedSignals(none);
@@ -207,15 +219,47 @@ int sigaction(int signal, const struct sigaction* action, struct sigaction* old_
   return coz::SetOwnAction(signal, action, old_action);
 }
 
+int __sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
+  return sigaction(signal, action, old_action);
+}
+
 coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
   if (g_reserved_signal == 0 || number != g_reserved_signal) return g_real.signal(number, handler);
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaddset(&action.sa_mask, number);
-  struct sigaction old = {};
-  coz::SwapDisposition(&action, &old);
-  return old.sa_handler;
+  return coz::SetReservedHandler(handler, SA_RESTART);
+}
+
+coz::SignalHandler ssignal(int number, coz::SignalHandler handler) noexcept {
+  return signal(number, handler);
+}
+
+coz::SignalHandler bsd_signal(int number, coz::SignalHandler handler) noexcept {
+  return signal(number, handler);
+}
+
+coz::SignalHandler sysv_signal(int number, coz::SignalHandler handler) noexcept {
+  if (g_reserved_signal != 0 && number == g_reserved_signal) {
+    return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  }
+  const coz::SignalHandler old = g_real.sysv_signal(number, handler);
+  if (old != SIG_ERR) coz::NoteAction(number);
+  return old;
+}
+
+// What `signal` is where _XOPEN_SOURCE is defined.
+coz::SignalHandler __sysv_signal(int number, coz::SignalHandler handler) noexcept {
+  return sysv_signal(number, handler);
+}
+
+int siginterrupt(int number, int interrupt) noexcept {
+  if (g_reserved_signal != 0 && number == g_reserved_signal) {
+    struct sigaction action;
+    coz::SwapDisposition(nullptr, &action);
+    action.sa_flags = interrupt != 0 ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    return coz::SwapDisposition(&action, nullptr);
+  }
+  const int result = g_real.siginterrupt(number, interrupt);
+  if (result == 0) coz::NoteAction(number);
+  return result;
 }
 
 int sigprocmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {

@@ -1,6 +1,6 @@
 // Keeps the program from masking or taking the sampling signal, and lets it believe that it did.
 //
-// Shape    wrapped sigaction, signal, sigprocmask, pthread_sigmask, signalfd (calls that wait with a mask are in coz/sync); one
+// Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, signalfd (calls that wait with a mask are in coz/sync); one
 //          virtual disposition and one virtual mask bit per thread for the reserved signal, and what the program put into other handlers' masks
 // Units    none
 // Errors   as the wrapped calls

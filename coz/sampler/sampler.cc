@@ -14,6 +14,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
 #include "coz/base/thread_cpu_clock.h"
+#include "coz/sampler/interrupted_call.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/sampling_signal.h"
@@ -230,8 +231,12 @@ uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
 
 void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   ErrnoSaver errno_saver;
+  InterruptedCall call(static_cast<ucontext_t*>(raw_context));
   const uint32_t periods = PeriodsInSamplingSignal(*info);
-  if (periods == 0) return HandleForeignSignal(signo, info, raw_context);
+  if (periods == 0) {
+    call.Settle();
+    return HandleForeignSignal(signo, info, raw_context);
+  }
   if (!process.enabled.load(std::memory_order_acquire)) return EndThreadSource();
   const bool weighs_rest = thread.weighs_rest;
   if (thread.stopped || !IsFromTheEventInUse(*info)) return;

@@ -78,6 +78,8 @@
   X(kRequired, nullptr, int, pause, (), ())                                                                 \
   X(kRequired, nullptr, int, sigaction, (int n, const struct sigaction* a, struct sigaction* o), (n, a, o)) \
   X(kRequired, nullptr, SignalHandler, signal, (int n, SignalHandler h), (n, h))                            \
+  X(kRequired, nullptr, SignalHandler, sysv_signal, (int n, SignalHandler h), (n, h))                       \
+  X(kRequired, nullptr, int, siginterrupt, (int n, int i), (n, i))                                          \
   X(kRequired, nullptr, int, sigprocmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))               \
   X(kRequired, nullptr, int, pthread_sigmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))           \
   X(kRequired, nullptr, int, signalfd, (int f, const sigset_t* s, int g), (f, s, g))

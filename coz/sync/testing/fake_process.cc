@@ -116,11 +116,10 @@ void WaitUntil(const char* what, const std::function<bool()>& condition) {
 
 bool SleepsInKernel(pid_t tid) {
   if (tid == 0) return false;
-  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
-  std::string stat;
-  std::getline(file, stat);
-  const size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && stat.compare(name_end, 3, ") S") == 0;
+  // Not by the state in .../stat: a thread that has only just called itself asleep may be woken before it ever is.
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/syscall");
+  std::string call;
+  return std::getline(file, call) && call != "running";
 }
 
 void WatchedThread::Announce() {

@@ -7,14 +7,18 @@
  *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to nothing
  *   guest traced              traces a child, and counts the signals that it would have got while it worked
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
+ *   guest signalled-reads     ends many reads by a signal, and counts those that went on
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -163,6 +167,64 @@ static int traced(void) {
   return 0;
 }
 
+enum { kReads = 600 };
+
+static int read_from[2];
+static atomic_int reader_id, signals, interrupted, went_on;
+
+static void count_signal(int number) {
+  (void)number;
+  atomic_fetch_add(&signals, 1);
+}
+
+static void* end_reads(void* nothing) {
+  atomic_store(&reader_id, (int)syscall(SYS_gettid));
+  for (int i = 0; i < kReads; ++i) {
+    char byte;
+    atomic_fetch_add(read(read_from[0], &byte, 1) < 0 && errno == EINTR ? &interrupted : &went_on,
+                     1);
+  }
+  return nothing;
+}
+
+/* The thread sleeps in read. */
+static int reads(int thread) {
+  char path[64], call[8] = "";
+  snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t bytes = read(fd, call, 2);
+  close(fd);
+  return bytes == 2 && call[0] == '0' && call[1] == ' ';
+}
+
+/* The reader works a little in each read, so some samples come with the signal. */
+static int signalled_reads(void) {
+  struct sigaction action;
+  pthread_t reader;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = count_signal;
+  sigaction(SIGUSR1, &action, NULL);
+  if (pipe(read_from) != 0 || pthread_create(&reader, NULL, end_reads, NULL) != 0) return 1;
+  while (atomic_load(&reader_id) == 0) sched_yield();
+  for (int i = 0; i < kReads; ++i) {
+    while (!reads(atomic_load(&reader_id))) COZ_PROGRESS_NAMED("look");
+    pthread_kill(reader, SIGUSR1);
+    while (atomic_load(&signals) == i) sched_yield();
+    while (atomic_load(&interrupted) + atomic_load(&went_on) == i) {
+      /* Asleep again, and in the same read if none has ended meanwhile. */
+      if (reads(atomic_load(&reader_id)) &&
+          atomic_load(&interrupted) + atomic_load(&went_on) == i) {
+        if (write(read_from[1], "x", 1) != 1) return 1;
+        while (atomic_load(&interrupted) + atomic_load(&went_on) == i) sched_yield();
+      }
+    }
+  }
+  pthread_join(reader, NULL);
+  dprintf(1, "%d signals ended %d reads, %d went on\n", atomic_load(&signals),
+          atomic_load(&interrupted), atomic_load(&went_on));
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "descriptors") == 0) return descriptors();
@@ -172,6 +234,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "errno") == 0) return beside(deny_others);
   if (strcmp(what, "filtered-exec") == 0) return filtered_exec();
   if (strcmp(what, "traced") == 0) return traced();
+  if (strcmp(what, "signalled-reads") == 0) return signalled_reads();
   if (strcmp(what, "work") == 0) return work(), 0;
   return 2;
 }
