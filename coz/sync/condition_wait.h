@@ -23,7 +23,7 @@ template <typename WaitCall>
 inline int WaitOnCondition(const void* condition, const pthread_mutex_t* mutex,
                            WaitCall wait_call) {
   PayBeforeWake(mutex);  // the wait unlocks it
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == 0 || result == EOWNERDEAD, condition);
   return result;

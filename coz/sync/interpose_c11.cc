@@ -15,7 +15,7 @@ int AcquireC11(mtx_t* mutex, WaitCall wait_call) {
   PayIfBehind();
   const int tried = g_real.mtx_trylock(mutex);
   if (tried != thrd_busy) return tried;
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == thrd_success, mutex);
   return result;
@@ -24,7 +24,7 @@ int AcquireC11(mtx_t* mutex, WaitCall wait_call) {
 template <typename WaitCall>
 int WaitOnC11Condition(cnd_t* condition, mtx_t* mutex, WaitCall wait_call) {
   PayBeforeWake(mutex);  // the wait unlocks it
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == thrd_success, condition);
   return result;

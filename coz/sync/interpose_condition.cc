@@ -22,7 +22,7 @@ inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   if (g_real.sem_trywait(semaphore) == 0) return 0;
   if (errno != EAGAIN) return -1;
   errno = saved_errno;
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == 0, semaphore);
   return result;

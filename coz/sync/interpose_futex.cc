@@ -65,10 +65,10 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
 }
 
 // A wait that a wake ends with a result of 0 or more; on a time-out, a signal or a value that has
-// changed already it is -1.
+// changed already it is -1, so that it is known to have waited otherwise.
 long Wait(const void* word, const SystemCall& call, Timeout timeout,
           long SystemCall::*place = &SystemCall::d) {
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const long result = CallInVirtualTime(call, timeout, place);
   blocked.End(result >= 0, word);
   return result;
@@ -80,7 +80,7 @@ long Wake(const void* word, const SystemCall& call) {
 }
 
 long WaitForAnyOf(const struct futex_waitv* words, const SystemCall& call) {
-  BlockedScope blocked;
+  BlockedScope blocked(WaitStart::kIsAhead);
   const long index = CallInVirtualTime(call, Timeout::kDeadline, &SystemCall::d);
   blocked.End(index >= 0, index >= 0 ? AsObject(words[index].uaddr) : nullptr);
   return index;

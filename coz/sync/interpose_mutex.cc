@@ -23,8 +23,8 @@ namespace {
 bool Acquired(int result) { return result == 0 || result == EOWNERDEAD; }
 
 template <typename WaitCall>
-[[gnu::noinline]] int WaitForLock(const void* lock, WaitCall wait_call) {
-  BlockedScope blocked;
+[[gnu::noinline]] int WaitForLock(const void* lock, WaitStart start, WaitCall wait_call) {
+  BlockedScope blocked(start);
   const int result = wait_call();
   blocked.End(Acquired(result), lock);
   return result;
@@ -35,7 +35,8 @@ template <typename Lock, typename Try, typename WaitCall>
 [[gnu::always_inline]] inline int TryOrWait(Lock* lock, Try try_call, WaitCall wait_call) {
   const int tried = try_call(lock);
   if (__builtin_expect(tried != EBUSY, 1)) return tried;
-  return WaitForLock(const_cast<const void*>(static_cast<const volatile void*>(lock)), wait_call);
+  return WaitForLock(const_cast<const void*>(static_cast<const volatile void*>(lock)),
+                     WaitStart::kIsAhead, wait_call);
 }
 
 template <typename Lock, typename Try, typename WaitCall>
@@ -67,7 +68,7 @@ template <typename WaitCall>
 [[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
   if (__builtin_expect(IsRobust(mutex), 0)) {
     PayIfBehind();
-    return WaitForLock(mutex, wait_call);
+    return WaitForLock(mutex, WaitStart::kMayBeOver, wait_call);
   }
   if (__libc_single_threaded) {
     PayIfBehind();

@@ -69,6 +69,26 @@ TEST_F(InterposeThreadTest, JoinThatBlocksAbsorbsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, level_ns);
 }
 
+// It gives up its CPU as little as a call that returns at once.
+TEST_F(InterposeThreadTest, SpinningForALockAbsorbsExcess) {
+  const uint64_t level_ns = process_.main_ledger().local_delay_ns;
+  pthread_spinlock_t lock;
+  pthread_spin_init(&lock, 0);
+  std::atomic<bool> locked{false};
+  std::thread thread([&] {
+    pthread_spin_lock(&lock);
+    locked = true;
+    WaitUntil("the other waits", [&] { return process_.main_ledger().blocked != 0; });
+    pthread_spin_unlock(&lock);
+  });
+  WaitUntil("the lock is taken", [&] { return locked.load(); });
+  process_.main_ledger().local_delay_ns += kDelayNs;
+  pthread_spin_lock(&lock);
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, level_ns);
+  pthread_spin_unlock(&lock);
+  thread.join();
+}
+
 TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
   for (int i = 0; i < 10; ++i) std::thread([] {}).join();
   EXPECT_EQ(process_.reserved(), 10);

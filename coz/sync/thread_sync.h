@@ -156,11 +156,19 @@ inline void EndThreadWait(ThreadLedger& caller, const Wait& wait, uint64_t now_n
                   HasBlocked(wait));
 }
 
+// Whether a wait that another thread ends may have been over before it began, as the join of a thread that has ended. One that is known
+// not to be, as that for a lock which could not be had just now, may well spin and never give up its CPU.
+enum class WaitStart { kMayBeOver, kIsAhead };
+
 // A wait of the calling thread that another thread may end.
 class BlockedScope {
  public:
-  BlockedScope() : thread_(sync_internal::t_ledger) {
-    if (thread_ != nullptr) wait_ = BeginThreadWait(*thread_, MonotonicNowNs());
+  explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver)
+      : thread_(sync_internal::t_ledger) {
+    if (thread_ == nullptr) return;
+    const uint64_t now_ns = MonotonicNowNs();
+    wait_ = start == WaitStart::kIsAhead ? BeginWait(*thread_, now_ns)
+                                         : BeginThreadWait(*thread_, now_ns);
   }
   BlockedScope(const BlockedScope&) = delete;
   BlockedScope& operator=(const BlockedScope&) = delete;
