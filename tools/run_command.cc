@@ -191,7 +191,10 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
 
 void AddSourceOptions(CLI::App* command, RunArguments* a) {
   command
-      ->add_option("--sampler", a->sampler, "sampling source (default auto: the best that works)")
+      ->add_option(
+          "--sampler", a->sampler,
+          "sampling source (default auto: the best that works, or cpu-timer where perf events "
+          "cost too much, as coz then says)")
       ->check(CLI::IsMember({"auto", "perf-sigtrap", "perf-setsig", "cpu-timer"}));
   command
       ->add_option("--unwinder", a->unwinder,

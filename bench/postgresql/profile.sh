@@ -32,6 +32,7 @@ load=("$folder/load.sh" "$folder")
 echo "== without a profiler, three times 5 s"
 for _ in 1 2 3; do "${as_user[@]}" "${load[@]}" 5; done
 echo "== coz, $seconds s"
-# Not by perf events: their timers would be set anew at some 50,000 switches between processes a second, and halve the rate.
-"${as_user[@]}" "$coz" run --follow=all --unit=function --sampler=cpu-timer -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
+# coz finds by itself that perf events cost too much here: they are set anew at each of some 25,000 switches between processes a second, which
+# halves the rate. SAMPLER=perf-sigtrap shows that.
+"${as_user[@]}" "$coz" run --follow=all --unit=function --sampler="${SAMPLER:-auto}" -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
 "${as_user[@]}" "$coz" report --lines=12 --width=120 "$folder/postgresql.pb"

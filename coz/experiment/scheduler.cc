@@ -229,6 +229,15 @@ void Scheduler::Drop() {
   state_ = State::kDone;
 }
 
+void Scheduler::StartAfresh() {
+  const bool in_progress =
+      state_ == State::kLeadIn || state_ == State::kRunning || state_ == State::kDraining;
+  if (options_.end_to_end || stopping_ || !in_progress) return;
+  Drop();
+  state_ = State::kCooloff;
+  next_step_ns_ = target_->NowNs() + options_.cooloff_ns;
+}
+
 void Scheduler::Stop() {
   stopping_ = true;
   if (state_ == State::kDraining) return;

@@ -49,6 +49,10 @@ class Scheduler {
   // enough is kept.
   void Finish();
 
+  // Gives up the experiment in progress, unless it is the whole run, and goes on with another: what ran before and what runs now are not
+  // to be in one.
+  void StartAfresh();
+
   // Units that are to be tried more often, with how often each against the others; replaces those of the last call. They get the
   // share of experiments that SchedulerOptions::uniform_share leaves.
   void Focus(std::vector<std::pair<UnitId, double>> units) { focus_ = std::move(units); }

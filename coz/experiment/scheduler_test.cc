@@ -381,6 +381,31 @@ TEST_F(SchedulerTest, TheLeadInHasDelaysAndIsNotMeasured) {
   }
 }
 
+TEST_F(SchedulerTest, StartAfreshGivesUpTheExperimentAndGoesOnWithAnother) {
+  options_.lead_in_ns = 20 * kNsPerMs;
+  RunFor(300 * kNsPerMs);
+  ASSERT_EQ(sink_.starts.size(), 1u);
+  scheduler_->StartAfresh();
+  EXPECT_EQ(sink_.dropped, 1);
+  EXPECT_FALSE(scheduler_->done());
+  const uint64_t changed_ns = target_.NowNs();
+  RunFor(2 * kNsPerSecond);
+  ASSERT_GE(sink_.records.size(), 2u);
+  EXPECT_GE(sink_.records[0].start_ns, changed_ns);
+  EXPECT_EQ(sink_.records[0].index, 0u);
+}
+
+TEST_F(SchedulerTest, StartAfreshKeepsAnExperimentThatIsTheWholeRun) {
+  options_.end_to_end = true;
+  RunFor(kNsPerSecond);
+  scheduler_->StartAfresh();
+  EXPECT_EQ(sink_.dropped, 0);
+  RunFor(kNsPerSecond);
+  scheduler_->Finish();
+  ASSERT_EQ(sink_.records.size(), 1u);
+  EXPECT_GE(sink_.records[0].elapsed_ns, 2 * kNsPerSecond);
+}
+
 TEST_F(SchedulerTest, StopInTheLeadInEndsItsDelays) {
   options_.lead_in_ns = kNsPerSecond;
   RunFor(500 * kNsPerMs);

@@ -159,7 +159,7 @@ class PointAnalyzer {
     }
     // Runs of an end-to-end profile hold one experiment each: they are one sequence.
     if (end_to_end_) return {0, row.start_unix_ns, o};
-    return {row.record->session(), row.record->start_ns(), o};
+    return {row.record->session() + row.part, row.record->start_ns(), o};
   }
 
   void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {

@@ -28,6 +28,9 @@ class Builder {
     for (const profile::Session& session : profile_.session()) {
       session_starts_[session.id()] = session.start_unix_ns();
     }
+    for (const profile::SourceChange& change : profile_.source_change()) {
+      source_changes_[change.session()].push_back(change.at_ns());
+    }
     for (const profile::Unit& unit : profile_.unit()) AddUnit(unit);
     for (const profile::ProgressPoint& point : profile_.progress_point()) AddPoint(point);
     for (const profile::Experiment& experiment : profile_.experiment()) AddExperiment(experiment);
@@ -119,6 +122,12 @@ class Builder {
     row.record = &record;
     const auto start = session_starts_.find(record.session());
     row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
+    const auto changes = source_changes_.find(record.session());
+    if (changes != source_changes_.end()) {
+      row.part = static_cast<uint32_t>(
+          std::count_if(changes->second.begin(), changes->second.end(),
+                        [&](uint64_t at_ns) { return at_ns <= record.start_ns(); }));
+    }
     for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
       const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
       if (unit < 0) continue;
@@ -149,6 +158,7 @@ class Builder {
   const profile::Profile& profile_;
   ExperimentTable table_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
+  absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
   absl::flat_hash_map<UnitKey, size_t> units_;
   absl::flat_hash_map<PointKey, size_t> points_;
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;

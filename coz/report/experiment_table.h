@@ -56,6 +56,8 @@ struct ExperimentRow {
   const profile::Experiment* record = nullptr;  // owned by the profile
   size_t unit = 0;
   uint64_t start_unix_ns = 0;  // by the clock on the wall: for the order of sessions alone
+  // Of its session: samples came from another source in those before, and the program may have run at another speed.
+  uint32_t part = 0;
   std::vector<PointSeen> points;
   std::vector<std::pair<size_t, uint64_t>> unit_samples;  // sorted by unit
 

@@ -167,7 +167,9 @@ class Merger {
     if (record.experiment_size() != 0) return record.experiment(0).session();
     if (record.sample_counts_size() != 0) return record.sample_counts(0).session();
     if (record.session_end_size() != 0) return record.session_end(0).session();
-    return record.binary_size() != 0 ? record.binary(0).session() : 0;
+    if (record.binary_size() != 0) return record.binary(0).session();
+    if (record.process_size() != 0) return record.process(0).session();
+    return record.source_change_size() != 0 ? record.source_change(0).session() : 0;
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {

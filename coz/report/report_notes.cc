@@ -165,6 +165,16 @@ void AddThrottled(const profile::Profile& profile, std::vector<std::string>* not
       100 * throttled / periods, rate));
 }
 
+// Of the first session; the others of a merged profile have had their own.
+void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>* notes) {
+  if (profile.source_change_size() == 0) return;
+  std::string note = DescribeSourceChange(profile.source_change(0));
+  if (profile.source_change_size() > 1) {
+    note += absl::StrFormat(" (and so in %d sessions)", profile.source_change_size());
+  }
+  notes->push_back(std::move(note));
+}
+
 // Of the session that it slowed most.
 void AddSwitches(const profile::Profile& profile, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;  // of a CPU
@@ -261,6 +271,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddIdle(use, &notes);
   AddUnsampled(use, &notes);
   AddThrottled(profile, &notes);
+  AddSourceChanges(profile, &notes);
   AddSwitches(profile, &notes);
   AddAchieved(profile, &notes);
   if (table.orphans > 0) {

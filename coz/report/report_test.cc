@@ -23,6 +23,7 @@
 namespace coz {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -277,6 +278,21 @@ TEST(ReportTest, SaysThatSamplingSlowsSwitches) {
   EXPECT_THAT(ReportOf(made), HasSubstr("threads were switched 40000 times a second, and with a "
                                         "sampling timer of its own each switch may take 20 us more "
                                         "(80 % of a CPU in all)"));
+}
+
+TEST(ReportTest, SaysThatAnotherSourceTookOverAndWhy) {
+  profile::Profile made = FourLines();
+  profile::SourceChange* change = made.add_source_change();
+  change->set_session(made.session(0).id());
+  change->set_at_ns(600'000'000);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  change->set_switches_per_second(25'000);
+  change->set_cpu_ns_per_second(1.9e9);
+  change->set_switch_cost_ns(40'000);
+  EXPECT_THAT(ReportOf(made),
+              AllOf(HasSubstr("from 0.6 s on samples come from CPU timers"),
+                    HasSubstr("25000 switches a second that take 40 us more each are 100 % of a "
+                              "CPU, of 190 % that the program used")));
 }
 
 TEST(ReportTest, SaysThatTheKernelHeldSamplesBack) {

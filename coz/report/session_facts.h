@@ -39,6 +39,9 @@ uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::Se
 // "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
 const char* SourceId(profile::SamplingSource source);
 
+// Why another source of samples took over, and when: a sentence without a full stop.
+std::string DescribeSourceChange(const profile::SourceChange& change);
+
 // An argument as one may type it in a shell: in quotes where it needs them.
 std::string Quoted(const std::string& argument);
 

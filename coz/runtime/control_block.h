@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 5;                 // of this layout
+inline constexpr uint32_t kControlVersion = 6;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -200,7 +200,8 @@ struct ControlBlock {
   std::atomic<uint64_t>
       selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone
   std::atomic<uint64_t> heartbeat_ns;
-  std::atomic<uint32_t> stop;  // the target samples no more
+  std::atomic<uint32_t> stop;            // the target samples no more
+  std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events, which cost too much
 
   // Written by the target.
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec

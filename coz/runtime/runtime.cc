@@ -194,11 +194,27 @@ bool ShouldStop() {
   return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
 }
 
+// The supervisor has found that perf events cost this program too much.
+void ChangeSourceIfAsked() {
+  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 || !ChangeToCpuTimers()) {
+    return;
+  }
+  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  const uint32_t used = g_control->threads_high_water.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < used && i < kMaxThreads; ++i) {
+    const ThreadSlot& slot = g_control->threads[i];
+    const bool is_other = slot.state.load(std::memory_order_acquire) == ThreadState::kRunning &&
+                          slot.pid == g_pid && slot.tid != self;
+    if (is_other) SampleThreadByTimer(slot.tid);
+  }
+}
+
 void OnSample(const Sample& sample) {
   if (ShouldStop()) {
     StopSampler();
     return;
   }
+  ChangeSourceIfAsked();
   ThreadSlot* slot = CurrentSlot();
   // Of weight 0, it only gives the thread an occasion to pay.
   const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
@@ -253,6 +269,11 @@ SamplerStatus StartSampling(const ControlBlock& control) {
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
   options.foreign_signal = DeliverForeignSignal;
+  if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0) return StartSampler(options);
+  options.source = SamplingSource::kCpuTimer;
+  const SamplerStatus status = StartSampler(options);
+  if (status.source != SamplingSource::kNone) return status;
+  options.source = control.wanted_source;
   return StartSampler(options);
 }
 

@@ -33,14 +33,14 @@ struct Counters {
   std::atomic<uint64_t> unsampled_threads{0};
 };
 
-// Written by StartSampler while the process has one thread; `enabled` and `inherited_fd` later too.
+// Written by StartSampler while the process has one thread; `enabled`, `inherited_fd` and `source` later too.
 struct Process {
   std::atomic<bool> enabled{false};
   std::atomic<bool> stopped_for_good{false};
   std::atomic<uint32_t> active_callbacks{0};
   std::atomic<int> inherited_fd{-1};
   long pid = 0;
-  SamplingSource source = SamplingSource::kNone;
+  std::atomic<SamplingSource> source{SamplingSource::kNone};
   bool kernel_included = false;
   uint64_t sampling_period_ns = 0;
   std::atomic<uint64_t> span{1};
@@ -86,6 +86,13 @@ bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
 
 void EndThreadSource() {
   if (!process.stopped_for_good.load(std::memory_order_relaxed)) StopThreadSource(&thread.source);
+}
+
+// Sampling of the process, or of this thread, has ended, and its source has still sent a signal.
+void EndLateSource(const siginfo_t& info) {
+  if (process.stopped_for_good.load(std::memory_order_relaxed)) return;
+  if (info.si_code == SI_TIMER) AdoptTimer(info, &thread.source);
+  StopThreadSource(&thread.source);
 }
 
 void HandleForeignSignal(int signo, siginfo_t* info, void* context) {
@@ -208,6 +215,17 @@ bool IsFromTheEventInUse(const siginfo_t& info) {
   return own;
 }
 
+// Where timers have taken the place of events, one of an event is still under way, and another thread has made this thread's timer.
+bool IsFromTheSourceInUse(const siginfo_t& info) {
+  if (process.source.load(std::memory_order_relaxed) != SamplingSource::kCpuTimer) {
+    return IsFromTheEventInUse(info);
+  }
+  thread.samples_before_inherited = 0;
+  thread.weighs_rest = false;
+  CloseThreadEvent(&thread.source);
+  return info.si_code == SI_TIMER && AdoptTimer(info, &thread.source);
+}
+
 // What is added to the weight of a sample for the rests of threads that are not sampled. Whole periods; parts of one are carried on.
 uint64_t WeightOfRests() {
   const auto relaxed = std::memory_order_relaxed;
@@ -237,9 +255,11 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
     call.Settle();
     return HandleForeignSignal(signo, info, raw_context);
   }
-  if (!process.enabled.load(std::memory_order_acquire)) return EndThreadSource();
+  if (!process.enabled.load(std::memory_order_acquire) || thread.stopped) {
+    return EndLateSource(*info);
+  }
   const bool weighs_rest = thread.weighs_rest;
-  if (thread.stopped || !IsFromTheEventInUse(*info)) return;
+  if (!IsFromTheSourceInUse(*info)) return;
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
@@ -330,7 +350,10 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
 void StartThreadSampling() {
   thread.stopped = false;
   if (!process.enabled.load(std::memory_order_acquire)) return;
-  if (process.source == SamplingSource::kPerfSigtrap) {
+  // Before, the thread has become one that SampleThreadByTimer is called for; so is it, or it sees the new source.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const SamplingSource source = process.source.load(std::memory_order_relaxed);
+  if (source == SamplingSource::kPerfSigtrap) {
     thread.samples_before_inherited = 0;
     thread.weighs_rest = false;
     if (__builtin_expect(ThreadsAreShort(), 0)) StartShortThread();
@@ -339,7 +362,7 @@ void StartThreadSampling() {
   thread.tracker.Restart(ThreadCpuNowNs());
   const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
   int result = -ENOENT;
-  if (process.source == SamplingSource::kPerfSetsig) {
+  if (source == SamplingSource::kPerfSetsig) {
     result = StartThreadEvent(period, kSamplingSignal, &thread.source);
   }
   // No descriptor left for this thread is no reason to leave it out.
@@ -371,6 +394,31 @@ void UseEverySamplingPeriod() {
   // What this thread has run since its last sample is left out; that is less than one of its long periods.
   thread.tracker.Restart(ThreadCpuNowNs());
   process.span.store(1, std::memory_order_relaxed);
+}
+
+bool ChangeToCpuTimers() {
+  if (process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer) return false;
+  if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return false;
+  if (process.source.exchange(SamplingSource::kCpuTimer) == SamplingSource::kCpuTimer) return false;
+  const int fd = process.inherited_fd.exchange(-1);
+  if (fd >= 0) {
+    DisablePerfEvent(fd);
+    if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
+  }
+  CloseThreadEvent(&thread.source);
+  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
+  if (thread.source.timer_plus_1 == 0 &&
+      StartThreadTimer(period, kSamplingSignal, &thread.source) != 0) {
+    Add(&process.counters.unsampled_threads, 1);
+  }
+  return true;
+}
+
+void SampleThreadByTimer(int32_t tid) {
+  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
+  const int result = StartTimerOfThread(tid, period, kSamplingSignal);
+  if (result != 0 && result != -EINVAL)
+    Add(&process.counters.unsampled_threads, 1);  // or it has ended
 }
 
 void LeaveOutCpuTime(uint64_t cpu_ns) { thread.tracker.LeaveOut(cpu_ns); }

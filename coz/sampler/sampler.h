@@ -85,6 +85,13 @@ void StopThreadSampling();
 // From now on each period ends with a sample. Before the first thread creates the second. Later calls do nothing.
 void UseEverySamplingPeriod();
 
+// From now on this process's threads are sampled by CPU timers, whatever sampled them before: for programs in which perf events, set
+// anew at each switch between processes, cost too much. True for the one caller that begins this, who then has to call
+// SampleThreadByTimer for each other thread that has called StartThreadSampling, or will not, and not StopThreadSampling. From a
+// callback.
+bool ChangeToCpuTimers();
+void SampleThreadByTimer(int32_t tid);
+
 // `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause, say): no sample is to stand for it.
 // The kernel counts it all the same, so some samples weigh less. From the thread or a callback in it.
 void LeaveOutCpuTime(uint64_t cpu_ns);

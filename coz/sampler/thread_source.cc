@@ -21,6 +21,38 @@ std::atomic<bool> has_opened_events;
 // Comes back in siginfo, to tell our timers from the program's.
 void* TimerSignature() { return &has_opened_events; }
 
+// The kernel's number of the CPU clock of a thread of this process (include/linux/posix-timers_types.h).
+clockid_t CpuClockOf(int32_t tid) {
+  constexpr int kScheduled = 2;
+  constexpr int kOfOneThread = 4;
+  return static_cast<clockid_t>(~static_cast<uint32_t>(tid) << 3 | kScheduled | kOfOneThread);
+}
+
+int SetTimerPeriod(int timer, uint64_t sampling_period_ns) {
+  itimerspec when;
+  when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
+  when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
+  when.it_value = when.it_interval;
+  return static_cast<int>(RawSyscall(SYS_timer_settime, timer, 0, &when, nullptr));
+}
+
+// A running timer, or -errno.
+int StartTimer(clockid_t clock, int32_t tid, uint64_t sampling_period_ns, int signo) {
+  sigevent event;
+  memset(&event, 0, sizeof(event));
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = signo;
+  event.sigev_value.sival_ptr = TimerSignature();
+  event._sigev_un._tid = tid;
+  int timer;
+  long result = RawSyscall(SYS_timer_create, clock, &event, &timer);
+  if (result != 0) return static_cast<int>(result);
+  result = SetTimerPeriod(timer, sampling_period_ns);
+  if (result == 0) return timer;
+  RawSyscall(SYS_timer_delete, timer);
+  return static_cast<int>(result);
+}
+
 }  // namespace
 
 int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
@@ -68,39 +100,42 @@ int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& sourc
 }
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
-  sigevent event;
-  memset(&event, 0, sizeof(event));
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = signo;
-  event.sigev_value.sival_ptr = TimerSignature();
-  event._sigev_un._tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
-  int timer;
-  long result = RawSyscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &timer);
-  if (result != 0) return static_cast<int>(result);
+  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  const int timer = StartTimer(CLOCK_THREAD_CPUTIME_ID, self, sampling_period_ns, signo);
+  if (timer < 0) return timer;
   source->timer_plus_1 = timer + 1;
-  result = SetThreadSourcePeriod(sampling_period_ns, *source);
-  if (result != 0) StopThreadSource(source);
-  return static_cast<int>(result);
+  return 0;
+}
+
+int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo) {
+  const int timer = StartTimer(CpuClockOf(tid), tid, sampling_period_ns, signo);
+  return timer < 0 ? timer : 0;
+}
+
+bool AdoptTimer(const siginfo_t& info, ThreadSource* source) {
+  const int timer_plus_1 = info.si_timerid + 1;
+  if (source->timer_plus_1 == 0) source->timer_plus_1 = timer_plus_1;
+  if (source->timer_plus_1 == timer_plus_1) return true;
+  RawSyscall(SYS_timer_delete, info.si_timerid);
+  return false;
 }
 
 int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source) {
   if (source.fd_plus_1 != 0) return SetPerfEventPeriod(source.fd_plus_1 - 1, sampling_period_ns);
   if (source.timer_plus_1 == 0) return -ENOENT;
-  itimerspec when;
-  when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
-  when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
-  when.it_value = when.it_interval;
-  return static_cast<int>(
-      RawSyscall(SYS_timer_settime, source.timer_plus_1 - 1, 0, &when, nullptr));
+  return SetTimerPeriod(source.timer_plus_1 - 1, sampling_period_ns);
+}
+
+void CloseThreadEvent(ThreadSource* source) {
+  if (source->fd_plus_1 == 0) return;
+  const int fd = source->fd_plus_1 - 1;
+  // Released first: the number may belong to another file as soon as it is closed. And the program may have taken it already.
+  if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
+  source->fd_plus_1 = 0;
 }
 
 void StopThreadSource(ThreadSource* source) {
-  if (source->fd_plus_1 != 0) {
-    const int fd = source->fd_plus_1 - 1;
-    // Released first: the number may belong to another file as soon as it is closed. And the program may have taken it already.
-    if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
-    source->fd_plus_1 = 0;
-  }
+  CloseThreadEvent(source);
   if (source->timer_plus_1 != 0) {
     RawSyscall(SYS_timer_delete, source->timer_plus_1 - 1);
     source->timer_plus_1 = 0;

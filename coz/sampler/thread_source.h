@@ -3,7 +3,7 @@
 // Shape    at most one descriptor or timer per thread, kept in the caller's ThreadSource
 // Units    sampling period in ns of thread CPU time
 // Errors   a negative errno
-// Threads  each call concerns the calling thread only, but for CloseInheritedEvents
+// Threads  each call concerns the calling thread only, but for StartTimerOfThread and CloseInheritedEvents
 // Signals  async-signal-safe
 // Source   fcntl(2) F_SETSIG; timer_create(2); kernel/time/posix-cpu-timers.c
 #ifndef COZ_SAMPLER_THREAD_SOURCE_H_
@@ -34,11 +34,21 @@ int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& sourc
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
+// A timer for another thread of this process, which has it from its first signal on (AdoptTimer). One that ends before that leaves it to
+// the end of the process.
+int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo);
+
+// `info` was sent by a timer, which is the calling thread's own from now on. False where it has another: this one is deleted.
+bool AdoptTimer(const siginfo_t& info, ThreadSource* source);
+
 // Starts a new period of this length. 0, or -errno.
 int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source);
 
 // Closes or deletes whatever is there.
 void StopThreadSource(ThreadSource* source);
+
+// Closes the event, where there is one; a timer goes on.
+void CloseThreadEvent(ThreadSource* source);
 
 // The sampling periods that `info` stands for when a source of this kind has sent it, even one that
 // is stopped by now, else 0.

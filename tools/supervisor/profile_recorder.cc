@@ -274,6 +274,18 @@ void ProfileRecorder::WriteBetweenExperiments() {
   between_start_ = now;
 }
 
+void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns) {
+  profile::Profile chunk;
+  profile::SourceChange* change = chunk.add_source_change();
+  change->set_session(session_);
+  change->set_at_ns(now_ns - start_ns_);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  change->set_switches_per_second(finding.rates.switches_per_second);
+  change->set_cpu_ns_per_second(finding.rates.cpu_ns_per_second);
+  change->set_switch_cost_ns(finding.switch_cost_ns);
+  Append(chunk);
+}
+
 void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& processes) {
   processes_ = processes.size();
   profile::Profile chunk;

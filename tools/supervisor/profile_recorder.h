@@ -24,6 +24,7 @@
 #include "tools/supervisor/child_process.h"
 #include "tools/supervisor/live_target.h"
 #include "tools/supervisor/process_watch.h"
+#include "tools/supervisor/source_choice.h"
 #include "tools/supervisor/switch_cost.h"
 #include "tools/supervisor/unit_index.h"
 
@@ -49,6 +50,8 @@ class ProfileRecorder {
   void WriteExperiment(const ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
+  // Samples come from CPU timers from now on.
+  void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
   void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last,
                 const SwitchLoad& switches);
 

@@ -9,25 +9,26 @@
 #include <cmath>
 #include <cstdio>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/experiment/random.h"
 #include "coz/experiment/scheduler.h"
-#include "coz/points/closest_names.h"
-#include "coz/report/experiment_table.h"
-#include "coz/sourcemap/binary_info.h"
+#include "coz/report/session_facts.h"
+#include "tools/supervisor/earlier_runs.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/never_found.h"
 #include "tools/supervisor/open_output.h"
 #include "tools/supervisor/outside_points.h"
 #include "tools/supervisor/process_watch.h"
 #include "tools/supervisor/profile_recorder.h"
+#include "tools/supervisor/run_checks.h"
 #include "tools/supervisor/session_description.h"
 #include "tools/supervisor/shared_control.h"
 #include "tools/supervisor/signal_inbox.h"
+#include "tools/supervisor/source_choice.h"
 #include "tools/supervisor/switch_cost.h"
 #include "tools/supervisor/unit_checks.h"
 #include "tools/supervisor/unit_index.h"
@@ -55,7 +56,10 @@ class Run : public ExperimentSink {
         control_(std::move(control)),
         units_(std::move(units)),
         outside_(std::move(outside)),
-        display_(STDERR_FILENO, options.live) {}
+        display_(STDERR_FILENO, options.live),
+        source_choice_(&control_.block(), options.switch_cost_ns, [this] {
+          return MeasureSwitchCostNs(options_.sampling_period_ns, Switched::kProcesses);
+        }) {}
 
   absl::Status Start(const std::string& program, ProfileWriter writer);
   RunResult Finish();
@@ -73,9 +77,9 @@ class Run : public ExperimentSink {
   void Wait(uint64_t until_ns);
   void Say(const std::string& message);
   void RefreshDisplay();
-  bool IsUnit(UnitId id, const UnitRow& unit) const;
-  std::optional<UnitId> DrawFromEarlierRuns() const;
   void StartExperiments();
+  bool UsesPerfEvents() const;
+  void ChooseSource(uint64_t now_ns);
   SwitchLoad SwitchesOfRun(const TargetSnapshot& last) const;
   bool IsPreciseEnough(bool at_end = false);
   std::vector<std::string> PointNames() const;
@@ -93,6 +97,7 @@ class Run : public ExperimentSink {
   std::optional<ProcessWatch> processes_;
   std::optional<ProfileRecorder> recorder_;
   std::optional<Scheduler> scheduler_;
+  SourceChoice source_choice_;
   uint64_t start_ns_ = 0;
   uint64_t switches_before_ = SwitchesOfChildren();
   uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
@@ -256,48 +261,18 @@ bool Run::IsPreciseEnough(bool at_end) {
   return true;
 }
 
-bool Run::IsUnit(UnitId id, const UnitRow& unit) const {
-  if (!units_.Has(id)) return false;
-  const UnitDescription what = units_.Describe(id).what;
-  return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
-         what.line == unit.line && what.function == unit.function;
-}
-
-// The unit of a random sample of earlier runs, of those whose code is there at the start.
-std::optional<UnitId> Run::DrawFromEarlierRuns() const {
-  const ExperimentTable table = BuildExperimentTable(recorder_->written());
-  std::vector<std::pair<UnitId, uint64_t>> weights;
-  uint64_t samples = 0;
-  for (const UnitRow& unit : table.units) {
-    const std::vector<UnitId> named = units_.Find(unit.Name());
-    const auto found =
-        std::find_if(named.begin(), named.end(), [&](UnitId id) { return IsUnit(id, unit); });
-    if (found == named.end() || unit.samples == 0) continue;
-    if (!options_.given.empty() && *found == units_.Find(options_.given).front()) continue;
-    weights.emplace_back(*found, unit.samples);
-    samples += unit.samples;
-  }
-  if (samples == 0) return std::nullopt;
-  constexpr uint64_t kStream = 4;  // the scheduler has those before
-  uint64_t draw = Random(scheduler_options_.seed.value_or(0), kStream).Below(samples);
-  for (const auto& [unit, weight] : weights) {
-    if (draw < weight) return unit;
-    draw -= weight;
-  }
-  return std::nullopt;
-}
-
 void Run::StartExperiments() {
   const std::vector<UnitId> fixed_units = scheduler_options_.fixed_units;
   // End to end, what is sped up from the start says more than what is found by this run's first samples.
   if (options_.end_to_end && fixed_units.empty()) {
-    const std::optional<UnitId> drawn = DrawFromEarlierRuns();
+    const std::optional<UnitId> drawn =
+        DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
     if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
   }
   scheduler_.emplace(scheduler_options_, &*target_, this);
   if (options_.until_width == 0) return;
   until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units,
-                 [this](UnitId id, const UnitRow& unit) { return IsUnit(id, unit); });
+                 [this](UnitId id, const UnitRow& unit) { return IsUnit(units_, id, unit); });
   // What earlier runs lack is in focus from the start.
   ended_by_goal_ = IsPreciseEnough();
 }
@@ -325,6 +300,7 @@ void Run::Loop() {
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
+    ChooseSource(now_ns);
     // A unit that was named may belong to a library that is opened later.
     if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
       StartExperiments();
@@ -347,13 +323,36 @@ void Run::Loop() {
   }
 }
 
+bool Run::UsesPerfEvents() const {
+  const ControlBlock& block = control_.block();
+  const SamplingSource source = block.sampler_status.source;
+  return block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
+         (source == SamplingSource::kPerfSigtrap || source == SamplingSource::kPerfSetsig);
+}
+
+// Where it was left to coz. Between threads of one process an inherited event is passed on, which costs little.
+void Run::ChooseSource(uint64_t now_ns) {
+  ControlBlock& block = control_.block();
+  if (!head_written_ || options_.sampling_source != SamplingSource::kNone ||
+      options_.exclude_kernel || !UsesPerfEvents()) {
+    return;
+  }
+  const bool one_event =
+      block.sampler_status.source == SamplingSource::kPerfSigtrap && processes_->live() <= 1;
+  if (one_event) return;
+  const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
+  if (!finding.has_value()) return;
+  block.use_cpu_timers.store(1, std::memory_order_relaxed);
+  if (scheduler_) scheduler_->StartAfresh();
+  recorder_->WriteSourceChange(*finding, now_ns);
+  Say(DescribeSourceChange(*recorder_->written().source_change().rbegin()));
+}
+
 // Where samples come by perf events, of which the first source has one for all threads of a process.
 SwitchLoad Run::SwitchesOfRun(const TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
+  if (!UsesPerfEvents()) return {switches, 0};
   const SamplingSource source = control_.block().sampler_status.source;
-  if (source != SamplingSource::kPerfSigtrap && source != SamplingSource::kPerfSetsig) {
-    return {switches, 0};
-  }
   const bool one_event =
       source == SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
   return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,
@@ -382,24 +381,9 @@ RunResult Run::Finish() {
       control_.block().programs_unreachable.load(std::memory_order_relaxed) != 0;
   result.processes_unfollowed =
       control_.block().processes_unfollowed.load(std::memory_order_relaxed);
-  for (size_t i = 0; i < units_.group_has_code().size(); ++i) {
-    if (units_.group_has_code()[i]) continue;
-    Say(absl::StrFormat("--group %s matched no code that was loaded",
-                        units_.rules().groups[i].name));
-  }
-  for (size_t i = 0; i < units_.exclude_has_code().size(); ++i) {
-    if (units_.exclude_has_code()[i]) continue;
-    Say(absl::StrFormat("--exclude=%s matched no code that was loaded",
-                        units_.rules().exclude[i].text()));
-  }
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
-  for (const std::string& missing : outside_->Missing(*target_)) Say(missing);
-  for (const std::string& line : options_.points.sampled) {
-    if (!units_.Find(line).empty()) continue;
-    Say(absl::StrFormat(
-        "'%s' was not counted, for no binary in scope that was loaded has code of it; name a line "
-        "with code, or widen --binary-scope and --source-scope",
-        line));
+  for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
+    Say(missing);
   }
   const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
@@ -428,43 +412,6 @@ std::function<void(double)> ReadingProgress() {
     if (fraction >= 1) absl::FPrintF(stderr, "\r\x1b[K");
     fflush(stderr);
   };
-}
-
-// What can be known before the program runs.
-absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
-  if (options.is_launcher) return absl::OkStatus();
-  const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
-  if (!info.ok()) return info.status();
-  const bool needs_debug_info =
-      options.units.kind != UnitKind::kLibrary && options.units.kind != UnitKind::kFunction;
-  absl::Status status = CheckProfilable(*info, needs_debug_info);
-  // Where libraries are in scope, the program itself need not have debug information.
-  const bool only_libraries =
-      info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
-  if (status.ok() || only_libraries) return absl::OkStatus();
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(), " (if it only starts the program in question: --follow=all)"));
-}
-
-absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
-  if (!options.points.sampled.empty() && options.units.kind != UnitKind::kLine) {
-    const std::string_view kind = NameOf(options.units.kind);
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--progress-sampled=%s counts samples of a line, and with --unit=%s it is known only in "
-        "which %s a sample fell; use --progress instead, or --unit=line",
-        options.points.sampled.front(), kind, kind));
-  }
-  if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
-  for (const std::string& line : options.points.sampled) {
-    if (!absl::StrContains(line, ':') || !units.Find(line).empty()) continue;
-    return absl::NotFoundError(absl::StrFormat(
-        "--progress-sampled=%s: no code of the program belongs to this line (blank, optimised "
-        "away, out of scope, excluded or part of a group)%s; name a line with code, or widen "
-        "--source-scope",
-        line, ClosestPhrase(units.Closest(line))));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace

@@ -50,6 +50,8 @@ struct RunOptions {
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
   double until_width = 0;
   SamplingSource sampling_source = SamplingSource::kNone;
+  // By how much a perf event lengthens a switch between processes; not given: it is measured where it matters.
+  std::optional<uint64_t> switch_cost_ns;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
   Follow follow = Follow::kAll;

@@ -1,8 +1,8 @@
 // What sampling adds to each switch of threads on a CPU: the kernel stops a thread's sampling timer when the thread leaves the CPU, and sets
 // it when it comes back. Between threads that inherited one event it only passes the timer on; between processes it cannot.
 //
-// Shape    one measurement of some 50 ms, by two threads of this process that take turns on one CPU
-// Units    ns of time for each switch; 0 where it cannot be measured, or is nothing
+// Shape    one measurement of some 50 ms of a CPU, by two threads of this process that take turns on one CPU
+// Units    ns of CPU time for each switch; 0 where it cannot be measured, or is nothing
 // Errors   none
 // Threads  compatible
 // Signals  none
