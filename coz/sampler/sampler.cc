@@ -4,7 +4,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -18,6 +17,7 @@
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/sampling_signal.h"
+#include "coz/sampler/short_threads.h"
 #include "coz/sampler/thread_source.h"
 
 namespace coz {
@@ -47,12 +47,7 @@ struct Process {
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   Counters counters;
-  // Of threads that have ended: to tell whether they are too short for the event that they inherit.
-  std::atomic<uint64_t> ended_threads{0};
-  std::atomic<uint64_t> ended_cpu_ns{0};
-  std::atomic<uint64_t> ended_rest_ns{0};   // of it, after the last sample
-  std::atomic<uint64_t> carried_weight{0};  // in 1/kWholeWeight
-  std::atomic<uint64_t> short_threads{0};
+  EndedThreads ended;
 };
 
 struct Thread {
@@ -143,57 +138,20 @@ void CallBack(const Sample& sample) {
   process.active_callbacks.fetch_sub(1);
 }
 
-// An inherited event's first period begins with the thread, so that a thread which is shorter than a period is never sampled, and the
-// rest of every other one neither. Where that is much of what the threads run:
-// * Threads of two periods or more: the samples there are weigh as much more as the rests are long.
-// * Shorter ones: one of `stride` threads has an event of its own at first, whose first period is any part of a whole one and whose
-//   samples stand for all of them; the others are left out. Not all have one, because to open and close it costs as much as a short
-//   thread.
-constexpr uint64_t kThreadsToJudge = 16;
-constexpr uint64_t kUnsampledPart = 10;        // a tenth
-constexpr uint64_t kEventCostNs = 100 * 1000;  // bench/overhead, thread create + join
-constexpr uint64_t kCostPart = 10;             // a tenth of the threads' time
-constexpr uint64_t kMostThreadsPerEvent = 8;
-constexpr uint64_t kTimesMeanLength = 4;          // a first period beyond that is not waited for
-constexpr uint32_t kSamplesBeforeInherited = 16;  // the thread is a long one
-constexpr uint64_t kPeriodsToWeigh = 2;
-constexpr uint64_t kWholeWeight = 1024;
-
-bool ThreadsAreShort() {
-  const auto relaxed = std::memory_order_relaxed;
-  return process.ended_threads.load(relaxed) >= kThreadsToJudge &&
-         process.ended_rest_ns.load(relaxed) * kUnsampledPart > process.ended_cpu_ns.load(relaxed);
-}
-
-// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel repeats a tick that found it in its
-// own code, where that is left out, after as short a time again: where a tick costs more than that, the thread never leaves the kernel.
-uint64_t FirstPeriodNs(uint64_t index) {
-  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-  constexpr uint64_t kLeastNs = 100 * 1000;
-  const uint64_t fraction = index * kGoldenRatio;
-  const auto ns = static_cast<uint64_t>(
-      (static_cast<unsigned __int128>(fraction) * process.sampling_period_ns) >> 64);
-  return std::max(ns, std::min(kLeastNs, process.sampling_period_ns));
-}
+constexpr uint32_t kSamplesBeforeInherited = 16;  // then the thread is a long one
 
 void StartShortThread() {
-  const auto relaxed = std::memory_order_relaxed;
-  const uint64_t mean_ns =
-      process.ended_cpu_ns.load(relaxed) / process.ended_threads.load(relaxed) + 1;
+  const ShortThreadPlan plan = PlanShortThread(process.ended, process.sampling_period_ns);
   thread.samples_before_inherited = kSamplesBeforeInherited;
-  thread.weighs_rest = mean_ns >= kPeriodsToWeigh * process.sampling_period_ns;
-  if (thread.weighs_rest) return;
-  const uint64_t stride =
-      std::clamp<uint64_t>(kEventCostNs * kCostPart / mean_ns, 1, kMostThreadsPerEvent);
-  const uint64_t index = process.short_threads.fetch_add(1, relaxed);
-  if (index % stride != 0) return;
-  const uint64_t first_ns = FirstPeriodNs(1 + index / stride);
-  if (first_ns > kTimesMeanLength * mean_ns) return;
-  if (StartThreadSigtrap(first_ns, !process.kernel_included, &thread.source) != 0) return;
+  thread.weighs_rest = plan.weighs_rest;
+  if (plan.first_period_ns == 0) return;
+  if (StartThreadSigtrap(plan.first_period_ns, !process.kernel_included, &thread.source) != 0) {
+    return;
+  }
   thread.first_own_sample = true;
-  thread.stands_for = stride;
+  thread.stands_for = plan.stands_for;
   // As if the thread had begun with the period.
-  thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - first_ns));
+  thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - plan.first_period_ns));
 }
 
 // False where `info` was sent by another event than the one that is to sample this thread.
@@ -226,17 +184,6 @@ bool IsFromTheSourceInUse(const siginfo_t& info) {
   return info.si_code == SI_TIMER && AdoptTimer(info, &thread.source);
 }
 
-// What is added to the weight of a sample for the rests of threads that are not sampled. Whole periods; parts of one are carried on.
-uint64_t WeightOfRests() {
-  const auto relaxed = std::memory_order_relaxed;
-  const uint64_t rest_ns = process.ended_rest_ns.load(relaxed);
-  const uint64_t cpu_ns = process.ended_cpu_ns.load(relaxed);
-  if (cpu_ns <= rest_ns) return 0;
-  const uint64_t more = rest_ns * kWholeWeight / (cpu_ns - rest_ns);
-  const uint64_t before = process.carried_weight.fetch_add(more, relaxed);
-  return (before + more) / kWholeWeight - before / kWholeWeight;
-}
-
 // A sample of an event of the thread's own stands for other threads too.
 uint64_t ThreadsThatSampleStandsFor(const siginfo_t& info) {
   return IsThreadSigtrap(info) ? thread.stands_for : 1;
@@ -264,7 +211,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
   uint64_t weight = WeightOfSample(*info, periods, span) * ThreadsThatSampleStandsFor(*info);
-  if (weighs_rest) weight += WeightOfRests();
+  if (weighs_rest) weight += WeightOfRests(process.ended);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.drops_in_a_row = 0;
@@ -356,7 +303,7 @@ void StartThreadSampling() {
   if (source == SamplingSource::kPerfSigtrap) {
     thread.samples_before_inherited = 0;
     thread.weighs_rest = false;
-    if (__builtin_expect(ThreadsAreShort(), 0)) StartShortThread();
+    if (__builtin_expect(ThreadsAreShort(process.ended), 0)) StartShortThread();
     return;
   }
   thread.tracker.Restart(ThreadCpuNowNs());
@@ -378,9 +325,7 @@ void StopThreadSampling() {
   if (has_samples_of_others) return;
   const uint64_t now_ns = ThreadCpuNowNs();
   const uint64_t rest_ns = thread.tracker.RestNs(now_ns);
-  Add(&process.ended_threads, 1);
-  Add(&process.ended_cpu_ns, now_ns);
-  Add(&process.ended_rest_ns, rest_ns);
+  NoteThreadEnd(process.ended, now_ns, rest_ns);
   if (!thread.weighs_rest) Add(&process.counters.unsampled_ns, rest_ns);
 }
 

@@ -1,0 +1,65 @@
+#include "coz/sampler/short_threads.h"
+
+#include <algorithm>
+
+namespace coz {
+namespace {
+
+constexpr uint64_t kThreadsToJudge = 16;
+constexpr uint64_t kUnsampledPart = 10;        // a tenth
+constexpr uint64_t kEventCostNs = 100 * 1000;  // bench/overhead, thread create + join
+constexpr uint64_t kCostPart = 10;             // a tenth of the threads' time
+constexpr uint64_t kMostThreadsPerEvent = 8;
+constexpr uint64_t kTimesMeanLength = 4;  // a first period beyond that is not waited for
+constexpr uint64_t kPeriodsToWeigh = 2;
+constexpr uint64_t kWholeWeight = 1024;
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel repeats a tick that found it in its
+// own code, where that is left out, after as short a time again: where a tick costs more than that, the thread never leaves the kernel.
+uint64_t FirstPeriodNs(uint64_t index, uint64_t sampling_period_ns) {
+  constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
+  constexpr uint64_t kLeastNs = 100 * 1000;
+  const uint64_t fraction = index * kGoldenRatio;
+  const auto ns =
+      static_cast<uint64_t>((static_cast<unsigned __int128>(fraction) * sampling_period_ns) >> 64);
+  return std::max(ns, std::min(kLeastNs, sampling_period_ns));
+}
+
+}  // namespace
+
+void NoteThreadEnd(EndedThreads& ended, uint64_t cpu_ns, uint64_t rest_ns) {
+  ended.threads.fetch_add(1, kRelaxed);
+  ended.cpu_ns.fetch_add(cpu_ns, kRelaxed);
+  ended.rest_ns.fetch_add(rest_ns, kRelaxed);
+}
+
+bool ThreadsAreShort(const EndedThreads& ended) {
+  return ended.threads.load(kRelaxed) >= kThreadsToJudge &&
+         ended.rest_ns.load(kRelaxed) * kUnsampledPart > ended.cpu_ns.load(kRelaxed);
+}
+
+ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns) {
+  ShortThreadPlan plan;
+  const uint64_t mean_ns = ended.cpu_ns.load(kRelaxed) / ended.threads.load(kRelaxed) + 1;
+  plan.weighs_rest = mean_ns >= kPeriodsToWeigh * sampling_period_ns;
+  if (plan.weighs_rest) return plan;
+  plan.stands_for =
+      std::clamp<uint64_t>(kEventCostNs * kCostPart / mean_ns, 1, kMostThreadsPerEvent);
+  const uint64_t index = ended.short_threads.fetch_add(1, kRelaxed);
+  if (index % plan.stands_for != 0) return plan;
+  const uint64_t first_ns = FirstPeriodNs(1 + index / plan.stands_for, sampling_period_ns);
+  if (first_ns <= kTimesMeanLength * mean_ns) plan.first_period_ns = first_ns;
+  return plan;
+}
+
+uint64_t WeightOfRests(EndedThreads& ended) {
+  const uint64_t rest_ns = ended.rest_ns.load(kRelaxed);
+  const uint64_t cpu_ns = ended.cpu_ns.load(kRelaxed);
+  if (cpu_ns <= rest_ns) return 0;
+  const uint64_t more = rest_ns * kWholeWeight / (cpu_ns - rest_ns);
+  const uint64_t before = ended.carried_weight.fetch_add(more, kRelaxed);
+  return (before + more) / kWholeWeight - before / kWholeWeight;
+}
+
+}  // namespace coz

@@ -1,0 +1,50 @@
+// What to do about threads that are too short for the event that they inherit.
+//
+// An inherited event's first period begins with the thread, so that a thread which is shorter than a period is never sampled, and the
+// rest of every other one neither. Where that is much of what the threads run:
+// * Threads of two periods or more: the samples there are weigh as much more as the rests are long.
+// * Shorter ones: one of some threads has an event of its own at first, whose first period is any part of a whole one and whose
+//   samples stand for all of them; the others are left out. Not all have one, because to open and close it costs as much as a short
+//   thread.
+//
+// Shape    sums over the threads that have ended, of which a plan for the next is made
+// Units    ns of thread CPU time; whole sampling periods
+// Errors   none
+// Threads  safe
+// Signals  async-signal-safe
+// Source   docs/design.md, "Sampling"; bench/overhead, thread create + join
+#ifndef COZ_SAMPLER_SHORT_THREADS_H_
+#define COZ_SAMPLER_SHORT_THREADS_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace coz {
+
+struct EndedThreads {
+  std::atomic<uint64_t> threads{0};
+  std::atomic<uint64_t> cpu_ns{0};
+  std::atomic<uint64_t> rest_ns{0};         // of it, after the last sample
+  std::atomic<uint64_t> carried_weight{0};  // in 1/kWholeWeight
+  std::atomic<uint64_t> short_threads{0};   // planned for
+};
+
+void NoteThreadEnd(EndedThreads& ended, uint64_t cpu_ns, uint64_t rest_ns);
+
+bool ThreadsAreShort(const EndedThreads& ended);
+
+struct ShortThreadPlan {
+  bool weighs_rest = false;      // its samples of the inherited event, see WeightOfRests
+  uint64_t first_period_ns = 0;  // of an event of its own; 0: none
+  uint64_t stands_for = 1;       // threads that each sample of that event stands for
+};
+
+// For a thread that begins where ThreadsAreShort.
+ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns);
+
+// What is added to the weight of a sample for the rests of threads that are not sampled. Whole periods; parts of one are carried on.
+uint64_t WeightOfRests(EndedThreads& ended);
+
+}  // namespace coz
+
+#endif  // COZ_SAMPLER_SHORT_THREADS_H_
