@@ -133,6 +133,26 @@ TEST(BadInputTest, NoPermission) {
   }
 }
 
+// For coz and the program alike.
+TEST(BadInputTest, FewDescriptorsAreEnough) {
+  testing::CommandOptions folder;
+  folder.folder = testing::TemporaryFolder();
+  const auto limited = [&folder](const std::string& limit, const std::string& options) {
+    const std::string command =
+        absl::StrCat("ulimit -n ", limit, "; exec ", RunfilePath("tools/coz"), " run ", options,
+                     " --experiment-length=0.1 --- ", Puppet("busy"), " 1");
+    return testing::RunCommand({"/bin/bash", "-c", command}, folder);
+  };
+  for (const char* options : {"", "--progress=spin", "--sampler=perf-setsig"}) {
+    SCOPED_TRACE(options);
+    const CommandResult result = limited("64", options);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_EQ(result.output, "hello\nbye\n");
+    EXPECT_THAT(result.errors, HasSubstr("busy.c:25"));
+  }
+  ExpectOneSentence(limited("8", ""), "ulimit -n 64");
+}
+
 // What samples or speeds up needs no permission: a coarser source does.
 TEST(BadInputTest, NoPermissionIsNeededForTheOthers) {
   const CommandResult result = testing::RunCommand(

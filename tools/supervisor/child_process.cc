@@ -130,8 +130,9 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
 absl::StatusOr<ChildProcess> ChildProcess::Start(const StartOptions& options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return absl::ResourceExhaustedError(
-        absl::StrFormat("cannot start %s: no pipe: %s", options.program, strerror(errno)));
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot start %s: no pipe: %s; coz needs some descriptors, run: ulimit -n 64",
+        options.program, strerror(errno)));
   }
   UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
