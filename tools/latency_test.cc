@@ -1,8 +1,10 @@
 // Pairs of every kind say throughput and latency, predict with the right sign, and warn when requests pile up.
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coz/report/profile_reader.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -103,6 +105,42 @@ TEST_P(LatencyTest, WarnsWhenRequestsPileUp) {
   COZ_REQUIRE_CAPABILITY(Missing(result));
   EXPECT_THAT(result.errors, HasSubstr("arrivals outrun departures"));
   EXPECT_EQ(Point()["latency"]["stable"], false);
+}
+
+// Half of the time one request is under way, and delay is inserted in just that half. Of the same requests the times are known, by which the
+// mean is exact.
+TEST(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServed) {
+  testing::CommandOptions options;
+  options.folder = testing::TemporaryFolder();
+  const CommandResult result =
+      testing::RunCommand({RunfilePath("tools/coz"), "run", "--unit=function", "--fixed-unit=serve",
+                           "--fixed-speedup=75", "--latency=mark:in,mark:out", "--seed=1", "---",
+                           RunfilePath("coz/testing/puppets/backlog"), "8", "1", "1"},
+                          options);
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const profile::Profile& profile = read->profile;
+  std::map<uint32_t, std::string> names;
+  for (const auto& point : profile.progress_point()) names[point.id()] = point.name();
+  double by_looks = 0;
+  double by_times = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::PointCounts& counts : experiment.point()) {
+      const std::string& name = names[counts.point()];
+      if (name == "mark:in,mark:out") {
+        by_looks += counts.in_flight_average();
+        EXPECT_FALSE(counts.in_flight_by_times());
+      }
+      if (name == "marked") {
+        by_times += counts.in_flight_average();
+        EXPECT_TRUE(counts.in_flight_by_times());
+      }
+    }
+  }
+  ASSERT_GT(by_times, 0);
+  // It takes a fifth of the effective time, and would be half of it, were delays left out wherever they come.
+  EXPECT_NEAR(by_looks / by_times, 1, 0.3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LatencyTest, ValuesIn(kKinds),

@@ -77,19 +77,37 @@ double ServedShare(const ExperimentRecord& record) {
 }  // namespace
 
 ExperimentRecorder::ExperimentRecorder(const ExperimentPlan& plan, const TargetSnapshot& start)
-    : plan_(plan), start_(start), last_(start), in_flight_ns_(start.points.size()) {}
+    : plan_(plan), start_(start), last_(start) {}
 
 void ExperimentRecorder::Look(const TargetSnapshot& now) {
   const double effective_ns = static_cast<double>(EffectiveBetween(last_, now));
+  const double elapsed_ns = static_cast<double>(now.now_ns - last_.now_ns);
   in_flight_ns_.resize(std::max(in_flight_ns_.size(), now.points.size()));
+  in_flight_on_clock_ns_.resize(in_flight_ns_.size());
   for (size_t point = 0; point < in_flight_ns_.size(); ++point) {
-    in_flight_ns_[point] += (InFlight(last_, point) + InFlight(now, point)) / 2 * effective_ns;
+    const double in_flight = (InFlight(last_, point) + InFlight(now, point)) / 2;
+    in_flight_ns_[point] += in_flight * effective_ns;
+    in_flight_on_clock_ns_[point] += in_flight * elapsed_ns;
   }
   ++looks_;
   if (now.runnable_threads > now.cpus) ++oversubscribed_looks_;
   live_thread_sum_ += static_cast<uint64_t>(std::max(now.live_threads, 0));
   runnable_thread_sum_ += static_cast<uint64_t>(std::max(now.runnable_threads, 0));
   last_ = now;
+}
+
+// The time that is left out is that of delays, in which another number may be under way than on average: a request that is served is.
+// Looks are too far apart to tell, but where it was noted with each delay, that is known.
+double ExperimentRecorder::InFlightByLooks(const TargetSnapshot& end, size_t point) const {
+  const PointCounts before = CountsAt(start_, point);
+  const PointCounts after = CountsAt(end, point);
+  const uint64_t charged_ns = after.charged_delay_ns - before.charged_delay_ns;
+  if (charged_ns == 0) return in_flight_ns_[point];
+  const double in_delays =
+      static_cast<double>(after.charged_in_flight_ns - before.charged_in_flight_ns) /
+      static_cast<double>(charged_ns);
+  const double inserted_ns = static_cast<double>(end.global_delay_ns - start_.global_delay_ns);
+  return std::max(0.0, in_flight_on_clock_ns_[point] - in_delays * inserted_ns);
 }
 
 void ExperimentRecorder::NoteLate(uint64_t late_ns) { late_ns_ = std::max(late_ns_, late_ns); }
@@ -131,7 +149,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
     const PointCounts before = CountsAt(start_, point);
     const PointCounts& after = end.points[point];
     record.points.push_back({after.visits - before.visits, after.arrivals - before.arrivals,
-                             after.departures - before.departures, in_flight_ns_[point], false});
+                             after.departures - before.departures, InFlightByLooks(end, point),
+                             false});
     CorrectByTimes(start_, end, point, &record.points.back());
   }
   record.selected_samples = end.selected_samples - start_.selected_samples;

@@ -54,7 +54,11 @@ class ExperimentRecorder {
   ExperimentPlan plan_;
   const TargetSnapshot start_;
   TargetSnapshot last_;
+  double InFlightByLooks(const TargetSnapshot& end, size_t point) const;
+
+  // By looks, of each point: the number under way over effective time, and over time on the clock.
   std::vector<double> in_flight_ns_;
+  std::vector<double> in_flight_on_clock_ns_;
   uint64_t looks_ = 0;
   uint64_t oversubscribed_looks_ = 0;
   uint64_t live_thread_sum_ = 0;

@@ -62,6 +62,27 @@ TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   EXPECT_TRUE(record.points[0].in_flight_by_times);
 }
 
+// The same server, of whose requests only their number is known, and that one was under way with each delay.
+TEST(RecorderTest, DelaysThatWereChargedAreLeftOutWithWhatWasUnderWay) {
+  TargetSnapshot start = At(0, 300);
+  start.points.resize(1);
+  start.points[0].charged_delay_ns = 7000;
+  start.points[0].charged_in_flight_ns = 9000;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot middle = At(100, 800);
+  middle.points = start.points;
+  middle.points[0].arrivals = 1;
+  recorder.Look(middle);
+  TargetSnapshot end = At(1000, 800);  // on the clock 50 + 900
+  end.points = middle.points;
+  // 600 of which 500 were inserted by the end.
+  end.points[0].charged_delay_ns += 600;
+  end.points[0].charged_in_flight_ns += 600;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 1000, true);
+  EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 950 - 500);
+  EXPECT_FALSE(record.points[0].in_flight_by_times);
+}
+
 TEST(RecorderTest, LooksServeWhereATimeIsMissing) {
   TargetSnapshot start = At(0, 0);
   start.points = {{0, 0, 0, 0, 0, 0, 0}};

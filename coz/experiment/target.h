@@ -32,6 +32,10 @@ struct PointCounts {
   uint64_t timed_departures = 0;
   uint64_t arrival_time_sum_ns = 0;
   uint64_t departure_time_sum_ns = 0;
+  // Of a pair whose visits have no times: delay that was imposed while it was known how many were under way, and its sum times that
+  // number.
+  uint64_t charged_delay_ns = 0;
+  uint64_t charged_in_flight_ns = 0;
 };
 
 // Every counter is cumulative and never falls, unless said otherwise.

@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_format.h"
+
 namespace coz {
 namespace {
 
@@ -34,6 +36,8 @@ double Quantile(const std::map<uint64_t, Bucket>& buckets, uint64_t all, double 
   }
   return last;
 }
+
+constexpr double kLookNs = 2e6;  // SchedulerOptions::latency_look_ns
 
 class LatencySums {
  public:
@@ -67,6 +71,9 @@ class LatencySums {
         duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
     summary.by_looks = by_looks_;
+    // Of one arrival or departure, a 12th of the squared distance of two looks.
+    summary.looks_error =
+        in_flight_ns_ > 0 ? kLookNs * std::sqrt((arrivals_ + departures_) / 12) / in_flight_ns_ : 0;
     return summary;
   }
 
@@ -118,6 +125,18 @@ LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {
 LatencySummary LatencyBySpeedup::Of(size_t unit, double virtual_speedup) const {
   const auto found = summaries_.find(KeyOf(unit, virtual_speedup));
   return found == summaries_.end() ? LatencySums().Summary() : found->second;
+}
+
+std::string ErrorOfLooks(const LatencySummary& summary, const PointRow& point) {
+  if (!summary.by_looks) return "";
+  // Of marks it is known how many are under way when delay is imposed, but not of what the kernel counts.
+  return absl::StrFormat(
+      "how many are under way was looked at every 2 ms, so the mean is uncertain by %.2g %%%s; "
+      "COZ_BEGIN and COZ_END of our coz.h make it exact",
+      100 * summary.looks_error,
+      point.counted_by.empty()
+          ? ""
+          : ", and effects on requests shorter than some milliseconds come out too small");
 }
 
 bool IsUnstable(const LatencySummary& summary) {

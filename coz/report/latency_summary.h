@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "coz/report/experiment_table.h"
@@ -27,7 +28,12 @@ struct LatencySummary {
   double in_flight = 0;
   bool has_baseline = false;
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
+  // Then: standard error of the mean, as a share of it, as requests may come and go anywhere between two looks.
+  double looks_error = 0;
 };
+
+// What looks do to the figures, a sentence without a full stop; empty where the mean is exact.
+std::string ErrorOfLooks(const LatencySummary& summary, const PointRow& point);
 
 // Over the baselines: as the program is. Without any, over all experiments.
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);

@@ -50,6 +50,21 @@ TEST(LatencySummaryTest, SaysWhetherTheNumberUnderWayIsExact) {
   EXPECT_FALSE(Summarize(profile).by_looks);
 }
 
+TEST(LatencySummaryTest, SaysWhatLooksDo) {
+  profile::Profile profile = OneExperiment(600, 600, 0.5);
+  const LatencySummary summary = Summarize(profile);
+  // Ten times 2 ms, of half of two seconds.
+  EXPECT_NEAR(summary.looks_error, 0.02, 1e-9);
+  PointRow marks;
+  EXPECT_NE(ErrorOfLooks(summary, marks).find("uncertain by 2 %;"), std::string::npos)
+      << ErrorOfLooks(summary, marks);
+  PointRow breakpoints;
+  breakpoints.counted_by = "hardware breakpoint";
+  EXPECT_NE(ErrorOfLooks(summary, breakpoints).find("come out too small"), std::string::npos);
+  profile.mutable_experiment(0)->mutable_point(0)->set_in_flight_by_times(true);
+  EXPECT_EQ(ErrorOfLooks(Summarize(profile), breakpoints), "");
+}
+
 TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
   EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(200, 150, 20))));
   EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));

@@ -41,12 +41,8 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
                     Milliseconds(now.p99_ns));
   }
   absl::StrAppend(&text, "\n");
-  if (now.by_looks) {
-    absl::StrAppend(&text,
-                    "  how many are under way was looked at every 2 ms, so effects on requests "
-                    "shorter than some milliseconds come out too small; COZ_BEGIN and COZ_END "
-                    "make it exact\n");
-  }
+  const std::string error = ErrorOfLooks(now, table.points[point.point]);
+  if (!error.empty()) absl::StrAppend(&text, "  ", error, "\n");
   if (IsUnstable(now)) {
     absl::StrAppend(&text,
                     "  arrivals outrun departures: latency grows as long as this lasts, and its "

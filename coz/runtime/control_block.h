@@ -82,6 +82,16 @@ struct PointSlot {
   std::atomic<uint32_t> timed_cell;  // of thread slots, + 1, once there was a timed visit
 };
 
+// A pair whose visits have no times. With each delay that is imposed, its number under way is noted. Set up by the supervisor; written by
+// the target.
+inline constexpr uint32_t kMaxChargedPairs = 8;
+struct ChargedPair {
+  uint32_t begin;  // point slots
+  uint32_t end;
+  std::atomic<uint64_t> delay_ns;            // imposed
+  std::atomic<uint64_t> delay_in_flight_ns;  // each times the number under way; modulo 2^64
+};
+
 // Visits of BEGIN and END whose times are known. Written by the thread alone: `changes` is odd meanwhile.
 inline constexpr uint32_t kMaxTimedPoints = 64;
 struct TimedCell {
@@ -234,7 +244,9 @@ struct ControlBlock {
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];
   PointSlot points[kMaxPoints];
-  std::atomic<uint32_t> timed_cells;            // that points have taken
+  std::atomic<uint32_t> timed_cells;         // that points have taken
+  std::atomic<uint32_t> charged_pairs_used;  // written by the supervisor
+  ChargedPair charged_pairs[kMaxChargedPairs];
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   ThreadSlot threads[kMaxThreads];
 };

@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/runtime/charged_pairs.h"
 #include "coz/runtime/control_block.h"
 #include "coz/runtime/control_mapping.h"
 #include "coz/runtime/module_map.h"
@@ -176,6 +177,7 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
   const uint64_t now_ns = MonotonicNowNs();
   if (now_ns > deadline_ns) return;
+  ChargePairs(*g_control, delay_ns * sample.weight);
   if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
   // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
   const uint64_t ahead = sample.weight < sample.span ? sample.weight : sample.span;

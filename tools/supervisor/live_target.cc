@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
+#include "coz/runtime/charged_pairs.h"
 
 namespace coz {
 namespace {
@@ -134,6 +135,7 @@ void LiveTarget::SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns) {
 }
 
 void LiveTarget::DiscoverPoints() {
+  bool any_new = false;
   // Slots are taken in order, but a process may be killed while it writes one.
   for (uint32_t i = 0; i < kMaxPoints; ++i) {
     const PointSlot& slot = control_.points[i];
@@ -148,8 +150,56 @@ void LiveTarget::DiscoverPoints() {
              points_[id].counted_by.empty())) {
       ++id;
     }
-    if (id == points_.size()) points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0});
+    if (id == points_.size()) {
+      points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0, "", ""});
+    }
     sources_.push_back({id, slot.kind, i});
+    any_new = true;
+  }
+  if (any_new) ChargePairs();
+}
+
+std::optional<uint32_t> LiveTarget::SlotOf(uint32_t point, PointKind kind) const {
+  for (const PointSource& source : sources_) {
+    if (source.point == point && source.kind == kind) return source.slot;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint32_t> LiveTarget::SlotOfMark(const std::string& name) const {
+  for (const PointSource& source : sources_) {
+    if (source.kind == PointKind::kThroughput && control_.points[source.slot].name == name) {
+      return source.slot;
+    }
+  }
+  return std::nullopt;
+}
+
+void LiveTarget::ChargePairs() {
+  for (uint32_t id = 0; id < points_.size() && charged_.size() < kMaxChargedPairs; ++id) {
+    const Point& point = points_[id];
+    if (!point.is_latency || std::count(charged_.begin(), charged_.end(), id) != 0) continue;
+    const bool by_marks = !point.begin_mark.empty() && !point.end_mark.empty();
+    const auto begin = by_marks ? SlotOfMark(point.begin_mark) : SlotOf(id, PointKind::kBegin);
+    const auto end = by_marks ? SlotOfMark(point.end_mark) : SlotOf(id, PointKind::kEnd);
+    if (!begin.has_value() || !end.has_value()) continue;
+    ChargedPair& pair = control_.charged_pairs[charged_.size()];
+    pair.begin = *begin;
+    pair.end = *end;
+    charged_.push_back(id);
+    control_.charged_pairs_used.store(static_cast<uint32_t>(charged_.size()),
+                                      std::memory_order_release);
+  }
+}
+
+void LiveTarget::ReadCharges(std::vector<PointCounts>* counts) const {
+  for (size_t i = 0; i < charged_.size(); ++i) {
+    PointCounts& point = (*counts)[charged_[i]];
+    // Visits with times are not among those that are charged.
+    if (point.timed_arrivals + point.timed_departures != 0) continue;
+    const ChargedPair& pair = control_.charged_pairs[i];
+    point.charged_delay_ns = pair.delay_ns.load(std::memory_order_relaxed);
+    point.charged_in_flight_ns = pair.delay_in_flight_ns.load(std::memory_order_relaxed);
   }
 }
 
@@ -192,14 +242,6 @@ LiveTarget::TimedVisits LiveTarget::ReadTimed(uint32_t slot) const {
   return sum;
 }
 
-uint64_t LiveTarget::Visits(uint32_t slot) const {
-  uint64_t visits = control_.points[slot].shared.count.load(std::memory_order_relaxed);
-  ForEachThread(control_, [&](const ThreadSlot& thread) {
-    visits += thread.visits[slot].load(std::memory_order_relaxed);
-  });
-  return visits;
-}
-
 void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
   counts->assign(points_.size(), PointCounts());
   for (const OutsideSource& source : outside_sources_) {
@@ -216,24 +258,25 @@ void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
     PointCounts& point = (*counts)[source.point];
     switch (source.kind) {
       case PointKind::kThroughput:
-        point.visits = Visits(source.slot);
+        point.visits = UntimedVisits(control_, source.slot);
         break;
       case PointKind::kBegin: {
         const TimedVisits timed = ReadTimed(source.slot);
         point.timed_arrivals = timed.visits;
         point.arrival_time_sum_ns = timed.time_sum_ns;
-        point.arrivals = Visits(source.slot) + timed.visits;
+        point.arrivals = UntimedVisits(control_, source.slot) + timed.visits;
         break;
       }
       case PointKind::kEnd: {
         const TimedVisits timed = ReadTimed(source.slot);
         point.timed_departures = timed.visits;
         point.departure_time_sum_ns = timed.time_sum_ns;
-        point.departures = Visits(source.slot) + timed.visits;
+        point.departures = UntimedVisits(control_, source.slot) + timed.visits;
         break;
       }
     }
   }
+  ReadCharges(counts);
 }
 
 void LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals,
@@ -244,13 +287,8 @@ void LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals,
 }
 
 uint64_t LiveTarget::VisitsOfMark(const std::string& name) const {
-  uint64_t visits = 0;
-  for (const PointSource& source : sources_) {
-    if (source.kind == PointKind::kThroughput && control_.points[source.slot].name == name) {
-      visits += Visits(source.slot);
-    }
-  }
-  return visits;
+  const std::optional<uint32_t> slot = SlotOfMark(name);
+  return slot.has_value() ? UntimedVisits(control_, *slot) : 0;
 }
 
 std::vector<std::string> LiveTarget::Marks() const {

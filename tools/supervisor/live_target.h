@@ -35,6 +35,9 @@ class LiveTarget : public ExperimentTarget {
     OutsideKind kind = OutsideKind::kNone;
     std::string counted_by;      // in words; empty for marks
     uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: nothing to speak of
+    // Of a pair of two marks that are no pair in the source.
+    std::string begin_mark = "";
+    std::string end_mark = "";
   };
   using CountVisits = std::function<uint64_t()>;
 
@@ -96,8 +99,12 @@ class LiveTarget : public ExperimentTarget {
   void DrainRing();
   bool AwaitsSample(uint64_t written);
   void DiscoverPoints();
+  // Has the target note how many requests of pairs without times are under way when delay is imposed.
+  void ChargePairs();
+  std::optional<uint32_t> SlotOf(uint32_t point, PointKind kind) const;
+  std::optional<uint32_t> SlotOfMark(const std::string& name) const;
+  void ReadCharges(std::vector<PointCounts>* counts) const;
   void CountPoints(std::vector<PointCounts>* counts) const;
-  uint64_t Visits(uint32_t slot) const;  // but for timed ones
   struct TimedVisits {
     uint64_t visits = 0;
     uint64_t time_sum_ns = 0;
@@ -121,6 +128,7 @@ class LiveTarget : public ExperimentTarget {
   TargetSnapshot last_read_;
   std::vector<std::vector<uint64_t>> latencies_;  // by point
   std::bitset<kMaxPoints> discovered_;            // by point slot
+  std::vector<uint32_t> charged_;                 // points, by charged pair
   absl::flat_hash_map<UnitId, uint64_t> total_samples_;
   absl::flat_hash_map<UnitId, uint64_t> new_samples_;
   std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them

@@ -161,5 +161,32 @@ TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
   EXPECT_EQ(SelectedUnit(control_->selection), kNoUnit);
 }
 
+TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
+  LiveTarget::Point of_marks;
+  of_marks.name = "mark:in,mark:out";
+  of_marks.is_latency = true;
+  of_marks.begin_mark = "in";
+  of_marks.end_mark = "out";
+  const auto none = [] { return uint64_t{0}; };
+  target_.AddPoint(of_marks, none, none);
+  AddPoint(PointKind::kThroughput, "in");
+  target_.Poll();
+  EXPECT_EQ(control_->charged_pairs_used, 0u) << "one end is not there yet";
+  AddPoint(PointKind::kThroughput, "out");
+  AddPoint(PointKind::kBegin, "original");
+  AddPoint(PointKind::kEnd, "original");
+  target_.Poll();
+  ASSERT_EQ(control_->charged_pairs_used, 2u);
+  EXPECT_EQ(control_->charged_pairs[0].begin, 0u);
+  EXPECT_EQ(control_->charged_pairs[0].end, 1u);
+  EXPECT_EQ(control_->charged_pairs[1].begin, 2u);
+  EXPECT_EQ(control_->charged_pairs[1].end, 3u);
+  control_->charged_pairs[0].delay_ns = 10;
+  control_->charged_pairs[0].delay_in_flight_ns = 20;
+  const TargetSnapshot read = target_.Read();
+  EXPECT_EQ(read.points[0].charged_delay_ns, 10u);
+  EXPECT_EQ(read.points[0].charged_in_flight_ns, 20u);
+}
+
 }  // namespace
 }  // namespace coz

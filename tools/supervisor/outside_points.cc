@@ -373,6 +373,8 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
       described.is_latency = true;
       const bool marks_only = !point.begin->mark.empty() && !point.end->mark.empty();
       if (!marks_only) described.counted_by = source;
+      if (marks_only) described.begin_mark = point.begin->mark;
+      if (marks_only) described.end_mark = point.end->mark;
       target->AddPoint(described, reader(*point.begin), reader(*point.end));
     } else {
       described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;

@@ -38,7 +38,7 @@ const runPage = {
     return [element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', {scope: 'col'}, text)))),
       element('tbody', {}, ...pairs.map(({name, latency}) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(name)),
         ...[figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''), figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')].map((text) => element('td', {}, text))))))),
-    ...pairs.filter(({latency}) => latency.by_looks).map(({name}) => element('p', {}, `${name}: how many are under way was looked at every 2 ms, so effects on requests shorter than some milliseconds come out too small.`)),
+    ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: ${latency.error}.`)),
     ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
 
