@@ -65,6 +65,17 @@ class PlotBrowserTest : public ::testing::Test {
     return browser_->Run(
         "return [...document.querySelectorAll('#cards .place')].map((e) => e.textContent);");
   }
+  // What is wider than its place: cut off, or to be scrolled sideways. Source is scrolled, and names end in dots where they must.
+  std::vector<std::string> CutSideways(const std::string& selector) {
+    return browser_->Run(absl::StrCat(
+        "const edge = (e) => e.getBoundingClientRect().right;"
+        "return [...document.querySelectorAll('",
+        selector,
+        " *')].filter((e) => "
+        "!e.closest('.code, svg') && getComputedStyle(e).textOverflow !== 'ellipsis' && "
+        "(edge(e) > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0))"
+        ".map((e) => e.outerHTML.slice(0, 90));"));
+  }
   void Choose(const std::string& id, const std::string& value) {
     browser_->Run(absl::StrCat("const e = document.getElementById('", id, "'); e.value = '", value,
                                "'; e.dispatchEvent(new Event('input', {bubbles: true}));"
@@ -143,7 +154,7 @@ TEST_F(PlotBrowserTest, SortsOrderTheLines) {
   EXPECT_THAT(Places()[0], "net/connection.cc:20");
   EXPECT_THAT(Places()[1], "net/connection.cc:27");
   Choose("sort", "hurts");
-  EXPECT_THAT(Text("#cards li .verdict"), HasSubstr("Hurts"));
+  EXPECT_THAT(Text("#cards li .verdict"), HasSubstr("Slower"));
   Choose("sort", "samples");
   EXPECT_THAT(Places()[0], "net/connection.cc:20");
   const auto shares = browser_->Run(
@@ -275,7 +286,7 @@ TEST_F(PlotBrowserTest, EffectsBeyondTheAxesHaveAnArrowAndTheirFigure) {
     counts->set_visits(static_cast<uint64_t>(static_cast<double>(counts->visits()) / times));
   }
   Show(profile, "#sort=hurts");
-  EXPECT_THAT(Text("#cards .card .verdict"), HasSubstr("Hurts"));
+  EXPECT_THAT(Text("#cards .card .verdict"), HasSubstr("Slower"));
   const auto percent = browser_->Run(
       "return parseInt(document.querySelector('#cards .beyond').textContent.replace('−', '-'));");
   EXPECT_LT(percent.get<int>(), -400);
@@ -294,6 +305,17 @@ TEST_F(PlotBrowserTest, NarrowScreensHaveOneColumnWithoutScrollingSideways) {
   Click("#cards li button");
   EXPECT_EQ(browser_->Run("return document.getElementById('details').getBoundingClientRect().top;"),
             0);
+  EXPECT_THAT(CutSideways("#details"), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, NarrowScreensShowTablesWhole) {
+  browser_->Resize(360, 800);
+  Show(Fifty(), "#view=run");
+  EXPECT_EQ(Count("#view-run table"), 2) << "progress points and latencies";
+  EXPECT_LE(browser_->Run("return document.documentElement.scrollWidth - innerWidth;"), 0);
+  EXPECT_THAT(CutSideways("#view-run"), IsEmpty());
+  browser_->Press("2");
+  EXPECT_THAT(CutSideways("#view-timeline"), IsEmpty());
 }
 
 TEST_F(PlotBrowserTest, EveryControlHasAName) {

@@ -61,10 +61,11 @@ std::string NextForReading(const std::string& path, int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
-      return "make a profile first with `coz run --- PROGRAM ARGS`, or name one with `coz report "
-             "FILE`";
+      return "make a profile first with `coz run --- PROGRAM ARGS`, or give the path of one that "
+             "is "
+             "there";
     case EISDIR:
-      return "name the profile in it, e.g. `coz report " + path +
+      return "name the profile in it, e.g. `" + path +
              (path.empty() || path.back() != '/' ? "/" : "") + "profile.pb`";
     default:
       return absl::StrCat("see its owner and permissions with `ls -l ", path, "`");

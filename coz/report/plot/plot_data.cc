@@ -2,7 +2,7 @@
 // Lines and points are numbers into the lists "units" and "points", so that a profile of 5,000 lines stays small:
 //
 //   version, title          of coz; the command's name
-//   facts, sessions, notes  see run_facts.h; notes are sentences
+//   facts, sessions, notes  see run_facts.h; notes are sentences. more_sessions: how many are not listed
 //   folder                  what all files begin with; the page leaves it out
 //   points                  {name, kind, visits, counted_by, latency, low_visits}, most visited first; latency, of a pair: {in, out: a second,
 //                           under_way, mean, p50, p99: ms or null, stable}, else null
@@ -47,6 +47,8 @@ using nlohmann::json;
 constexpr size_t kTimelineBins = 240;
 constexpr size_t kTimelineUnits = 12;
 constexpr size_t kMaxTimelineExperiments = 20000;
+// Runs whose facts are shown one by one; a merged profile may have thousands.
+constexpr int kMaxSessions = 20;
 
 json Rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
@@ -79,9 +81,11 @@ class Builder {
     data["facts"] = RunFacts(profile_, table_, analysis_);
     data["sessions"] = json::array();
     const SessionEnds ends(profile_);
-    for (const profile::Session& session : profile_.session()) {
-      data["sessions"].push_back(SessionFacts(session, ends.Of(session)));
+    const int sessions = std::min(profile_.session_size(), kMaxSessions);
+    for (int i = 0; i < sessions; ++i) {
+      data["sessions"].push_back(SessionFacts(profile_.session(i), ends.Of(profile_.session(i))));
     }
+    data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
     data["points"] = json::array();
     data["lines"] = json::array();

@@ -72,6 +72,18 @@ TEST(PlotDataTest, NoTextEndsTheDataElement) {
   EXPECT_EQ(nlohmann::json::parse(json)["points"][0]["name"], "</script><!--<script>&");
 }
 
+TEST(PlotDataTest, OfManySessionsTheFirstAreListed) {
+  profile::Profile profile = report_testing::SampleProfile(1);
+  const profile::Session first = profile.session(0);
+  for (uint64_t id = 101; id < 200; ++id) {
+    *profile.add_session() = first;
+    profile.mutable_session(profile.session_size() - 1)->set_id(id);
+  }
+  const nlohmann::json data = DataOf(profile);
+  EXPECT_EQ(data["sessions"].size(), 20);
+  EXPECT_EQ(data["more_sessions"], profile.session_size() - 20);
+}
+
 TEST(PlotDataTest, DamagedProfilesNeverCrash) {
   const std::string bytes = report_testing::SampleProfile(2).SerializeAsString();
   std::mt19937_64 random(7);

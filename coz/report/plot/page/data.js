@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById('data').textContent);
 
 const VERDICTS = {
   faster: {word: 'Faster', mark: '▲', hint: 'worth doing'},
-  slower: {word: 'Hurts', mark: '▼', hint: 'speeding it up slows the program down'},
+  slower: {word: 'Slower', mark: '▼', hint: 'speeding it up hurts: the program gets slower'},
   no_effect: {word: 'No effect', mark: '●', hint: 'not worth doing'},
   cannot_tell: {word: 'Cannot tell', mark: '?', hint: 'needs more experiments'},
   aside: {word: 'Set aside', mark: '–', hint: 'too little data for a figure'},
@@ -104,6 +104,15 @@ function plural(word) { return word.endsWith('y') ? `${word.slice(0, -1)}ies` : 
 
 function count(n, word) {
   return `${n.toLocaleString('en')} ${n === 1 ? word : plural(word)}`;
+}
+
+// As in `coz report`: baselines that count for the line + experiments with a speedup.
+function experimentCounts(line) {
+  return line.verdict === 'aside' ? line.experiments.toLocaleString('en') : `${(line.baselines + line.pooled).toLocaleString('en')} + ${line.others.toLocaleString('en')}`;
+}
+
+function experimentsHint(line) {
+  return line.verdict === 'aside' ? 'experiments' : `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`;
 }
 
 function seconds(s) {

@@ -48,10 +48,10 @@ const details = {
     const add = (name, value, hint) => rows.push(element('div', {title: hint}, element('dt', {}, name), element('dd', {}, value)));
     if (line.slope[0] !== null) add('Slope', `${fixed(line.slope[0])} ${plusMinus(line.slope)}`, 'Program speedup for each unit of line speedup, with half its 95 % interval');
     if (line.phaseFactor !== 1) add('While active', `${fixed(line.slopeActive[0])} ${plusMinus(line.slopeActive)}`, `The line is active in a part of the run; its effect there, times ${fixed(line.phaseFactor)} for the whole run`);
-    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts faster and hurts up to this one, the share that luck alone would make');
+    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts faster and slower up to this one, the share that luck alone would make');
     if (line.bend !== null) add('Bends at', percent(line.bend), 'Beyond this speedup the effect changes');
     add('Samples', percent(line.unit.share, {digits: 1}), 'Share of all samples: what an ordinary profiler shows');
-    add('Experiments', `${line.baselines + line.pooled} + ${line.others}`, `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`);
+    add('Experiments', experimentCounts(line), experimentsHint(line));
     return element('dl', {class: 'figures'}, ...rows);
   },
 
@@ -77,13 +77,10 @@ const details = {
 
   speedups(line) {
     if (!line.speedups.length) return null;
-    const body = element('tbody', {});
-    for (const [speedup, value, low, high, n] of line.speedups) {
-      body.append(element('tr', {}, element('th', {scope: 'row'}, percent(speedup)), element('td', {}, percent(value, {sign: true, digits: 1})),
-        element('td', {}, interval([value, low, high])), element('td', {}, String(n))));
-    }
-    return element('details', {}, element('summary', {}, 'Measured at each speedup'), element('table', {},
-      element('thead', {}, element('tr', {}, ...['line faster by', 'program', '95 % interval', 'exp.'].map((text) => element('th', {scope: 'col'}, text)))), body));
+    const rows = line.speedups.map(([speedup, value, low, high, n]) => [percent(speedup), percent(value, {sign: true, digits: 1}), interval([value, low, high]), String(n)]);
+    const measured = table(['line faster by', 'program', '95 % interval', 'exp.'], rows);
+    measured.className = '';
+    return element('details', {}, element('summary', {}, 'Measured at each speedup'), measured);
   },
 
   // What the same line does to other progress points.

@@ -31,6 +31,14 @@ function verdictBadge(verdict) {
   return element('span', {class: `verdict ${verdict}`}, element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), word);
 }
 
+// Cells are texts or lists of texts and elements. On narrow screens each row becomes a list, in which its cells carry their heads (page.css).
+function table(heads, rows) {
+  const content = (cell) => (Array.isArray(cell) ? cell : [cell]);
+  return element('table', {class: 'stacks'}, element('thead', {}, element('tr', {}, ...heads.map((head) => element('th', {scope: 'col'}, head)))),
+    element('tbody', {}, ...rows.map(([first, ...rest]) => element('tr', {}, element('th', {scope: 'row'}, ...content(first)),
+      ...rest.map((cell, i) => element('td', {'data-head': heads[i + 1]}, element('span', {}, ...content(cell))))))));
+}
+
 // A command with a button that copies it; where the browser forbids that, the text is selected.
 function commandBox(command) {
   const code = element('code', {tabindex: '0'}, command);

@@ -6,7 +6,7 @@ const runPage = {
   show() {
     if (this.made) return;
     this.made = true;
-    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.notUsed(), this.reading());
+    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.more(), this.notUsed(), this.reading());
   },
 
   facts(pairs) {
@@ -24,9 +24,13 @@ const runPage = {
       ['Lost samples', facts.lost.toLocaleString('en')],
       ['Outside any binary', facts.unmapped.toLocaleString('en')],
       [`${plural(noun)[0].toUpperCase()}${plural(noun).slice(1)} with figures`, new Set(data.lines.map((line) => line.u)).size.toLocaleString('en')],
-    ]), element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'].map((text) => element('th', {scope: 'col'}, text)))),
-      element('tbody', {}, ...data.points.map((point, i) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(point.name)), element('td', {}, point.counted_by ? `${words(point.kind)}, counted by ${point.counted_by}${point.cost ? `; ${point.cost}` : ''}` : words(point.kind)), element('td', {}, point.visits.toLocaleString('en')),
-        element('td', {}, String(lines.filter((line) => line.point === i).length)), element('td', {}, String(aside.filter((line) => line.point === i).length)), element('td', {}, String(point.low_visits))))))), ...this.latencies());
+    ]), table(['Progress point', 'Kind', 'Visits', 'With figures', 'Set aside', 'Experiments with too few visits'], data.points.map((point, i) => [
+      breakable(point.name),
+      point.counted_by ? `${words(point.kind)}, counted by ${point.counted_by}${point.cost ? `; ${point.cost}` : ''}` : words(point.kind),
+      point.visits.toLocaleString('en'),
+      String(lines.filter((line) => line.point === i).length),
+      String(aside.filter((line) => line.point === i).length),
+      String(point.low_visits)])), ...this.latencies());
   },
 
   // Throughput and latency of pairs, as the program is.
@@ -35,9 +39,8 @@ const runPage = {
     if (!pairs.length) return [];
     const figure = (value, unit) => value === null ? '' : `${value.toLocaleString('en', {maximumSignificantDigits: 3})}${unit}`;
     const heads = ['Latency without speedup', 'Arrivals a second', 'Departures a second', 'Under way', 'Mean', 'p50', 'p99'];
-    return [element('div', {class: 'scroll', tabindex: '0'}, element('table', {}, element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', {scope: 'col'}, text)))),
-      element('tbody', {}, ...pairs.map(({name, latency}) => element('tr', {}, element('th', {scope: 'row'}, ...breakable(name)),
-        ...[figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''), figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')].map((text) => element('td', {}, text))))))),
+    return [table(heads, pairs.map(({name, latency}) => [breakable(name), figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''),
+      figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')])),
     ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: ${latency.error}.`)),
     ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
   },
@@ -57,6 +60,10 @@ const runPage = {
       ['Seed', session.seed],
       ['coz', session.version],
     ]), element('h3', {}, 'Run it again with the same seed'), commandBox(session.again));
+  },
+
+  more() {
+    return data.more_sessions ? element('p', {class: 'muted'}, `And ${count(data.more_sessions, 'more run')}, all of which are in the figures.`) : '';
   },
 
   notUsed() {
