@@ -34,7 +34,7 @@ absl::Status Export(const ExportArguments& arguments) {
     } else if (arguments.format == "speedscope") {
       ExportSpeedscope(profile, out);
     } else {
-      ExportCoz(profile.profile,
+      ExportCoz(profile.profile, profile.table,
                 arguments.format == "coz" ? CozFormat::kJsonLines : CozFormat::kText, out);
     }
     return absl::OkStatus();

@@ -1,61 +1,32 @@
 // Progress points that the source does not mark: what is counted, and what is said of those that cannot be.
-#include <filesystem>
-#include <fstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/points/visit_counter.h"
-#include "coz/report/profile_reader.h"
 #include "coz/report/repeat_command.h"
 #include "coz/testing/capabilities.h"
-#include "coz/testing/run_command.h"
+#include "coz/testing/coz_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace coz {
 namespace {
 
-using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
-using ::coz::testing::RunfilePath;
+using ::coz::testing::Coz;
+using ::coz::testing::LineWith;
+using ::coz::testing::Puppet;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
 
 std::string MissingBreakpoints() {
   const absl::Status status = CheckBreakpoints();
   return status.ok() ? "" : absl::StrCat("required breakpoints, actual: ", status.message());
 }
 
-// The line of a source file that holds the text.
-std::string LineWith(const std::string& file, const std::string& part) {
-  std::ifstream source(Puppet(file));
-  std::string text;
-  for (int line = 1; std::getline(source, text); ++line) {
-    if (absl::StrContains(text, part)) return absl::StrCat(file, ":", line);
-  }
-  return "";
-}
-
-class ProgressTest : public ::testing::Test {
+class ProgressTest : public testing::CozRunTest {
  protected:
-  ProgressTest() : folder_(testing::TemporaryFolder()) { options_.folder = folder_; }
-
-  CommandResult Run(std::vector<std::string> coz_options, std::vector<std::string> program) {
-    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
-                                          "--experiment-length=0.1"};
-    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
-    arguments.push_back("---");
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    return testing::RunCommand(arguments, options_);
-  }
-  profile::Profile Profile() const {
-    absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
-    EXPECT_TRUE(read.ok()) << read.status();
-    return read.ok() ? read->profile : profile::Profile();
-  }
   static const profile::ProgressPoint* Find(const profile::Profile& profile,
                                             const std::string& name) {
     for (const profile::ProgressPoint& point : profile.progress_point()) {
@@ -87,9 +58,6 @@ class ProgressTest : public ::testing::Test {
     EXPECT_THAT(result.errors, HasSubstr(part));
     EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
   }
-
-  const std::string folder_;
-  CommandOptions options_;
 };
 
 TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
@@ -230,8 +198,8 @@ TEST_F(ProgressTest, RefusesAFifthBreakpoint) {
 
 TEST_F(ProgressTest, SaysHowToPermitBreakpoints) {
   const CommandResult result =
-      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EACCES), RunfilePath("tools/coz"),
-                           "run", "--progress=spin", "---", Puppet("busy"), "1"},
+      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "run",
+                           "--progress=spin", "---", Puppet("busy"), "1"},
                           options_);
   EXPECT_EQ(result.status, 125);
   EXPECT_EQ(result.output, "");

@@ -1,16 +1,13 @@
 // A profile says how it was made: its command makes one like it, and what was made otherwise is not added to it.
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "coz/report/profile_reader.h"
 #include "coz/report/repeat_command.h"
-#include "coz/testing/run_command.h"
+#include "coz/testing/coz_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,42 +15,27 @@ namespace coz {
 namespace {
 
 using ::coz::testing::CommandResult;
-using ::coz::testing::RunfilePath;
+using ::coz::testing::Coz;
+using ::coz::testing::Puppet;
 using ::testing::HasSubstr;
 
-std::string Busy() { return RunfilePath("coz/testing/puppets/busy"); }
+std::string Busy() { return Puppet("busy"); }
 
 // The loop of busy.c.
-std::string Line() {
-  std::ifstream source(RunfilePath("coz/testing/puppets/busy.c"));
-  std::string text;
-  for (int line = 1; std::getline(source, text); ++line) {
-    if (absl::StrContains(text, "i < 100000")) return absl::StrCat("busy.c:", line);
-  }
-  return "";
-}
+std::string Line() { return testing::LineWith("busy.c", "i < 100000"); }
 
-class RepeatTest : public ::testing::Test {
+class RepeatTest : public testing::CozRunTest {
  protected:
-  RepeatTest() { options_.folder = testing::TemporaryFolder(); }
-
   CommandResult Run(const std::vector<std::string>& coz_options, const std::string& seconds) {
-    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run"};
+    std::vector<std::string> arguments = {Coz(), "run"};
     arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
     arguments.insert(arguments.end(), {"---", Busy(), seconds});
     return testing::RunCommand(arguments, options_);
   }
-  profile::Profile Profile() const {
-    absl::StatusOr<ReadResult> read = ReadProfile(options_.folder + "/profile.pb");
-    EXPECT_TRUE(read.ok()) << read.status();
-    return read.ok() ? read->profile : profile::Profile();
-  }
   // As a user would paste it.
   CommandResult Paste(const std::string& command) {
     return testing::RunCommand(
-        {"/bin/sh", "-c",
-         absl::StrReplaceAll(command, {{"coz run", RunfilePath("tools/coz") + " run"}})},
-        options_);
+        {"/bin/sh", "-c", absl::StrReplaceAll(command, {{"coz run", Coz() + " run"}})}, options_);
   }
   void ExpectSameAgain(const std::vector<std::string>& coz_options) {
     SCOPED_TRACE(::testing::PrintToString(coz_options));
@@ -74,8 +56,6 @@ class RepeatTest : public ::testing::Test {
       EXPECT_EQ(again.session(i).sampling_period_ns(), first.session(i).sampling_period_ns());
     }
   }
-
-  testing::CommandOptions options_;
 };
 
 TEST_F(RepeatTest, CommandOfAProfileMakesOneLikeIt) {
@@ -94,7 +74,7 @@ TEST_F(RepeatTest, CommandOfAProfileMakesOneLikeIt) {
 TEST_F(RepeatTest, ReportSaysHowTheProfileWasMade) {
   Run({"--seed=5", "--unit=function"}, "0.1");
   const std::string command = absl::StrCat("coz run --seed=5 --unit=function --- ", Busy(), " 0.1");
-  const std::string coz = RunfilePath("tools/coz");
+  const std::string coz = Coz();
   EXPECT_THAT(testing::RunCommand({coz, "report", "--verbose"}, options_).output,
               HasSubstr(command));
   EXPECT_THAT(testing::RunCommand({coz, "report", "--json"}, options_).output, HasSubstr(command));

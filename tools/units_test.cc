@@ -3,11 +3,9 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "coz/report/profile_reader.h"
+#include "coz/testing/coz_run.h"
 #include "coz/testing/one_sentence.h"
-#include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,6 +14,7 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::Puppet;
 using ::coz::testing::RunfilePath;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -24,30 +23,10 @@ using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using ::testing::Not;
 
-std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
 std::string Pipeline() { return RunfilePath("examples/pipeline"); }
 
-class UnitsTest : public ::testing::Test {
+class UnitsTest : public testing::CozRunTest {
  protected:
-  UnitsTest() : folder_(testing::TemporaryFolder()) {}
-
-  CommandResult Run(std::vector<std::string> coz_options, std::vector<std::string> program) {
-    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
-                                          "--experiment-length=0.1"};
-    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
-    arguments.push_back("---");
-    arguments.insert(arguments.end(), program.begin(), program.end());
-    testing::CommandOptions options;
-    options.folder = folder_;
-    return testing::RunCommand(arguments, options);
-  }
-
-  profile::Profile Profile() const {
-    absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
-    EXPECT_TRUE(read.ok()) << read.status();
-    return read.ok() ? read->profile : profile::Profile();
-  }
-
   // Units of experiments, as "KIND name".
   std::set<std::string> Selected() const {
     const profile::Profile profile = Profile();
@@ -66,8 +45,6 @@ class UnitsTest : public ::testing::Test {
     }
     return names;
   }
-
-  const std::string folder_;
 };
 
 TEST_F(UnitsTest, FunctionsAreSpedUpAsAWhole) {

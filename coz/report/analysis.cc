@@ -25,9 +25,7 @@ namespace {
 constexpr double kPhaseTolerance = 0.05;
 constexpr double kMaxBaselineWeight = 2;
 
-bool IsBaseline(const ExperimentRow& row) { return SpeedupKey(row.record->virtual_speedup()) == 0; }
-
-bool IsTainted(const ExperimentRow& row) { return row.record->validity().taint_size() > 0; }
+bool IsTainted(const ExperimentRow& row) { return row.taints != 0; }
 
 // A unit's share of samples pooled over experiments, and its error from their variation.
 struct Share {
@@ -38,8 +36,8 @@ struct Share {
     double own = 0;
     double all = 0;
     for (size_t i : rows) {
-      own += static_cast<double>(table.experiments[i].SamplesOf(unit));
-      all += static_cast<double>(table.experiments[i].record->total_samples());
+      own += static_cast<double>(table.experiments[i].unit_samples.Of(unit));
+      all += static_cast<double>(table.experiments[i].total_samples);
     }
     Share share;
     if (own <= 0 || all <= 0) return share;
@@ -47,8 +45,8 @@ struct Share {
     double squares = 0;
     for (size_t i : rows) {
       const ExperimentRow& row = table.experiments[i];
-      const double expected = share.value * static_cast<double>(row.record->total_samples());
-      squares += std::pow(static_cast<double>(row.SamplesOf(unit)) - expected, 2);
+      const double expected = share.value * static_cast<double>(row.total_samples);
+      squares += std::pow(static_cast<double>(row.unit_samples.Of(unit)) - expected, 2);
     }
     const double n = static_cast<double>(rows.size());
     share.error = n > 1 ? std::sqrt(squares * n / (n - 1)) / own : 1;
@@ -59,8 +57,8 @@ struct Share {
 // What every progress point's analysis looks up, so that no line has to look at every experiment.
 struct Index {
   struct BaselineSamples {
-    size_t row;
-    uint64_t samples;
+    uint32_t row;
+    uint32_t samples;  // ExperimentTable holds no more
   };
   // Sums over all experiments, for a unit's share in all of them.
   struct UnitSums {
@@ -94,18 +92,20 @@ struct Index {
 
  private:
   void Add(const ExperimentRow& row, size_t i) {
-    const double total = static_cast<double>(row.record->total_samples());
+    const double total = static_cast<double>(row.total_samples);
     all += total;
     all_squared += total * total;
     rows += 1;
-    const bool usable_baseline = IsBaseline(row) && !IsTainted(row);
-    for (const auto& [unit, samples] : row.unit_samples) {
+    const bool usable_baseline = row.IsBaseline() && !IsTainted(row);
+    row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
       const double own = static_cast<double>(samples);
       sums[unit].own += own;
       sums[unit].own_squared += own * own;
       sums[unit].own_times_all += own * total;
-      if (usable_baseline && samples > 0) baselines[unit].push_back({i, samples});
-    }
+      if (usable_baseline && samples > 0) {
+        baselines[unit].push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(samples)});
+      }
+    });
     if (!IsTainted(row)) selected[row.unit].push_back(i);
   }
 };
@@ -152,14 +152,14 @@ class PointAnalyzer {
   TimedObservation Observe(size_t i, double weight) const {
     const ExperimentRow& row = table_.experiments[i];
     const PointSeen& seen = *usable_[i];
-    RateObservation o = {row.record->virtual_speedup(), seen.duration, seen.visits, weight};
+    RateObservation o = {row.virtual_speedup, seen.duration, seen.visits, weight};
     // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be measured.
-    if (row.record->achieved_virtual_speedup() > 0) {
-      o.achieved_virtual_speedup = row.record->achieved_virtual_speedup();
+    if (row.achieved_virtual_speedup > 0) {
+      o.achieved_virtual_speedup = row.achieved_virtual_speedup;
     }
     // Runs of an end-to-end profile hold one experiment each: they are one sequence.
     if (end_to_end_) return {0, row.start_unix_ns, o};
-    return {row.record->session() + row.part, row.record->start_ns(), o};
+    return {row.session + row.part, row.start_ns, o};
   }
 
   void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {
@@ -170,7 +170,7 @@ class PointAnalyzer {
     std::vector<size_t> own;
     bool active = false;
     for (size_t i : all) {
-      if (table_.experiments[i].SamplesOf(unit) == 0) continue;
+      if (table_.experiments[i].unit_samples.Of(unit) == 0) continue;
       active = true;
       if (usable_[i] != nullptr) own.push_back(i);
     }
@@ -183,7 +183,7 @@ class PointAnalyzer {
     const std::vector<RateObservation> observations = Gather(own, share.value, &line);
     std::set<int> speedups;
     for (size_t i : own) {
-      speedups.insert(SpeedupKey(table_.experiments[i].record->virtual_speedup()));
+      speedups.insert(SpeedupKey(table_.experiments[i].virtual_speedup));
     }
     const int distinct = static_cast<int>(speedups.size() - speedups.count(0));
     if (distinct < options_.min_speedups) {
@@ -212,14 +212,13 @@ class PointAnalyzer {
     std::vector<TimedObservation> observations;
     observations.reserve(own.size() + index_.baselines[line->unit].size());
     for (size_t i : own) {
-      ++(IsBaseline(table_.experiments[i]) ? line->baselines : line->others);
+      ++(table_.experiments[i].IsBaseline() ? line->baselines : line->others);
       observations.push_back(Observe(i, 1));
     }
     for (const auto& [i, samples] : index_.baselines[line->unit]) {
       const ExperimentRow& row = table_.experiments[i];
       if (row.unit == line->unit || usable_[i] == nullptr) continue;
-      const double share =
-          static_cast<double>(samples) / static_cast<double>(row.record->total_samples());
+      const double share = static_cast<double>(samples) / static_cast<double>(row.total_samples);
       ++line->pooled_baselines;
       observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
     }
@@ -231,12 +230,12 @@ class PointAnalyzer {
     double overslept_ns = 0;
     double line_ns = 0;
     for (size_t i : rows) {
-      const profile::Experiment& e = *table_.experiments[i].record;
-      if (e.virtual_speedup() <= 0) continue;
+      const ExperimentRow& e = table_.experiments[i];
+      if (e.virtual_speedup <= 0) continue;
       // Summed over the threads, of which all but the line's own pause.
-      const uint32_t pausing = std::max(2u, e.validity().live_threads()) - 1;
-      overslept_ns += static_cast<double>(e.validity().excess_ns()) / pausing;
-      line_ns += e.virtual_speedup() * static_cast<double>(e.effective_duration_ns());
+      const uint32_t pausing = std::max(2u, e.live_threads) - 1;
+      overslept_ns += static_cast<double>(e.excess_ns) / pausing;
+      line_ns += e.virtual_speedup * static_cast<double>(e.effective_duration_ns);
     }
     return line_ns > 0 ? options_.pause_cost_part * overslept_ns / line_ns : 0;
   }
@@ -360,11 +359,10 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   analysis.options = effective;
   analysis.experiments = static_cast<int>(table.experiments.size());
   for (const ExperimentRow& row : table.experiments) {
-    analysis.baselines += IsBaseline(row) ? 1 : 0;
+    analysis.baselines += row.IsBaseline() ? 1 : 0;
     analysis.tainted += IsTainted(row) ? 1 : 0;
-    for (const profile::Taint& taint : row.record->validity().taint()) {
-      const int reason = profile::Taint::Reason_IsValid(taint.reason()) ? taint.reason() : 0;
-      ++analysis.taints_by_reason[reason];
+    for (int reason = 0; reason < profile::Taint::Reason_ARRAYSIZE; ++reason) {
+      if (((row.taints >> reason) & 1) != 0) ++analysis.taints_by_reason[reason];
     }
   }
   std::vector<size_t> points(table.points.size());

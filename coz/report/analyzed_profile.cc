@@ -2,24 +2,31 @@
 
 #include <utility>
 
+#include "absl/status/status.h"
+
 namespace coz {
 namespace {
 
-void Complete(const AnalysisOptions& options, AnalyzedProfile* whole) {
-  whole->table = BuildExperimentTable(whole->profile);
-  whole->analysis = Analyze(whole->profile, whole->table, options);
+// The others are in the table, with all that is used of them.
+bool IsKept(const profile::Profile& record) {
+  return record.experiment().empty() && record.unit().empty() && record.progress_point().empty() &&
+         record.sample_counts().empty();
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
     const std::string& path, const AnalysisOptions& options) {
-  absl::StatusOr<ReadResult> read = ReadProfile(path);
-  if (!read.ok()) return read.status();
   auto whole = std::make_unique<AnalyzedProfile>();
-  whole->profile = std::move(read->profile);
-  whole->stats = std::move(read->stats);
-  Complete(options, whole.get());
+  ExperimentTableBuilder table;
+  const absl::Status status =
+      ReadRecordsOf(path, &whole->stats, [&](const profile::Profile& record) {
+        table.Add(record);
+        if (IsKept(record)) whole->profile.MergeFrom(record);
+      });
+  if (!status.ok()) return status;
+  whole->table = table.Finish();
+  whole->analysis = Analyze(whole->profile, whole->table, options);
   return std::unique_ptr<const AnalyzedProfile>(std::move(whole));
 }
 
@@ -27,7 +34,8 @@ std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
                                                     const AnalysisOptions& options) {
   auto whole = std::make_unique<AnalyzedProfile>();
   whole->profile = std::move(profile);
-  Complete(options, whole.get());
+  whole->table = BuildExperimentTable(whole->profile);
+  whole->analysis = Analyze(whole->profile, whole->table, options);
   return whole;
 }
 

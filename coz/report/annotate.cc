@@ -17,9 +17,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis.h"
+#include "coz/report/analyzed_profile.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
-#include "coz/report/profile_reader.h"
 #include "coz/report/text_layout.h"
 #include "coz/report/verdict.h"
 
@@ -114,10 +114,10 @@ bool IsNewerThanProfile(const std::string& path, const profile::Profile& profile
 }  // namespace
 
 absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
-  if (!read.ok()) return read.status();
-  const ExperimentTable table = BuildExperimentTable(read->profile);
-  const Analysis analysis = Analyze(read->profile, table);
+  const auto whole = ReadAndAnalyze(options.path);
+  if (!whole.ok()) return whole.status();
+  const ExperimentTable& table = (*whole)->table;
+  const Analysis& analysis = (*whole)->analysis;
   const absl::StatusOr<std::string> file = FindFile(table, options);
   if (!file.ok()) return file.status();
   const absl::StatusOr<const PointAnalysis*> point = FindPoint(table, analysis, options.point);
@@ -140,7 +140,7 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   }
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";
-  if (IsNewerThanProfile(opened, read->profile)) {
+  if (IsNewerThanProfile(opened, (*whole)->profile)) {
     out << "  note: the file was changed after the profile was made, so lines may have moved\n";
   }
   out << " slope         samples  verdict\n";

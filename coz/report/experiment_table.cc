@@ -4,14 +4,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/statistics.h"
+#include "coz/report/unit_samples.h"
 
 namespace coz {
 namespace {
@@ -20,21 +24,67 @@ using SessionAndId = std::pair<uint64_t, uint32_t>;
 using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
 using PointKey = std::pair<std::string, int>;
 
-class Builder {
- public:
-  explicit Builder(const profile::Profile& profile) : profile_(profile) {}
+// Of a unit in one experiment: 49 days of CPU time at 1 ms.
+constexpr uint64_t kMaxSamples = UINT32_MAX;
 
-  ExperimentTable Build() {
-    for (const profile::Session& session : profile_.session()) {
+uint32_t TaintBits(const profile::Validity& validity) {
+  uint32_t bits = 0;
+  for (const profile::Taint& taint : validity.taint()) {
+    const int reason = profile::Taint::Reason_IsValid(taint.reason()) ? taint.reason() : 0;
+    bits |= 1u << reason;
+  }
+  static_assert(profile::Taint::Reason_ARRAYSIZE <= 32);
+  return bits;
+}
+
+// What needs neither names nor the session.
+ExperimentRow FiguresOf(const profile::Experiment& record) {
+  const profile::Validity& validity = record.validity();
+  ExperimentRow row;
+  row.session = record.session();
+  row.start_ns = record.start_ns();
+  row.elapsed_ns = record.elapsed_ns();
+  row.effective_duration_ns = record.effective_duration_ns();
+  row.virtual_speedup = record.virtual_speedup();
+  row.achieved_virtual_speedup = record.achieved_virtual_speedup();
+  row.selected_samples = record.selected_samples();
+  row.total_samples = record.total_samples();
+  row.excess_ns = validity.excess_ns();
+  row.lost_samples = validity.lost_samples();
+  row.lost_periods = validity.lost_periods();
+  row.throttled = validity.throttled();
+  row.unsampled_ns = validity.unsampled_ns();
+  row.runnable_threads_average = validity.runnable_threads_average();
+  row.cpus = validity.cpus();
+  row.live_threads = validity.live_threads();
+  row.taints = TaintBits(validity);
+  return row;
+}
+
+}  // namespace
+
+class ExperimentTableBuilder::Impl {
+ public:
+  void Add(const profile::Profile& records) {
+    for (const profile::Session& session : records.session()) {
       session_starts_[session.id()] = session.start_unix_ns();
     }
-    for (const profile::SourceChange& change : profile_.source_change()) {
+    for (const profile::SourceChange& change : records.source_change()) {
       source_changes_[change.session()].push_back(change.at_ns());
     }
-    for (const profile::Unit& unit : profile_.unit()) AddUnit(unit);
-    for (const profile::ProgressPoint& point : profile_.progress_point()) AddPoint(point);
-    for (const profile::Experiment& experiment : profile_.experiment()) AddExperiment(experiment);
-    for (const profile::SampleCounts& counts : profile_.sample_counts()) AddCounts(counts);
+    for (const profile::Unit& unit : records.unit()) AddUnit(unit);
+    for (const profile::ProgressPoint& point : records.progress_point()) AddPoint(point);
+    for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
+    for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
+    for (const profile::SessionEnd& end : records.session_end()) {
+      ended_[end.session()] = end.run_time_ns();
+    }
+  }
+
+  ExperimentTable Finish() {
+    for (ExperimentRow& row : table_.experiments) row.part = PartOf(row);
+    for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
+    for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
     return std::move(table_);
   }
 
@@ -79,31 +129,58 @@ class Builder {
         row.kind == profile::PROGRESS_POINT_KIND_LATENCY ? counts.arrivals() : counts.visits();
   }
 
-  void AddSeen(const profile::Experiment& record, int index, ExperimentRow* row) {
-    const profile::PointCounts& counts = record.point(index);
+  uint32_t PartOf(const ExperimentRow& row) const {
+    const auto changes = source_changes_.find(row.session);
+    if (changes == source_changes_.end()) return 0;
+    return static_cast<uint32_t>(
+        std::count_if(changes->second.begin(), changes->second.end(),
+                      [&row](uint64_t at_ns) { return at_ns <= row.start_ns; }));
+  }
+
+  void AddSeen(const profile::PointCounts& counts, ExperimentRow* row) {
     const double in_flight = counts.in_flight_average();
     if (!std::isfinite(in_flight) || in_flight < 0) return;
-    const auto it = point_ids_.find({record.session(), counts.point()});
+    const auto it = point_ids_.find({row->session, counts.point()});
     if (it == point_ids_.end()) return;
     PointSeen seen;
     seen.point = it->second;
-    seen.record_index = static_cast<size_t>(index);
-    seen.duration = static_cast<double>(record.effective_duration_ns());
+    seen.duration = static_cast<double>(row->effective_duration_ns);
     if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
       seen.visits =
           (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
       seen.least_visits = std::min(counts.arrivals(), counts.departures());
       seen.duration *= in_flight;
+      seen.latency = std::make_unique<const profile::PointCounts>(counts);
     } else {
       seen.visits = static_cast<double>(counts.visits());
       seen.least_visits = counts.visits();
     }
-    row->points.push_back(seen);
+    row->points.push_back(std::move(seen));
+  }
+
+  UnitSamples SamplesOf(const profile::Experiment& record) {
+    std::vector<std::pair<size_t, uint64_t>> counts;
+    for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
+      const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
+      if (unit < 0) continue;
+      counts.emplace_back(static_cast<size_t>(unit), record.unit_samples(i));
+      table_.units[static_cast<size_t>(unit)].samples += record.unit_samples(i);
+    }
+    return UnitSamples(std::move(counts));
+  }
+
+  static bool IsPossible(const profile::Experiment& record) {
+    // Also where the speedup is no number.
+    if (!(record.virtual_speedup() >= 0 && record.virtual_speedup() <= 1)) return false;
+    return std::all_of(record.unit_samples().begin(), record.unit_samples().end(),
+                       [](uint64_t samples) { return samples <= kMaxSamples; });
   }
 
   void AddExperiment(const profile::Experiment& record) {
-    if (!(record.virtual_speedup() >= 0 && record.virtual_speedup() <= 1)) {
+    uint64_t& last_ns = last_ns_[record.session()];
+    last_ns = std::max(last_ns, record.start_ns() + record.elapsed_ns());
+    if (!IsPossible(record)) {
       ++table_.invalid;
       return;
     }
@@ -118,27 +195,15 @@ class Builder {
     table_.unmapped_samples += record.validity().unmapped_samples();
     table_.lost_samples += record.validity().lost_samples();
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
-    ExperimentRow row;
-    row.record = &record;
+    ExperimentRow row = FiguresOf(record);
     const auto start = session_starts_.find(record.session());
     row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
-    const auto changes = source_changes_.find(record.session());
-    if (changes != source_changes_.end()) {
-      row.part = static_cast<uint32_t>(
-          std::count_if(changes->second.begin(), changes->second.end(),
-                        [&](uint64_t at_ns) { return at_ns <= record.start_ns(); }));
-    }
-    for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
-      const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
-      if (unit < 0) continue;
-      row.unit_samples.emplace_back(static_cast<size_t>(unit), record.unit_samples(i));
-      table_.units[static_cast<size_t>(unit)].samples += record.unit_samples(i);
-    }
-    std::sort(row.unit_samples.begin(), row.unit_samples.end());
+    row.unit_samples = SamplesOf(record);
     const int64_t selected = Find(unit_ids_, record.session(), record.selected_unit());
     if (selected < 0) return;
     row.unit = static_cast<size_t>(selected);
-    for (int i = 0; i < record.point_size(); ++i) AddSeen(record, i, &row);
+    row.points.reserve(static_cast<size_t>(record.point_size()));
+    for (const profile::PointCounts& counts : record.point()) AddSeen(counts, &row);
     table_.experiments.push_back(std::move(row));
   }
 
@@ -155,7 +220,6 @@ class Builder {
     for (const profile::PointCounts& point : counts.point()) AddVisits(counts.session(), point);
   }
 
-  const profile::Profile& profile_;
   ExperimentTable table_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
   absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
@@ -164,9 +228,17 @@ class Builder {
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
   absl::flat_hash_map<SessionAndId, size_t> point_ids_;
   absl::flat_hash_set<SessionAndId> seen_;
+  absl::flat_hash_map<uint64_t, uint64_t> last_ns_;  // end of the last experiment, by session
+  absl::flat_hash_map<uint64_t, uint64_t> ended_;    // run time, of sessions that have ended
 };
 
-}  // namespace
+ExperimentTableBuilder::ExperimentTableBuilder() : impl_(std::make_unique<Impl>()) {}
+
+ExperimentTableBuilder::~ExperimentTableBuilder() = default;
+
+void ExperimentTableBuilder::Add(const profile::Profile& records) { impl_->Add(records); }
+
+ExperimentTable ExperimentTableBuilder::Finish() { return impl_->Finish(); }
 
 std::string UnitRow::Name() const {
   switch (kind) {
@@ -181,28 +253,12 @@ std::string UnitRow::Name() const {
   }
 }
 
-uint64_t ExperimentRow::SamplesOf(size_t wanted) const {
-  const auto it = std::lower_bound(unit_samples.begin(), unit_samples.end(),
-                                   std::pair<size_t, uint64_t>(wanted, 0));
-  return it != unit_samples.end() && it->first == wanted ? it->second : 0;
-}
+bool ExperimentRow::IsBaseline() const { return SpeedupKey(virtual_speedup) == 0; }
 
 ExperimentTable BuildExperimentTable(const profile::Profile& profile) {
-  return Builder(profile).Build();
-}
-
-uint64_t TotalRunTimeNs(const profile::Profile& profile) {
-  absl::flat_hash_map<uint64_t, uint64_t> last;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    uint64_t& end = last[experiment.session()];
-    end = std::max(end, experiment.start_ns() + experiment.elapsed_ns());
-  }
-  for (const profile::SessionEnd& end : profile.session_end()) {
-    last[end.session()] = end.run_time_ns();
-  }
-  uint64_t total = 0;
-  for (const auto& [session, end] : last) total += end;
-  return total;
+  ExperimentTableBuilder builder;
+  builder.Add(profile);
+  return builder.Finish();
 }
 
 }  // namespace coz

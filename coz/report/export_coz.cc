@@ -45,47 +45,45 @@ void Write(const Json& record, CozFormat format, std::ostream& out) {
   out << record.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-Json PointRecord(const PointRow& point, const profile::PointCounts& counts) {
-  if (point.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
+Json PointRecord(const PointRow& point, const PointSeen& seen) {
+  if (seen.latency != nullptr) {
     return {{"type", "latency-point"},
             {"name", point.name},
-            {"arrivals", counts.arrivals()},
-            {"departures", counts.departures()},
-            {"difference", counts.in_flight_average()}};
+            {"arrivals", seen.latency->arrivals()},
+            {"departures", seen.latency->departures()},
+            {"difference", seen.latency->in_flight_average()}};
   }
-  return {{"type", "throughput-point"}, {"name", point.name}, {"delta", counts.visits()}};
+  return {{"type", "throughput-point"}, {"name", point.name}, {"delta", seen.least_visits}};
 }
 
 void WriteExperiment(const ExperimentTable& table, const ExperimentRow& row, CozFormat format,
                      std::ostream& out) {
-  const profile::Experiment& record = *row.record;
   Write({{"type", "experiment"},
          {"selected", table.units[row.unit].Name()},
          // The viewer uses the number as a key, so 0.15 must not become 0.15000000000000002.
-         {"speedup", SpeedupKey(record.virtual_speedup()) / 10000.0},
-         {"duration", record.effective_duration_ns()},
-         {"selected_samples", record.selected_samples()}},
+         {"speedup", SpeedupKey(row.virtual_speedup) / 10000.0},
+         {"duration", row.effective_duration_ns},
+         {"selected_samples", row.selected_samples}},
         format, out);
   for (const PointSeen& seen : row.points) {
     if (seen.least_visits == 0) continue;
-    Write(PointRecord(table.points[seen.point], record.point(static_cast<int>(seen.record_index))),
-          format, out);
+    Write(PointRecord(table.points[seen.point], seen), format, out);
   }
 }
 
 }  // namespace
 
-void ExportCoz(const profile::Profile& profile, CozFormat format, std::ostream& out) {
-  const ExperimentTable table = BuildExperimentTable(profile);
+void ExportCoz(const profile::Profile& profile, const ExperimentTable& table, CozFormat format,
+               std::ostream& out) {
   uint64_t start = 0;
   for (const profile::Session& session : profile.session()) {
     if (start == 0 || session.start_unix_ns() < start) start = session.start_unix_ns();
   }
   Write({{"type", "startup"}, {"time", start}}, format, out);
   for (const ExperimentRow& row : table.experiments) {
-    if (row.record->validity().taint_size() == 0) WriteExperiment(table, row, format, out);
+    if (row.taints == 0) WriteExperiment(table, row, format, out);
   }
-  Write({{"type", "runtime"}, {"time", TotalRunTimeNs(profile)}}, format, out);
+  Write({{"type", "runtime"}, {"time", table.run_time_ns}}, format, out);
   for (const UnitRow& unit : table.units) {
     if (unit.samples == 0) continue;
     Write({{"type", "samples"}, {"location", unit.Name()}, {"count", unit.samples}}, format, out);

@@ -16,13 +16,15 @@
 
 #include <ostream>
 
+#include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 
 namespace coz {
 
 enum class CozFormat { kJsonLines, kText };
 
-void ExportCoz(const profile::Profile& profile, CozFormat format, std::ostream& out);
+void ExportCoz(const profile::Profile& profile, const ExperimentTable& table, CozFormat format,
+               std::ostream& out);
 
 }  // namespace coz
 

@@ -30,7 +30,7 @@ profile::Profile Made(profile::ProgressPointKind kind = profile::PROGRESS_POINT_
 
 std::vector<std::string> Lines(const profile::Profile& profile, CozFormat format) {
   std::ostringstream out;
-  ExportCoz(profile, format, out);
+  ExportCoz(profile, BuildExperimentTable(profile), format, out);
   std::vector<std::string> lines = absl::StrSplit(out.str(), '\n');
   EXPECT_EQ(lines.back(), "");
   lines.pop_back();

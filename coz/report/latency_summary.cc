@@ -42,8 +42,9 @@ constexpr double kLookNs = 2e6;  // SchedulerOptions::latency_look_ns
 class LatencySums {
  public:
   void Add(const ExperimentRow& row, const PointSeen& seen) {
-    const profile::PointCounts& counts = row.record->point(static_cast<int>(seen.record_index));
-    const auto effective_ns = static_cast<double>(row.record->effective_duration_ns());
+    if (seen.latency == nullptr) return;
+    const profile::PointCounts& counts = *seen.latency;
+    const auto effective_ns = static_cast<double>(row.effective_duration_ns);
     duration_ns_ += effective_ns;
     in_flight_ns_ += effective_ns * counts.in_flight_average();
     by_looks_ |= !counts.in_flight_by_times() && counts.arrivals() + counts.departures() != 0;
@@ -107,7 +108,7 @@ LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
   LatencySums all;
   ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
     all.Add(row, seen);
-    if (row.record->virtual_speedup() == 0) sums.Add(row, seen);
+    if (row.virtual_speedup == 0) sums.Add(row, seen);
   });
   LatencySummary summary = sums.Summary();
   summary.has_baseline = std::isfinite(summary.mean_ns);
@@ -117,7 +118,7 @@ LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
 LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {
   std::map<std::pair<size_t, int64_t>, LatencySums> sums;
   ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
-    sums[KeyOf(row.unit, row.record->virtual_speedup())].Add(row, seen);
+    sums[KeyOf(row.unit, row.virtual_speedup)].Add(row, seen);
   });
   for (const auto& [key, sum] : sums) summaries_[key] = sum.Summary();
 }

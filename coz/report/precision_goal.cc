@@ -85,9 +85,9 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
 }
 
 // All experiments until the open units have theirs: those that are drawn for them, and those that random samples give them.
-uint64_t Remaining(const profile::Profile& profile, const ExperimentTable& table,
-                   const PrecisionGoal& goal, const std::vector<OpenUnit>& open) {
-  if (open.empty() || profile.experiment().empty()) return 0;
+uint64_t Remaining(const ExperimentTable& table, const PrecisionGoal& goal,
+                   const std::vector<OpenUnit>& open) {
+  if (open.empty() || table.experiments.empty()) return 0;
   double needed = 0;
   double share = 0;
   for (const OpenUnit& unit : open) {
@@ -95,14 +95,15 @@ uint64_t Remaining(const profile::Profile& profile, const ExperimentTable& table
     share += SampleShare(table, unit.unit);
   }
   const double useful = 1 - goal.uniform_share + goal.uniform_share * std::min(share, 1.0);
-  const double each_ns = static_cast<double>(TotalRunTimeNs(profile)) / profile.experiment_size();
+  const double each_ns =
+      static_cast<double>(table.run_time_ns) / static_cast<double>(table.experiments.size());
   return static_cast<uint64_t>(needed / useful * each_ns);
 }
 
 }  // namespace
 
-PrecisionState JudgePrecision(const profile::Profile& profile, const ExperimentTable& table,
-                              const Analysis& analysis, const PrecisionGoal& goal) {
+PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
+                              const PrecisionGoal& goal) {
   PrecisionState state;
   if (analysis.points.empty()) return state;
   const PointAnalysis& point = PointThatCounts(table, analysis);
@@ -116,7 +117,7 @@ PrecisionState JudgePrecision(const profile::Profile& profile, const ExperimentT
   }
   if (all_have_figures) state.width = widest;
   state.reached = all_have_figures && state.open.empty();
-  state.remaining_ns = Remaining(profile, table, goal, state.open);
+  state.remaining_ns = Remaining(table, goal, state.open);
   return state;
 }
 

@@ -50,8 +50,8 @@ struct PrecisionState {
   uint64_t remaining_ns = 0;  // an estimate; 0: none, or reached
 };
 
-PrecisionState JudgePrecision(const profile::Profile& profile, const ExperimentTable& table,
-                              const Analysis& analysis, const PrecisionGoal& goal);
+PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
+                              const PrecisionGoal& goal);
 
 }  // namespace coz
 

@@ -24,7 +24,7 @@ SyntheticLine Line(uint32_t line, double share, double slope) {
 
 PrecisionState Judge(const profile::Profile& profile, const PrecisionGoal& goal) {
   const ExperimentTable table = BuildExperimentTable(profile);
-  return JudgePrecision(profile, table, Analyze(profile, table), goal);
+  return JudgePrecision(table, Analyze(profile, table), goal);
 }
 
 // What `coz run --until` does, without a program: returns the number of experiments made.
@@ -123,9 +123,10 @@ TEST(PrecisionGoalTest, RemainingTimeIsOfTheRightOrder) {
   goal.width = 0.15;
   made.AddRandomExperiments(100);
   const double estimate = static_cast<double>(Judge(made.profile(), goal).remaining_ns);
-  const double before = static_cast<double>(TotalRunTimeNs(made.profile()));
+  const double before = static_cast<double>(BuildExperimentTable(made.profile()).run_time_ns);
   RunUntil(&made, goal, 3000);
-  const double needed = static_cast<double>(TotalRunTimeNs(made.profile())) - before;
+  const double needed =
+      static_cast<double>(BuildExperimentTable(made.profile()).run_time_ns) - before;
   EXPECT_GT(estimate, needed / 3);
   EXPECT_LT(estimate, needed * 3);
 }

@@ -65,7 +65,7 @@ std::string NextForReading(const std::string& path, int error) {
              "is "
              "there";
     case EISDIR:
-      return "name the profile in it, e.g. `" + path +
+      return "name the profile in it, e.g. `coz report " + path +
              (path.empty() || path.back() != '/' ? "/" : "") + "profile.pb`";
     default:
       return absl::StrCat("see its owner and permissions with `ls -l ", path, "`");

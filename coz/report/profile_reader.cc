@@ -159,13 +159,19 @@ absl::Status NotAProfile(const std::string& name, absl::string_view head, const 
                    "; make a profile with `coz run -o FILE --- PROGRAM ARGS` and name that file"));
 }
 
-absl::StatusOr<ReadResult> ReadAll(ZeroCopyInputStream* input, const std::string& name,
-                                   absl::string_view head) {
+absl::Status ReadAll(ZeroCopyInputStream* input, const std::string& name, absl::string_view head,
+                     ReadStats* stats, absl::FunctionRef<void(const profile::Profile&)> sink) {
+  const absl::Status status = ReadRecords(input, stats, sink);
+  return status.ok() ? status : NotAProfile(name, head, *stats);
+}
+
+// What `read(stats, sink)` hands on.
+template <typename Read>
+absl::StatusOr<ReadResult> Collected(Read read) {
   ReadResult result;
-  profile::Profile& all = result.profile;
-  const absl::Status status = ReadRecords(
-      input, &result.stats, [&all](const profile::Profile& one) { all.MergeFrom(one); });
-  if (!status.ok()) return NotAProfile(name, head, result.stats);
+  const absl::Status status = read(
+      &result.stats, [&](const profile::Profile& record) { result.profile.MergeFrom(record); });
+  if (!status.ok()) return status;
   return result;
 }
 
@@ -217,11 +223,20 @@ absl::Status ReadRecords(ZeroCopyInputStream* input, ReadStats* stats,
 }
 
 absl::StatusOr<ReadResult> ParseProfile(const std::string& bytes, const std::string& name) {
-  ArrayInputStream input(bytes.data(), static_cast<int>(bytes.size()));
-  return ReadAll(&input, name, absl::string_view(bytes).substr(0, kHeadBytes));
+  return Collected([&](ReadStats* stats, absl::FunctionRef<void(const profile::Profile&)> sink) {
+    ArrayInputStream input(bytes.data(), static_cast<int>(bytes.size()));
+    return ReadAll(&input, name, absl::string_view(bytes).substr(0, kHeadBytes), stats, sink);
+  });
 }
 
 absl::StatusOr<ReadResult> ReadProfile(const std::string& path) {
+  return Collected([&](ReadStats* stats, absl::FunctionRef<void(const profile::Profile&)> sink) {
+    return ReadRecordsOf(path, stats, sink);
+  });
+}
+
+absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
+                           absl::FunctionRef<void(const profile::Profile&)> sink) {
   UniqueFd file;
   int fd = STDIN_FILENO;
   if (path != "-") {
@@ -241,9 +256,10 @@ absl::StatusOr<ReadResult> ReadProfile(const std::string& path) {
     input.BackUp(size);
   }
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
-  absl::StatusOr<ReadResult> result = ReadAll(&input, path == "-" ? "standard input" : path, head);
+  const std::string name = path == "-" ? "standard input" : path;
+  const absl::Status status = ReadAll(&input, name, head, stats, sink);
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
-  return result;
+  return status;
 }
 
 }  // namespace coz

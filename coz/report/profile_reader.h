@@ -49,12 +49,16 @@ struct ReadStats {
 absl::Status ReadRecords(google::protobuf::io::ZeroCopyInputStream* input, ReadStats* stats,
                          absl::FunctionRef<void(const profile::Profile& one_record)> sink);
 
+// The same of a file, with its errors; "-" is standard input.
+absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
+                           absl::FunctionRef<void(const profile::Profile& one_record)> sink);
+
 struct ReadResult {
   profile::Profile profile;
   ReadStats stats;
 };
 
-// Reads the whole file; "-" is standard input.
+// All records of a file; "-" is standard input.
 absl::StatusOr<ReadResult> ReadProfile(const std::string& path);
 
 // The same from memory, for tests and fuzzers. `name` is used in messages.

@@ -11,9 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/analysis.h"
+#include "coz/report/analyzed_profile.h"
 #include "coz/report/experiment_table.h"
-#include "coz/report/export_coz.h"
-#include "coz/report/profile_reader.h"
 #include "coz/report/report_json.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/report_text.h"
@@ -54,29 +53,21 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
     if (!selector.ok()) return selector.status();
     selectors.push_back(*std::move(selector));
   }
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
-  if (!read.ok()) return read.status();
-  const ExperimentTable table = BuildExperimentTable(read->profile);
-  const Analysis analysis = Analyze(read->profile, table, options.analysis);
+  const auto whole = ReadAndAnalyze(options.path, options.analysis);
+  if (!whole.ok()) return whole.status();
+  const auto& [profile, stats, table, analysis] = **whole;
   if (options.format == ReportFormat::kJson) {
-    const std::vector<std::string> notes = ReportNotes(read->profile, table, analysis, read->stats);
-    out << JsonText(ReportJson(read->profile, table, analysis, notes), 1) << "\n";
+    const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
+    out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";
   } else {
-    const std::string text = absl::StrCat(
-        options.header ? RenderHeader(read->profile, table, analysis, read->stats, options.text)
-                       : RenderNotes(read->profile, table, analysis, read->stats),
-        RenderPoints(read->profile, table, analysis, options.text));
+    const std::string text =
+        absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)
+                                    : RenderNotes(profile, table, analysis, stats),
+                     RenderPoints(profile, table, analysis, options.text));
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);
   return status.ok() ? CheckConditions(selectors, options, table, analysis) : status;
-}
-
-absl::Status RunExport(const ExportOptions& options, std::ostream& out) {
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
-  if (!read.ok()) return read.status();
-  ExportCoz(read->profile, options.format, out);
-  return Finish(out);
 }
 
 void FitTerminal(int fd, TextOptions* text) {

@@ -1,4 +1,4 @@
-// `coz report` and `coz export` without their command lines: a profile's path in, text out.
+// `coz report` without its command line: a profile's path in, text out.
 //
 // Shape    text on a stream
 // Units    none
@@ -15,7 +15,6 @@
 
 #include "absl/status/status.h"
 #include "coz/report/analysis.h"
-#include "coz/report/export_coz.h"
 #include "coz/report/report_text.h"
 #include "coz/report/selector.h"
 
@@ -36,13 +35,6 @@ struct ReportOptions {
 };
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out);
-
-struct ExportOptions {
-  std::string path = "profile.pb";
-  CozFormat format = CozFormat::kJsonLines;
-};
-
-absl::Status RunExport(const ExportOptions& options, std::ostream& out);
 
 // Where the descriptor is a terminal: text as wide as it is, with prose broken at its edge.
 void FitTerminal(int fd, TextOptions* text);

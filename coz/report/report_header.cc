@@ -107,7 +107,7 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
   absl::StrAppend(&text, ProcessesLine(profile));
   uint64_t in_scope = 0;
   for (const UnitRow& unit : table.units) in_scope += unit.samples;
-  absl::StrAppend(&text, "  ", Duration(TotalRunTimeNs(profile)), ", ",
+  absl::StrAppend(&text, "  ", Duration(table.run_time_ns), ", ",
                   Counted(static_cast<uint64_t>(analysis.experiments), "experiment"), " (",
                   analysis.baselines, " at 0 %); ", Counted(table.samples, "sample"), ", ",
                   Percent(in_scope, table.samples), " in scope, ", table.lost_samples, " lost\n");

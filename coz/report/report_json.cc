@@ -122,15 +122,14 @@ Json SessionsJson(const profile::Profile& profile) {
   return sessions;
 }
 
-Json TotalsJson(const profile::Profile& profile, const ExperimentTable& table,
-                const Analysis& analysis) {
+Json TotalsJson(const ExperimentTable& table, const Analysis& analysis) {
   Json taints = Json::object();
   for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
     if (analysis.taints_by_reason[i] == 0) continue;
     const std::string name = profile::Taint::Reason_Name(static_cast<profile::Taint::Reason>(i));
     taints[absl::AsciiStrToLower(name)] = analysis.taints_by_reason[i];
   }
-  return {{"run_time_ns", TotalRunTimeNs(profile)},
+  return {{"run_time_ns", table.run_time_ns},
           {"experiments", analysis.experiments},
           {"baselines", analysis.baselines},
           {"experiments_not_used", analysis.tainted},
@@ -221,9 +220,8 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"curve", CurveJson(line.curve)}};
 }
 
-Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
-                const Analysis& analysis) {
-  const VerdictContext context = {analysis.options, TotalRunTimeNs(profile)};
+Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
+  const VerdictContext context = {analysis.options, table.run_time_ns};
   Json points = Json::array();
   for (const PointAnalysis& point : analysis.points) {
     const PointRow& row = table.points[point.point];
@@ -325,7 +323,7 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
   return {{"schema", "coz-report"},
           {"schema_version", kReportJsonSchemaVersion},
           {"sessions", SessionsJson(profile)},
-          {"totals", TotalsJson(profile, table, analysis)},
+          {"totals", TotalsJson(table, analysis)},
           {"notes", notes},
           {"statistics",
            {{"confidence", 0.95},
@@ -334,7 +332,7 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_speedups", analysis.options.min_speedups},
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
-          {"points", PointsJson(profile, table, analysis)}};
+          {"points", PointsJson(table, analysis)}};
 }
 
 std::string JsonText(const Json& json, int indent) {

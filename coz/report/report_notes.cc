@@ -60,26 +60,24 @@ void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
 }
 
 // Half a thread of tolerance: the coz command itself runs now and then.
-bool IsCrowded(const profile::Validity& validity) {
-  return validity.runnable_threads_average() > validity.cpus() + 0.5;
-}
+bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
 
 // More runnable threads than CPUs: a paused thread then only makes room for another.
-void AddOversubscribed(const profile::Profile& profile, std::vector<std::string>* notes) {
+void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* notes) {
   int crowded = 0;
   double runnable = 0;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    const profile::Validity& validity = experiment.validity();
-    if (!IsCrowded(validity)) continue;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!IsCrowded(row)) continue;
     ++crowded;
-    runnable += validity.runnable_threads_average();
+    runnable += row.runnable_threads_average;
   }
-  if (crowded * 5 < profile.experiment_size() || crowded == 0) return;
+  const int experiments = static_cast<int>(table.experiments.size());
+  if (crowded * 5 < experiments || crowded == 0) return;
   notes->push_back(absl::StrFormat(
       "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
       "so effects may look smaller or "
       "less certain than they are; leave the machine idle, or give the program fewer threads",
-      crowded, profile.experiment_size(), runnable / crowded));
+      crowded, experiments, runnable / crowded));
 }
 
 // Sums over the baselines, which insert no delay: what the program does by itself.
@@ -91,26 +89,25 @@ struct BaselineUse {
   int crowded = 0;
 };
 
-BaselineUse SumBaselines(const profile::Profile& profile) {
+BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
   absl::flat_hash_map<uint64_t, double> periods;
   for (const profile::Session& session : profile.session()) {
     periods[session.id()] = static_cast<double>(session.sampling_period_ns());
   }
   BaselineUse use;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    const auto period = periods.find(experiment.session());
-    if (experiment.virtual_speedup() != 0 || period == periods.end()) continue;
+  for (const ExperimentRow& row : table.experiments) {
+    const auto period = periods.find(row.session);
+    if (row.virtual_speedup != 0 || period == periods.end()) continue;
     // What was imported from the original knows the samples of the selected line alone.
-    if (experiment.total_samples() == 0 && experiment.unit_samples_size() != 0) continue;
-    const profile::Validity& validity = experiment.validity();
-    const double sampled = static_cast<double>(experiment.total_samples()) +
-                           static_cast<double>(validity.lost_samples()) +
-                           static_cast<double>(validity.lost_periods());
-    use.elapsed_ns += static_cast<double>(experiment.elapsed_ns());
-    use.unsampled_ns += static_cast<double>(validity.unsampled_ns());
-    use.running_ns += sampled * period->second + static_cast<double>(validity.unsampled_ns());
+    if (row.total_samples == 0 && !row.unit_samples.empty()) continue;
+    const double sampled = static_cast<double>(row.total_samples) +
+                           static_cast<double>(row.lost_samples) +
+                           static_cast<double>(row.lost_periods);
+    use.elapsed_ns += static_cast<double>(row.elapsed_ns);
+    use.unsampled_ns += static_cast<double>(row.unsampled_ns);
+    use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
     ++use.baselines;
-    use.crowded += IsCrowded(validity) ? 1 : 0;
+    use.crowded += IsCrowded(row) ? 1 : 0;
   }
   return use;
 }
@@ -140,16 +137,15 @@ void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
 }
 
 // Throttled samples come late, or not at all: the kernel holds a thread's samples back until its next tick.
-void AddThrottled(const profile::Profile& profile, std::vector<std::string>* notes) {
+void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
+                  std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.01;
   constexpr double kUsualLimit = 100'000;  // the kernel's own, before it lowers it
   double periods = 0;
   double throttled = 0;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    const profile::Validity& validity = experiment.validity();
-    periods += static_cast<double>(experiment.total_samples()) +
-               static_cast<double>(validity.lost_periods());
-    throttled += static_cast<double>(validity.throttled());
+  for (const ExperimentRow& row : table.experiments) {
+    periods += static_cast<double>(row.total_samples) + static_cast<double>(row.lost_periods);
+    throttled += static_cast<double>(row.throttled);
   }
   if (throttled <= 0 || throttled < kWorthSaying * periods) return;
   double rate = kUsualLimit;
@@ -200,13 +196,13 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
 }
 
 // Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
-void AddAchieved(const profile::Profile& profile, std::vector<std::string>* notes) {
+void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) {
   double nominal = 0;
   double achieved = 0;
-  for (const profile::Experiment& experiment : profile.experiment()) {
-    if (!(experiment.achieved_virtual_speedup() > 0)) continue;
-    nominal += experiment.virtual_speedup();
-    achieved += experiment.achieved_virtual_speedup();
+  for (const ExperimentRow& row : table.experiments) {
+    if (!(row.achieved_virtual_speedup > 0)) continue;
+    nominal += row.virtual_speedup;
+    achieved += row.achieved_virtual_speedup;
   }
   if (nominal <= 0 || std::fabs(achieved / nominal - 1) < 0.1) return;
   notes->push_back(absl::StrFormat(
@@ -266,14 +262,14 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
-  AddOversubscribed(profile, &notes);
-  const BaselineUse use = SumBaselines(profile);
+  AddOversubscribed(table, &notes);
+  const BaselineUse use = SumBaselines(profile, table);
   AddIdle(use, &notes);
   AddUnsampled(use, &notes);
-  AddThrottled(profile, &notes);
+  AddThrottled(profile, table, &notes);
   AddSourceChanges(profile, &notes);
   AddSwitches(profile, &notes);
-  AddAchieved(profile, &notes);
+  AddAchieved(table, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));

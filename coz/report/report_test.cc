@@ -366,9 +366,6 @@ TEST(ReportTest, DamagedProfilesNeverCrash) {
     std::ostringstream out;
     const absl::Status status = RunReport(report, out);
     EXPECT_EQ(status.ok(), !out.str().empty());
-    ExportOptions exporting;
-    exporting.path = path;
-    EXPECT_EQ(RunExport(exporting, out).ok(), status.ok());
   }
 }
 
@@ -376,7 +373,8 @@ TEST(ReportTest, ImpossibleFiguresAreLeftOut) {
   profile::Profile made = FourLines();
   made.mutable_experiment(0)->set_virtual_speedup(std::nan(""));
   made.mutable_experiment(1)->set_virtual_speedup(-3);
-  EXPECT_THAT(ReportOf(made), HasSubstr("2 experiments not used: impossible figures"));
+  made.mutable_experiment(2)->set_unit_samples(0, uint64_t{1} << 32);
+  EXPECT_THAT(ReportOf(made), HasSubstr("3 experiments not used: impossible figures"));
 }
 
 TEST(ReportTest, BadInputIsAStatus) {
@@ -385,9 +383,6 @@ TEST(ReportTest, BadInputIsAStatus) {
   std::ostringstream out;
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(out.str(), "");
-  ExportOptions export_options;
-  export_options.path = options.path;
-  EXPECT_EQ(RunExport(export_options, out).code(), absl::StatusCode::kNotFound);
 }
 
 TEST(ReportTest, UnwritableOutputIsAStatus) {

@@ -144,7 +144,7 @@ class PointRenderer {
  private:
   // What counting by the kernel takes of the program's time, where it matters.
   std::string CostLine(const PointRow& row) const {
-    const std::string cost = CostOfCounting(row, TotalRunTimeNs(profile_));
+    const std::string cost = CostOfCounting(row, table_.run_time_ns);
     return cost.empty() ? "" : absl::StrCat("  ", cost, "\n");
   }
 
@@ -246,7 +246,7 @@ class PointRenderer {
   }
 
   std::string Details(const LineAnalysis& line, const PointRow& point) const {
-    const VerdictContext context = {analysis_.options, TotalRunTimeNs(profile_)};
+    const VerdictContext context = {analysis_.options, table_.run_time_ns};
     std::string text = absl::StrFormat("      %s; q-value %.2g\n",
                                        VerdictSentence(line, point, context), line.q_value);
     const auto R = Align::kRight;

@@ -21,7 +21,7 @@ namespace coz {
 
 struct VerdictContext {
   AnalysisOptions options;
-  uint64_t run_time_ns = 0;  // of the whole profile: TotalRunTimeNs
+  uint64_t run_time_ns = 0;  // of the whole profile
 };
 
 // All lines are judged at the same speedup, so that their sentences can be compared.

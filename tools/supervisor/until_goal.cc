@@ -49,7 +49,7 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
     if (only_.count(table.units[i].id - 1) != 0 && IsHere(table.units[i])) only.insert(i);
   }
   goal_.only_units = only_.empty() ? nullptr : &only;
-  state_ = JudgePrecision(profile, table, Analyze(profile, table), goal_);
+  state_ = JudgePrecision(table, Analyze(profile, table), goal_);
   goal_.only_units = nullptr;
   focus_.clear();
   for (const OpenUnit& open : state_.open) {

@@ -38,8 +38,7 @@ std::optional<Estimate> Ratio(const std::vector<Share>& shares) {
 template <typename Visit>
 void ForEachBaseline(const AnalyzedProfile& whole, size_t point, Visit visit) {
   for (const ExperimentRow& row : whole.table.experiments) {
-    if (SpeedupKey(row.record->virtual_speedup()) != 0) continue;
-    if (row.record->validity().taint_size() > 0) continue;
+    if (!row.IsBaseline() || row.taints != 0) continue;
     for (const PointSeen& seen : row.points) {
       if (seen.point == point && seen.visits > 0) visit(row, seen);
     }
@@ -61,7 +60,7 @@ std::optional<Estimate> CpuTimePerVisit(const AnalyzedProfile& whole, size_t poi
   const double period_ns = static_cast<double>(whole.profile.session(0).sampling_period_ns());
   std::vector<Share> shares;
   ForEachBaseline(whole, point, [&](const ExperimentRow& row, const PointSeen& seen) {
-    shares.push_back({static_cast<double>(row.SamplesOf(unit)) * period_ns, seen.visits});
+    shares.push_back({static_cast<double>(row.unit_samples.Of(unit)) * period_ns, seen.visits});
   });
   return Ratio(shares);
 }

@@ -144,7 +144,7 @@ class ImportTest : public ::testing::TestWithParam<CozFormat> {};
 TEST_P(ImportTest, ReadsWhatTheOriginalsViewerReads) {
   const auto whole = Example();
   std::stringstream file;
-  ExportCoz(whole->profile, GetParam(), file);
+  ExportCoz(whole->profile, whole->table, GetParam(), file);
   const absl::StatusOr<ImportResult> imported = ImportCoz(file, "x.coz");
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(imported->skipped_lines, 0u) << imported->first_skipped;

@@ -70,7 +70,7 @@ class Writer {
       out_.set_time_nanos(static_cast<int64_t>(session.start_unix_ns()));
     }
     out_.set_period(period_ns_);
-    out_.set_duration_nanos(static_cast<int64_t>(TotalRunTimeNs(whole_.profile)));
+    out_.set_duration_nanos(static_cast<int64_t>(whole_.table.run_time_ns));
     out_.add_comment(
         Text("causal profile by coz; slope:POINT is the program's speedup at that progress point "
              "for a speedup of the line, in permille"));

@@ -35,9 +35,9 @@ void Export(const coz::AnalyzedProfile& whole) {
   coz::ExportCsv(whole, out);
   if (!coz::ExportPprof(whole, out).ok()) std::abort();
   coz::ExportSpeedscope(whole, out);
-  coz::ExportCoz(whole.profile, coz::CozFormat::kText, out);
+  coz::ExportCoz(whole.profile, whole.table, coz::CozFormat::kText, out);
   std::stringstream lines;
-  coz::ExportCoz(whole.profile, coz::CozFormat::kJsonLines, lines);
+  coz::ExportCoz(whole.profile, whole.table, coz::CozFormat::kJsonLines, lines);
   if (const auto back = coz::ImportCoz(lines, "lines");
       !back.ok() && back.status().message().empty()) {
     std::abort();

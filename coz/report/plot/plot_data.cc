@@ -71,14 +71,14 @@ class Builder {
   Builder(const profile::Profile& profile, const ExperimentTable& table, const Analysis& analysis)
       : profile_(profile), table_(table), analysis_(analysis) {
     context_.options = analysis.options;
-    context_.run_time_ns = TotalRunTimeNs(profile);
+    context_.run_time_ns = table.run_time_ns;
   }
 
   json Build(const ReadStats& stats, const PlotDataOptions& options) {
     json data;
     data["version"] = options.coz_version;
     data["title"] = TargetCommand(profile_);
-    data["facts"] = RunFacts(profile_, table_, analysis_);
+    data["facts"] = RunFacts(table_, analysis_);
     data["sessions"] = json::array();
     const SessionEnds ends(profile_);
     const int sessions = std::min(profile_.session_size(), kMaxSessions);
@@ -108,7 +108,7 @@ class Builder {
                                  {"visits", row.visits},
                                  {"counted_by", row.counted_by},
                                  {"visit_cost_ns", row.visit_cost_ns},
-                                 {"cost", CostOfCounting(row, TotalRunTimeNs(profile_))},
+                                 {"cost", CostOfCounting(row, table_.run_time_ns)},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
     point_numbers_[point.point] = index;
@@ -247,8 +247,7 @@ class Builder {
       const ExperimentRow& row = table_.experiments[e.row];
       experiments.push_back({Rounded(static_cast<double>(e.start_ns) / 1e9),
                              Rounded(static_cast<double>(e.end_ns) / 1e9), Unit(row.unit),
-                             Rounded(row.record->virtual_speedup()),
-                             row.record->validity().taint_size() == 0 ? 1 : 0});
+                             Rounded(row.virtual_speedup), row.taints == 0 ? 1 : 0});
     }
     json starts = json::array();
     for (uint64_t start : timeline.session_starts_ns) {

@@ -12,9 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile_reader.h"
+#include "coz/report/analyzed_profile.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -86,11 +84,10 @@ std::string PlotPage(const nlohmann::json& data) {
 }
 
 absl::StatusOr<std::string> MakePlotPage(const PlotOptions& options) {
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.path);
-  if (!read.ok()) return read.status();
-  const ExperimentTable table = BuildExperimentTable(read->profile);
-  const Analysis analysis = Analyze(read->profile, table, options.analysis);
-  return PlotPage(BuildPlotData(read->profile, table, analysis, read->stats, options.data));
+  const auto whole = ReadAndAnalyze(options.path, options.analysis);
+  if (!whole.ok()) return whole.status();
+  const auto& [profile, stats, table, analysis] = **whole;
+  return PlotPage(BuildPlotData(profile, table, analysis, stats, options.data));
 }
 
 absl::Status WritePlotFile(const std::string& path, const std::string& page) {

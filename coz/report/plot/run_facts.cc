@@ -64,8 +64,7 @@ json SessionFacts(const profile::Session& session, const profile::SessionEnd* en
           {"again", RepeatCommand(session)}};
 }
 
-json RunFacts(const profile::Profile& profile, const ExperimentTable& table,
-              const Analysis& analysis) {
+json RunFacts(const ExperimentTable& table, const Analysis& analysis) {
   uint64_t in_scope = 0;
   for (const UnitRow& unit : table.units) in_scope += unit.samples;
   json reasons = json::array();
@@ -73,7 +72,7 @@ json RunFacts(const profile::Profile& profile, const ExperimentTable& table,
     if (analysis.taints_by_reason[i] == 0) continue;
     reasons.push_back({TaintWords(i), analysis.taints_by_reason[i]});
   }
-  return {{"seconds", Seconds(TotalRunTimeNs(profile))},
+  return {{"seconds", Seconds(table.run_time_ns)},
           {"experiments", analysis.experiments},
           {"baselines", analysis.baselines},
           {"samples", table.samples},

@@ -20,8 +20,7 @@ namespace coz {
 nlohmann::json SessionFacts(const profile::Session& session, const profile::SessionEnd* end);
 
 // {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words, count]…]}
-nlohmann::json RunFacts(const profile::Profile& profile, const ExperimentTable& table,
-                        const Analysis& analysis);
+nlohmann::json RunFacts(const ExperimentTable& table, const Analysis& analysis);
 
 }  // namespace coz
 

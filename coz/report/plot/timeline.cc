@@ -16,11 +16,11 @@ struct Placement {
 };
 
 // Sessions one after the other, whatever lay between them.
-Placement PlaceSessions(const profile::Profile& profile) {
+Placement PlaceSessions(const profile::Profile& profile, const ExperimentTable& table) {
   absl::flat_hash_map<uint64_t, uint64_t> lengths;
-  for (const profile::Experiment& e : profile.experiment()) {
-    uint64_t& length = lengths[e.session()];
-    length = std::max(length, e.start_ns() + e.elapsed_ns());
+  for (const ExperimentRow& row : table.experiments) {
+    uint64_t& length = lengths[row.session];
+    length = std::max(length, row.start_ns + row.elapsed_ns);
   }
   for (const profile::SessionEnd& end : profile.session_end()) {
     uint64_t& length = lengths[end.session()];
@@ -91,7 +91,7 @@ class Bins {
 
 Timeline BuildTimeline(const profile::Profile& profile, const ExperimentTable& table, size_t bins,
                        size_t max_units) {
-  const Placement placement = PlaceSessions(profile);
+  const Placement placement = PlaceSessions(profile, table);
   Timeline timeline;
   timeline.end_ns = placement.end_ns;
   timeline.session_starts_ns = placement.in_order;
@@ -99,21 +99,21 @@ Timeline BuildTimeline(const profile::Profile& profile, const ExperimentTable& t
   std::vector<double> samples;
   std::vector<double> seconds;
   for (size_t i = 0; i < table.experiments.size(); ++i) {
-    const profile::Experiment& record = *table.experiments[i].record;
-    const auto start = placement.starts.find(record.session());
+    const ExperimentRow& row = table.experiments[i];
+    const auto start = placement.starts.find(row.session);
     if (start == placement.starts.end()) continue;
-    const uint64_t begin = std::min(start->second + record.start_ns(), placement.end_ns);
-    const uint64_t end = std::min(begin + record.elapsed_ns(), placement.end_ns);
+    const uint64_t begin = std::min(start->second + row.start_ns, placement.end_ns);
+    const uint64_t end = std::min(begin + row.elapsed_ns, placement.end_ns);
     timeline.experiments.push_back({begin, end, i});
-    samples.push_back(static_cast<double>(record.total_samples()));
-    seconds.push_back(static_cast<double>(record.effective_duration_ns()) / 1e9);
+    samples.push_back(static_cast<double>(row.total_samples));
+    seconds.push_back(static_cast<double>(row.effective_duration_ns) / 1e9);
   }
   const Bins all(placement.end_ns, bins);
   std::vector<double> values(timeline.experiments.size());
   for (size_t unit : BusiestUnits(table, max_units)) {
     for (size_t i = 0; i < values.size(); ++i) {
       const ExperimentRow& row = table.experiments[timeline.experiments[i].row];
-      values[i] = static_cast<double>(row.SamplesOf(unit));
+      values[i] = static_cast<double>(row.unit_samples.Of(unit));
     }
     timeline.units.push_back({unit, all.Ratio(timeline.experiments, values, samples)});
   }

@@ -1,0 +1,80 @@
+// What coz cannot do gets one sentence, and the program is not started or runs as without coz. Names of code: bad_input_test.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "coz/testing/coz_run.h"
+#include "coz/testing/one_sentence.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::Coz;
+using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::Puppet;
+using ::testing::HasSubstr;
+
+using RefusalsTest = ::coz::testing::CozRunTest;
+
+TEST_F(RefusalsTest, SaysThatAProgramIsNotFound) {
+  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name");
+  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory");
+}
+
+TEST_F(RefusalsTest, SaysThatAProgramIsNotExecutable) {
+  std::ofstream(Path("plain")) << "text";
+  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain");
+}
+
+TEST_F(RefusalsTest, SaysThatAProgramIsAFolder) {
+  ExpectOneSentence(Run({}, {Path("")}), "it is a folder");
+}
+
+TEST_F(RefusalsTest, SaysThatAProgramIsStatic) {
+  ExpectOneSentence(Run({}, {Puppet("busy_static")}), "statically linked");
+}
+
+TEST_F(RefusalsTest, SaysThatThereIsNoDebugInformation) {
+  ExpectOneSentence(Run({}, {Puppet("busy_stripped"), "1"}), "-g");
+}
+
+TEST_F(RefusalsTest, SaysThatNoProgressPointWasVisited) {
+  const CommandResult result = Run({}, {Puppet("busy"), "0.5", "never"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_THAT(result.errors, HasSubstr("no progress point was visited; the program has work"));
+}
+
+TEST_F(RefusalsTest, SaysThatTheOutputCannotBeWritten) {
+  ExpectOneSentence(Run({"-o", "/nonexistent/profile.pb"}, {Puppet("busy"), "1"}),
+                    "/nonexistent/profile.pb");
+}
+
+TEST_F(RefusalsTest, SaysThatALineHasNoCode) {
+  ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}), "busy.c:1");
+}
+
+TEST_F(RefusalsTest, SaysWhatIsWrongWithAnOption) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--fixed-speedup=150"},
+                                                  {"--sampler=magic"},
+                                                  {"--duration=-1"},
+                                                  {"--nonsense"}}) {
+    const CommandResult result = Run(options, {Puppet("busy"), "1"});
+    EXPECT_EQ(result.status, 125) << options[0];
+    EXPECT_EQ(result.output, "");
+    EXPECT_THAT(result.errors, HasSubstr(options[0].substr(0, 6)));
+  }
+}
+
+TEST_F(RefusalsTest, SaysThatAFileIsNoProfile) {
+  std::ofstream(Path("notes.txt")) << "dear diary\n";
+  ExpectOneSentence(testing::RunCommand({Coz(), "report", "notes.txt"}, options_), "notes.txt");
+  ExpectOneSentence(testing::RunCommand({Coz(), "report", "missing.pb"}, options_), "missing.pb");
+  ExpectOneSentence(testing::RunCommand({Coz(), "export", Coz()}, options_), "coz");
+}
+
+}  // namespace
+}  // namespace coz
