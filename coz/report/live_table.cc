@@ -27,17 +27,9 @@ std::string Remaining(const std::optional<uint64_t>& ns) {
 }
 
 std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
-  switch (line.verdict) {
-    case Verdict::kFaster:
-      return "faster";
-    case Verdict::kSlower:
-      return "slower";
-    case Verdict::kNoEffect:
-      return "no effect";
-    case Verdict::kCannotTell:
-      return absl::StrCat("cannot tell yet", Remaining(RemainingNs(line, context)));
-  }
-  return "";
+  const absl::string_view word = VerdictWord(line.verdict);
+  if (line.verdict != Verdict::kCannotTell) return std::string(word);
+  return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
 }
 
 std::string PlusMinus(const Estimate& slope) {
@@ -62,7 +54,7 @@ std::string ShortName(const UnitRow& unit) {
 
 std::string RunSoFar(const AnalyzedProfile& whole) {
   return absl::StrFormat("%.0f s, %d experiments",
-                         static_cast<double>(TotalRunTimeNs(whole.profile)) / 1e9,
+                         static_cast<double>(whole.table.run_time_ns) / 1e9,
                          whole.table.experiments.size());
 }
 
@@ -75,7 +67,7 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
   if (row != nullptr) {
     VerdictContext context;
     context.options = whole.analysis.options;
-    context.run_time_ns = TotalRunTimeNs(whole.profile);
+    context.run_time_ns = whole.table.run_time_ns;
     const int name_width = std::max(kLeastNameWidth, columns - kOtherColumns);
     const auto L = Align::kLeft;
     const auto R = Align::kRight;

@@ -97,6 +97,23 @@ TEST(DiffTest, NewAndGoneLinesAreNamed) {
   EXPECT_EQ(Find(diff, "/src/app/work.cc:50").change, Change::kNew);
 }
 
+TEST(DiffTest, LinesAreCalledAsInTheReport) {
+  const std::string text = DiffText(Compare(*Before(), *After()), 0);
+  EXPECT_THAT(text, HasSubstr(" change  line        function "));
+  EXPECT_THAT(text, HasSubstr("work.cc:10  Work()"));
+  EXPECT_THAT(text, Not(HasSubstr("/src/app")));
+  EXPECT_THAT(text, Not(HasSubstr("note:")));
+}
+
+TEST(DiffTest, ProfilesWithNothingInCommonAreNoted) {
+  const auto before = Before();
+  profile::Profile other = After()->profile;
+  other.mutable_progress_point(0)->set_name("others");
+  const ProfileDiff diff = Compare(*before, *AnalyzeWhole(other));
+  EXPECT_THAT(DiffText(diff, 0), HasSubstr("note: the profiles have no progress point in common"));
+  EXPECT_THAT(DiffMarkdown(diff, 0), HasSubstr("Note: the profiles have no progress point"));
+}
+
 TEST(DiffTest, EveryFormSaysTheSame) {
   ProfileDiff diff = Compare(*Before(), *After());
   diff.before_path = "a.pb";
@@ -104,7 +121,7 @@ TEST(DiffTest, EveryFormSaysTheSame) {
   EXPECT_THAT(DiffText(diff, 1), HasSubstr("1 more"));
   EXPECT_THAT(DiffText(diff, 0), Not(HasSubstr("more:")));
   const std::string markdown = DiffMarkdown(diff, 0);
-  EXPECT_THAT(markdown, HasSubstr("| lost | `/src/app/work.cc:10` |"));
+  EXPECT_THAT(markdown, HasSubstr("| lost | `work.cc:10` | `Work()` |"));
   const nlohmann::ordered_json json = DiffJson(diff);
   EXPECT_EQ(json["points"][0]["units"][0]["change"], ChangeId(diff.points[0].lines[0].change));
   EXPECT_NEAR(json["points"][0]["gain"]["value"].get<double>(), 0.3, 0.02);
@@ -120,7 +137,9 @@ TEST(VerifyTest, PredictionThatCameTrueHeld) {
   EXPECT_NEAR(v.predicted.value, 0.3, 0.03);
   EXPECT_NEAR(v.happened.value, 0.3, 0.02);
   EXPECT_EQ(v.outcome, Outcome::kHeld);
-  EXPECT_THAT(VerificationText(v), HasSubstr("the prediction held"));
+  EXPECT_THAT(
+      VerificationText(v),
+      ::testing::StartsWith("work.cc:10 at progress point requests: the prediction held\n"));
 }
 
 TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
@@ -134,7 +153,7 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
 TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
   const auto found = Verify(*Before(), *After(), {"nowhere.cc:1", std::nullopt});
   EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(found.status().message()), HasSubstr("work.cc:10"));
+  EXPECT_THAT(std::string(found.status().message()), HasSubstr("--line work.cc:10"));
 }
 
 TEST(VerifyTest, LineThatIsGoneNeedsItsSpeedupSaid) {
@@ -175,7 +194,9 @@ TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
 }
 
 TEST_F(HistoryTest, MissingFileIsAnError) {
-  EXPECT_EQ(ReadHistory("/nonexistent/history").status().code(), absl::StatusCode::kNotFound);
+  const absl::Status status = ReadHistory("/nonexistent/history").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("coz verify"));
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/report_text.h"
+#include "coz/report/unit_names.h"
 
 namespace coz {
 namespace {
@@ -38,7 +41,7 @@ const PointAnalysis* FindPoint(const AnalyzedProfile& whole, const PointRow& wan
 class Comparer {
  public:
   Comparer(const AnalyzedProfile& before, const AnalyzedProfile& after)
-      : before_(before), after_(after) {
+      : before_(before), after_(after), before_names_(before.table), after_names_(after.table) {
     MatchUnits();
   }
 
@@ -115,19 +118,21 @@ class Comparer {
   LineDiff CompareLine(const LineAnalysis* before, const LineAnalysis* after) const {
     LineDiff diff;
     if (before != nullptr) {
-      const UnitRow& unit = before_.table.units[before->unit];
-      diff.before_name = unit.Name();
-      diff.function = unit.function;
+      diff.before_name = before_.table.units[before->unit].Name();
+      diff.before_shown = before_names_.Place(before->unit);
       diff.before = before->slope;
       diff.change = Change::kGone;
     }
     if (after != nullptr) {
-      const UnitRow& unit = after_.table.units[after->unit];
-      diff.after_name = unit.Name();
-      diff.function = unit.function;
+      diff.after_name = after_.table.units[after->unit].Name();
+      diff.after_shown = after_names_.Place(after->unit);
       diff.after = after->slope;
       diff.change = Change::kNew;
     }
+    diff.function = after != nullptr ? after_.table.units[after->unit].function
+                                     : before_.table.units[before->unit].function;
+    diff.shown_detail =
+        after != nullptr ? after_names_.Detail(after->unit) : before_names_.Detail(before->unit);
     if (before == nullptr || after == nullptr) return diff;
     Estimate difference;
     difference.value = after->slope.value - before->slope.value;
@@ -163,13 +168,29 @@ class Comparer {
 
   const AnalyzedProfile& before_;
   const AnalyzedProfile& after_;
+  const UnitNames before_names_;
+  const UnitNames after_names_;
   std::map<size_t, size_t> after_of_;  // units
 };
+
+std::string NothingInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  if (before.analysis.points.empty() || after.analysis.points.empty()) return "";
+  for (const PointAnalysis& point : before.analysis.points) {
+    if (FindPoint(after, before.table.points[point.point]) != nullptr) return "";
+  }
+  return absl::StrCat("the profiles have no progress point in common; they are of `",
+                      TargetCommand(before.profile), "` and of `", TargetCommand(after.profile),
+                      "`");
+}
 
 }  // namespace
 
 ProfileDiff Compare(const AnalyzedProfile& before, const AnalyzedProfile& after) {
   ProfileDiff diff;
+  const UnitNames names(after.table);
+  diff.unit_word = names.word();
+  diff.unit_words = names.Plural();
+  diff.note = NothingInCommon(before, after);
   Comparer comparer(before, after);
   std::set<std::pair<std::string, int>> seen;
   for (const AnalyzedProfile* whole : {&after, &before}) {

@@ -26,9 +26,12 @@ enum class Change { kGained, kLost, kUnchanged, kCannotTell, kNew, kGone };
 
 struct LineDiff {
   Change change = Change::kCannotTell;
-  std::string before_name;  // as the report shows it; empty: only in the other profile
+  std::string before_name;  // with its whole path; empty: only in the other profile
   std::string after_name;
   std::string function;
+  std::string before_shown;  // as the report shows it
+  std::string after_shown;
+  std::string shown_detail;
   std::optional<Estimate> before;  // slopes
   std::optional<Estimate> after;
   std::optional<Estimate> difference;
@@ -46,6 +49,11 @@ struct PointDiff {
 struct ProfileDiff {
   std::string before_path;
   std::string after_path;
+  // What is tried: "line" and "lines", "function" and "functions"...
+  std::string unit_word = "line";
+  std::string unit_words = "lines";
+  // A sentence where they look like profiles of different programs; else empty.
+  std::string note;
   std::vector<PointDiff> points;  // most visited first
 };
 

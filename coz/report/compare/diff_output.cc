@@ -36,13 +36,20 @@ std::string Words(Change change) {
 }
 
 std::string Name(const LineDiff& line) {
-  if (line.before_name.empty() || line.before_name == line.after_name) {
-    return Printable(line.after_name);
-  }
-  if (line.after_name.empty()) return Printable(line.before_name);
-  const size_t colon = line.before_name.rfind(':');
-  return absl::StrCat(Printable(line.after_name), " (was ",
-                      Printable(line.before_name.substr(colon + 1)), ")");
+  if (line.before_name.empty() || line.before_name == line.after_name) return line.after_shown;
+  if (line.after_name.empty()) return line.before_shown;
+  return absl::StrCat(line.after_shown, " (was ",
+                      line.before_shown.substr(line.before_shown.rfind(':') + 1), ")");
+}
+
+// A second column where there is something to put in it.
+bool HasDetails(const PointDiff& point) {
+  return std::any_of(point.lines.begin(), point.lines.end(),
+                     [](const LineDiff& line) { return !line.shown_detail.empty(); });
+}
+
+std::string DetailHead(const ProfileDiff& diff) {
+  return diff.unit_word == "function" ? "declared at" : "function";
 }
 
 std::string Time(double ns) {
@@ -95,16 +102,19 @@ std::string Cell(const std::string& text) {
 std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
   std::string text =
       absl::StrCat("From ", Printable(diff.before_path), " to ", Printable(diff.after_path), "\n");
+  if (!diff.note.empty()) absl::StrAppend(&text, "  note: ", diff.note, "\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "\nProgress point ", Printable(point.name), ": ", Progress(point), "\n");
     if (point.lines.empty()) continue;
     const auto L = Align::kLeft;
+    const bool has_details = HasDetails(point);
     TextTable table({L, L, L, L, L, L});
-    table.AddRow({"change", "unit", "function", "slope before", "after", "difference"});
+    table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : "", "slope before",
+                  "after", "difference"});
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];
       table.AddRow({Words(line.change), ElideFront(Name(line), kNameWidth),
-                    ShortenFunction(Printable(line.function), kNameWidth / 2), Slope(line.before),
+                    ShortenFunction(line.shown_detail, kNameWidth / 2), Slope(line.before),
                     Slope(line.after), Difference(line.difference)});
     }
     absl::StrAppend(&text, table.Render(1));
@@ -117,21 +127,21 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
 }
 
 std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
-  std::string text;
+  std::string text = diff.note.empty() ? "" : absl::StrCat("Note: ", diff.note, "\n\n");
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
     if (point.lines.empty()) continue;
-    absl::StrAppend(&text,
-                    "| change | unit | function | slope before | after | difference |\n"
-                    "|---|---|---|---|---|---|\n");
+    absl::StrAppend(&text, "| change | ", diff.unit_word, " | ", DetailHead(diff),
+                    " | slope before | after | difference |\n|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];
       absl::StrAppend(&text, "| ", Words(line.change), " | `", Cell(Name(line)), "` | `",
-                      Cell(Printable(line.function)), "` | ", Slope(line.before), " | ",
-                      Slope(line.after), " | ", Difference(line.difference), " |\n");
+                      Cell(line.shown_detail), "` | ", Slope(line.before), " | ", Slope(line.after),
+                      " | ", Difference(line.difference), " |\n");
     }
     const size_t more = point.lines.size() - Shown(point, max_lines);
-    if (more != 0) absl::StrAppend(&text, "\n", more, " more lines are not shown.\n");
+    if (more != 0)
+      absl::StrAppend(&text, "\n", more, " more ", diff.unit_words, " are not shown.\n");
     absl::StrAppend(&text, "\n");
   }
   return text;
@@ -161,6 +171,7 @@ Json DiffJson(const ProfileDiff& diff) {
   return {{"schema_version", 1},
           {"before", diff.before_path},
           {"after", diff.after_path},
+          {"note", diff.note.empty() ? Json() : Json(diff.note)},
           {"points", points}};
 }
 

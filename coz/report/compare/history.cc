@@ -25,7 +25,11 @@ using Json = nlohmann::ordered_json;
 constexpr int kNameWidth = 40;
 
 absl::Status FileError(const char* tried, const std::string& path, int error) {
-  return absl::ErrnoToStatus(error, absl::StrFormat("cannot %s the history %s", tried, path));
+  return absl::Status(
+      absl::ErrnoToStatusCode(error),
+      absl::StrFormat("cannot %s the history %s: %s; outcomes are put into one by `coz verify "
+                      "BEFORE.pb AFTER.pb --line FILE:LINE --record --history FILE`",
+                      tried, path, strerror(error)));
 }
 
 bool ReadEstimate(const Json& json, Estimate* estimate) {
@@ -165,12 +169,11 @@ std::string HistoryText(const History& history) {
                                                    : "too low"});
   }
   const Score score = ScoreOf(history);
-  absl::StrAppend(&text, table.Render(0));
   absl::StrAppendFormat(
-      &text, "\n%d of %d predictions held; mean error %.1f points, %s by %.1f on average\n",
+      &text, "%d of %d predictions held; mean error %.1f points, %s by %.1f on average\n\n",
       score.held, history.entries.size(), score.mean_error * 100,
       score.bias > 0 ? "too high" : "too low", std::fabs(score.bias) * 100);
-  return text;
+  return text + table.Render(0);
 }
 
 Json HistoryJson(const History& history) {

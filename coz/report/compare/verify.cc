@@ -10,7 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
+#include "coz/report/unit_names.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {
@@ -46,16 +48,18 @@ absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted,
         "coz run --fixed-line %s",
         wanted, wanted));
   }
+  const UnitNames shown(before.table);
   std::vector<std::string> names;
   for (const PointAnalysis& point : before.analysis.points) {
     for (const LineAnalysis& line : point.lines) {
-      if (names.size() < kNamesShown) names.push_back(before.table.units[line.unit].Name());
+      if (names.size() < kNamesShown) names.push_back(shown.Place(line.unit));
     }
   }
   return absl::NotFoundError(absl::StrFormat(
-      "the first profile knows nothing of %s%s", wanted,
-      names.empty() ? "; it has no predictions at all, profile for longer"
-                    : absl::StrCat("; it has predictions for ", absl::StrJoin(names, ", "))));
+      "the first profile knows nothing of %s; %s", wanted,
+      names.empty() ? "it has no predictions at all, profile for longer: coz run --append"
+                    : absl::StrFormat("it has predictions for %s; name one of its: --line %s",
+                                      absl::StrJoin(names, ", "), Quoted(names.front()))));
 }
 
 // From CPU time per visit; the line is gone in the second profile where no sample fell into it.
@@ -129,6 +133,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       Verification v;
       v.point = row.name;
       v.line = before.table.units[*unit].Name();
+      v.shown = UnitNames(before.table).Place(*unit);
       if (options.speedup) {
         v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
       } else if (const auto measured =
@@ -167,16 +172,15 @@ const char* OutcomeId(Outcome outcome) {
 
 std::string VerificationText(const Verification& v) {
   const char* const words[] = {"the prediction held",
-                               "the prediction was too high: less came of it than was predicted",
-                               "the prediction was too low: more came of it than was predicted"};
+                               "the prediction was too high, less came of it",
+                               "the prediction was too low, more came of it"};
   return absl::StrFormat(
-      "%s at progress point %s\n"
-      "  the line became faster by  %s\n"
+      "%s at progress point %s: %s\n"
+      "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
-      "  what happened              %s\n"
-      "  %s\n",
-      Printable(v.line), Printable(v.point), Percent(v.line_speedup), Percent(v.predicted),
-      Percent(v.happened), words[static_cast<int>(v.outcome)]);
+      "  what happened              %s\n",
+      v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
+      Percent(v.predicted), Percent(v.happened));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {

@@ -30,7 +30,8 @@ enum class Outcome { kHeld, kTooHigh, kTooLow };  // TooHigh: less came than was
 
 struct Verification {
   std::string point;
-  std::string line;       // as in the first profile
+  std::string line;       // as in the first profile, with its whole path
+  std::string shown;      // as the report shows it
   Estimate line_speedup;  // of the line itself; no interval where it was given
   Estimate predicted;     // program speedup
   Estimate happened;      // program speedup
