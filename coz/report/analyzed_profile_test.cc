@@ -12,7 +12,8 @@
 namespace coz {
 namespace {
 
-// Two sessions, one of which has lost samples, an experiment that must not be used, and one that is there twice.
+// Two sessions, one of which has lost samples, an experiment that must not be used, another source of samples from 10 s on, and an
+// experiment that is there twice.
 profile::Profile Made(profile::ProgressPointKind kind) {
   profile::Profile all;
   for (uint64_t session : {1u, 2u}) {
@@ -29,6 +30,8 @@ profile::Profile Made(profile::ProgressPointKind kind) {
   all.mutable_experiment(3)->mutable_validity()->add_taint()->set_reason(
       profile::Taint::LOST_SAMPLES);
   all.mutable_experiment(3)->mutable_validity()->set_lost_samples(5);
+  all.add_source_change()->set_session(1);
+  all.mutable_source_change(0)->set_at_ns(10'000'000'000);
   *all.add_experiment() = profile::Experiment(all.experiment(4));
   return all;
 }
@@ -54,6 +57,8 @@ TEST_P(AnalyzedProfileTest, FileSaysWhatTheProfileSaysThatItHolds) {
   EXPECT_EQ(Json(**whole), Json(*AnalyzeWhole(profile)));
   EXPECT_EQ((*whole)->table.experiments.size(), 120u);
   EXPECT_EQ((*whole)->table.duplicates, 1u);
+  EXPECT_EQ((*whole)->table.experiments[0].part, 0u);
+  EXPECT_EQ((*whole)->table.experiments[59].part, 1u);
   EXPECT_EQ((*whole)->profile.session_size(), 2);
   EXPECT_EQ((*whole)->profile.experiment_size(), 0) << "kept beside the table";
 }
