@@ -180,7 +180,7 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
   command
       ->add_option(
           "--sampling-period", a->sampling_period_ms,
-          "CPU time between samples of a thread (default 0.25, and 1 until there is a second "
+          "CPU time between samples of a thread (default 0.5, and 1 until there is a second "
           "thread)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");

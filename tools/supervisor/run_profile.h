@@ -42,9 +42,9 @@ struct RunOptions {
   bool end_to_end = false;
   OutsidePointOptions points;  // beside the program's own
   std::optional<uint64_t> seed;
-  uint64_t sampling_period_ns = 250 * 1000;
+  uint64_t sampling_period_ns = 500 * 1000;
   // Periods between samples as long as the program has one thread.
-  uint64_t span_of_first_thread = 4;
+  uint64_t span_of_first_thread = 2;
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
