@@ -67,8 +67,8 @@ void PrintFrequent(const FoundPoints& found, size_t shown) {
   table.AddRow({"calls/s", "varies", "samples", "slowed", "function", "where"});
   for (size_t i = 0; i < Rows(found.frequent, shown); ++i) {
     const FoundPoint& point = found.frequent[i];
-    table.AddRow({absl::StrCat("~", Rate(point.rating)), Percent(point.rating.variation),
-                  Percent(point.sample_share),
+    table.AddRow({absl::StrCat(point.is_least ? ">" : "~", Rate(point.rating)),
+                  Percent(point.rating.variation), Percent(point.sample_share),
                   Percent(CountingShare(point.rating.visits_per_s, found.visit_cost_ns)),
                   point.name, point.where});
   }

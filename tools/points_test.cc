@@ -1,6 +1,8 @@
 // `coz points`: which functions are offered as progress points, and what is said where none can be.
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,28 @@ TEST(PointsTest, UnitOfWorkIsTheBestCandidate) {
   EXPECT_THAT(result.errors, HasSubstr("put COZ_PROGRESS into one of these"));
   EXPECT_THAT(result.errors, HasSubstr(" hash_item "));
   EXPECT_THAT(result.errors, HasSubstr("at no steady rate"));
+}
+
+// The first column of the row that names the function: "~1234", "56.7".
+double RateIn(const std::string& table, const std::string& function) {
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    if (!absl::StrContains(line, " " + function + " ")) continue;
+    const size_t digit = line.find_first_of("0123456789");
+    return digit == std::string::npos ? 0 : atof(line.c_str() + digit);
+  }
+  return 0;
+}
+
+// While hash_item is counted, the program does nothing else: what was counted then, a tenth of the truth, is set against the orders that were
+// served meanwhile.
+TEST(PointsTest, RateOfWhatIsDearToCountIsToldByWhatCallsIt) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Points({"--duration=12", "--stop", "---", Puppet("shop"), "60"});
+  const double orders = RateIn(result.errors, "serve_order");
+  ASSERT_GT(orders, 0) << result.errors;
+  EXPECT_NEAR(RateIn(result.errors, "hash_item") / orders, 1000, 400) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("~"));
 }
 
 TEST(PointsTest, StopEndsTheProgramAndIsNoFailure) {

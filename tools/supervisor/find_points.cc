@@ -23,6 +23,8 @@ namespace {
 constexpr uint64_t kSliceNs = 50 * kNsPerMs;
 // Until it is known that a function is not called a million times a second, and for those that are.
 constexpr uint64_t kShortSliceNs = 5 * kNsPerMs;
+// In which one that is called seldom is counted while another slows the program down.
+constexpr uint64_t kYardstickSliceNs = 20 * kNsPerMs;
 constexpr uint64_t kSamplingPeriodNs = 2 * kNsPerMs;
 // Before the first functions are chosen: a share of the whole time, at most this.
 constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
@@ -50,6 +52,7 @@ class Finder {
   absl::Status Attach();
   void CountSet(const std::vector<size_t>& set);
   bool IsCounting() const;
+  void MeasureCostAgain();
   // Until then, or until the program has ended.
   void WaitUntil(uint64_t until_ns);
 
@@ -62,6 +65,7 @@ class Finder {
   std::optional<StackSampler> sampler_;
   std::vector<VisitCounter> counters_;
   double visit_cost_ns_ = 0;
+  uint64_t cost_measured_ns_ = 0;
   uint64_t start_ns_ = 0;
   absl::Status status_;  // of counting
 };
@@ -125,7 +129,10 @@ void Finder::CountSet(const std::vector<size_t>& set) {
     before.push_back({counters_[i].Read(), MonotonicNowNs()});
     status_.Update(counters_[i].Arm(candidates_->AddressOf(set[i])));
   }
-  WaitUntil(MonotonicNowNs() + (may_be_dear ? kShortSliceNs : kSliceNs));
+  const uint64_t slice_ns = candidates_->AwaitsYardstick(set) ? kYardstickSliceNs
+                            : may_be_dear                     ? kShortSliceNs
+                                                              : kSliceNs;
+  WaitUntil(MonotonicNowNs() + slice_ns);
   std::vector<VisitSlice> slices;
   for (size_t i = 0; i < set.size(); ++i) {
     counters_[i].Disarm();
@@ -138,11 +145,21 @@ void Finder::CountSet(const std::vector<size_t>& set) {
   }
 }
 
+// Beside the program it is another than before, and on a virtual machine it changes with what the others do.
+void Finder::MeasureCostAgain() {
+  const uint64_t now_ns = MonotonicNowNs();
+  if (now_ns < cost_measured_ns_ + kNsPerSecond) return;
+  cost_measured_ns_ = now_ns;
+  const double cost_ns = MeasureBreakpointCostNs();
+  if (cost_ns > 0) visit_cost_ns_ = cost_ns;
+}
+
 FindPointsOutcome Finder::Count() {
   status_ = Attach();
   const uint64_t lead_ns = std::min(kMaxLeadNs, options_.duration_ns / 10);
   if (status_.ok()) WaitUntil(start_ns_ + lead_ns);
   while (IsCounting()) {
+    MeasureCostAgain();
     sampler_->Drain([this](uint64_t ip, const std::vector<uint64_t>& stack) {
       candidates_->AddSample(ip, stack);
     });

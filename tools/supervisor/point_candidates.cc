@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -24,6 +25,19 @@ constexpr double kMaxCountingShareOfSlice = 0.2;
 // Functions that are dear to count have one turn in so many, and only so many functions have one: those that most samples show.
 constexpr size_t kDearTurns = 4;
 constexpr size_t kMaxDear = 16;
+
+// What may tell how fast the program is while functions are counted that slow it down: so many slices, calls and samples, and on the stack in
+// so many of the samples that show the function in question.
+constexpr size_t kYardstickSlices = 4;
+constexpr double kYardstickVisitsPerSecond = 50;
+constexpr size_t kMinSamplesBeside = 5;
+constexpr double kMinShareBeside = 0.7;
+constexpr size_t kRecentSamples = 4096;
+// For an error of a fifth.
+constexpr uint64_t kMinYardstickVisits = 25;
+constexpr uint64_t kEnoughYardstickVisits = 100;
+// Of the time; with more, what is left is the difference of two numbers that are nearly the same.
+constexpr double kMaxCountingToSubtract = 0.5;
 
 constexpr size_t kMaxScannedBytes = 64 * 1024;
 constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
@@ -88,17 +102,55 @@ PointCandidates::Function* PointCandidates::FunctionAt(uint64_t runtime_address)
   return nullptr;
 }
 
-void PointCandidates::CountOnStack(Function* function) {
+void PointCandidates::CountOnStack(Function* function, std::vector<size_t>* on_stack) {
   if (function == nullptr || function->last_sample == samples_) return;
   function->last_sample = samples_;
   ++function->samples;
+  on_stack->push_back(static_cast<size_t>(function - functions_.data()));
 }
 
 void PointCandidates::AddSample(uint64_t ip, const std::vector<uint64_t>& stack) {
   ++samples_;
-  CountOnStack(FunctionAt(ip));
+  std::vector<size_t> on_stack;
+  CountOnStack(FunctionAt(ip), &on_stack);
   // A return address lies behind a call; a function that ends with one is followed by another.
-  for (const uint64_t word : stack) CountOnStack(FunctionAt(word - 1));
+  for (const uint64_t word : stack) CountOnStack(FunctionAt(word - 1), &on_stack);
+  if (recent_.size() < kRecentSamples) {
+    recent_.push_back(std::move(on_stack));
+  } else {
+    recent_[samples_ % kRecentSamples] = std::move(on_stack);
+  }
+}
+
+double PointCandidates::ShareBeside(const Candidate& candidate, const Candidate& other) const {
+  size_t all = 0;
+  size_t both = 0;
+  for (const std::vector<size_t>& on_stack : recent_) {
+    if (std::find(on_stack.begin(), on_stack.end(), candidate.function) == on_stack.end()) continue;
+    ++all;
+    both += std::find(on_stack.begin(), on_stack.end(), other.function) != on_stack.end() ? 1 : 0;
+  }
+  return all < kMinSamplesBeside ? 0 : static_cast<double>(both) / static_cast<double>(all);
+}
+
+size_t PointCandidates::YardstickOf(const Candidate& dear) const {
+  size_t best = kNone;
+  double best_rate = kYardstickVisitsPerSecond;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    const Candidate& other = candidates_[i];
+    if (other.is_dear || other.slices.size() < kYardstickSlices) continue;
+    VisitSlice sum = {0, 0};
+    for (const VisitSlice& slice : other.slices) {
+      sum.visits += slice.visits;
+      sum.duration_ns += slice.duration_ns;
+    }
+    const double rate =
+        static_cast<double>(sum.visits) / (static_cast<double>(sum.duration_ns) / 1e9);
+    if (!(rate > best_rate) || ShareBeside(dear, other) < kMinShareBeside) continue;
+    best = i;
+    best_rate = rate;
+  }
+  return best;
 }
 
 size_t PointCandidates::ActiveCount() const {
@@ -185,9 +237,60 @@ std::vector<size_t> PointCandidates::NextSet(size_t count) {
     });
     dear.resize(std::min(dear.size(), kMaxDear));
     std::sort(dear.begin(), dear.end());
-    return NextOf(dear, count, &next_dear_);
+    std::vector<size_t> set = NextOf(dear, count, &next_dear_);
+    const size_t yardstick = YardstickOf(candidates_[set.front()]);
+    if (yardstick == kNone) return set;
+    if (set.size() == count) {
+      next_dear_ = set.back();  // it comes next
+      set.pop_back();
+    }
+    set.push_back(yardstick);
+    return set;
   }
   return NextOf(cheap, count, &next_);
+}
+
+size_t PointCandidates::YardstickIn(const std::vector<size_t>& set) const {
+  return candidates_[set.front()].is_dear && !candidates_[set.back()].is_dear ? set.back() : kNone;
+}
+
+bool PointCandidates::AwaitsYardstick(const std::vector<size_t>& set) const {
+  return YardstickIn(set) != kNone &&
+         candidates_[set.front()].yardstick_visits < kEnoughYardstickVisits;
+}
+
+void PointCandidates::AddDear(const VisitSlice& slice, double counting_ns, size_t yardstick,
+                              uint64_t yardstick_visits, Candidate* candidate) {
+  candidate->slices.push_back(WithoutCounting(slice, counting_ns));
+  candidate->counted.visits += slice.visits;
+  candidate->counted.duration_ns += slice.duration_ns;
+  candidate->counting_ns += counting_ns;
+  if (yardstick == kNone || ShareBeside(*candidate, candidates_[yardstick]) < kMinShareBeside) {
+    return;
+  }
+  if (candidate->yardstick != yardstick) {
+    candidate->yardstick = yardstick;
+    candidate->visits_beside = 0;
+    candidate->yardstick_visits = 0;
+  }
+  candidate->visits_beside += slice.visits;
+  candidate->yardstick_visits += yardstick_visits;
+}
+
+// What counting takes is known to some per cent, which may be all that it leaves. But what is called by the same work is slowed alike.
+bool PointCandidates::CorrectRate(const std::vector<PointRating>& all, const Candidate& candidate,
+                                  PointRating* rating) const {
+  if (!candidate.is_dear || candidate.counted.duration_ns == 0) return false;
+  if (candidate.yardstick != kNone && candidate.yardstick_visits >= kMinYardstickVisits) {
+    rating->visits_per_s = static_cast<double>(candidate.visits_beside) /
+                           static_cast<double>(candidate.yardstick_visits) *
+                           all[candidate.yardstick].visits_per_s;
+    return false;
+  }
+  const auto duration_ns = static_cast<double>(candidate.counted.duration_ns);
+  if (candidate.counting_ns <= kMaxCountingToSubtract * duration_ns) return false;
+  rating->visits_per_s = static_cast<double>(candidate.counted.visits) / duration_ns * 1e9;
+  return true;
 }
 
 void PointCandidates::AddSlices(const std::vector<size_t>& set,
@@ -195,6 +298,7 @@ void PointCandidates::AddSlices(const std::vector<size_t>& set,
   const auto is_dear = [visit_cost_ns](const VisitSlice& slice) {
     return IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
   };
+  const size_t yardstick = YardstickIn(set);
   const bool is_spoilt = std::any_of(slices.begin(), slices.end(), is_dear);
   double counting_ns = 0;
   for (const VisitSlice& slice : slices) {
@@ -209,7 +313,7 @@ void PointCandidates::AddSlices(const std::vector<size_t>& set,
       candidate.is_dear = true;
     }
     if (candidate.is_dear) {
-      candidate.slices.push_back(WithoutCounting(slices[i], counting_ns));
+      AddDear(slices[i], counting_ns, yardstick, slices.back().visits, &candidate);
     } else if (!is_spoilt) {
       candidate.slices.push_back(slices[i]);
     }
@@ -243,12 +347,13 @@ double PointCandidates::SampleShare(const Candidate& candidate) const {
 }
 
 std::vector<FoundPoint> PointCandidates::Ranked(const std::vector<PointRating>& ratings,
+                                                const std::vector<bool>& is_least,
                                                 PointFitness fitness) const {
   std::vector<FoundPoint> points;
   for (const size_t i : RankPoints(ratings, fitness)) {
     const Function& function = functions_[candidates_[i].function];
     points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
-                      SampleShare(candidates_[i]), ratings[i]});
+                      SampleShare(candidates_[i]), ratings[i], is_least[i]});
   }
   return points;
 }
@@ -274,8 +379,13 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
         break;
     }
   }
-  found.points = Ranked(ratings, PointFitness::kFit);
-  found.frequent = Ranked(ratings, PointFitness::kTooFrequent);
+  const std::vector<PointRating> as_counted = ratings;
+  std::vector<bool> is_least;
+  for (size_t i = 0; i < ratings.size(); ++i) {
+    is_least.push_back(CorrectRate(as_counted, candidates_[i], &ratings[i]));
+  }
+  found.points = Ranked(ratings, is_least, PointFitness::kFit);
+  found.frequent = Ranked(ratings, is_least, PointFitness::kTooFrequent);
   return found;
 }
 
