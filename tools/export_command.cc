@@ -74,8 +74,9 @@ absl::Status Import(const ImportArguments& arguments) {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  absl::FPrintF(stderr, "coz: %d experiments of %d sessions are in %s: coz report %s\n",
-                all.experiment_size(), all.session_size(), arguments.output, arguments.output);
+  absl::FPrintF(stderr, "coz: %d experiments of %d session%s are in %s: coz report %s\n",
+                all.experiment_size(), all.session_size(), all.session_size() == 1 ? "" : "s",
+                arguments.output, arguments.output);
   return absl::OkStatus();
 }
 

@@ -116,7 +116,7 @@ TEST_F(ProfilesTest, ImportsWhatWasExported) {
   ASSERT_EQ(Coz({"export", "--format=coz-text", "-o", "old.coz"}).status, 0);
   const CommandResult imported = Coz({"import", "old.coz", "-o", "new.pb"});
   EXPECT_EQ(imported.status, 0) << imported.errors;
-  EXPECT_THAT(imported.errors, HasSubstr("300 experiments of 1 sessions"));
+  EXPECT_THAT(imported.errors, HasSubstr("300 experiments of 1 session are"));
   EXPECT_THAT(Coz({"report", "new.pb"}).output, HasSubstr("faster"));
 }
 

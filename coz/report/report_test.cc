@@ -126,6 +126,14 @@ TEST(ReportTest, WideTerminalsGetPlotsOnOneScale) {
   EXPECT_THAT(ReportWith(text), Not(HasSubstr("█")));
 }
 
+TEST(ReportTest, OneLinesLossDoesNotFlattenTheOtherPlots) {
+  SyntheticProfile made(
+      {}, {{"/src/app/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/app/b.cc", 6, "B()", 0.5, -5, {}}});
+  made.AddRandomExperiments(200);
+  made.End();
+  EXPECT_THAT(ReportOf(made.profile(), 130), HasSubstr("▁ is -100 % or less, █ is +"));
+}
+
 TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   ReportOptions options;
   options.path = Save(FourLines());

@@ -199,8 +199,9 @@ class PointRenderer {
     if (columns.plot) {
       absl::StrAppendFormat(&text,
                             "  plots: program speedup when the %s gets 10 %% to 100 %% faster, "
-                            "▁ is %s %%, █ is %s %%\n",
-                            names_.word(), Signed(100 * low), Signed(100 * high));
+                            "▁ is %s %%%s, █ is %s %%\n",
+                            names_.word(), Signed(100 * low), low == -1 ? " or less" : "",
+                            Signed(100 * high));
     }
     if (shown < point.lines.size()) {
       absl::StrAppend(&text, "  and ", names_.Count(point.lines.size() - shown),
@@ -209,13 +210,14 @@ class PointRenderer {
     return text;
   }
 
-  // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains.
+  // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains, and no loss
+  // beyond 100 %, so that one line's does not flatten the others.
   std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
     double low = 0;
     double high = 0.1;
     for (size_t i = 0; i < shown; ++i) {
       for (const CurvePoint& p : point.lines[i].curve.points) {
-        low = std::min(low, p.program_speedup.value);
+        low = std::max(-1.0, std::min(low, p.program_speedup.value));
         high = std::max(high, p.program_speedup.value);
       }
     }
