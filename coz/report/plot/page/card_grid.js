@@ -106,7 +106,7 @@ const grid = {
     const parts = [];
     if (line.slope[0] !== null) parts.push(element('span', {title: 'slope: program speedup for each unit of line speedup'}, 'slope ', element('b', {}, fixed(line.slope[0])), ` ${plusMinus(line.slope)}`));
     parts.push(element('span', {title: 'share of all samples: what an ordinary profiler shows'}, element('b', {}, percent(line.unit.share, {digits: 1})), ' samples'));
-    parts.push(element('span', {title: experimentsHint(line)}, element('b', {}, (line.baselines + line.pooled + line.others).toLocaleString('en')), ' exp.'));
+    parts.push(element('span', {title: experimentsHint(line)}, element('b', {}, line.experiments.toLocaleString('en')), ' exp.'));
     return element('span', {class: 'figures'}, ...parts);
   },
 

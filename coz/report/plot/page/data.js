@@ -58,7 +58,7 @@ const units = data.units.map(makeUnit);
 
 const lines = data.lines.map((line, rank) => ({
   unit: units[line.u], point: line.p, verdict: line.v, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
-  baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.n,
+  baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.pb + line.n,
   speedups: line.d, curve: line.c, bend: line.k, luck: line.q, sentence: line.t, rank,
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
