@@ -105,6 +105,8 @@ ThreadSlot* ReplaceInheritedSlot(ControlBlock& control, ThreadSlot& inherited, u
                                  int32_t pid) {
   ThreadSlot* fresh = ReserveThreadSlot(control, process, pid);
   if (fresh == nullptr) return nullptr;
+  // The parent has ended since, its slot was freed, and this is it: it lies where it should, and mremap would unmap it.
+  if (fresh == &inherited) return fresh;
   fresh->blocks_reserved_signal = inherited.blocks_reserved_signal;
   if (ChangePlaces(inherited, *fresh)) return &inherited;
   FreeThreadSlot(control, *fresh);

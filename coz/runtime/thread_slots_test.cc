@@ -102,6 +102,20 @@ TEST_F(ForkedSlotsTest, TheChildCountsAtTheInheritedAddressInASlotOfItsOwn) {
   EXPECT_EQ(control_->threads[1].pid, 2);
 }
 
+// As of a daemon, whose parent ends at once.
+TEST_F(ForkedSlotsTest, TheSlotOfAParentThatHasEndedServesTheChild) {
+  ThreadSlot* parents = ReserveThreadSlot(*control_, 0, 1);
+  const int status = testing::RunInChild([&] {
+    FreeThreadSlotsOf(*control_, 1);
+    ThreadSlot* own = ReplaceInheritedSlot(*control_, *parents, 1, 2);
+    if (own != parents || own->number != 1 || own->pid != 2) _exit(1);
+    own->visits[5].fetch_add(7);
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(control_->threads[0].visits[5].load(), 7u);
+  EXPECT_EQ(control_->threads[0].state.load(), ThreadState::kReserved);
+}
+
 TEST_F(ForkedSlotsTest, SlotsAreTheSameToAllAfterForksOfForks) {
   ThreadSlot* first = ReserveThreadSlot(*control_, 0, 1);
   const int status = testing::RunInChild([&] {
