@@ -76,6 +76,15 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
+// A sample often comes while the kernel handles the visit, and its handler runs before the instruction that was stopped at.
+TEST_F(ProgressTest, BreakpointCountIsExactWhereSamplesAreDense) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({"--progress=spin", "--sampling-period=0.1"}, {Puppet("busy"), "1"});
+  const profile::Profile profile = Profile();
+  EXPECT_GT(Visits(profile, "spin"), 100u);
+  EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
+}
+
 TEST_F(ProgressTest, SaysEarlyThatCountingIsTooDear) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   // A thousand calls for each order.

@@ -51,6 +51,8 @@ struct PointDelta {
   // flight. 0 for a throughput point.
   double in_flight_ns = 0;
   bool in_flight_by_times = false;  // exact, from the time of each visit; else from looks
+  // By looks: how many were under way when delay was inserted was taken to be as many as on average.
+  bool in_flight_evened_out = false;
 };
 
 struct ExperimentRecord {

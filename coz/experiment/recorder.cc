@@ -52,6 +52,12 @@ void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size
   if (by_times_ns < 0) return;
   delta->in_flight_ns = static_cast<double>(by_times_ns);
   delta->in_flight_by_times = true;
+  delta->in_flight_evened_out = false;
+}
+
+// Whether it was noted how many were under way with each delay.
+bool IsCharged(const PointCounts& before, const PointCounts& after) {
+  return after.charged_delay_ns != before.charged_delay_ns;
 }
 
 uint64_t VisitsBetween(const PointCounts& start, const PointCounts& end) {
@@ -101,11 +107,10 @@ void ExperimentRecorder::Look(const TargetSnapshot& now) {
 double ExperimentRecorder::InFlightByLooks(const TargetSnapshot& end, size_t point) const {
   const PointCounts before = CountsAt(start_, point);
   const PointCounts after = CountsAt(end, point);
-  const uint64_t charged_ns = after.charged_delay_ns - before.charged_delay_ns;
-  if (charged_ns == 0) return in_flight_ns_[point];
+  if (!IsCharged(before, after)) return in_flight_ns_[point];
   const double in_delays =
       static_cast<double>(after.charged_in_flight_ns - before.charged_in_flight_ns) /
-      static_cast<double>(charged_ns);
+      static_cast<double>(after.charged_delay_ns - before.charged_delay_ns);
   const double inserted_ns = static_cast<double>(end.global_delay_ns - start_.global_delay_ns);
   return std::max(0.0, in_flight_on_clock_ns_[point] - in_delays * inserted_ns);
 }
@@ -150,7 +155,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
     const PointCounts& after = end.points[point];
     record.points.push_back({after.visits - before.visits, after.arrivals - before.arrivals,
                              after.departures - before.departures, InFlightByLooks(end, point),
-                             false});
+                             false, record.inserted_delay_ns != 0 && !IsCharged(before, after)});
     CorrectByTimes(start_, end, point, &record.points.back());
   }
   record.selected_samples = end.selected_samples - start_.selected_samples;

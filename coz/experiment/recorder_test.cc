@@ -81,6 +81,19 @@ TEST(RecorderTest, DelaysThatWereChargedAreLeftOutWithWhatWasUnderWay) {
   const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 1000, true);
   EXPECT_DOUBLE_EQ(record.points[0].in_flight_ns, 950 - 500);
   EXPECT_FALSE(record.points[0].in_flight_by_times);
+  EXPECT_FALSE(record.points[0].in_flight_evened_out);
+}
+
+TEST(RecorderTest, SaysWhetherDelaysThatWereNotChargedAreEvenedOut) {
+  TargetSnapshot start = At(0, 0);
+  start.points = {{0, 0, 0, 0, 0, 0, 0}};
+  TargetSnapshot end = At(100, 0);
+  end.points = {{0, 2, 0, 0, 0, 0, 0}};
+  ExperimentRecorder baseline(kHalf, start);
+  EXPECT_FALSE(baseline.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_evened_out);
+  end.global_delay_ns = 50;
+  ExperimentRecorder delayed(kHalf, start);
+  EXPECT_TRUE(delayed.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_evened_out);
 }
 
 TEST(RecorderTest, LooksServeWhereATimeIsMissing) {

@@ -185,6 +185,12 @@ uint64_t VisitCounter::Read() const {
   return sum;
 }
 
+std::vector<int> VisitCounter::Descriptors() const {
+  std::vector<int> descriptors;
+  for (const UniqueFd& event : events_) descriptors.push_back(event.get());
+  return descriptors;
+}
+
 absl::Status CheckBreakpoints() {
   perf_event_attr attr = BreakpointAttributes(kNowhere, Inheritance::kNone);
   const UniqueFd fd(OpenEvent(&attr, 0, -1));

@@ -46,6 +46,9 @@ class VisitCounter {
 
   uint64_t Read() const;
 
+  // The visits are the sum of what is read from these.
+  std::vector<int> Descriptors() const;
+
  private:
   std::vector<UniqueFd> events_;
   bool with_children_ = false;

@@ -48,6 +48,7 @@ class LatencySums {
     duration_ns_ += effective_ns;
     in_flight_ns_ += effective_ns * counts.in_flight_average();
     by_looks_ |= !counts.in_flight_by_times() && counts.arrivals() + counts.departures() != 0;
+    evened_out_ |= counts.in_flight_evened_out();
     arrivals_ += static_cast<double>(counts.arrivals());
     departures_ += static_cast<double>(counts.departures());
     const int listed = std::min({counts.latency_requests_size(), counts.latency_from_ns_size(),
@@ -72,6 +73,7 @@ class LatencySums {
         duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
     summary.by_looks = by_looks_;
+    summary.evened_out = evened_out_;
     // Of one arrival or departure, a 12th of the squared distance of two looks.
     summary.looks_error =
         in_flight_ns_ > 0 ? kLookNs * std::sqrt((arrivals_ + departures_) / 12) / in_flight_ns_ : 0;
@@ -80,6 +82,7 @@ class LatencySums {
 
  private:
   bool by_looks_ = false;
+  bool evened_out_ = false;
   double duration_ns_ = 0;
   double in_flight_ns_ = 0;
   double arrivals_ = 0;
@@ -112,7 +115,9 @@ LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
   });
   LatencySummary summary = sums.Summary();
   summary.has_baseline = std::isfinite(summary.mean_ns);
-  return summary.has_baseline ? summary : all.Summary();
+  const LatencySummary of_all = all.Summary();
+  summary.evened_out = of_all.evened_out;
+  return summary.has_baseline ? summary : of_all;
 }
 
 LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {
@@ -128,16 +133,15 @@ LatencySummary LatencyBySpeedup::Of(size_t unit, double virtual_speedup) const {
   return found == summaries_.end() ? LatencySums().Summary() : found->second;
 }
 
-std::string ErrorOfLooks(const LatencySummary& summary, const PointRow& point) {
+std::string ErrorOfLooks(const LatencySummary& summary) {
   if (!summary.by_looks) return "";
-  // Of marks it is known how many are under way when delay is imposed, but not of what the kernel counts.
   return absl::StrFormat(
       "how many are under way was looked at every 2 ms, so the mean is uncertain by %.2g %%%s; "
       "COZ_BEGIN and COZ_END of our coz.h make it exact",
       100 * summary.looks_error,
-      point.counted_by.empty()
-          ? ""
-          : ", and effects on requests shorter than some milliseconds come out too small");
+      summary.evened_out
+          ? ", and effects on requests shorter than some milliseconds come out too small"
+          : "");
 }
 
 bool IsUnstable(const LatencySummary& summary) {

@@ -30,12 +30,14 @@ struct LatencySummary {
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
   // Then: standard error of the mean, as a share of it, as requests may come and go anywhere between two looks.
   double looks_error = 0;
+  // And: in some experiment it was not known how many were under way when delay was inserted.
+  bool evened_out = false;
 };
 
 // What looks do to the figures, a sentence without a full stop; empty where the mean is exact.
-std::string ErrorOfLooks(const LatencySummary& summary, const PointRow& point);
+std::string ErrorOfLooks(const LatencySummary& summary);
 
-// Over the baselines: as the program is. Without any, over all experiments.
+// Over the baselines: as the program is. Without any, over all experiments; `evened_out` always is.
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
 
 // By unit and virtual speedup, in one pass over the table.

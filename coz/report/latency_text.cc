@@ -41,7 +41,7 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
                     Milliseconds(now.p99_ns));
   }
   absl::StrAppend(&text, "\n");
-  const std::string error = ErrorOfLooks(now, table.points[point.point]);
+  const std::string error = ErrorOfLooks(now);
   if (!error.empty()) absl::StrAppend(&text, "  ", error, "\n");
   if (IsUnstable(now)) {
     absl::StrAppend(&text,

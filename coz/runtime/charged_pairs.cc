@@ -2,11 +2,21 @@
 
 #include <algorithm>
 
+#include "coz/runtime/lent_counters.h"
+
 namespace coz {
 namespace {
 
 // At two cache lines a thread, some microseconds for each sample in the selected unit.
 constexpr uint32_t kMostThreads = 64;
+
+bool ReadVisits(const ControlBlock& control, const ChargedPair& pair, PairEnd end,
+                uint64_t* visits) {
+  const uint32_t slot = end == PairEnd::kBegin ? pair.begin : pair.end;
+  if (slot == kAtPlaces) return ReadLentVisits(control, pair.point, end, visits);
+  *visits = UntimedVisits(control, slot);
+  return true;
+}
 
 }  // namespace
 
@@ -27,8 +37,10 @@ void ChargePairs(ControlBlock& control, uint64_t delay_ns) {
   for (uint32_t i = 0; i < used && i < kMaxChargedPairs; ++i) {
     ChargedPair& pair = control.charged_pairs[i];
     // In this order, lest a request that ends meanwhile seem to have left before it came.
-    const uint64_t departures = UntimedVisits(control, pair.end);
-    const uint64_t arrivals = UntimedVisits(control, pair.begin);
+    uint64_t departures = 0;
+    uint64_t arrivals = 0;
+    if (!ReadVisits(control, pair, PairEnd::kEnd, &departures)) continue;
+    if (!ReadVisits(control, pair, PairEnd::kBegin, &arrivals)) continue;
     if (departures > arrivals) continue;
     pair.delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
     pair.delay_in_flight_ns.fetch_add(delay_ns * (arrivals - departures),

@@ -1,9 +1,9 @@
-// How many requests are under way when a delay is imposed, of pairs whose visits have no virtual time: the original's header, and marks of two
-// names. Delay is imposed while a request is served, that is when more are under way than on average.
+// How many requests are under way when a delay is imposed, of pairs whose visits have no virtual time: the original's header, marks of two
+// names, and places. Delay is imposed while a request is served, that is when more are under way than on average.
 //
 // Shape    sums in the control block, which the supervisor reads with each look
 // Units    ns of delay, times a number
-// Errors   none; a pair is left out as long as its counters are spread over many threads
+// Errors   none; a pair is left out as long as its counters are spread over many threads, or cannot be read
 // Threads  safe
 // Signals  async-signal-safe
 // Source   docs/progress-points.md, "Latency"

@@ -39,6 +39,14 @@ TEST_F(ChargedPairsTest, PairsThatAreNotAskedForAreLeftAlone) {
   EXPECT_EQ(pair().delay_ns, 0u);
 }
 
+TEST_F(ChargedPairsTest, PlaceThatCannotBeReadIsNotTakenForUnvisited) {
+  control_->charged_pairs_used = 1;
+  control_->charged_pairs[0].end = kAtPlaces;
+  control_->points[0].shared.count = 3;
+  ChargePairs(*control_, 100);
+  EXPECT_EQ(pair().delay_ns, 0u);
+}
+
 TEST_F(ChargedPairsTest, NobodyHasLeftBeforeHeCame) {
   control_->charged_pairs_used = 1;
   control_->points[1].shared.count = 1;

@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 6;                 // of this layout
+inline constexpr uint32_t kControlVersion = 7;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -85,11 +85,28 @@ struct PointSlot {
 // A pair whose visits have no times. With each delay that is imposed, its number under way is noted. Set up by the supervisor; written by
 // the target.
 inline constexpr uint32_t kMaxChargedPairs = 8;
+inline constexpr uint32_t kAtPlaces = 0xffffffff;
 struct ChargedPair {
-  uint32_t begin;  // point slots
+  uint32_t begin;  // point slots; or kAtPlaces: counted by lent counters
   uint32_t end;
+  uint32_t point;                            // the supervisor's number of the pair
   std::atomic<uint64_t> delay_ns;            // imposed
   std::atomic<uint64_t> delay_in_flight_ns;  // each times the number under way; modulo 2^64
+};
+
+// Counters of visits to places that the supervisor lets the processes of one program read. Written by the supervisor, before the program
+// goes on.
+enum class PairEnd : uint32_t { kBegin, kEnd };
+inline constexpr uint32_t kMaxLentCounters = 8;
+struct LentCounter {
+  int32_t fd;      // of the supervisor
+  uint32_t point;  // its number of the pair
+  PairEnd end;
+};
+struct LentCounters {
+  std::atomic<uint32_t> image_plus_1;  // the program that they count in; 0: they are not to be read
+  uint32_t used;
+  LentCounter counters[kMaxLentCounters];
 };
 
 // Visits of BEGIN and END whose times are known. Written by the thread alone: `changes` is odd meanwhile.
@@ -247,6 +264,7 @@ struct ControlBlock {
   std::atomic<uint32_t> timed_cells;         // that points have taken
   std::atomic<uint32_t> charged_pairs_used;  // written by the supervisor
   ChargedPair charged_pairs[kMaxChargedPairs];
+  LentCounters lent_counters;
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   ThreadSlot threads[kMaxThreads];
 };

@@ -16,6 +16,7 @@
 #include "coz/runtime/charged_pairs.h"
 #include "coz/runtime/control_block.h"
 #include "coz/runtime/control_mapping.h"
+#include "coz/runtime/lent_counters.h"
 #include "coz/runtime/module_map.h"
 #include "coz/runtime/preload_environment.h"
 #include "coz/runtime/process_slots.h"
@@ -327,12 +328,14 @@ bool ContinueProfiled() {
   if (StartSampling(control).source == SamplingSource::kNone) {
     control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
   }
+  TakeLentCounters(control, image);
   return true;
 }
 
 void OnForkInChildProcess() {
   if (g_process == nullptr || HasLeftProfile()) return;
   OnForkInChild();
+  ForgetLentCounters();
   OnForkInSignalShield();
   if (!ContinueProfiled()) BecomeUnprofiled();
 }
@@ -400,6 +403,7 @@ void Attach(ControlBlock* control) {
   atexit(PayAtExit);
   if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
   const SamplerStatus status = StartSampling(*control);
+  TakeLentCounters(*control, image);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
     if (status.source == SamplingSource::kNone) {
       control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);

@@ -175,17 +175,25 @@ std::optional<uint32_t> LiveTarget::SlotOfMark(const std::string& name) const {
   return std::nullopt;
 }
 
+std::optional<uint32_t> LiveTarget::ChargedEnd(uint32_t point, PairEnd end) const {
+  const bool is_begin = end == PairEnd::kBegin;
+  const std::string& mark = is_begin ? points_[point].begin_mark : points_[point].end_mark;
+  if (!mark.empty()) return SlotOfMark(mark);
+  if (!points_[point].counted_by.empty()) return kAtPlaces;
+  return SlotOf(point, is_begin ? PointKind::kBegin : PointKind::kEnd);
+}
+
 void LiveTarget::ChargePairs() {
   for (uint32_t id = 0; id < points_.size() && charged_.size() < kMaxChargedPairs; ++id) {
     const Point& point = points_[id];
     if (!point.is_latency || std::count(charged_.begin(), charged_.end(), id) != 0) continue;
-    const bool by_marks = !point.begin_mark.empty() && !point.end_mark.empty();
-    const auto begin = by_marks ? SlotOfMark(point.begin_mark) : SlotOf(id, PointKind::kBegin);
-    const auto end = by_marks ? SlotOfMark(point.end_mark) : SlotOf(id, PointKind::kEnd);
+    const std::optional<uint32_t> begin = ChargedEnd(id, PairEnd::kBegin);
+    const std::optional<uint32_t> end = ChargedEnd(id, PairEnd::kEnd);
     if (!begin.has_value() || !end.has_value()) continue;
     ChargedPair& pair = control_.charged_pairs[charged_.size()];
     pair.begin = *begin;
     pair.end = *end;
+    pair.point = id;
     charged_.push_back(id);
     control_.charged_pairs_used.store(static_cast<uint32_t>(charged_.size()),
                                       std::memory_order_release);
@@ -279,11 +287,13 @@ void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
   ReadCharges(counts);
 }
 
-void LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals,
-                          CountVisits departures) {
-  outside_sources_.push_back({static_cast<uint32_t>(points_.size()), std::move(visits_or_arrivals),
-                              std::move(departures)});
+uint32_t LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals,
+                              CountVisits departures) {
+  const auto id = static_cast<uint32_t>(points_.size());
+  outside_sources_.push_back({id, std::move(visits_or_arrivals), std::move(departures)});
   points_.push_back(point);
+  ChargePairs();
+  return id;
 }
 
 uint64_t LiveTarget::VisitsOfMark(const std::string& name) const {

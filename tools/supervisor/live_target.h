@@ -35,7 +35,7 @@ class LiveTarget : public ExperimentTarget {
     OutsideKind kind = OutsideKind::kNone;
     std::string counted_by;      // in words; empty for marks
     uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: nothing to speak of
-    // Of a pair of two marks that are no pair in the source.
+    // Of a pair, the ends that are marks, no pair in the source; the others are places, where it is counted by something.
     std::string begin_mark = "";
     std::string end_mark = "";
   };
@@ -51,8 +51,8 @@ class LiveTarget : public ExperimentTarget {
 
   // From now on `unit` is sped up in every experiment by `delay_per_sample_ns`, and is not drawn.
   void SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns);
-  // Before the program starts. Visits, or arrivals and departures, are asked for at every Read.
-  void AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures);
+  // Before the program runs. Visits, or arrivals and departures, are asked for at every Read. Returns the point's id.
+  uint32_t AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures);
   // Visits of the marks of this name that are no pairs.
   uint64_t VisitsOfMark(const std::string& name) const;
   // Names of the marks seen so far that are no pairs.
@@ -103,6 +103,8 @@ class LiveTarget : public ExperimentTarget {
   void ChargePairs();
   std::optional<uint32_t> SlotOf(uint32_t point, PointKind kind) const;
   std::optional<uint32_t> SlotOfMark(const std::string& name) const;
+  // As ChargedPair has it.
+  std::optional<uint32_t> ChargedEnd(uint32_t point, PairEnd end) const;
   void ReadCharges(std::vector<PointCounts>* counts) const;
   void CountPoints(std::vector<PointCounts>* counts) const;
   struct TimedVisits {

@@ -161,6 +161,29 @@ TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
   EXPECT_EQ(SelectedUnit(control_->selection), kNoUnit);
 }
 
+TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {
+  LiveTarget::Point point;
+  point.name = "arrive,mark:out";
+  point.is_latency = true;
+  point.counted_by = "hardware breakpoint";
+  point.end_mark = "out";
+  const auto none = [] { return uint64_t{0}; };
+  EXPECT_EQ(target_.AddPoint(point, none, none), 0u);
+  point.name = "arrive,depart";
+  point.end_mark = "";
+  EXPECT_EQ(target_.AddPoint(point, none, none), 1u);
+  ASSERT_EQ(control_->charged_pairs_used, 1u) << "the mark is not there yet";
+  EXPECT_EQ(control_->charged_pairs[0].begin, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].end, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].point, 1u);
+  AddPoint(PointKind::kThroughput, "out");
+  target_.Poll();
+  ASSERT_EQ(control_->charged_pairs_used, 2u);
+  EXPECT_EQ(control_->charged_pairs[1].begin, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[1].end, 0u);
+  EXPECT_EQ(control_->charged_pairs[1].point, 0u);
+}
+
 TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
   LiveTarget::Point of_marks;
   of_marks.name = "mark:in,mark:out";

@@ -61,7 +61,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
   for (const std::string& text : options.progress) {
     absl::StatusOr<std::unique_ptr<Counted>> visits = Parse("--progress", text);
     if (!visits.ok()) return visits.status();
-    points_.push_back({text, *std::move(visits), nullptr, nullptr});
+    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0});
   }
   for (const std::string& text : options.sampled) {
     const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
@@ -75,7 +75,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     auto visits = std::make_unique<Counted>();
     visits->spec = *spec;
     visits->by_samples = true;
-    points_.push_back({text, std::move(visits), nullptr, nullptr});
+    points_.push_back({text, std::move(visits), nullptr, nullptr, 0});
   }
   for (const std::string& text : options.latency) {
     const auto pair = SplitPair(text);
@@ -84,7 +84,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     if (!begin.ok()) return begin.status();
     absl::StatusOr<std::unique_ptr<Counted>> end = Parse("--latency", pair->second);
     if (!end.ok()) return end.status();
-    points_.push_back({text, nullptr, *std::move(begin), *std::move(end)});
+    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0});
   }
   return absl::OkStatus();
 }
@@ -189,7 +189,9 @@ absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch)
           VisitCounter::ForBreakpoint(watch->pid, with_children_);
       if (!counter.ok()) return counter.status();
       watch->counters.push_back(*std::move(counter));
+      has_unlent_counts_ = true;
     }
+    if (!watch->is_lent) has_unlent_counts_ = true;
     const absl::Status status = watch->counters[set++].Arm(address);
     if (!status.ok()) return status;
     watch->is_set = true;
@@ -205,7 +207,7 @@ void OutsidePoints::Warn(const absl::Status& status) {
 void OutsidePoints::EnterProgram(pid_t pid) {
   for (Counted* counted : places_) {
     if (probes_) continue;
-    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}});
+    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}, false});
     if (!counted->places.empty()) continue;
     absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
     if (reserved.ok()) {
@@ -215,6 +217,41 @@ void OutsidePoints::EnterProgram(pid_t pid) {
     }
   }
   Look(pid);
+}
+
+bool OutsidePoints::LendNewest(LentCounters* lent) {
+  lent->used = 0;
+  for (Counted* counted : places_) {
+    for (Watch& watch : counted->watches) watch.is_lent = &watch == &counted->watches.back();
+  }
+  const auto lend = [lent](uint32_t point, PairEnd end, const Counted* counted) {
+    if (counted == nullptr || !counted->mark.empty()) return true;
+    if (counted->visits_before != 0 || counted->watches.empty()) return false;
+    for (const Watch& watch : counted->watches) {
+      if (!watch.is_lent && watch.is_set) return false;
+    }
+    for (const VisitCounter& counter : counted->watches.back().counters) {
+      for (const int fd : counter.Descriptors()) {
+        if (lent->used == kMaxLentCounters) return false;
+        lent->counters[lent->used++] = {fd, point, end};
+      }
+    }
+    return true;
+  };
+  const bool alone = std::all_of(points_.begin(), points_.end(), [&lend](const Point& point) {
+    return lend(point.id, PairEnd::kBegin, point.begin.get()) &&
+           lend(point.id, PairEnd::kEnd, point.end.get());
+  });
+  return alone && lent->used != 0;
+}
+
+void OutsidePoints::LendCounters(ControlBlock& control, uint32_t image) {
+  LentCounters& lent = control.lent_counters;
+  const bool counts = std::exchange(has_unlent_counts_, false);
+  // A program that does not pass the places leaves them to the one before.
+  if (!counts && lent.image_plus_1.load(std::memory_order_relaxed) != 0) return;
+  lent.image_plus_1.store(0, std::memory_order_relaxed);
+  if (LendNewest(&lent)) lent.image_plus_1.store(image + 1, std::memory_order_release);
 }
 
 void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
@@ -310,11 +347,13 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
     // Children of fork have their parent's image and its breakpoints.
     if (seen_images_.insert(image).second) {
       EnterProgram(slot.pid);
+      if (!probes_) LendCounters(control, image);
       slot.armed.store(image + 1, std::memory_order_release);
     } else if (look) {
       Look(slot.pid);
     }
   }
+  if (has_unlent_counts_) control.lent_counters.image_plus_1.store(0, std::memory_order_relaxed);
 }
 
 std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }
@@ -366,21 +405,21 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
     return [&counted] { return counted.Read(); };
   };
   const std::string source = probes_ ? "probe (uprobe)" : "hardware breakpoint";
-  for (const Point& point : points_) {
+  for (Point& point : points_) {
     LiveTarget::Point described;
     described.name = point.name;
     if (point.visits == nullptr) {
       described.is_latency = true;
-      const bool marks_only = !point.begin->mark.empty() && !point.end->mark.empty();
+      described.begin_mark = point.begin->mark;
+      described.end_mark = point.end->mark;
+      const bool marks_only = !described.begin_mark.empty() && !described.end_mark.empty();
       if (!marks_only) described.counted_by = source;
-      if (marks_only) described.begin_mark = point.begin->mark;
-      if (marks_only) described.end_mark = point.end->mark;
-      target->AddPoint(described, reader(*point.begin), reader(*point.end));
+      point.id = target->AddPoint(described, reader(*point.begin), reader(*point.end));
     } else {
       described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
       described.counted_by = point.visits->by_samples ? "samples" : source;
       if (!point.visits->by_samples) described.visit_cost_ns = visit_cost_ns_;
-      target->AddPoint(described, reader(*point.visits), nullptr);
+      point.id = target->AddPoint(described, reader(*point.visits), nullptr);
     }
   }
 }

@@ -66,6 +66,7 @@ class OutsidePoints {
     pid_t pid;
     bool is_set;
     std::vector<VisitCounter> counters;
+    bool is_lent = false;  // all of the counters are
   };
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
@@ -89,6 +90,7 @@ class OutsidePoints {
     std::unique_ptr<Counted> visits;  // or begin and end
     std::unique_ptr<Counted> begin;
     std::unique_ptr<Counted> end;
+    uint32_t id = 0;  // of the target
   };
 
   absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
@@ -97,6 +99,9 @@ class OutsidePoints {
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   void EnterProgram(pid_t pid);
+  // Lets the program that has just been entered read what is counted of pairs, unless others count for them, too.
+  void LendCounters(ControlBlock& control, uint32_t image);
+  bool LendNewest(LentCounters* lent);
   // Finds places of binaries that are only known by what a process has loaded.
   void Look(pid_t pid);
   void LookInFile(const std::string& path, bool is_program);
@@ -121,6 +126,7 @@ class OutsidePoints {
   std::vector<Counted*> places_;  // those that are counted at places
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
+  bool has_unlent_counts_ = false;  // since counters were lent, others were set
   uint64_t next_look_ns_ = 0;
   std::vector<std::string> warnings_;
 };

@@ -199,6 +199,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
     TakeLatencies(point, counts);
     if (record.effective_duration_ns > 0) {
       counts->set_in_flight_by_times(delta.in_flight_by_times);
+      counts->set_in_flight_evened_out(delta.in_flight_evened_out && delta.in_flight_ns > 0);
       counts->set_in_flight_average(delta.in_flight_ns /
                                     static_cast<double>(record.effective_duration_ns));
     }

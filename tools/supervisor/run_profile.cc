@@ -145,6 +145,8 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   if (!child.ok()) return child.status();
   // Timers of the supervisor are exact; the child's slack was set before.
   prctl(PR_SET_TIMERSLACK, 1);
+  // Where Yama restricts who may, the program and its children may copy the counters that are lent to them.
+  if (outside_->has_breakpoints()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   target_.emplace(&block);
   outside_->AddTo(&*target_, &units_);

@@ -136,7 +136,7 @@ class Builder {
             {"mean", Rounded(now.mean_ns / 1e6)},
             {"p50", Rounded(now.median_ns / 1e6)},
             {"p99", Rounded(now.p99_ns / 1e6)},
-            {"error", ErrorOfLooks(now, table_.points[point])},
+            {"error", ErrorOfLooks(now)},
             {"stable", !IsUnstable(now)}};
   }
 
