@@ -107,20 +107,38 @@ TEST_P(LatencyTest, WarnsWhenRequestsPileUp) {
   EXPECT_EQ(Point()["latency"]["stable"], false);
 }
 
+struct PairByLooks {
+  const char* name;  // of the test
+  const char* program;
+  const char* pair;  // for --latency, unless the program marks it
+  bool is_marked;
+  const char* timed;  // pair of the same requests
+};
+
+const PairByLooks kPairsByLooks[] = {
+    {"MarksOfTheOriginal", "backlog_original", "marked", true, "timed"},
+    {"MarksOfOtherNames", "backlog", "mark:in,mark:out", false, "marked"},
+    {"Breakpoints", "backlog", "arrive,depart", false, "marked"},
+    {"BreakpointAndMark", "backlog", "arrive,mark:out", false, "marked"},
+};
+
 // Half of the time one request is under way, and delay is inserted in just that half. Of the same requests the times are known, by which the
 // mean is exact.
-class LatencyByLooksTest : public ::testing::TestWithParam<const char*> {};
+class LatencyByLooksTest : public ::testing::TestWithParam<PairByLooks> {};
 
 TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServed) {
-  const std::string pair = GetParam();
+  const std::string pair = GetParam().pair;
   testing::CommandOptions options;
   options.folder = testing::TemporaryFolder();
-  const CommandResult result =
-      testing::RunCommand({RunfilePath("tools/coz"), "run", "--unit=function", "--fixed-unit=serve",
-                           "--fixed-speedup=75", "--latency=" + pair, "--seed=1", "---",
-                           RunfilePath("coz/testing/puppets/backlog"), "8", "1", "1"},
-                          options);
-  if (result.status == 125) COZ_REQUIRE_CAPABILITY("required breakpoints, actual: " + result.errors);
+  std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
+                                        "--unit=function",        "--fixed-unit=serve",
+                                        "--fixed-speedup=75",     "--seed=1"};
+  if (!GetParam().is_marked) arguments.push_back("--latency=" + pair);
+  const std::string program = RunfilePath(absl::StrCat("coz/testing/puppets/", GetParam().program));
+  arguments.insert(arguments.end(), {"---", program, "8", "1", "1"});
+  const CommandResult result = testing::RunCommand(arguments, options);
+  COZ_REQUIRE_CAPABILITY(result.status == 125 ? "required breakpoints, actual: " + result.errors
+                                              : "");
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.errors, Not(HasSubstr("come out too small")));
   const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");
@@ -138,7 +156,7 @@ TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServ
         EXPECT_FALSE(counts.in_flight_by_times());
         EXPECT_FALSE(counts.in_flight_evened_out());
       }
-      if (name == "marked") {
+      if (name == GetParam().timed) {
         by_times += counts.in_flight_average();
         EXPECT_TRUE(counts.in_flight_by_times());
       }
@@ -149,8 +167,8 @@ TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServ
   EXPECT_NEAR(by_looks / by_times, 1, 0.3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ends, LatencyByLooksTest,
-                         ::testing::Values("mark:in,mark:out", "arrive,depart", "arrive,mark:out"));
+INSTANTIATE_TEST_SUITE_P(Pairs, LatencyByLooksTest, ValuesIn(kPairsByLooks),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LatencyTest, ValuesIn(kKinds),
                          [](const auto& test) { return std::string(test.param.name); });

@@ -5,24 +5,28 @@
  *
  * In each round ARRIVALS requests begin, some 4 ms are worked, and one request ends: with 1 the latency is that of the work, with 2 requests
  * pile up; then it works REST times as long for nobody. "marked" is a pair of marks, "numbered" one of numbered requests, "in" and "out" are marks of their own, arrive() and depart() are
- * functions. Built with -DORIGINAL it has the original's header, which cannot number requests.
+ * functions. Built with -DORIGINAL it has the original's header, which cannot number requests, and "timed" is a pair of marks of ours.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
 #ifdef ORIGINAL
+#include "backlog_timed.h"
 #include "original/coz.h"
 #define COZ_BEGIN_ID(name, id) (void)(id)
 #define COZ_END_ID(name, id) (void)(id)
 #else
 #include "coz.h"
+static void arrive_timed(void) {}
+static void depart_timed(void) {}
 #endif
 
 static volatile uint64_t requests;
 
 __attribute__((noinline)) static void arrive(uint64_t number) {
   requests = number;
+  arrive_timed();
   COZ_BEGIN("marked");
   COZ_BEGIN_ID("numbered", number);
   COZ_PROGRESS_NAMED("in");
@@ -31,6 +35,7 @@ __attribute__((noinline)) static void arrive(uint64_t number) {
 __attribute__((noinline)) static void depart(uint64_t number) {
   requests = number;
   COZ_END("marked");
+  depart_timed();
   COZ_END_ID("numbered", number);
   COZ_PROGRESS_NAMED("out");
 }
