@@ -1,9 +1,14 @@
-// What a visit to a progress point costs the program by each way of counting, and what a read of the count costs the supervisor.
+// What a visit to a progress point costs the program by each way of counting, what a place that nobody visits costs at a switch between
+// processes, and what a read of the count costs the supervisor.
 //
 //   ./bazelw run -c opt //bench/points:visit_benchmark
 #include <benchmark/benchmark.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -13,6 +18,7 @@
 
 extern "C" {
 __attribute__((noipa)) void VisitedByBenchmark() { asm volatile(""); }
+__attribute__((noipa)) void VisitedByNobody() { asm volatile("nop"); }
 }
 
 namespace coz {
@@ -44,20 +50,85 @@ void VisitBreakpoint(benchmark::State& state) {
 }
 BENCHMARK(VisitBreakpoint);
 
-void VisitProbe(benchmark::State& state) {
+absl::StatusOr<VisitCounter> Probe(const char* function) {
   const absl::StatusOr<std::unique_ptr<CodePlaces>> self = CodePlaces::Open("/proc/self/exe");
-  if (!self.ok()) return state.SkipWithError("cannot read this program");
+  if (!self.ok()) return self.status();
   std::string note;
-  const auto places = (*self)->Find(*ParsePointSpec("VisitedByBenchmark"), &note);
-  if (!places.ok()) return state.SkipWithError(std::string(places.status().message()).c_str());
-  const absl::StatusOr<VisitCounter> counter =
-      VisitCounter::ForProbe("/proc/self/exe", places->front().probe_offset);
+  const auto places = (*self)->Find(*ParsePointSpec(function), &note);
+  if (!places.ok()) return places.status();
+  return VisitCounter::ForProbe("/proc/self/exe", places->front().probe_offset);
+}
+
+void VisitProbe(benchmark::State& state) {
+  const absl::StatusOr<VisitCounter> counter = Probe("VisitedByBenchmark");
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
   for (auto _ : state) VisitedByBenchmark();
 }
 BENCHMARK(VisitProbe);
+
+// A child on this process's CPU that answers each byte, so that each turn is two switches between processes.
+class Partner {
+ public:
+  Partner() {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    if (pipe(there_) != 0 || pipe(back_) != 0 || (pid_ = fork()) < 0) abort();
+    if (pid_ != 0) return;
+    for (char byte;;) {
+      if (read(there_[0], &byte, 1) != 1 || write(back_[1], &byte, 1) != 1) _exit(0);
+    }
+  }
+  ~Partner() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int fd : {there_[0], there_[1], back_[0], back_[1]}) close(fd);
+    sched_setaffinity(0, sizeof(before_), &before_);
+  }
+  Partner(const Partner&) = delete;
+  Partner& operator=(const Partner&) = delete;
+
+  void Turn() const {
+    char byte = 0;
+    if (write(there_[1], &byte, 1) != 1 || read(back_[0], &byte, 1) != 1) abort();
+  }
+
+ private:
+  cpu_set_t before_;
+  int there_[2];
+  int back_[2];
+  pid_t pid_;
+};
+
+void TwoSwitchesUncounted(benchmark::State& state) {
+  const Partner partner;
+  for (auto _ : state) partner.Turn();
+}
+BENCHMARK(TwoSwitchesUncounted)->UseRealTime();
+
+void TwoSwitchesWithBreakpoint(benchmark::State& state) {
+  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), true);
+  absl::Status status = counter.status();
+  if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByNobody));
+  if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
+  const Partner partner;
+  for (auto _ : state) partner.Turn();
+}
+BENCHMARK(TwoSwitchesWithBreakpoint)->UseRealTime();
+
+void TwoSwitchesWithProbe(benchmark::State& state) {
+  const absl::StatusOr<VisitCounter> counter = Probe("VisitedByNobody");
+  if (!counter.ok()) {
+    return state.SkipWithError(std::string(counter.status().message()).c_str());
+  }
+  const Partner partner;
+  for (auto _ : state) partner.Turn();
+}
+BENCHMARK(TwoSwitchesWithProbe)->UseRealTime();
 
 void ReadBreakpointCount(benchmark::State& state) {
   const absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), false);
