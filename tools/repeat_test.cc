@@ -1,4 +1,6 @@
 // A profile says how it was made: its command makes one like it, and what was made otherwise is not added to it.
+#include <unistd.h>
+
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -69,6 +71,7 @@ TEST_F(RepeatTest, CommandOfAProfileMakesOneLikeIt) {
   ExpectSameAgain({"--follow=exec", "--unit=library", "-b", "MAIN", "-b", "libc.so%"});
   ExpectSameAgain({"--follow=none", "--unit=file"});
   ExpectSameAgain({"--end-to-end", "--repeat=3"});
+  if (access("/dev/cpu_dma_latency", W_OK) == 0) ExpectSameAgain({"--awake"});
 }
 
 TEST_F(RepeatTest, ReportSaysHowTheProfileWasMade) {

@@ -184,6 +184,9 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
           "thread)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
+  command->add_flag("--awake", a->run.awake,
+                    "keep idle CPUs from halting meanwhile (needs root): on a busy host, waking a "
+                    "virtual machine's CPU takes long, and not always as long");
   command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
       ->check(CLI::Range(0.05, 600.0))
       ->type_name("SECONDS");

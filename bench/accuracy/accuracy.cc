@@ -22,6 +22,7 @@
 #include "bench/accuracy/truth.h"
 #include "bench/accuracy/workload.h"
 #include "coz/testing/run_command.h"
+#include "tools/supervisor/awake_cpus.h"
 
 namespace coz::accuracy {
 namespace {
@@ -35,6 +36,12 @@ struct Arguments {
   std::string peer;
   std::vector<std::string> only;
   std::vector<double> speedups = {0.25, 0.5, 0.75};
+  bool awake = false;
+
+  bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
+  double SessionSeconds() const {
+    return prediction.seconds / std::ceil(prediction.seconds / prediction.session_seconds);
+  }
 };
 
 // Of one profiler over all cases.
@@ -105,13 +112,18 @@ class Study {
            sysconf(_SC_NPROCESSORS_ONLN), names.release, LoadAverage(),
            arguments_.prediction.seconds, arguments_.prediction.steps_per_us);
     printf(
-        "Placement: each thread is pinned to a CPU of its own. Figures in %%; spread is over %d "
-        "rounds.\n\n",
-        arguments_.truth.rounds);
+        "Placement: each thread is pinned to a CPU of its own; %s. Figures in %%; spread is over "
+        "%d rounds.\n\n",
+        arguments_.awake ? "idle CPUs poll" : "idle CPUs may halt", arguments_.truth.rounds);
     const bool peer = !arguments_.peer.empty();
-    printf("| program | line | speedup | real | spread | predicted | error |%s\n",
+    const std::string first =
+        arguments_.HasSessions()
+            ? absl::StrFormat(" after %.0f s | error |", arguments_.SessionSeconds())
+            : "";
+    printf("| program | line | speedup | real | spread | predicted | error |%s%s\n", first.c_str(),
            peer ? " peer | peer's error |" : "");
-    printf("|---|---|--:|--:|--:|--:|--:|%s\n", peer ? "--:|--:|" : "");
+    printf("|---|---|--:|--:|--:|--:|--:|%s%s\n", first.empty() ? "" : "--:|--:|",
+           peer ? "--:|--:|" : "");
     fflush(stdout);
   }
 
@@ -135,19 +147,29 @@ class Study {
       printf("| %s | %s | %.0f | %s | %s |", one_case.name.c_str(), line.label.c_str(),
              100 * arguments_.speedups[i], Percent(truth->program_speedups[i]).c_str(),
              Percent(truth->spreads[i]).c_str());
-      PrintFigure(truth->program_speedups[i], own, i, where, &own_errors_);
+      const double real = truth->program_speedups[i];
+      PrintFigure(real, FigureOf(own, &Prediction::program_speedups, i), where, &own_errors_);
+      if (arguments_.HasSessions()) {
+        PrintFigure(real, FigureOf(own, &Prediction::after_first_session, i), where,
+                    &first_errors_);
+      }
       if (peer.has_value()) {
-        PrintFigure(truth->program_speedups[i], *peer, i, where, &peer_errors_);
+        PrintFigure(real, FigureOf(*peer, &Prediction::program_speedups, i), where, &peer_errors_);
       }
       printf("\n");
     }
     fflush(stdout);
   }
 
-  void PrintFigure(double real, const absl::StatusOr<Prediction>& prediction, size_t i,
-                   const std::string& where, Errors* errors) {
-    std::optional<Estimate> estimate;
-    if (prediction.ok()) estimate = prediction->program_speedups[i];
+  using Figures = std::vector<std::optional<Estimate>>;
+  static std::optional<Estimate> FigureOf(const absl::StatusOr<Prediction>& prediction,
+                                          Figures Prediction::*figures, size_t i) {
+    if (!prediction.ok()) return std::nullopt;
+    return ((*prediction).*figures)[i];
+  }
+
+  void PrintFigure(double real, const std::optional<Estimate>& estimate, const std::string& where,
+                   Errors* errors) {
     if (!estimate.has_value()) {
       ++errors->without_figure;
       printf(" – | – |");
@@ -180,6 +202,10 @@ class Study {
   void PrintTail() const {
     printf("\n");
     own_errors_.Print("coz");
+    if (arguments_.HasSessions()) {
+      first_errors_.Print(
+          absl::StrFormat("coz, the first %.0f s", arguments_.SessionSeconds()).c_str());
+    }
     if (!arguments_.peer.empty()) peer_errors_.Print("peer");
     for (const std::string& note : notes_) printf("- %s\n", note.c_str());
     printf("- load average at the end: %.1f\n", LoadAverage());
@@ -187,6 +213,7 @@ class Study {
 
   const Arguments& arguments_;
   Errors own_errors_;
+  Errors first_errors_;
   Errors peer_errors_;
   std::vector<std::string> notes_;
 };
@@ -194,6 +221,7 @@ class Study {
 int Main(int argc, char** argv) {
   Arguments arguments;
   bool realtime = false;
+  bool may_halt = false;
   CLI::App app(
       "Predicted against real speedups of programs whose lines can really be made faster.");
   app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
@@ -213,12 +241,16 @@ int Main(int argc, char** argv) {
   app.add_option("--reruns", arguments.truth.patience.reruns, "of a disturbed run (default 10)");
   app.add_flag("--realtime", realtime,
                "run before all other programs of a shared machine (needs root)");
+  app.add_flag("--cpus-may-halt", may_halt, "do not keep idle CPUs from halting");
   CLI11_PARSE(app, argc, argv);
   UseShortSlices();
   if (realtime && !UseRealtime()) {
     fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
     return 1;
   }
+  absl::StatusOr<UniqueFd> awake;
+  if (!may_halt) awake = KeepCpusAwake();
+  arguments.awake = awake.ok();
   arguments.prediction.patience = arguments.truth.patience;
   arguments.prediction.scratch_folder = testing::TemporaryFolder();
   arguments.truth.steps_per_us = workload::CalibrateStepsPerUs();

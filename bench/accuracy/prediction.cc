@@ -61,28 +61,30 @@ const LineAnalysis* FindLine(const Analysis& analysis, const ExperimentTable& ta
   return nullptr;
 }
 
-absl::Status ReadPrediction(const std::string& merged, const Case& one_case, const Line& line,
-                            const std::vector<double>& speedups, Prediction* prediction) {
+absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case& one_case,
+                                          const Line& line, const std::vector<double>& speedups) {
   const absl::StatusOr<ReadResult> read = ParseProfile(merged, one_case.name);
   if (!read.ok()) return read.status();
   const ExperimentTable table = BuildExperimentTable(read->profile);
   const Analysis analysis = Analyze(read->profile, table);
-  prediction->experiments = analysis.experiments;
-  prediction->tainted = analysis.tainted;
   const LineAnalysis* found = FindLine(analysis, table, one_case, line);
   if (found == nullptr) {
     return absl::NotFoundError(
         absl::StrFormat("the profile of %s says nothing about %s (%d experiments, %d tainted)",
                         one_case.name, line.label, analysis.experiments, analysis.tainted));
   }
+  Prediction prediction;
+  prediction.experiments = analysis.experiments;
+  prediction.tainted = analysis.tainted;
+  prediction.program_speedups.resize(speedups.size());
   for (size_t i = 0; i < speedups.size(); ++i) {
     for (const SpeedupEstimate& estimate : found->speedups) {
       if (SpeedupKey(estimate.virtual_speedup) == SpeedupKey(speedups[i])) {
-        prediction->program_speedups[i] = estimate.program_speedup;
+        prediction.program_speedups[i] = estimate.program_speedup;
       }
     }
   }
-  return absl::OkStatus();
+  return prediction;
 }
 
 std::string Contents(const std::string& path) {
@@ -127,23 +129,32 @@ absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& p
 absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
                                           const std::vector<double>& speedups,
                                           const PredictionOptions& options) {
-  Prediction prediction;
-  prediction.program_speedups.resize(speedups.size());
+  Prediction disturbance;
   const std::string output = options.scratch_folder + "/profile.pb";
   const int sessions = static_cast<int>(std::ceil(options.seconds / options.session_seconds));
   const double seconds = options.seconds / sessions;
   const std::vector<std::string> program =
       ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us);
   std::string merged;
+  size_t first_session = 0;
   for (int i = 0; i < sessions; ++i) {
     const absl::StatusOr<std::string> profile =
         ProfileUndisturbed(CozCommand(one_case, line, speedups, options, output), program, seconds,
-                           output, options, &prediction);
+                           output, options, &disturbance);
     if (!profile.ok()) return profile.status();
     merged += *profile;
+    if (i == 0) first_session = merged.size();
   }
-  const absl::Status status = ReadPrediction(merged, one_case, line, speedups, &prediction);
-  if (!status.ok()) return status;
+  absl::StatusOr<Prediction> prediction = ReadPrediction(merged, one_case, line, speedups);
+  if (!prediction.ok()) return prediction;
+  prediction->reruns = disturbance.reruns;
+  prediction->disturbed = disturbance.disturbed;
+  if (sessions > 1) {
+    const absl::StatusOr<Prediction> first =
+        ReadPrediction(merged.substr(0, first_session), one_case, line, speedups);
+    prediction->after_first_session.resize(speedups.size());
+    if (first.ok()) prediction->after_first_session = first->program_speedups;
+  }
   return prediction;
 }
 

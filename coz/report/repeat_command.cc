@@ -73,6 +73,7 @@ void AddSampling(const profile::Session& session, Words* words) {
   AddText("--sampler", options.sampler(), words);
   AddText("--unwinder", options.unwinder(), words);
   AddFlag("--exclude-kernel", options.exclude_kernel(), words);
+  AddFlag("--awake", options.awake(), words);
 }
 
 void AddEnds(const profile::Options& options, Words* words) {

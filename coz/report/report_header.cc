@@ -49,11 +49,12 @@ std::string SessionLine(const profile::Session& session, const profile::SessionE
     return absl::StrFormat("  %s, made by %s\n", start,
                            Printable(absl::StrCat("coz ", session.coz_version())));
   }
-  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s\n",
+  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s%s\n",
                          start, Printable(session.machine().host()), session.machine().cpu_count(),
                          absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}}),
                          static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
-                         session.kernel_samples_included() ? "user and kernel code" : "user code");
+                         session.kernel_samples_included() ? "user and kernel code" : "user code",
+                         session.options().awake() ? "; idle CPUs kept awake" : "");
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ Json OptionsJson(const profile::Options& options) {
           {"unwinder", options.unwinder()},
           {"until_last", options.until_last()},
           {"exclude_kernel", options.exclude_kernel()},
+          {"awake", options.awake()},
           {"repeat", options.repeat()},
           {"repetition", options.repetition()},
           {"fixed_line", options.fixed_line()},

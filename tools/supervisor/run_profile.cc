@@ -16,6 +16,7 @@
 #include "coz/experiment/random.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/report/session_facts.h"
+#include "tools/supervisor/awake_cpus.h"
 #include "tools/supervisor/earlier_runs.h"
 #include "tools/supervisor/live_display.h"
 #include "tools/supervisor/live_target.h"
@@ -444,6 +445,9 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   if (!outside.ok()) return outside.status();
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
+  absl::StatusOr<UniqueFd> awake;
+  if (options.awake) awake = KeepCpusAwake();
+  if (options.awake && !awake.ok()) return awake.status();
   absl::StatusOr<ProfileWriter> writer = OpenOutput(options, series);
   if (!writer.ok()) return writer.status();
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));

@@ -54,6 +54,7 @@ struct RunOptions {
   std::optional<uint64_t> switch_cost_ns;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
+  bool awake = false;  // idle CPUs do not halt meanwhile
   Follow follow = Follow::kAll;
   bool is_launcher =
       false;  // the program need not have debug information: what it starts or becomes has

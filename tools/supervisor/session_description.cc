@@ -106,6 +106,7 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   written.set_unwinder(AskedUnwinder(options.unwinder));
   written.set_until_last(options.until_last);
   written.set_exclude_kernel(options.exclude_kernel);
+  written.set_awake(options.awake);
   if (series.most == 1) return written;
   written.set_repeat(static_cast<uint32_t>(series.most));
   written.set_repetition(static_cast<uint32_t>(series.run - 1));
