@@ -44,6 +44,36 @@ uint64_t LocalDelayNs() {
   return thread == nullptr ? 0 : thread->local_delay_ns.load(std::memory_order_relaxed);
 }
 
+// Who was the last to arrive where all of a team wait for each other, which ends the wait of the others. Two that arrive at once may
+// leave one's name and the other's delay, which differ by no more than one's excess.
+struct Arrival {
+  std::atomic<const ThreadLedger*> thread{nullptr};
+  std::atomic<uint64_t> local_delay_ns{0};
+
+  void Note(const ThreadLedger& arrived) {
+    local_delay_ns.store(arrived.local_delay_ns.load(std::memory_order_relaxed),
+                         std::memory_order_relaxed);
+    thread.store(&arrived, std::memory_order_relaxed);
+  }
+};
+
+// A parallel region, on the stack of the thread that starts it and waits for its end.
+struct Region {
+  Outlined body;
+  void* data;
+  uint64_t starter_local_delay_ns;
+  // By turns: nobody comes to the barrier after the next before all have left this one.
+  Arrival at_barrier[2];
+  Arrival at_end;
+};
+
+// The region that the thread is in, and how many of its barriers it has come to.
+struct Membership {
+  Region* region;
+  unsigned barriers;
+};
+__thread Membership t_membership __attribute__((tls_model("initial-exec"))) = {};
+
 void BeginTeamWait() {
   ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
@@ -53,6 +83,7 @@ void BeginTeamWait() {
   t_team.waiting = true;
 }
 
+// Ends a wait that may have been over before it began: a thread with excess keeps it.
 void EndTeamWait(uint64_t waker_local_delay_ns) {
   ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || !t_team.waiting) return;
@@ -64,12 +95,49 @@ void EndTeamWait(uint64_t waker_local_delay_ns) {
   }
 }
 
-// A wait for the team that is over when `call` returns; others have paid before they came.
+// Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had is absorbed, and the other's taken over.
+void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr || !t_team.waiting) return;
+  if (CallerIsBehind(*thread)) return EndTeamWait(waker_local_delay_ns);
+  t_team.waiting = false;
+  const uint64_t imposed_ns =
+      thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
+  const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
+  if (level_ns == thread->local_delay_ns.load(std::memory_order_relaxed)) {
+    return EndWaitUncredited(*thread);
+  }
+  EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
+  PayIfBehind();
+}
+
+// Ends a wait for the last to arrive, which may be the thread itself.
+void EndTeamWaitAt(const Arrival& arrival) {
+  const ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
+  if (last == nullptr || last == CurrentThreadLedger()) return EndTeamWait(GlobalDelayNs());
+  EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
+}
+
+// A wait for others of the team that is over when `call` returns; they have paid before they came.
 template <typename Call>
 auto WaitForTeam(Call call) {
   BeginTeamWait();
   const auto result = call();
   if (CurrentThreadLedger() != nullptr) EndTeamWait(GlobalDelayNs());
+  return result;
+}
+
+// The same where all of the team wait for each other.
+template <typename Call>
+auto WaitForAll(Call call) {
+  ThreadLedger* thread = CurrentThreadLedger();
+  Membership& membership = t_membership;
+  if (thread == nullptr || membership.region == nullptr) return WaitForTeam(call);
+  Arrival& arrival = membership.region->at_barrier[membership.barriers++ % 2];
+  BeginTeamWait();
+  arrival.Note(*thread);
+  const auto result = call();
+  EndTeamWaitAt(arrival);
   return result;
 }
 
@@ -84,18 +152,15 @@ void WaitForOwner(Call call) {
       [](int) { return GlobalDelayNs(); });
 }
 
-// A parallel region, on the stack of the thread that starts it and waits for its end.
-struct Region {
-  Outlined body;
-  void* data;
-  uint64_t starter_local_delay_ns;
-};
-
 void RunShare(void* opaque) {
-  const Region region = *static_cast<const Region*>(opaque);
-  EndTeamWait(region.starter_local_delay_ns);
+  Region& region = *static_cast<Region*>(opaque);
+  EndTeamWaitFor(region.starter_local_delay_ns);
+  const Membership outer = t_membership;
+  t_membership = {&region, 0};
   region.body(region.data);
+  t_membership = outer;
   BeginTeamWait();
+  if (const ThreadLedger* thread = CurrentThreadLedger()) region.at_end.Note(*thread);
 }
 
 // `call` starts the region with the body and data it is given.
@@ -106,9 +171,9 @@ void RunRegion(Outlined body, void* data, Call call) {
     return;
   }
   PayIfBehind();
-  Region region{body, data, LocalDelayNs()};
+  Region region{body, data, LocalDelayNs(), {}, {}};
   call(RunShare, &region);
-  EndTeamWait(GlobalDelayNs());
+  EndTeamWaitAt(region.at_end);
 }
 
 // What stands before a task's arguments.
@@ -186,11 +251,20 @@ constexpr unsigned kDetachedTask = 1 << 13;  // GOMP_TASK_FLAG_DETACH
       return 0;                             \
     });                                     \
   }
-#define COZ_CANCELLABLE_TEAM_WAIT(version, name) \
-  COZ_OPENMP_CALL(version, bool, name, ());      \
-  extern "C" bool Coz##name() {                  \
-    auto* const real = COZ_REAL(name);           \
-    return WaitForTeam([=] { return real(); });  \
+#define COZ_BARRIER(version, name)          \
+  COZ_OPENMP_CALL(version, void, name, ()); \
+  extern "C" void Coz##name() {             \
+    auto* const real = COZ_REAL(name);      \
+    WaitForAll([=] {                        \
+      real();                               \
+      return 0;                             \
+    });                                     \
+  }
+#define COZ_CANCELLABLE_BARRIER(version, name) \
+  COZ_OPENMP_CALL(version, bool, name, ());    \
+  extern "C" bool Coz##name() {                \
+    auto* const real = COZ_REAL(name);         \
+    return WaitForAll([=] { return real(); }); \
   }
 #define COZ_ACQUIRE(version, name, parameter, argument) \
   COZ_OPENMP_CALL(version, void, name, (parameter));    \
@@ -214,15 +288,15 @@ COZ_PARALLEL_RUNTIME_LOOP("GOMP_4.0", GOMP_parallel_loop_runtime)
 COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_nonmonotonic_runtime)
 COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-COZ_TEAM_WAIT("GOMP_1.0", GOMP_barrier)
-COZ_TEAM_WAIT("GOMP_1.0", GOMP_loop_end)
-COZ_TEAM_WAIT("GOMP_1.0", GOMP_sections_end)
+COZ_BARRIER("GOMP_1.0", GOMP_barrier)
+COZ_BARRIER("GOMP_1.0", GOMP_loop_end)
+COZ_BARRIER("GOMP_1.0", GOMP_sections_end)
 COZ_TEAM_WAIT("GOMP_1.0", GOMP_ordered_start)
 COZ_TEAM_WAIT("GOMP_2.0", GOMP_taskwait)
 COZ_TEAM_WAIT("GOMP_4.0", GOMP_taskgroup_end)
-COZ_CANCELLABLE_TEAM_WAIT("GOMP_4.0", GOMP_barrier_cancel)
-COZ_CANCELLABLE_TEAM_WAIT("GOMP_4.0", GOMP_loop_end_cancel)
-COZ_CANCELLABLE_TEAM_WAIT("GOMP_4.0", GOMP_sections_end_cancel)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_barrier_cancel)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_loop_end_cancel)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_sections_end_cancel)
 
 COZ_ACQUIRE("GOMP_1.0", GOMP_critical_start, , )
 COZ_ACQUIRE("GOMP_1.0", GOMP_critical_name_start, void** name, name)

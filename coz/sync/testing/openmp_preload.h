@@ -22,6 +22,9 @@ extern "C" {
 void* coz_test_ledger(void) COZ_TEST_WEAK;
 /* Every thread owes at least that much. */
 void coz_test_impose(uint64_t delay_ns) COZ_TEST_WEAK;
+/* The thread has paused that much too long. */
+void coz_test_give_excess(void* ledger, uint64_t excess_ns) COZ_TEST_WEAK;
+uint64_t coz_test_local_delay_ns(const void* ledger) COZ_TEST_WEAK;
 uint64_t coz_test_credited_ns(const void* ledger) COZ_TEST_WEAK;
 uint64_t coz_test_paused_ns(const void* ledger) COZ_TEST_WEAK;
 int coz_test_is_blocked(const void* ledger) COZ_TEST_WEAK;

@@ -9,6 +9,8 @@
 
 enum { kWorker = 1 };
 static const uint64_t kDelayNs = 5 * 1000 * 1000;
+/* Less than any wait takes. */
+static const uint64_t kSmallExcessNs = 50;
 
 static void* g_ledgers[2];
 static uint64_t g_credited_before_ns[2];
@@ -139,6 +141,67 @@ static void WaitForLock(void) {
   }
 }
 
+/* Whoever waited takes over the last one's time: what it had paused too long is made up for by the wait, and what the last one has is
+ * its own too. */
+static void Level(const char* step) {
+  Expect(coz_test_local_delay_ns(g_ledgers[0]) == coz_test_local_delay_ns(g_ledgers[kWorker]), step,
+         "the threads are not level");
+}
+
+static void AbsorbExcessAtBarrier(void) {
+#pragma omp parallel num_threads(2)
+  {
+    if (omp_get_thread_num() == kWorker) {
+      coz_test_give_excess(g_ledgers[kWorker], kDelayNs);
+      g_arrived = 1;
+    } else {
+      AwaitBlocked(kWorker);
+    }
+#pragma omp barrier
+    if (omp_get_thread_num() == kWorker) Level("excess at barrier");
+#pragma omp barrier
+    if (omp_get_thread_num() == kWorker) {
+      AwaitBlocked(0);
+      coz_test_give_excess(g_ledgers[kWorker], kSmallExcessNs);
+    } else {
+      g_arrived = 1;
+    }
+#pragma omp barrier
+    if (omp_get_thread_num() == 0) Level("excess of the last at barrier");
+  }
+}
+
+static void AbsorbExcessAtEndOfRegion(void) {
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == kWorker) {
+    AwaitBlocked(0);
+  } else {
+    coz_test_give_excess(g_ledgers[0], kDelayNs);
+    g_arrived = 1;
+  }
+  Level("excess at end of region");
+}
+
+static void AbsorbExcessBetweenRegions(void) {
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == kWorker) {
+    AwaitBlocked(0);
+    coz_test_give_excess(g_ledgers[kWorker], kSmallExcessNs);
+  } else {
+    g_arrived = 1;
+  }
+  Level("excess of the last at end of region");
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == kWorker) {
+    coz_test_give_excess(g_ledgers[kWorker], kDelayNs);
+    g_arrived = 1;
+  } else {
+    AwaitBlocked(kWorker);
+  }
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == kWorker) Level("excess between regions");
+}
+
 /* A task that a waiting thread runs is work: it is not blocked meanwhile, and its arguments arrive. */
 static void RunTaskInWait(void) {
   volatile int started = 0;
@@ -200,6 +263,9 @@ int main(void) {
   WaitAtEndOfLoop();
   WaitForCriticalSection();
   WaitForLock();
+  AbsorbExcessAtBarrier();
+  AbsorbExcessAtEndOfRegion();
+  AbsorbExcessBetweenRegions();
   RunTaskInWait();
   ComputeRightly();
   return g_failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
