@@ -22,6 +22,7 @@
 #include "coz/runtime/process_slots.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/published_counters.h"
+#include "coz/runtime/shared_delay.h"
 #include "coz/runtime/signal_shield.h"
 #include "coz/runtime/thread_slots.h"
 #include "coz/runtime/timed_visits.h"
@@ -76,6 +77,18 @@ void OccupySlot(ThreadSlot& slot) {
   slot.state.store(ThreadState::kRunning, std::memory_order_release);
 }
 
+SharedDelay g_shared_delay;
+
+// The calling thread is not sampled itself: its part of what others' samples impose for it.
+void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
+  const uint64_t delay_ns =
+      g_shared_delay.Take(g_control->selection.load(std::memory_order_acquire), threads);
+  if (delay_ns == 0) return;
+  if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
+  ChargePairs(*g_control, delay_ns);
+  ImposeDelay(g_control->ledger, ledger, delay_ns);
+}
+
 void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
   if (HasLeftProfile()) return;
   PrepareNewThreadForUnwinding(stack_bytes);
@@ -85,7 +98,8 @@ void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
     OccupySlot(slot);
   }
   // Last: the first sample may come at once.
-  StartThreadSampling();
+  const uint64_t threads = StartThreadSampling();
+  if (threads > 1 && reserved != nullptr) ImposeShare(threads - 1, *reserved);
 }
 
 void EndThread(ThreadLedger* ledger) {
@@ -178,11 +192,14 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
   const uint64_t now_ns = MonotonicNowNs();
   if (now_ns > deadline_ns) return;
-  ChargePairs(*g_control, delay_ns * sample.weight);
+  // Of all threads that the sample stands for, this one imposes its own part.
+  const uint64_t weight = sample.weight / sample.threads;
+  if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
+  ChargePairs(*g_control, delay_ns * weight);
   if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
   // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
-  const uint64_t ahead = sample.weight < sample.span ? sample.weight : sample.span;
-  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (sample.weight - ahead));
+  const uint64_t ahead = weight < sample.span ? weight : sample.span;
+  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
   ImposeSample(g_control->ledger, slot.ledger, delay_ns * ahead,
                g_control->sampling_period_ns * ahead, now_ns, deadline_ns);
 }

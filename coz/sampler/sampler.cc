@@ -140,18 +140,20 @@ void CallBack(const Sample& sample) {
 
 constexpr uint32_t kSamplesBeforeInherited = 16;  // then the thread is a long one
 
-void StartShortThread() {
+uint64_t StartShortThread() {
   const ShortThreadPlan plan = PlanShortThread(process.ended, process.sampling_period_ns);
   thread.samples_before_inherited = kSamplesBeforeInherited;
   thread.weighs_rest = plan.weighs_rest;
-  if (plan.first_period_ns == 0) return;
-  if (StartThreadSigtrap(plan.first_period_ns, !process.kernel_included, &thread.source) != 0) {
-    return;
+  if (plan.weighs_rest) return 0;
+  if (plan.first_period_ns == 0 ||
+      StartThreadSigtrap(plan.first_period_ns, !process.kernel_included, &thread.source) != 0) {
+    return plan.stands_for;
   }
   thread.first_own_sample = true;
   thread.stands_for = plan.stands_for;
   // As if the thread had begun with the period.
   thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - plan.first_period_ns));
+  return 0;
 }
 
 // False where `info` was sent by another event than the one that is to sample this thread.
@@ -210,12 +212,14 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
 
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
-  uint64_t weight = WeightOfSample(*info, periods, span) * ThreadsThatSampleStandsFor(*info);
+  const uint64_t threads = ThreadsThatSampleStandsFor(*info);
+  uint64_t weight = WeightOfSample(*info, periods, span) * threads;
   if (weighs_rest) weight += WeightOfRests(process.ended);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   thread.drops_in_a_row = 0;
-  CallBack({static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]), context, weight, span});
+  const auto ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
+  CallBack({ip, context, weight, span, threads});
   thread.active_frame = 0;
 }
 
@@ -294,17 +298,16 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   return status;
 }
 
-void StartThreadSampling() {
+uint64_t StartThreadSampling() {
   thread.stopped = false;
-  if (!process.enabled.load(std::memory_order_acquire)) return;
+  if (!process.enabled.load(std::memory_order_acquire)) return 0;
   // Before, the thread has become one that SampleThreadByTimer is called for; so is it, or it sees the new source.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const SamplingSource source = process.source.load(std::memory_order_relaxed);
   if (source == SamplingSource::kPerfSigtrap) {
     thread.samples_before_inherited = 0;
     thread.weighs_rest = false;
-    if (__builtin_expect(ThreadsAreShort(process.ended), 0)) StartShortThread();
-    return;
+    return __builtin_expect(ThreadsAreShort(process.ended), 0) ? StartShortThread() : 0;
   }
   thread.tracker.Restart(ThreadCpuNowNs());
   const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
@@ -315,6 +318,7 @@ void StartThreadSampling() {
   // No descriptor left for this thread is no reason to leave it out.
   if (result != 0) result = StartThreadTimer(period, kSamplingSignal, &thread.source);
   if (result != 0) Add(&process.counters.unsampled_threads, 1);
+  return 0;
 }
 
 void StopThreadSampling() {

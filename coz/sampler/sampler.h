@@ -36,8 +36,9 @@ inline constexpr int kSamplingSignal = SIGTRAP;
 struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
-  uint64_t weight;  // sampling periods this sample stands for; 0: all of its time was left out
-  uint64_t span;    // sampling periods from one sample of this thread to the next
+  uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
+  uint64_t span;     // sampling periods from one sample of this thread to the next
+  uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
 };
 
 // In signal context of the sampled thread.
@@ -78,8 +79,9 @@ SamplerStatus StartSampler(const SamplerOptions& options);
 
 // First and last thing of every thread but the first. For kPerfSigtrap they may be left out, and then threads shorter than a
 // sampling period are never sampled. With the other sources a thread that does not call
-// is not sampled, and one that does not stop leaks a timer or a descriptor.
-void StartThreadSampling();
+// is not sampled, and one that does not stop leaks a timer or a descriptor. Returns how many short threads share the samples of one of
+// them, where the calling thread is one of the others, else 0.
+uint64_t StartThreadSampling();
 void StopThreadSampling();
 
 // From now on each period ends with a sample. Before the first thread creates the second. Later calls do nothing.

@@ -37,14 +37,15 @@ TEST(ShortThreadsTest, ThreadsOfSomePeriodsAreWeighedByTheirRests) {
 
 TEST(ShortThreadsTest, SomeOfTheShorterOnesHaveEventsThatStandForAll) {
   EndedThreads ended;
-  End(ended, 100, 3 * kMs / 10, 3 * kMs / 10);
+  End(ended, 100, 7 * kMs / 10, 7 * kMs / 10);
   int with_event = 0;
   double sum_ns = 0;
   uint64_t stood_for = 0;
   for (int i = 0; i < 399; ++i) {
     const ShortThreadPlan plan = PlanShortThread(ended, kMs);
     EXPECT_FALSE(plan.weighs_rest);
-    EXPECT_EQ(plan.stands_for, 3u);  // an event costs 0.1 ms, which may be a tenth of their time
+    EXPECT_EQ(plan.stands_for,
+              7u);  // an event costs 0.25 ms, which may be a twentieth of their time
     if (plan.first_period_ns == 0) continue;
     ++with_event;
     stood_for += plan.stands_for;
@@ -52,9 +53,22 @@ TEST(ShortThreadsTest, SomeOfTheShorterOnesHaveEventsThatStandForAll) {
     EXPECT_LE(plan.first_period_ns, kMs);
     sum_ns += static_cast<double>(plan.first_period_ns);
   }
-  EXPECT_EQ(with_event, 133);
+  EXPECT_EQ(with_event, 57);
   EXPECT_EQ(stood_for, 399u);
   EXPECT_NEAR(sum_ns / with_event, kMs / 2.0, kMs / 50.0) << "any part of a period";
+}
+
+TEST(ShortThreadsTest, ThreadsOfTwoKindsInTurnBothHaveEvents) {
+  EndedThreads ended;
+  End(ended, 100, kMs / 2, kMs / 2);
+  int with_event[2] = {};
+  for (int i = 0; i < 8000; ++i) {
+    const ShortThreadPlan plan = PlanShortThread(ended, kMs);
+    EXPECT_EQ(plan.stands_for, 8u);
+    with_event[i % 2] += plan.first_period_ns != 0;
+  }
+  EXPECT_EQ(with_event[0] + with_event[1], 1000);
+  EXPECT_NEAR(with_event[0], 500, 50);
 }
 
 }  // namespace
