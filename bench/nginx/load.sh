@@ -28,9 +28,30 @@ END
 server=$!
 trap 'kill -QUIT $server 2>/dev/null; wait $server' EXIT
 for _ in $(seq 50); do (: </dev/tcp/127.0.0.1/8089) 2>/dev/null && break; sleep 0.1; done
-wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt >"$folder/wrk.out"
+sockets() { find "/proc/$1/fd" -lname 'socket:*' | wc -l; }
+connections() { echo $(($(sockets "${workers[0]}") + $(sockets "${workers[1]}") - listening)); }
+await() { for _ in $(seq 500); do "$@" && return; sleep 0.01; done; return 1; }
+are_ready() {  # both workers run, and the connection that tried the port is closed
+  mapfile -t workers < <(pgrep -P $server)
+  ((${#workers[@]} == 2)) && [[ $(sockets "${workers[0]}") == $(sockets "${workers[1]}") ]]
+}
+has_connections() { (($(connections) == $1)); }
+await are_ready
+listening=0
+listening=$(connections)
+# The kernel gives each connection to either worker, by its port. With both on one worker the rate is half: then wrk begins anew.
+for _ in $(seq 40); do
+  wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt >"$folder/wrk.out" &
+  client=$!
+  await has_connections 2
+  [[ $(sockets "${workers[0]}") == $(sockets "${workers[1]}") ]] && break
+  kill $client
+  wait $client || true
+  await has_connections 0
+done
+wait $client
 grep Requests/sec "$folder/wrk.out"
 # utime and stime are the 14th and 15th field, in ticks of 10 ms.
-for worker in $(pgrep -P $server); do cat "/proc/$worker/stat"; done |
+for worker in "${workers[@]}"; do cat "/proc/$worker/stat"; done |
   awk -v requests="$(awk '/requests in/ { print $1 }' "$folder/wrk.out")" \
     '{ ticks += $14 + $15 } END { printf "CPU-us/request: %.1f\n", ticks * 1e4 / requests }'
