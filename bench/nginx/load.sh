@@ -28,7 +28,7 @@ END
 server=$!
 trap 'kill -QUIT $server 2>/dev/null; wait $server' EXIT
 for _ in $(seq 50); do (: </dev/tcp/127.0.0.1/8089) 2>/dev/null && break; sleep 0.1; done
-sockets() { find "/proc/$1/fd" -lname 'socket:*' | wc -l; }
+sockets() { find "/proc/$1/fd" -lname 'socket:*' 2>/dev/null | wc -l; }  # of which some close meanwhile
 connections() { echo $(($(sockets "${workers[0]}") + $(sockets "${workers[1]}") - listening)); }
 await() { for _ in $(seq 500); do "$@" && return; sleep 0.01; done; return 1; }
 are_ready() {  # both workers run, and the connection that tried the port is closed
