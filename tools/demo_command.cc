@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "tools/command_line.h"
 #include "tools/report_output.h"
+#include "tools/supervisor/awake_cpus.h"
 #include "tools/supervisor/run_profile.h"
 
 namespace coz {
@@ -20,6 +21,8 @@ absl::StatusOr<RunResult> RunDemo(uint64_t seconds, const std::string& output) {
   }
   run.command = {program, absl::StrFormat("%d", seconds)};
   run.output = output;
+  // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
+  run.awake = KeepCpusAwake().ok();
   return RunProfile(run);
 }
 
