@@ -66,6 +66,9 @@ struct GlobalLedger {
   // minute does not pause for what was inserted in all that time, but at most for the current and
   // the previous experiment. Written by the supervisor.
   std::atomic<uint64_t> forgiven_below_ns;
+  // The highest local delay that a thread has left for those whom it wakes through a descriptor: above the global delay only where
+  // that was one with excess, a moment ago.
+  std::atomic<uint64_t> highest_told_ns;
   alignas(64) WakeTable wakes;
 };
 

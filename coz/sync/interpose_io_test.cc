@@ -91,6 +91,40 @@ TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
+// The main thread, which is level, reads what a thread has written that was ahead by kDelayNs.
+TEST_F(InterposeIoTest, ReadThatBlocksTakesOverTheWritersExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  process_.main_ledger().local_delay_ns = process_.global().global_delay_ns.load();
+  const pid_t reader = gettid();
+  std::thread writer([&, start_ns = MonotonicNowNs()] {
+    PayIfBehind();
+    WaitUntil("the other has waited for as long as the excess", [&] {
+      return testing::SleepsInKernel(reader) && MonotonicNowNs() > start_ns + 4 * kDelayNs;
+    });
+    CurrentThreadLedger()->local_delay_ns = process_.global().global_delay_ns + kDelayNs;
+    EXPECT_EQ(write(channel->output, "x", 1), 1);
+  });
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns + kDelayNs);
+  writer.join();
+}
+
+TEST_F(InterposeIoTest, WriterTellsWhenItsExcessIsGone) {
+  const SharedChannel channel = NewPipe();
+  const uint64_t key = FindIoKeys(channel->input, IoSide::kInput).waits[0];
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  const uint64_t global_ns = process_.global().global_delay_ns;
+  for (const uint64_t excess_ns : {kDelayNs, uint64_t{0}, 2 * kDelayNs}) {
+    process_.main_ledger().local_delay_ns = global_ns + excess_ns;
+    Send(channel->output);
+    EXPECT_EQ(WakerBy(key), global_ns + excess_ns);
+  }
+}
+
 TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {
   WatchedThread sleeper;
   std::thread thread([&] {

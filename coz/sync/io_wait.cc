@@ -21,11 +21,20 @@ const void* AsObject(uint64_t key) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
 }
 
+void NoteTold(uint64_t local_ns) {
+  std::atomic<uint64_t>& highest_ns = sync_internal::g_ledger->highest_told_ns;
+  uint64_t told_ns = highest_ns.load(std::memory_order_relaxed);
+  while (told_ns < local_ns &&
+         !highest_ns.compare_exchange_weak(told_ns, local_ns, std::memory_order_relaxed)) {
+  }
+}
+
 void Publish(const ThreadLedger& caller, uint64_t key) {
   if (key == 0) return;
   WakeTable& wakes = sync_internal::g_ledger->wakes;
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
+  NoteTold(local_ns);
   const IoTables::Watch& watch = WatchEntryOf(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
@@ -35,11 +44,10 @@ void Publish(const ThreadLedger& caller, uint64_t key) {
 }  // namespace
 
 void io_internal::TellPeers(const ThreadLedger& caller, int fd, IoSide side) {
-  const uint64_t global_ns =
-      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
   g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
-      global_ns, std::memory_order_relaxed);
+      local_ns, std::memory_order_relaxed);
 }
 
 void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
@@ -64,7 +72,7 @@ void io_internal::EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t wake
   const uint64_t level_ns =
       std::max(waker_local_delay_ns + imposed_ns,
                sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire));
-  if (level_ns >= caller.local_delay_ns.load(std::memory_order_relaxed)) {
+  if (level_ns == caller.local_delay_ns.load(std::memory_order_relaxed)) {
     return EndWaitUncredited(caller);
   }
   EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);

@@ -2,16 +2,17 @@
 // program ends: a call does not say which.
 //
 // A thread that writes into a pipe leaves its local delay for the reader, before it writes and only
-// when the global delay has grown since it, or another thread, last did through that descriptor. A
-// reader that comes out of its call owing delay looks for it, and takes over what it finds. A reader
+// where it is another than was last left through that descriptor. A reader that comes out of its call
+// owing delay looks for it, and takes over what it finds; so does one that owes nothing where a
+// thread has left excess, what it has paused too long, which the reader has waited for. A reader
 // whose wait was ended by the outside finds what was left before it began to wait, less than its own
 // local delay: it gets nothing. As long as no delay is inserted both sides do a few loads.
 //
 // Shape    PayBeforeIo before, WaitForIo or CallIo around the call
 // Units    ns of CLOCK_MONOTONIC
-// Errors   none. A credit is exact but for the waker's excess; and where no delay was inserted for
-//          more than 64 calls of a thread, the first wait after that counts as having begun at the
-//          last of these, which matters only if delay was inserted faster than time passed
+// Errors   none. Where no delay was inserted for more than 64 calls of a thread, the first wait after
+//          that counts as having begun at the last of these, which matters only if delay was
+//          inserted faster than time passed; nor does the thread look for excess then, which is lost
 // Threads  each thread its own waits
 // Signals  async-signal-safe; keeps errno
 // Source   docs/design.md, "Delays"
@@ -27,8 +28,8 @@
 namespace coz {
 namespace io_internal {
 
-// The global delay up to which those who wait for the descriptor's other side have been told, by
-// side. Descriptors beyond the table share entries; what is not told in time is not credited.
+// The local delay that those who wait for the descriptor's other side were told last, by side.
+// Descriptors beyond the table share entries; what is not told in time is not credited.
 constexpr unsigned kDescriptors = 1 << 16;
 extern std::atomic<uint64_t> g_told_ns[2][kDescriptors] __attribute__((visibility("hidden")));
 
@@ -54,13 +55,26 @@ inline uint64_t StartNs(uint64_t global_ns) {
   return clock.last_ns;
 }
 
+// Delay was inserted a moment ago. Excess is looked for only then, so that experiments without delays are not slowed down.
+inline bool IsFresh(uint64_t global_ns) {
+  return t_clock.seen_global_ns != global_ns || t_clock.fresh_reads != 0;
+}
+
 void TellPeers(const ThreadLedger& caller, int fd, IoSide side);
+
+// The caller, which owes nothing, may have been woken by a thread with excess.
+inline bool MayTakeOverExcess() {
+  const GlobalLedger& global = *sync_internal::g_ledger;
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  return IsFresh(global_ns) && global.highest_told_ns.load(std::memory_order_relaxed) > global_ns;
+}
 
 // Ends a wait after which the thread owes delay: takes over `waker_local_delay_ns`, 0 where nobody
 // woke it, and pays the rest.
 void EndIndebted(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
 
-// Ends a wait that the thread began with excess: it is absorbed where a thread ended the wait, which blocked.
+// Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own excess is absorbed and the
+// other's is taken over.
 void EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
 
 }  // namespace io_internal
@@ -73,11 +87,11 @@ inline void PayBeforeIo(int fd, IoSide side) {
   ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
   PayIfBehind();
-  const uint64_t global_ns =
-      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const auto& told_ns = io_internal::g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) %
                                                                        io_internal::kDescriptors];
-  if (__builtin_expect(told_ns.load(std::memory_order_relaxed) < global_ns, 0)) {
+  if (__builtin_expect(told_ns.load(std::memory_order_relaxed) !=
+                           caller->local_delay_ns.load(std::memory_order_relaxed),
+                       0)) {
     io_internal::TellPeers(*caller, fd, side);
   }
 }
@@ -103,7 +117,7 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   const auto result = call();
   if (__builtin_expect(CallerIsBehind(*caller), 0)) {
     io_internal::EndIndebted(*caller, wait, find_waker(result));
-  } else if (__builtin_expect(wait.switches_plus_1 != 0, 0)) {
+  } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
     io_internal::EndAhead(*caller, wait, find_waker(result));
   } else {
     EndWaitUncredited(*caller);
