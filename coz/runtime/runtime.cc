@@ -512,7 +512,7 @@ COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, c
     point.shared.count.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const uint64_t virtual_ns = VirtualNowNs(slot->ledger);
+  const uint64_t virtual_ns = VirtualTimeOfVisitNs(g_control->ledger, slot->ledger);
   CountTimedVisit(*g_control, *slot, point, virtual_ns);
   if (id != nullptr) CountRequest(point, *id, virtual_ns);
 }

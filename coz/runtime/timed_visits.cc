@@ -29,6 +29,11 @@ uint64_t VirtualNowNs(const ThreadLedger& ledger) {
   return now_ns - local_ns;
 }
 
+uint64_t VirtualTimeOfVisitNs(GlobalLedger& global, ThreadLedger& ledger) {
+  if (HoldsDelay(ledger)) ReleaseHeldDelay(global, ledger, MonotonicNowNs());
+  return VirtualNowNs(ledger);
+}
+
 void CountTimedVisit(ControlBlock& control, ThreadSlot& thread, PointSlot& point,
                      uint64_t virtual_ns) {
   const uint32_t index = CellOf(control, point);

@@ -22,6 +22,10 @@ namespace coz {
 // The thread's virtual time.
 uint64_t VirtualNowNs(const ThreadLedger& ledger);
 
+// The same for a visit to a point, which is where the thread has got by what it has run: what it holds of its samples' delay is imposed
+// that far. Imposed after the visit, it would shorten the time until the next request instead of this one.
+uint64_t VirtualTimeOfVisitNs(GlobalLedger& global, ThreadLedger& ledger);
+
 // Counts a visit to the point with its time; without it where the point gets no cell.
 void CountTimedVisit(ControlBlock& control, ThreadSlot& thread, PointSlot& point,
                      uint64_t virtual_ns);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
 namespace coz {
@@ -38,6 +39,24 @@ TEST_F(TimedVisitsTest, VirtualTimeLeavesOutLocalDelay) {
   const uint64_t before_ns = VirtualNowNs(ledger);
   ledger.local_delay_ns = before_ns;  // however long the machine has been up
   EXPECT_LT(VirtualNowNs(ledger), before_ns);
+}
+
+TEST_F(TimedVisitsTest, DelayThatIsHeldCountsAsFarAsTheThreadHasRun) {
+  constexpr uint64_t kHeldNs = 1000 * kNsPerMs;
+  GlobalLedger& global = control_->ledger;
+  ThreadLedger& ledger = control_->threads[0].ledger;
+  ledger.held_ns = kHeldNs;
+  ledger.hold_window_ns = 1000 * kNsPerMs;
+  ledger.hold_deadline_ns = ~uint64_t{0};
+  const uint64_t start_ns = MonotonicNowNs();
+  ledger.running_since_ns = start_ns - 400 * kNsPerMs;
+  const uint64_t virtual_ns = VirtualTimeOfVisitNs(global, ledger);
+  const uint64_t late_ns = MonotonicNowNs() - start_ns;
+  EXPECT_LE(virtual_ns, start_ns + late_ns - 400 * kNsPerMs);
+  EXPECT_GE(ledger.local_delay_ns, 400 * kNsPerMs);
+  EXPECT_LE(ledger.local_delay_ns, 400 * kNsPerMs + late_ns);
+  EXPECT_EQ(global.global_delay_ns, ledger.local_delay_ns);
+  EXPECT_EQ(ledger.held_ns + ledger.local_delay_ns, kHeldNs);
 }
 
 TEST_F(TimedVisitsTest, EveryRequestGetsItsOwnLatency) {
