@@ -49,7 +49,8 @@ TEST(SameAsBareTest, SaysNothingWhereTheLibraryCannotBeOpened) {
   if (RunGuest(false, Guest() + " hidden-library").status == kNoNamespace) {
     GTEST_SKIP() << "required: user namespaces; actual: unshare(2) fails";
   }
-  for (const char* how : {"exec", "spawn", "system", "popen"}) {
+  for (const char* how :
+       {"exec", "execve", "execvpe", "fexecve", "execveat", "spawn", "system", "popen"}) {
     SCOPED_TRACE(how);
     ExpectSame(Guest() + " hidden-library " + how);
   }

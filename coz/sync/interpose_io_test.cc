@@ -125,6 +125,40 @@ TEST_F(InterposeIoTest, WriterTellsWhenItsExcessIsGone) {
   }
 }
 
+// A descriptor without an inode of its own is not taken for the one that had its number before.
+TEST_F(InterposeIoTest, NewEpollInstanceIsAnother) {
+  const std::function<int()> calls[] = {[] { return epoll_create(1); },
+                                        [] { return epoll_create1(0); }};
+  for (const auto& make : calls) {
+    const int first = make();
+    ASSERT_GE(first, 0);
+    const uint64_t first_key = EpollKey(first);
+    EXPECT_EQ(close(first), 0);
+    const int second = make();
+    EXPECT_EQ(second, first);
+    EXPECT_NE(EpollKey(second), first_key);
+    EXPECT_EQ(close(second), 0);
+  }
+  process_.Impose(kNsPerMs);
+  errno = 0;
+  EXPECT_EQ(epoll_create(0), -1);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(InterposeIoTest, ErrorsOfMessagesAreLibcs) {
+  process_.Impose(kNsPerMs);
+  errno = 0;
+  EXPECT_EQ(sendmmsg(-1, nullptr, 0, 0), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);
+  const SharedChannel pair = testing::NewStreamPair();
+  EXPECT_EQ(sendmmsg(pair->output, nullptr, 1, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  errno = 0;
+  EXPECT_EQ(sendmsg(pair->output, nullptr, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+}
+
 TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {
   WatchedThread sleeper;
   std::thread thread([&] {

@@ -198,15 +198,33 @@ bool IsAtEnd(int fd) {
   return read(fd, &byte, 1) == 0;
 }
 
-NamedScenario UdpWait(const char* name, bool receiver_connects) {
+// Twice the same message by one call; to whom the socket is connected where `to` is null.
+void SendBySendmmsg(int fd, sockaddr_in* to) {
+  uint64_t message = kMessage;
+  iovec part = {&message, sizeof(message)};
+  mmsghdr headers[2] = {};
+  for (mmsghdr& header : headers) {
+    header.msg_hdr.msg_iov = &part;
+    header.msg_hdr.msg_iovlen = 1;
+    header.msg_hdr.msg_name = to;
+    header.msg_hdr.msg_namelen = to != nullptr ? sizeof(*to) : 0;
+  }
+  EXPECT_EQ(sendmmsg(fd, headers, 2, 0), 2);
+  EXPECT_EQ(headers[1].msg_len, sizeof(message));
+}
+
+void SendBySendto(int fd, sockaddr_in* to) {
+  EXPECT_EQ(sendto(fd, &kMessage, sizeof(kMessage), 0, Any(*to), sizeof(*to)), kBytes);
+}
+
+NamedScenario UdpWait(const char* name, bool receiver_connects,
+                      void (*send)(int, sockaddr_in*) = SendBySendto) {
   return {name, [=] {
             const SharedChannel channel = NewUdp(false, receiver_connects);
             return Scenario([=] { return ReceivesByRecvfrom(channel->input); },
                             [=](std::thread&) {
-                              const sockaddr_in to = LoopbackOf(channel->input);
-                              EXPECT_EQ(sendto(channel->output, &kMessage, sizeof(kMessage), 0,
-                                               Any(to), sizeof(to)),
-                                        kBytes);
+                              sockaddr_in to = LoopbackOf(channel->input);
+                              send(channel->output, &to);
                             });
           }};
 }
@@ -273,6 +291,9 @@ const NamedScenario kCredited[] = {
                 }),
     ChannelWait(
         "socketpair_recvmmsg", [] { return NewPair(SOCK_DGRAM); }, ReceivesByRecvmmsg),
+    ChannelWait(
+        "socketpair_sendmmsg", [] { return NewPair(SOCK_DGRAM); }, ReceivesByRecvmsg,
+        [](int fd) { SendBySendmmsg(fd, nullptr); }),
     ChannelWait("socketpair_shutdown", NewStreamPair, IsAtEnd,
                 [](int fd) { EXPECT_EQ(shutdown(fd, SHUT_WR), 0); }),
     FullChannelWait("socketpair_full", NewStreamPair),
@@ -291,6 +312,7 @@ const NamedScenario kCredited[] = {
     AcceptWait("tcp_accept_by_any_address", AF_INET6),
     UdpWait("udp_sendto", false),
     UdpWait("udp_sendto_connected_receiver", true),
+    UdpWait("udp_sendmmsg", false, SendBySendmmsg),
     ChannelWait("udp_connected", [] { return NewUdp(true, true); }),
     ChannelWait("udp_connected_sender", [] { return NewUdp(true, false); }),
 };

@@ -167,6 +167,7 @@ const NamedWait kCancellationPoints[] = {
     {"thrd_sleep", [](WaitObjects&) { thrd_sleep(&kLong, nullptr); }},
     {"wait", [](WaitObjects&) { wait(nullptr); }},
     {"waitpid", [](WaitObjects& o) { waitpid(o.child, nullptr, 0); }},
+    {"wait3", [](WaitObjects&) { wait3(nullptr, 0, nullptr); }},
     {"wait4", [](WaitObjects& o) { wait4(o.child, nullptr, 0, nullptr); }},
     {"waitid",
      [](WaitObjects& o) {

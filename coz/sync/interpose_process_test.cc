@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -117,8 +118,33 @@ Wake ThroughEpoll() {
           [=] { (void)!write(out, "x", 1); }};
 }
 
-Wake ByItsEnd() {
-  return {[] { EXPECT_GT(wait(nullptr), 0); }, [] {}};
+Wake EndAwaitedBy(pid_t (*wait_call)()) {
+  return {[=] { EXPECT_GT(wait_call(), 0); }, [] {}};
+}
+Wake EndAwaitedByWait() {
+  return EndAwaitedBy([] { return wait(nullptr); });
+}
+Wake EndAwaitedByWaitpid() {
+  return EndAwaitedBy([] { return waitpid(-1, nullptr, 0); });
+}
+Wake EndAwaitedByWait3() {
+  return EndAwaitedBy([] {
+    int status = -1;
+    rusage usage = {};
+    const pid_t child = wait3(&status, 0, &usage);
+    EXPECT_EQ(status, 0);
+    EXPECT_GT(usage.ru_maxrss, 0);
+    return child;
+  });
+}
+Wake EndAwaitedByWait4() {
+  return EndAwaitedBy([] { return wait4(-1, nullptr, 0, nullptr); });
+}
+Wake EndAwaitedByWaitid() {
+  return EndAwaitedBy([] {
+    siginfo_t info = {};
+    return waitid(P_ALL, 0, &info, WEXITED) == 0 ? info.si_pid : -1;
+  });
 }
 
 sigset_t BlockedSignal(int signal) {
@@ -244,7 +270,10 @@ INSTANTIATE_TEST_SUITE_P(
     All, ProcessWaitTest,
     ::testing::Values(Case{"Pipe", ThroughPipe}, Case{"SocketPair", ThroughSocketPair},
                       Case{"Eventfd", ThroughEventfd}, Case{"Tcp", ThroughTcp},
-                      Case{"Epoll", ThroughEpoll}, Case{"End", ByItsEnd}, Case{"Signal", ByASignal},
+                      Case{"Epoll", ThroughEpoll}, Case{"End", EndAwaitedByWait},
+                      Case{"EndByWaitpid", EndAwaitedByWaitpid},
+                      Case{"EndByWait3", EndAwaitedByWait3}, Case{"EndByWait4", EndAwaitedByWait4},
+                      Case{"EndByWaitid", EndAwaitedByWaitid}, Case{"Signal", ByASignal},
                       Case{"SignalOfEnd", ByTheSignalOfItsEnd}, Case{"Signalfd", ThroughSignalfd},
                       Case{"SharedSemaphore", ThroughSharedSemaphore},
                       Case{"SharedCondition", ThroughSharedCondition}),
@@ -263,7 +292,10 @@ INSTANTIATE_TEST_SUITE_P(All, OutsideProcessTest,
                          ::testing::Values(Case{"Pipe", ThroughPipe},
                                            Case{"SocketPair", ThroughSocketPair},
                                            Case{"Eventfd", ThroughEventfd}, Case{"Tcp", ThroughTcp},
-                                           Case{"Epoll", ThroughEpoll}, Case{"End", ByItsEnd}),
+                                           Case{"Epoll", ThroughEpoll},
+                                           Case{"End", EndAwaitedByWait},
+                                           Case{"EndByWait3", EndAwaitedByWait3},
+                                           Case{"EndByWaitid", EndAwaitedByWaitid}),
                          NameOf);
 
 }  // namespace

@@ -92,13 +92,14 @@ ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockad
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  return SendTo(fd, message->msg_name, message->msg_namelen,
+  const msghdr given = message != nullptr ? *message : msghdr{};
+  return SendTo(fd, given.msg_name, given.msg_namelen,
                 [=] { return g_real.sendmsg(fd, message, flags); });
 }
 
 // Of several destinations the first is told.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
-  const msghdr first = count > 0 ? messages[0].msg_hdr : msghdr{};
+  const msghdr first = messages != nullptr && count > 0 ? messages[0].msg_hdr : msghdr{};
   return SendTo(fd, first.msg_name, first.msg_namelen,
                 [=] { return g_real.sendmmsg(fd, messages, count, flags); });
 }

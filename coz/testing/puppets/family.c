@@ -240,6 +240,16 @@ static void bomb(int count) {
   free(children);
 }
 
+/* Whoever has not opened a number may take it, whatever is there. */
+static void take_numbers_in_use(int fd) {
+  const int limit = (int)sysconf(_SC_OPEN_MAX);
+  int taken = 0;
+  for (int to = fd + 1; to < limit && taken < 2; ++to) {
+    if (fcntl(to, F_GETFD) == -1) continue;
+    CHECK((taken++ == 0 ? dup3(fd, to, O_CLOEXEC) : dup2(fd, to)) == to);
+  }
+}
+
 static void closer(double seconds) {
   const pid_t child = fork();
   if (child == 0) {
@@ -252,6 +262,13 @@ static void closer(double seconds) {
     CHECK(dup2(3, 1001) == 1001);
     CHECK(fcntl(1000, F_GETFD) == 0);
     CHECK(close(1000) == 0 && close(1000) == -1 && errno == EBADF);
+    CHECK(dup3(3, 1000, O_CLOEXEC) == 1000 && fcntl(1000, F_GETFD) == FD_CLOEXEC);
+    CHECK(dup3(3, 3, 0) == -1 && errno == EINVAL);
+    CHECK(close(1000) == 0 && close(1001) == 0);
+    take_numbers_in_use(3);
+    closefrom(3);
+    CHECK(fcntl(3, F_GETFD) == -1 && errno == EBADF);
+    CHECK(open("/dev/null", O_RDWR) == 3);
     work(seconds);
     if (fork() == 0) exit(0);
     CHECK(wait(NULL) > 0);
@@ -296,7 +313,20 @@ static void chain(int count, const char* seconds) {
   snprintf(rest, sizeof(rest), "%d", count - 1);
   volatile uint64_t x = spin(1, 20000000);
   (void)x;
-  execl("/proc/self/exe", "family", "chain", rest, seconds, (char*)NULL);
+  char* arguments[] = {"family", "chain", rest, (char*)seconds, NULL};
+  switch (count % 4) {
+    case 0:
+      execl("/proc/self/exe", "family", "chain", rest, seconds, (char*)NULL);
+      break;
+    case 1:
+      execvpe("/proc/self/exe", arguments, environ);
+      break;
+    case 2:
+      fexecve(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), arguments, environ);
+      break;
+    default:
+      execveat(AT_FDCWD, "/proc/self/exe", arguments, environ, 0);
+  }
   CHECK(0);
 }
 

@@ -2,8 +2,8 @@
  * Lives under conditions in which a profiler gets in the way, and prints what it found, so that two runs can be compared.
  *
  *   guest descriptors         the numbers that it gets until there are no more
- *   guest hidden-library HOW  hides a libcoz.so that it has loaded in a namespace of its own, and runs another program: by exec, spawn,
- *                             system or popen
+ *   guest hidden-library HOW  hides a libcoz.so that it has loaded in a namespace of its own, and runs another program: by exec, execve,
+ *                             execvpe, fexecve, execveat, spawn, system or popen
  *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to nothing
  *   guest traced              traces a child, and counts the signals that it would have got while it worked
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
@@ -70,6 +70,13 @@ static int run_another(const char* how) {
     FILE* echo = popen("echo hello", "r");
     if (echo != NULL && fgets(answer, sizeof(answer), echo) != NULL) fputs(answer, stdout);
     return echo == NULL ? 1 : pclose(echo);
+  }
+  if (strcmp(how, "execve") == 0) return execve("/bin/echo", arguments, environ);
+  if (strcmp(how, "execvpe") == 0) return execvpe("echo", arguments, environ);
+  const int program = open("/bin/echo", O_RDONLY | O_CLOEXEC);
+  if (strcmp(how, "fexecve") == 0) return fexecve(program, arguments, environ);
+  if (strcmp(how, "execveat") == 0) {
+    return execveat(program, "", arguments, environ, AT_EMPTY_PATH);
   }
   execvp("echo", arguments);
   return 1;
