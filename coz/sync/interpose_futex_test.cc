@@ -30,6 +30,8 @@ using testing::WatchedThread;
 
 using Word = std::atomic<uint32_t>;
 
+constexpr int kLockPi2 = 13 | FUTEX_PRIVATE_FLAG;  // FUTEX_LOCK_PI2, which older headers lack
+
 long Futex(Word* word, int operation, uint32_t value, const void* timeout = nullptr,
            Word* second = nullptr, uint32_t third = 0) {
   return syscall(SYS_futex, word, operation, value, timeout, second, third);
@@ -56,14 +58,44 @@ NamedScenario FutexWait(const char* name, std::function<long(Word*)> wait,
 long WaitPlainly(Word* word) { return Futex(word, FUTEX_WAIT_PRIVATE, 0); }
 long WakeOne(Word* word) { return Futex(word, FUTEX_WAKE_PRIVATE, 1); }
 
-Scenario MakePriorityInheritanceWait() {
-  auto word = std::make_shared<Word>(0);
-  EXPECT_EQ(Futex(word.get(), FUTEX_LOCK_PI_PRIVATE, 0), 0);
-  return {[=] {
-            return Futex(word.get(), FUTEX_LOCK_PI_PRIVATE, 0) == 0 &&
-                   Futex(word.get(), FUTEX_UNLOCK_PI_PRIVATE, 0) == 0;
-          },
-          [=](std::thread&) { EXPECT_EQ(Futex(word.get(), FUTEX_UNLOCK_PI_PRIVATE, 0), 0); }};
+// A lock with priority inheritance.
+long UnlockPi(Word* word) { return Futex(word, FUTEX_UNLOCK_PI_PRIVATE, 0); }
+
+NamedScenario PriorityInheritanceWait(const char* name, int lock) {
+  return {name, [=] {
+            auto word = std::make_shared<Word>(0);
+            EXPECT_EQ(Futex(word.get(), lock, 0), 0);
+            return Scenario(
+                [=] { return Futex(word.get(), lock, 0) == 0 && UnlockPi(word.get()) == 0; },
+                [=](std::thread&) { EXPECT_EQ(UnlockPi(word.get()), 0); });
+          }};
+}
+
+// As a condition variable's: who is woken has the lock. The waker has it until then, or nobody.
+NamedScenario RequeuePiWait(const char* name, bool waker_has_lock) {
+  return {name, [=] {
+            auto word = std::make_shared<Word>(0);
+            auto lock = std::make_shared<Word>(0);
+            return Scenario(
+                [=] {
+                  return Futex(word.get(), FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, nullptr, lock.get()) ==
+                             0 &&
+                         (*lock & FUTEX_TID_MASK) == static_cast<uint32_t>(gettid()) &&
+                         UnlockPi(lock.get()) == 0;
+                },
+                [=](std::thread&) {
+                  if (waker_has_lock) {
+                    EXPECT_EQ(Futex(lock.get(), FUTEX_LOCK_PI_PRIVATE, 0), 0);
+                  }
+                  *word = 1;
+                  EXPECT_EQ(
+                      Futex(word.get(), FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, nullptr, lock.get(), 1),
+                      1);
+                  if (waker_has_lock) {
+                    EXPECT_EQ(UnlockPi(lock.get()), 0);
+                  }
+                });
+          }};
 }
 
 long WaitForAnyOfTwo(Word* word) {
@@ -211,7 +243,8 @@ const NamedScenario kScenarios[] = {
                 return Futex(word, FUTEX_WAKE_OP_PRIVATE, 1, nullptr, &other,
                              FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 5));
               }),
-    {"futex_lock_pi", MakePriorityInheritanceWait},
+    RequeuePiWait("futex_requeue_pi_to_a_free_lock", false),
+    RequeuePiWait("futex_requeue_pi_to_a_held_lock", true),
     C11LockWait("mtx_lock", [](mtx_t* m) { return mtx_lock(m); }),
     C11LockWait("mtx_timedlock",
                 [](mtx_t* m) {
@@ -258,6 +291,45 @@ TEST_F(InterposeFutexTest, WaitForAnyOfSeveralIsCredited) {
   ExpectWakerPaysAndWaiterIsCredited(
       process_, FutexWait(
                     "futex_waitv", [](Word* word) { return WaitForAnyOfTwo(word); }, WakeOne));
+}
+
+// FUTEX_LOCK_PI, or FUTEX_LOCK_PI2, whose time-out is of the other clock.
+class LockFutexTest : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    Word word{0};
+    if (Futex(&word, GetParam(), 0) != 0) {
+      GTEST_SKIP() << "required: FUTEX_LOCK_PI2 of Linux 5.14; actual: errno " << errno;
+    }
+  }
+  FakeProcess process_;
+};
+
+TEST_P(LockFutexTest, WaiterIsCreditedAndWakerHasPaid) {
+  ExpectWakerPaysAndWaiterIsCredited(process_, PriorityInheritanceWait("lock", GetParam()));
+}
+
+// As for a mutex: so the order in which threads get the lock is that of virtual time.
+TEST_P(LockFutexTest, IsPaidForBeforeItIsTaken) {
+  Word word{0};
+  process_.Impose(kNsPerMs);
+  EXPECT_EQ(Futex(&word, GetParam(), 0), 0);
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);
+  EXPECT_EQ(process_.main_ledger().credited_ns, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, LockFutexTest, ::testing::Values(FUTEX_LOCK_PI_PRIVATE, kLockPi2));
+
+TEST_F(InterposeFutexTest, RequeueOfAValueThatHasChangedIsNotCredited) {
+  Word word{1};
+  Word lock{0};
+  process_.Impose(kNsPerMs);
+  EXPECT_EQ(Futex(&word, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, nullptr, &lock), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_EQ(Futex(&word, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, nullptr, &lock, 7), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_EQ(process_.main_ledger().credited_ns, 0u);
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);
 }
 
 TEST_F(InterposeFutexTest, WaitOnAValueThatHasChangedIsNotCredited) {

@@ -212,6 +212,19 @@ bool ReceivesBySigtimedwait(const sigset_t* set) {
   return sigtimedwait(set, nullptr, &long_time) == SIGUSR1;
 }
 
+Scenario MakeTgkillWait() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  auto waiter_id = std::make_shared<std::atomic<pid_t>>(0);
+  return {[=] {
+            *waiter_id = gettid();
+            return ReceivesBySigwaitinfo(&set);
+          },
+          [=](std::thread&) { EXPECT_EQ(tgkill(getpid(), *waiter_id, SIGUSR1), 0); }};
+}
+
 const NamedScenario kScenarios[] = {
     MutexWait("mutex_lock", [](auto* m) { return pthread_mutex_lock(m); }),
     MutexWait("mutex_timedlock",
@@ -297,6 +310,7 @@ const NamedScenario kScenarios[] = {
                [](pthread_t) { return sigqueue(getpid(), SIGUSR1, {}); }),
     SignalWait("sigwait_pthread_sigqueue", ReceivesBySigwait,
                [](pthread_t t) { return pthread_sigqueue(t, SIGUSR1, {}); }),
+    {"sigwaitinfo_tgkill", MakeTgkillWait},
     HandlerWait("sigsuspend", WaitSuspended),
     HandlerWait("pause", [] { return pause(); }),
 };
@@ -400,6 +414,17 @@ const NamedCall kImmediateCalls[] = {
     {"kill", [] { EXPECT_EQ(kill(getpid(), 0), 0); }},
     {"killpg", [] { EXPECT_EQ(killpg(0, 0), 0); }},
     {"pthread_kill", [] { EXPECT_EQ(pthread_kill(pthread_self(), 0), 0); }},
+    {"tgkill", [] { EXPECT_EQ(tgkill(getpid(), gettid(), 0), 0); }},
+    {"raise", [] { EXPECT_EQ(raise(0), 0); }},
+    {"sigwait_of_own_raise",
+     [] {
+       sigset_t set;
+       sigemptyset(&set);
+       sigaddset(&set, SIGUSR1);
+       g_real.pthread_sigmask(SIG_BLOCK, &set, nullptr);
+       EXPECT_EQ(raise(SIGUSR1), 0);
+       EXPECT_TRUE(ReceivesBySigwait(&set));
+     }},
 };
 
 class ImmediateCallTest : public ::testing::TestWithParam<NamedCall> {
