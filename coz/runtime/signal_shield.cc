@@ -42,16 +42,36 @@ std::atomic_flag DispositionLock::busy_ = ATOMIC_FLAG_INIT;
 
 int g_reserved_signal = 0;       // 0: no shield
 struct sigaction g_disposition;  // of the reserved signal, as the program sees it
+bool g_interrupts = false;       // what siginterrupt has said of it, for the next signal()
+void (*g_restorer)() = nullptr;  // libc's, which it gives each action
 std::atomic<bool>
     g_mask_has_reserved[_NSIG];  // of each other signal's handler, as the program set it
 __thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
 
 bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
 
+// What sigaction reads back of `action`: libc adds the way to return, the kernel drops flags that it does not know and signals
+// that cannot be blocked.
+struct sigaction AsKept(const struct sigaction& action) {
+  constexpr unsigned kExposeTagBits = 0x800;
+  constexpr unsigned kRestorer = 0x04000000;
+  constexpr unsigned kKnown =
+      static_cast<unsigned>(SA_NOCLDSTOP) | static_cast<unsigned>(SA_NOCLDWAIT) |
+      static_cast<unsigned>(SA_SIGINFO) | static_cast<unsigned>(SA_ONSTACK) |
+      static_cast<unsigned>(SA_RESTART) | static_cast<unsigned>(SA_NODEFER) |
+      static_cast<unsigned>(SA_RESETHAND) | kExposeTagBits;
+  struct sigaction kept = action;
+  kept.sa_flags = static_cast<int>((static_cast<unsigned>(action.sa_flags) & kKnown) | kRestorer);
+  kept.sa_restorer = g_restorer;
+  sigdelset(&kept.sa_mask, SIGKILL);
+  sigdelset(&kept.sa_mask, SIGSTOP);
+  return kept;
+}
+
 int SwapDisposition(const struct sigaction* action, struct sigaction* old_action) {
   const DispositionLock lock;
   const struct sigaction old = g_disposition;
-  if (action != nullptr) g_disposition = *action;
+  if (action != nullptr) g_disposition = AsKept(*action);
   if (old_action != nullptr) *old_action = old;
   return 0;
 }
@@ -87,6 +107,10 @@ int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* o
 
 // signal for the reserved one.
 SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
+  if (handler == SIG_ERR) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
   struct sigaction action = {};
   action.sa_handler = handler;
   action.sa_flags = flags;
@@ -94,6 +118,16 @@ SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
   struct sigaction old = {};
   SwapDisposition(&action, &old);
   return old.sa_handler;
+}
+
+// `signal` for one that is the program's own, by libc: the handler's mask has no signal but its own.
+SignalHandler SetOwnHandler(SignalHandler (*real_call)(int, SignalHandler), int number,
+                            SignalHandler handler) {
+  const SignalHandler old = real_call(number, handler);
+  if (old == SIG_ERR) return old;
+  g_mask_has_reserved[number].store(false, std::memory_order_relaxed);
+  NoteAction(number);
+  return old;
 }
 
 // What a call to sigprocmask makes of the virtual bit.
@@ -133,6 +167,10 @@ int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_s
 
 void InitSignalShield(int reserved_signal) {
   g_real.sigaction(reserved_signal, nullptr, &g_disposition);
+  struct sigaction same = g_disposition;
+  g_real.sigaction(reserved_signal, &same, nullptr);
+  g_real.sigaction(reserved_signal, nullptr, &same);
+  g_restorer = same.sa_restorer;
   sigset_t mask;
   g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask);
   t_blocks_reserved = sigismember(&mask, reserved_signal) == 1 ? 1 : 0;
@@ -169,7 +207,7 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
     return;
   }
   if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
-    struct sigaction standard = {};
+    struct sigaction standard = action;  // the kernel keeps its flags and mask
     standard.sa_handler = SIG_DFL;
     SwapDisposition(&standard, nullptr);
   }
@@ -224,8 +262,9 @@ int __sigaction(int signal, const struct sigaction* action, struct sigaction* ol
 }
 
 coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
-  if (g_reserved_signal == 0 || number != g_reserved_signal) return g_real.signal(number, handler);
-  return coz::SetReservedHandler(handler, SA_RESTART);
+  if (g_reserved_signal == 0) return g_real.signal(number, handler);
+  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.signal, number, handler);
+  return coz::SetReservedHandler(handler, coz::g_interrupts ? 0 : SA_RESTART);
 }
 
 coz::SignalHandler ssignal(int number, coz::SignalHandler handler) noexcept {
@@ -237,12 +276,9 @@ coz::SignalHandler bsd_signal(int number, coz::SignalHandler handler) noexcept {
 }
 
 coz::SignalHandler sysv_signal(int number, coz::SignalHandler handler) noexcept {
-  if (g_reserved_signal != 0 && number == g_reserved_signal) {
-    return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
-  }
-  const coz::SignalHandler old = g_real.sysv_signal(number, handler);
-  if (old != SIG_ERR) coz::NoteAction(number);
-  return old;
+  if (g_reserved_signal == 0) return g_real.sysv_signal(number, handler);
+  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.sysv_signal, number, handler);
+  return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
 }
 
 // What `signal` is where _XOPEN_SOURCE is defined.
@@ -252,6 +288,7 @@ coz::SignalHandler __sysv_signal(int number, coz::SignalHandler handler) noexcep
 
 int siginterrupt(int number, int interrupt) noexcept {
   if (g_reserved_signal != 0 && number == g_reserved_signal) {
+    coz::g_interrupts = interrupt != 0;
     struct sigaction action;
     coz::SwapDisposition(nullptr, &action);
     action.sa_flags = interrupt != 0 ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;

@@ -23,6 +23,12 @@
 
 #include "coz.h"
 
+#ifndef SA_RESTORER
+#define SA_RESTORER 0x04000000 /* the way to return, which libc adds */
+#endif
+
+extern char** environ;
+
 static atomic_int stop;
 static char problem[256];
 
@@ -72,7 +78,7 @@ static int query_trap(void) {
   struct sigaction ignore = {.sa_handler = SIG_IGN, .sa_flags = SA_RESTART};
   sigaction(SIGTRAP, &ignore, NULL);
   sigaction(SIGTRAP, NULL, &old);
-  if (old.sa_handler != SIG_IGN || old.sa_flags != SA_RESTART)
+  if (old.sa_handler != SIG_IGN || (old.sa_flags & ~SA_RESTORER) != SA_RESTART)
     return fail("what was set does not read back");
   raise(SIGTRAP);
   spin_for_ms(20);
@@ -205,8 +211,21 @@ static int runs_a_program(void) {
 }
 
 static int failed_exec(void) {
-  execl("/nonexistent/program", "program", (char*)NULL);
-  if (errno != ENOENT) return fail("execl");
+  char* arguments[] = {"program", NULL};
+  const int no_program = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (execl("/nonexistent/program", "program", (char*)NULL) != -1 || errno != ENOENT)
+    return fail("execl");
+  if (execvpe("no-such-program", arguments, environ) != -1 || errno != ENOENT)
+    return fail("execvpe");
+  if (execvpe("/dev/null", arguments, environ) != -1 || errno != EACCES)
+    return fail("execvpe of a file that is no program");
+  if (fexecve(no_program, arguments, environ) != -1 || errno != EACCES) return fail("fexecve");
+  if (fexecve(-1, arguments, environ) != -1 || errno != EINVAL) return fail("fexecve of nothing");
+  if (execveat(AT_FDCWD, "/nonexistent/program", arguments, environ, 0) != -1 || errno != ENOENT)
+    return fail("execveat");
+  if (execveat(no_program, "", arguments, environ, 0) != -1 || errno != ENOENT)
+    return fail("execveat without AT_EMPTY_PATH");
+  close(no_program);
   spin_for_ms(20);
   return 1;
 }
