@@ -14,6 +14,7 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::LineWith;
 using ::coz::testing::Puppet;
 using ::coz::testing::RunfilePath;
 using ::testing::Contains;
@@ -163,20 +164,32 @@ TEST_F(UnitsTest, OptionsThatMakeNoSenseAreRefused) {
                     "both name spin");
 }
 
-// Samples by source file.
-std::map<std::string, uint64_t> SamplesByFile(const profile::Profile& profile) {
+// Samples of the whole run, by a name of their units.
+template <typename NameOf>
+std::map<std::string, uint64_t> SamplesBy(const profile::Profile& profile, NameOf name_of) {
   std::map<std::string, uint64_t> samples;
   const auto add = [&](const auto& record) {
     for (int i = 0; i < record.unit_id_size(); ++i) {
       for (const profile::Unit& unit : profile.unit()) {
-        if (unit.id() != record.unit_id(i)) continue;
-        samples[unit.file().substr(unit.file().rfind('/') + 1)] += record.unit_samples(i);
+        if (unit.id() == record.unit_id(i)) samples[name_of(unit)] += record.unit_samples(i);
       }
     }
   };
   for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
   for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
   return samples;
+}
+
+std::string FileOf(const profile::Unit& unit) {
+  return unit.file().substr(unit.file().rfind('/') + 1);
+}
+std::string LineOf(const profile::Unit& unit) {
+  return absl::StrCat(FileOf(unit), ":", unit.line());
+}
+std::string FunctionOf(const profile::Unit& unit) { return unit.function(); }
+
+std::map<std::string, uint64_t> SamplesByFile(const profile::Profile& profile) {
+  return SamplesBy(profile, FileOf);
 }
 
 TEST_F(UnitsTest, LibrariesThatTakeTurnsAtOnePlaceAreToldApart) {
@@ -205,10 +218,34 @@ TEST_F(UnitsTest, LibrariesMayComeAndGoWithoutEnd) {
   EXPECT_GT(SamplesByFile(Profile())["plugin.c"], 50u);
 }
 
-TEST_F(UnitsTest, AttributionIsRecorded) {
-  Run({"--attribution=innermost"}, {Puppet("busy"), "1"});
+// A second of CPU time is 250 samples or more; half of it is spent in memset.
+TEST_F(UnitsTest, InnermostAttributionLeavesOutWhatALineCalls) {
+  const std::string call = LineWith("layers.c", "memset(");
+  const std::string own_work = LineWith("layers.c", "x >> 29");
+  Run({}, {Puppet("layers"), "1"});
+  std::map<std::string, uint64_t> callers = SamplesBy(Profile(), LineOf);
+  EXPECT_FALSE(Profile().session(0).options().innermost_only());
+  EXPECT_GT(callers[call], 80u);
+  EXPECT_GT(callers[own_work], 80u);
+  Run({"--attribution=innermost"}, {Puppet("layers"), "1"});
+  std::map<std::string, uint64_t> innermost = SamplesBy(Profile(), LineOf);
   EXPECT_TRUE(Profile().session(0).options().innermost_only());
+  EXPECT_LT(innermost[call] * 10, callers[call]);
+  EXPECT_GT(innermost[own_work], 80u);
   EXPECT_GT(Profile().experiment_size(), 0);
+}
+
+TEST_F(UnitsTest, InlinedCopiesCountForTheirFunctionOrForTheOneAroundThem) {
+  Run({"--unit=function"}, {Puppet("layers"), "1"});
+  std::map<std::string, uint64_t> with = SamplesBy(Profile(), FunctionOf);
+  EXPECT_GT(with["inner"], 80u);
+  EXPECT_LT(with["outer"] * 10, with["inner"]);
+  EXPECT_THAT(Selected(), Contains("FUNCTION inner"));
+  Run({"--unit=function", "--without-inlined-copies"}, {Puppet("layers"), "1"});
+  std::map<std::string, uint64_t> without = SamplesBy(Profile(), FunctionOf);
+  EXPECT_EQ(without.count("inner"), 0u);
+  EXPECT_GT(without["outer"], 80u);
+  EXPECT_THAT(Selected(), Contains("FUNCTION outer"));
 }
 
 }  // namespace
