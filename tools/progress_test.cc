@@ -1,5 +1,11 @@
 // Progress points that the source does not mark: what is counted, and what is said of those that cannot be.
 
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -50,6 +56,22 @@ class ProgressTest : public testing::CozRunTest {
     for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
     return visits;
   }
+  // Samples of a function, of the whole run.
+  static uint64_t SamplesOf(const profile::Profile& profile, const std::string& function) {
+    std::set<uint32_t> units;
+    for (const profile::Unit& unit : profile.unit()) {
+      if (unit.function() == function) units.insert(unit.id());
+    }
+    uint64_t samples = 0;
+    const auto add = [&](const auto& record) {
+      for (int i = 0; i < record.unit_id_size(); ++i) {
+        if (units.count(record.unit_id(i)) != 0) samples += record.unit_samples(i);
+      }
+    };
+    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
+    return samples;
+  }
   void ExpectRefused(const std::vector<std::string>& coz_options, const std::string& part,
                      const std::string& program = "busy") {
     const CommandResult result = Run(coz_options, {Puppet(program), "1"});
@@ -94,6 +116,18 @@ TEST_F(ProgressTest, SaysEarlyThatCountingIsTooDear) {
   EXPECT_THAT(often.errors, HasSubstr("--progress-sampled=FILE:LINE"));
   const CommandResult seldom = Run({"--progress=serve_order"}, {Puppet("shop"), "3"});
   EXPECT_THAT(seldom.errors, Not(HasSubstr("counting 'serve_order' takes")));
+}
+
+// hash_item() does nothing but call another function. CPU timers sample time in the kernel for every user.
+TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0", "--sampler=cpu-timer"},
+      {Puppet("shop"), "3"});
+  const profile::Profile profile = Profile();
+  const double own_ns = static_cast<double>(SamplesOf(profile, "hash_item")) *
+                        static_cast<double>(profile.session(0).sampling_period_ns());
+  const double cost_ns = static_cast<double>(Find(profile, "hash_item")->visit_cost_ns());
+  EXPECT_LT(own_ns, static_cast<double>(Visits(profile, "hash_item")) * cost_ns / 4);
 }
 
 TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {

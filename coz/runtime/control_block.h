@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 7;                 // of this layout
+inline constexpr uint32_t kControlVersion = 8;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -141,6 +141,8 @@ static_assert(LatencyBucket(LatencyOfBucket(501) - 1) == 500);
 // kChanging: in an exec, or in the profile no more: its threads do not pay.
 enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
 
+inline constexpr uint32_t kMaxCountedPlaces = 4;  // breakpoints of a thread
+
 // A profiled process. Taken by the process itself, freed by the supervisor alone, who so sees each.
 struct ProcessSlot {
   std::atomic<ProcessState> state;
@@ -152,6 +154,9 @@ struct ProcessSlot {
   uint64_t start_ns;
   // `image` + 1 when the supervisor has set the breakpoints of its program. Written by the supervisor.
   std::atomic<uint32_t> armed;
+  // Where it has breakpoints that count visits; 0: nowhere. A sample at such an address fell into what counting costs. Written by the
+  // supervisor; a child of fork begins with its parent's.
+  std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
 };
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };

@@ -1,6 +1,7 @@
 #include "coz/runtime/process_slots.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "coz/base/clock.h"
 
@@ -52,7 +53,23 @@ ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_
   slot->pid = pid;
   slot->parent_pid = parent_pid;
   slot->start_ns = MonotonicNowNs();
+  for (std::atomic<uint64_t>& place : slot->counted_places)
+    place.store(0, std::memory_order_relaxed);
   return slot;
+}
+
+void InheritCountedPlaces(const ProcessSlot& parent, ProcessSlot* child) {
+  for (uint32_t i = 0; i < kMaxCountedPlaces; ++i) {
+    child->counted_places[i].store(parent.counted_places[i].load(std::memory_order_relaxed),
+                                   std::memory_order_relaxed);
+  }
+}
+
+bool IsCountedPlace(const ProcessSlot& process, uint64_t ip) {
+  return std::any_of(std::begin(process.counted_places), std::end(process.counted_places),
+                     [ip](const std::atomic<uint64_t>& place) {
+                       return place.load(std::memory_order_relaxed) == ip;
+                     });
 }
 
 }  // namespace coz

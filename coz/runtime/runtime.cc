@@ -161,6 +161,11 @@ bool FindUnit(const Sample& sample, UnitSearch* search) {
 
 // The unit of a sample, counted by what became of it.
 uint32_t Attribute(const Sample& sample) {
+  // Coz's own time, which is to be no reason to look at the function that is counted.
+  if (g_process != nullptr && IsCountedPlace(*g_process, sample.ip)) {
+    g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
+    return kNoUnit;
+  }
   UnitSearch search;
   if (FindUnit(sample, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
@@ -334,6 +339,7 @@ bool ContinueProfiled() {
     return false;
   }
   const uint32_t image = g_process->image.load(std::memory_order_relaxed);
+  InheritCountedPlaces(*g_process, process);
   g_pid = pid;
   g_process = process;
   t_left = false;

@@ -20,6 +20,7 @@ constexpr char kMarkPrefix[] = "mark:";
 // Between two looks for libraries that are to come; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
+static_assert(kMaxCountedPlaces == static_cast<uint32_t>(kBreakpoints));
 
 bool IsBinary(const std::string& glob, const std::string& path) {
   return MatchesGlob(glob, path) ||
@@ -194,6 +195,7 @@ absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch)
     if (!watch->is_lent) has_unlent_counts_ = true;
     const absl::Status status = watch->counters[set++].Arm(address);
     if (!status.ok()) return status;
+    watch->addresses.push_back(address);
     watch->is_set = true;
   }
   return absl::OkStatus();
@@ -207,7 +209,10 @@ void OutsidePoints::Warn(const absl::Status& status) {
 void OutsidePoints::EnterProgram(pid_t pid) {
   for (Counted* counted : places_) {
     if (probes_) continue;
-    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}, false});
+    for (Watch& before : counted->watches) {
+      if (before.pid == pid) before.addresses.clear();  // of the program before an exec
+    }
+    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}, false, {}});
     if (!counted->places.empty()) continue;
     absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
     if (reserved.ok()) {
@@ -290,6 +295,20 @@ void OutsidePoints::SetMissing(pid_t pid) {
   }
 }
 
+void OutsidePoints::TellPlaces(ProcessSlot* slot) const {
+  std::vector<uint64_t> addresses;
+  for (const Counted* counted : places_) {
+    for (const Watch& watch : counted->watches) {
+      if (watch.pid != slot->pid) continue;
+      addresses.insert(addresses.end(), watch.addresses.begin(), watch.addresses.end());
+    }
+  }
+  const size_t count = std::min<size_t>(addresses.size(), kMaxCountedPlaces);
+  for (size_t i = 0; i < count; ++i) {
+    slot->counted_places[i].store(addresses[i], std::memory_order_relaxed);
+  }
+}
+
 // Their descriptors are wanted for others.
 void OutsidePoints::ForgetEnded() {
   for (Counted* counted : places_) {
@@ -348,9 +367,11 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
     if (seen_images_.insert(image).second) {
       EnterProgram(slot.pid);
       if (!probes_) LendCounters(control, image);
+      TellPlaces(&slot);
       slot.armed.store(image + 1, std::memory_order_release);
     } else if (look) {
       Look(slot.pid);
+      TellPlaces(&slot);
     }
   }
   if (has_unlent_counts_) control.lent_counters.image_plus_1.store(0, std::memory_order_relaxed);

@@ -66,7 +66,8 @@ class OutsidePoints {
     pid_t pid;
     bool is_set;
     std::vector<VisitCounter> counters;
-    bool is_lent = false;  // all of the counters are
+    bool is_lent = false;             // all of the counters are
+    std::vector<uint64_t> addresses;  // where they are armed
   };
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
@@ -106,6 +107,8 @@ class OutsidePoints {
   void Look(pid_t pid);
   void LookInFile(const std::string& path, bool is_program);
   void SetMissing(pid_t pid);
+  // Tells the process where its breakpoints are.
+  void TellPlaces(ProcessSlot* slot) const;
   absl::Status SetBreakpoints(const Counted& counted, Watch* watch);
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
