@@ -43,17 +43,19 @@ std::string Counted(uint64_t n, absl::string_view noun) {
   return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
-std::string SessionLine(const profile::Session& session, const profile::SessionEnd* end) {
+std::string SessionLine(const profile::Profile& profile, const profile::Session& session,
+                        const profile::SessionEnd* end) {
   const std::string start = LocalTime(session.start_unix_ns(), "%Y-%m-%d %H:%M");
   if (session.machine().cpu_count() == 0) {
     return absl::StrFormat("  %s, made by %s\n", start,
                            Printable(absl::StrCat("coz ", session.coz_version())));
   }
-  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s%s\n",
+  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s%s%s\n",
                          start, Printable(session.machine().host()), session.machine().cpu_count(),
                          absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}}),
                          static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
                          session.kernel_samples_included() ? "user and kernel code" : "user code",
+                         SourceChangeOf(profile, session) != nullptr ? ", then by cpu timer" : "",
                          session.options().awake() ? "; idle CPUs kept awake" : "");
 }
 
@@ -97,7 +99,7 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
   constexpr int kSessionsShown = 3;
   const SessionEnds ends(profile);
   for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {
-    absl::StrAppend(&text, SessionLine(profile.session(i), ends.Of(profile.session(i))));
+    absl::StrAppend(&text, SessionLine(profile, profile.session(i), ends.Of(profile.session(i))));
     if (!options.verbose || profile.session(i).machine().cpu_count() == 0) continue;
     absl::StrAppend(&text, "    to make it again: ", Printable(RepeatCommand(profile.session(i))),
                     "\n");

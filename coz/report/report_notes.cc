@@ -161,6 +161,10 @@ void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
       100 * throttled / periods, rate));
 }
 
+// Measured in one program: docs/results.md, "PostgreSQL".
+constexpr char kShortWaits[] =
+    "; where threads wait for each other so often, effects may look smaller than they are";
+
 // Of the first session; the others of a merged profile have had their own.
 void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>* notes) {
   if (profile.source_change_size() == 0) return;
@@ -168,7 +172,7 @@ void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>*
   if (profile.source_change_size() > 1) {
     note += absl::StrFormat(" (and so in %d sessions)", profile.source_change_size());
   }
-  notes->push_back(std::move(note));
+  notes->push_back(note + kShortWaits);
 }
 
 // Of the session that it slowed most.
@@ -250,7 +254,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
                                      const Analysis& analysis, const ReadStats& stats) {
   std::vector<std::string> notes = stats.Notes();
   for (const profile::Session& session : profile.session()) {
-    const std::string& reason = session.fallback_reason();
+    const std::string reason = WhatSourceLacks(profile, session);
     if (!reason.empty() && std::find(notes.begin(), notes.end(), reason) == notes.end()) {
       notes.push_back(reason);
     }

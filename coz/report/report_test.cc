@@ -300,7 +300,18 @@ TEST(ReportTest, SaysThatAnotherSourceTookOverAndWhy) {
   EXPECT_THAT(ReportOf(made),
               AllOf(HasSubstr("from 0.6 s on samples come from CPU timers"),
                     HasSubstr("25000 switches a second that take 40 us more each are 100 % of a "
-                              "CPU, of 190 % that the program used")));
+                              "CPU, of 190 % that the program used"),
+                    HasSubstr("effects may look smaller than they are")));
+}
+
+TEST(ReportTest, DoesNotBlameTheSourceThatAnotherTookOverFrom) {
+  profile::Profile made = FourLines();
+  made.mutable_session(0)->set_fallback_reason("time in the kernel is not sampled");
+  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("time in the kernel is not sampled"),
+                                    Not(HasSubstr("then by cpu timer"))));
+  made.add_source_change()->set_session(made.session(0).id());
+  EXPECT_THAT(ReportOf(made), AllOf(Not(HasSubstr("time in the kernel is not sampled")),
+                                    HasSubstr(", then by cpu timer")));
 }
 
 TEST(ReportTest, SaysThatTheKernelHeldSamplesBack) {

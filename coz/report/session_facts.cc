@@ -34,12 +34,26 @@ const char* SourceId(profile::SamplingSource source) {
   }
 }
 
+const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
+                                            const profile::Session& session) {
+  const auto found = std::find_if(
+      profile.source_change().begin(), profile.source_change().end(),
+      [&](const profile::SourceChange& change) { return change.session() == session.id(); });
+  return found == profile.source_change().end() ? nullptr : &*found;
+}
+
+std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session) {
+  return SourceChangeOf(profile, session) == nullptr ? session.fallback_reason() : "";
+}
+
 std::string DescribeSourceChange(const profile::SourceChange& change) {
   const double cost_ns =
       change.switches_per_second() * static_cast<double>(change.switch_cost_ns());
   return absl::StrFormat(
-      "from %.1f s on samples come from CPU timers, every 4 ms by the kernel's tick, because perf "
-      "events are set anew at each switch between processes: %.0f switches a second that take "
+      "from %.1f s on samples come from CPU timers, every 4 ms by the kernel's tick, in user and "
+      "kernel "
+      "code, because perf events are set anew at each switch between processes: %.0f switches a "
+      "second that take "
       "%.0f us more each are %.0f %% of a CPU, of %.0f %% that the program used; "
       "`coz run --sampler=perf-sigtrap` keeps perf events",
       static_cast<double>(change.at_ns()) / 1e9, change.switches_per_second(),

@@ -39,6 +39,13 @@ uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::Se
 // "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
 const char* SourceId(profile::SamplingSource source);
 
+// Of a session in which CPU timers took over from perf events; else nullptr.
+const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
+                                            const profile::Session& session);
+
+// What the first source lacked, as a sentence; "" where nothing, and where timers took over, which sample time in the kernel too.
+std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session);
+
 // Why another source of samples took over, and when: a sentence without a full stop.
 std::string DescribeSourceChange(const profile::SourceChange& change);
 
