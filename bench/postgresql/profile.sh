@@ -1,15 +1,17 @@
 #!/bin/bash
 # Profiles PostgreSQL's postmaster, two backends and pgbench together. Debian's server is stripped: functions are known by the 10,000 names
 # that it exports to its modules, and the progress point is one of them, called once for each query that has been answered.
-# Usage: bench/postgresql/profile.sh [--seconds=N] [--folder=DIR]
+# As root, idle CPUs are kept from halting meanwhile.
+# Usage: bench/postgresql/profile.sh [--seconds=N] [--folder=DIR] [COZ OPTIONS...]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-seconds=60 folder=/tmp/coz-postgresql
+source "$root/bench/awake.sh"
+seconds=120 folder=/tmp/coz-postgresql options=()
 for argument in "$@"; do
   case $argument in
     --seconds=*) seconds=${argument#*=} ;;
     --folder=*) folder=${argument#*=} ;;
-    *) echo "usage: profile.sh [--seconds=N] [--folder=DIR]" >&2; exit 2 ;;
+    *) options+=("$argument") ;;
   esac
 done
 mkdir -p "$folder"
@@ -27,12 +29,14 @@ else
   cp "$root/bench/postgresql/load.sh" "$folder/load.sh"
 fi
 cd "$folder"
+keep_cpus_awake
 load=("$folder/load.sh" "$folder")
 "${as_user[@]}" "${load[@]}" 1 >/dev/null
 echo "== without a profiler, three times 5 s"
 for _ in 1 2 3; do "${as_user[@]}" "${load[@]}" 5; done
 echo "== coz, $seconds s"
 # coz finds by itself that perf events cost too much here: they are set anew at each of some 25,000 switches between processes a second, which
-# halves the rate. SAMPLER=perf-sigtrap shows that.
-"${as_user[@]}" "$coz" run --follow=all --unit=function --sampler="${SAMPLER:-auto}" -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" --- "${load[@]}" "$seconds"
+# halves the rate. --sampler=perf-sigtrap shows that.
+"${as_user[@]}" "$coz" run --follow=all --unit=function -b '%/bin/postgres' --progress ReadyForQuery -o "$folder/postgresql.pb" \
+  "${options[@]}" --- "${load[@]}" "$seconds"
 "${as_user[@]}" "$coz" report --lines=12 --width=120 "$folder/postgresql.pb"
