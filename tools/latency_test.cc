@@ -1,4 +1,4 @@
-// Pairs of every kind say throughput and latency, predict with the right sign, and warn when requests pile up.
+// Pairs of every kind say throughput and latency, get a figure for a speedup, and warn when requests pile up.
 #include <map>
 #include <string>
 #include <vector>
