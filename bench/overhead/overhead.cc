@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/workload.h"
 #include "bench/overhead/measure.h"
+#include "coz/base/unique_fd.h"
 #include "coz/testing/run_command.h"
+#include "tools/supervisor/awake_cpus.h"
 
 namespace coz::overhead {
 namespace {
@@ -46,6 +49,7 @@ struct Arguments {
   std::string peer;
   int rounds = 5;
   bool realtime = false;
+  bool awake = false;
   int debug_mb = 100;
   std::string folder;
   std::vector<std::string> only;
@@ -117,9 +121,10 @@ class Bench {
     double load[1] = {};
     getloadavg(load, 1);
     printf(
-        "%ld CPUs, Linux %s, load %.1f; sampling at the default period, no delays; %d rounds in "
-        "turn; median [least, most]\n\n",
-        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0], arguments_.rounds);
+        "%ld CPUs, Linux %s, load %.1f; sampling at the default period, no delays; %s; %d rounds "
+        "in turn; median [least, most]\n\n",
+        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0],
+        arguments_.awake ? "idle CPUs poll" : "idle CPUs may halt", arguments_.rounds);
     printf("| what | unit | bare | coz | ratio |%s\n",
            arguments_.peer.empty() ? "" : " peer | peer's ratio |");
     printf("|---|---|--:|--:|--:|%s\n", arguments_.peer.empty() ? "" : "--:|--:|");
@@ -235,12 +240,17 @@ int Main(int argc, char** argv) {
                  "where the program with much debug info is kept (default: a temporary one)");
   app.add_flag("--realtime", arguments.realtime,
                "run before all other programs of a shared machine (needs root)");
+  bool may_halt = false;
+  app.add_flag("--cpus-may-halt", may_halt, "do not keep idle CPUs from halting");
   CLI11_PARSE(app, argc, argv);
   accuracy::UseShortSlices();
   if (arguments.realtime && !accuracy::UseRealtime()) {
     fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
     return 1;
   }
+  absl::StatusOr<UniqueFd> awake;
+  if (!may_halt) awake = KeepCpusAwake();
+  arguments.awake = awake.ok();
   Bench(arguments).Run();
   return 0;
 }
