@@ -5,15 +5,17 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 seconds=${1:-20}
+source "$root/bench/awake.sh"
 command -v rustc >/dev/null || { echo "profile.sh: rustc is not on this machine; install Rust 1.77 or later" >&2; exit 1; }
 coz=$root/bazel-bin/tools/coz
 [[ -x $coz ]] || (cd "$root" && ./bazelw build //tools:coz)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 rustc --edition 2021 -g -C opt-level=2 -o "$folder/relay" "$here/relay.rs"
+keep_cpus_awake
 for label in leader helper; do
   line=$(grep -n "LINE($label)" "$here/relay.rs" | cut -d: -f1)
-  "$coz" run --append -o "$folder/relay.pb" --fixed-line="relay.rs:$line" --fixed-speedup=0,15,30,50,75 \
+  "$coz" run "${awake[@]}" --append -o "$folder/relay.pb" --fixed-line="relay.rs:$line" --fixed-speedup=0,15,30,50,75 \
     --- "$folder/relay" "$seconds" >/dev/null 2>&1
 done
 "$coz" report --width=120 "$folder/relay.pb"
