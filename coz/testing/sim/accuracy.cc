@@ -20,10 +20,10 @@ class RecordKeeper : public ExperimentSink {
 
 }  // namespace
 
-RandomQuestion DrawQuestion(Kind kind, uint64_t seed) {
+RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
   Random random(seed, static_cast<uint64_t>(kind));
   RandomQuestion drawn;
-  drawn.program = RandomProgram(kind, random);
+  drawn.program = threads == 0 ? RandomProgram(kind, random) : RandomCrowd(kind, random, threads);
   std::vector<UnitId> used;
   for (const Code& code : drawn.program.codes) {
     for (const Op& op : code) {

@@ -30,12 +30,13 @@ struct Question {
   uint64_t sampling_period_ns = kNsPerMs;
 };
 
-// A random program with a line that it uses, and a speedup of 25, 50 or 75 %.
+// A random program with a line that it uses, and a speedup of 25, 50 or 75 %. With `threads`: as many programs side by side as make
+// that many.
 struct RandomQuestion {
   Program program;
   Question question;
 };
-RandomQuestion DrawQuestion(Kind kind, uint64_t seed);
+RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads = 0);
 
 struct Answer {
   double real = 0;

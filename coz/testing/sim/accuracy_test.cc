@@ -140,55 +140,6 @@ TEST(AccuracyTest, UnfairMutexesArePredictedToo) {
   EXPECT_LT(MeanAbsoluteError(Kind::kMutex, machine, 15), 0.005);
 }
 
-// A thousand threads that meet at a barrier; every other one is slower, by what it does in line 1.
-Program ThousandThreads() {
-  Program program;
-  program.lines = 2;
-  program.points = 1;
-  program.barriers = {1000};
-  for (uint32_t i = 0; i < 1000; ++i) {
-    program.codes.emplace_back();
-    CodeBuilder code(&program.codes.back());
-    code.Work(0, 30 * kNsPerMs, 200);
-    if (i % 2 == 0) code.Work(1, 20 * kNsPerMs, 200);
-    code.On(OpKind::kBarrier, 0);
-    if (i == 0) code.On(OpKind::kProgress, 0);
-    code.Jump(0);
-    program.threads.push_back(i);
-  }
-  return program;
-}
-
-Answer AskThousandThreads(const MachineOptions& machine, UnitId line) {
-  Question question;
-  question.line = line;
-  question.speedup = 0.5;
-  question.warmup_ns = kNsPerSecond;
-  question.duration_ns = 4 * kNsPerSecond;
-  question.sampling_period_ns = 250 * kNsPerUs;
-  return Ask(ThousandThreads(), machine, question);
-}
-
-TEST(AccuracyTest, AThousandThreadsArePredicted) {
-  MachineOptions machine;
-  machine.cpus = 1000;
-  for (const UnitId line : {0u, 1u}) {
-    const Answer answer = AskThousandThreads(machine, line);
-    EXPECT_GT(answer.real, 0.1);
-    EXPECT_NEAR(answer.predicted, answer.real, 0.03) << "line " << line;
-    EXPECT_EQ(answer.experiment.mean_live_threads, 1000);
-  }
-}
-
-TEST(AccuracyTest, WithoutCancellingAThousandThreadsInOneLineStandStill) {
-  MachineOptions machine;
-  machine.cancel_delays = false;
-  machine.cpus = 1000;
-  const Answer answer = AskThousandThreads(machine, 0);
-  EXPECT_GT(static_cast<double>(answer.experiment.inserted_delay_ns),
-            0.95 * static_cast<double>(answer.experiment.elapsed_ns));
-}
-
 // The rest is where theory does not promise equality. The bounds state the size of the error.
 
 TEST(AccuracyTest, TooFewCpusOverestimateAndAreFlagged) {

@@ -54,7 +54,7 @@ struct Op {
 using Code = std::vector<Op>;
 
 // Variables from here on belong to each thread by itself.
-inline constexpr uint32_t kFirstLocalVariable = 1000;
+inline constexpr uint32_t kFirstLocalVariable = 1u << 20;
 inline constexpr uint32_t kLocalVariables = 4;
 
 // Events that come from outside at times that the program has no part in.

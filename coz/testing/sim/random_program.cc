@@ -1,5 +1,9 @@
 #include "coz/testing/sim/random_program.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "coz/base/clock.h"
 
 namespace coz::sim {
@@ -202,6 +206,87 @@ void SpreadWork(Program& program, Kind kind) {
   }
 }
 
+// Threads that the program has at once, at the most.
+uint32_t ThreadCount(const Program& program) {
+  size_t threads = program.threads.size();
+  for (const Code& code : program.codes) {
+    threads += static_cast<size_t>(std::count_if(
+        code.begin(), code.end(), [](const Op& op) { return op.kind == OpKind::kSpawn; }));
+  }
+  return static_cast<uint32_t>(threads);
+}
+
+// Makes `op`'s indices those of objects that are put behind the ones that `before` has.
+void MoveBehind(const Program& before, Op& op) {
+  const auto move_variable = [&before](uint32_t& variable) {
+    if (variable < kFirstLocalVariable) variable += before.variables;
+  };
+  switch (op.kind) {
+    case OpKind::kSpinUntil:
+      move_variable(op.b);
+      break;
+    case OpKind::kAdd:
+    case OpKind::kJumpIfLess:
+      move_variable(op.a);
+      break;
+    case OpKind::kLock:
+    case OpKind::kUnlock:
+      op.a += before.mutexes;
+      break;
+    case OpKind::kCondWait:
+      op.a += before.conditions;
+      op.b += before.mutexes;
+      break;
+    case OpKind::kSignal:
+    case OpKind::kBroadcast:
+      op.a += before.conditions;
+      break;
+    case OpKind::kBarrier:
+      op.a += static_cast<uint32_t>(before.barriers.size());
+      break;
+    case OpKind::kSemWait:
+    case OpKind::kSemPost:
+      op.a += static_cast<uint32_t>(before.semaphores.size());
+      break;
+    case OpKind::kReadLock:
+    case OpKind::kWriteLock:
+    case OpKind::kRwUnlock:
+      op.a += before.rwlocks;
+      break;
+    case OpKind::kReadInput:
+      op.a += static_cast<uint32_t>(before.inputs.size());
+      break;
+    case OpKind::kSpawn:
+      op.a += static_cast<uint32_t>(before.codes.size());
+      break;
+    default:
+      break;
+  }
+}
+
+template <typename T>
+void Append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+void PutBeside(Program& program, Program added) {
+  for (Code& code : added.codes) {
+    for (Op& op : code) MoveBehind(program, op);
+  }
+  for (uint32_t& code : added.threads) code += static_cast<uint32_t>(program.codes.size());
+  Append(program.codes, added.codes);
+  Append(program.threads, added.threads);
+  Append(program.barriers, added.barriers);
+  Append(program.semaphores, added.semaphores);
+  Append(program.inputs, added.inputs);
+  program.lines = std::max(program.lines, added.lines);
+  program.points = std::max(program.points, added.points);
+  program.variables += added.variables;
+  program.mutexes += added.mutexes;
+  program.conditions += added.conditions;
+  program.rwlocks += added.rwlocks;
+}
+
 }  // namespace
 
 std::string_view KindName(Kind kind) {
@@ -250,6 +335,16 @@ Program RandomProgram(Kind kind, Random& random) {
       break;
   }
   SpreadWork(program, kind);
+  return program;
+}
+
+Program RandomCrowd(Kind kind, Random& random, uint32_t threads) {
+  Program program;
+  for (uint32_t so_far = 0; so_far < threads;) {
+    Program added = RandomProgram(kind, random);
+    so_far += ThreadCount(added);
+    PutBeside(program, std::move(added));
+  }
   return program;
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
+// Threads from which on it is cheaper to look at each sample than to find out after each delay whose samples matter now.
+constexpr uint32_t kCrowd = 100;
+
 template <typename T>
 std::vector<std::unique_ptr<T>> MakeObjects(size_t count) {
   std::vector<std::unique_ptr<T>> objects;
@@ -187,6 +190,8 @@ bool Simulator::IsGiven(uint32_t line) const {
 
 bool Simulator::SampleMatters(const Thread& thread) const {
   if (options_.sampling_period_ns == 0) return false;
+  // In a crowd delays are imposed so often that every sample may find one.
+  if (selected_ && live_threads_ > kCrowd) return true;
   const uint32_t line = LineOf(thread);
   return (selected_ && line == selected_line_) || IsGiven(line) ||
          IsBehind(*ledger_, thread.ledger) || HoldsDelay(thread.ledger);

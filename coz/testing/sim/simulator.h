@@ -142,6 +142,8 @@ class Simulator {
   // left its CPU for it.
   void Sample(Thread& thread);
   bool Pay(Thread& thread);
+  // Again for what is inserted during its pauses, up to `pauses_per_call` times.
+  bool PayInCall(Thread& thread);
   void PayAtSample(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);

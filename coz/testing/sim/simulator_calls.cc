@@ -80,11 +80,7 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
   // All others are wrapped calls.
   if (thread.phase == kEntry) {
     Release(thread, /*all=*/false);
-    if (thread.pauses < options_.pauses_per_call && Pay(thread)) {
-      ++thread.pauses;
-      return Outcome::kStop;
-    }
-    thread.pauses = 0;
+    if (PayInCall(thread)) return Outcome::kStop;
     thread.phase = kPaid;
   }
   switch (op.kind) {
@@ -116,6 +112,15 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
     default:
       Fail("an unknown instruction");
   }
+}
+
+bool Simulator::PayInCall(Thread& thread) {
+  if (thread.pauses < options_.pauses_per_call && Pay(thread)) {
+    ++thread.pauses;
+    return true;
+  }
+  thread.pauses = 0;
+  return false;
 }
 
 Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
@@ -338,8 +343,8 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
 void Simulator::ExecuteExit(Thread& thread) {
   if (thread.phase == kEntry) {
     Release(thread, /*all=*/true);
+    if (PayInCall(thread)) return;
     thread.phase = kPaid;
-    if (Pay(thread)) return;
   }
   PublishBeforeWake(thread, &thread);
   LeaveCpu(thread, ThreadState::kDone);

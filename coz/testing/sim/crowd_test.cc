@@ -1,0 +1,142 @@
+// The claim of accuracy_test with a thousand threads.
+#include <algorithm>
+#include <string>
+
+#include "coz/base/clock.h"
+#include "coz/testing/sim/accuracy.h"
+#include "coz/testing/sim/random_program.h"
+#include "gtest/gtest.h"
+
+namespace coz::sim {
+namespace {
+
+constexpr uint32_t kThreads = 1000;
+constexpr double kTolerance = 0.01;
+
+MachineOptions CpuForEach(uint64_t seed = 1) {
+  MachineOptions machine;
+  machine.cpus = 2 * kThreads;
+  machine.seed = seed;
+  return machine;
+}
+
+class CrowdTest : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(CrowdTest, RandomProgramsSideBySideArePredicted) {
+  for (uint64_t seed = 1; seed <= 2; ++seed) {
+    RandomQuestion drawn = DrawQuestion(GetParam(), seed, kThreads);
+    drawn.question.duration_ns = 8 * kNsPerSecond;
+    const Answer answer = Ask(drawn.program, CpuForEach(seed), drawn.question);
+    EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << "seed " << seed;
+    EXPECT_TRUE(answer.experiment.taints.empty()) << "seed " << seed;
+    // Of tasks, some have ended at any time.
+    EXPECT_GT(answer.experiment.mean_live_threads,
+              GetParam() == Kind::kForkJoin ? kThreads / 2 : kThreads - 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CrowdTest,
+                         ::testing::Values(Kind::kSerial, Kind::kBarrier, Kind::kForkJoin,
+                                           Kind::kPipeline, Kind::kMutex, Kind::kSemaphore,
+                                           Kind::kRwLock, Kind::kTimedWait),
+                         [](const auto& tested) {
+                           std::string name(KindName(tested.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// All meet at one barrier; every other one is slower, by what it does in line 1.
+Program OneBarrier() {
+  Program program;
+  program.lines = 2;
+  program.points = 1;
+  program.barriers = {kThreads};
+  for (uint32_t i = 0; i < kThreads; ++i) {
+    program.codes.emplace_back();
+    CodeBuilder code(&program.codes.back());
+    code.Work(0, 30 * kNsPerMs, 200);
+    if (i % 2 == 0) code.Work(1, 20 * kNsPerMs, 200);
+    code.On(OpKind::kBarrier, 0);
+    if (i == 0) code.On(OpKind::kProgress, 0);
+    code.Jump(0);
+    program.threads.push_back(i);
+  }
+  return program;
+}
+
+// A thread per task, again and again; every other one is longer, by what it does in line 1. Their creator works in line 2.
+Program OneCreator() {
+  Program program;
+  program.lines = 3;
+  program.points = 1;
+  program.codes.resize(3);
+  CodeBuilder(&program.codes[1]).Work(0, 30 * kNsPerMs, 200);
+  CodeBuilder(&program.codes[2]).Work(0, 30 * kNsPerMs, 200).Work(1, 20 * kNsPerMs, 200);
+  CodeBuilder creator(&program.codes[0]);
+  creator.Work(2, 10 * kNsPerMs, 200);
+  for (uint32_t i = 0; i + 1 < kThreads; ++i) creator.Spawn(1 + i % 2, i);
+  for (uint32_t i = 0; i + 1 < kThreads; ++i) creator.Join(i);
+  creator.On(OpKind::kProgress, 0).Jump(0);
+  program.threads = {0};
+  return program;
+}
+
+// One half produces in line 0, the other consumes in lines 1 and 2 and is slower.
+Program OneQueue() {
+  Program program;
+  program.lines = 3;
+  program.points = 1;
+  const BoundedQueue queue = BoundedQueue::In(program, 64);
+  program.codes.resize(2);
+  CodeBuilder producer(&program.codes[0]);
+  producer.Work(0, 30 * kNsPerMs, 200);
+  queue.Put(producer);
+  producer.Jump(0);
+  CodeBuilder consumer(&program.codes[1]);
+  queue.Take(consumer);
+  consumer.Work(1, 25 * kNsPerMs, 200).Work(2, 10 * kNsPerMs, 200);
+  consumer.On(OpKind::kProgress, 0).Jump(0);
+  for (uint32_t i = 0; i < kThreads; ++i) program.threads.push_back(i % 2);
+  return program;
+}
+
+// Counts of rounds are exact to one, and a round of some 40 ms to half a period: hence the length and the period.
+Answer AskHalf(const Program& program, const MachineOptions& machine, UnitId line,
+               uint64_t duration_ns) {
+  Question question;
+  question.line = line;
+  question.speedup = 0.5;
+  question.warmup_ns = kNsPerSecond;
+  question.duration_ns = duration_ns;
+  question.sampling_period_ns = 250 * kNsPerUs;
+  return Ask(program, machine, question);
+}
+
+void ExpectPredicted(const Program& program, UnitId line, uint64_t duration_ns) {
+  const Answer answer = AskHalf(program, CpuForEach(), line, duration_ns);
+  EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << "line " << line;
+  EXPECT_TRUE(answer.experiment.taints.empty());
+}
+
+TEST(ThousandThreadsTest, AtOneBarrierArePredicted) {
+  for (const UnitId line : {0u, 1u}) ExpectPredicted(OneBarrier(), line, 8 * kNsPerSecond);
+}
+
+TEST(ThousandThreadsTest, OfOneCreatorArePredicted) {
+  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneCreator(), line, 8 * kNsPerSecond);
+}
+
+TEST(ThousandThreadsTest, AtOneQueueArePredicted) {
+  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneQueue(), line, 6 * kNsPerSecond);
+}
+
+TEST(ThousandThreadsTest, WithoutCancellingStandStillInOneLine) {
+  MachineOptions machine = CpuForEach();
+  machine.cancel_delays = false;
+  const Answer answer = AskHalf(OneBarrier(), machine, 0, 4 * kNsPerSecond);
+  EXPECT_GT(static_cast<double>(answer.experiment.inserted_delay_ns),
+            0.95 * static_cast<double>(answer.experiment.elapsed_ns));
+}
+
+}  // namespace
+}  // namespace coz::sim
