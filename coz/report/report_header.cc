@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "coz/report/analysis.h"
@@ -50,12 +49,9 @@ std::string SessionLine(const profile::Profile& profile, const profile::Session&
     return absl::StrFormat("  %s, made by %s\n", start,
                            Printable(absl::StrCat("coz ", session.coz_version())));
   }
-  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s every %.3g ms of CPU time, %s%s%s\n",
-                         start, Printable(session.machine().host()), session.machine().cpu_count(),
-                         absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}}),
-                         static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
-                         session.kernel_samples_included() ? "user and kernel code" : "user code",
-                         SourceChangeOf(profile, session) != nullptr ? ", then by cpu timer" : "",
+  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s%s\n", start,
+                         Printable(session.machine().host()), session.machine().cpu_count(),
+                         DescribeSampling(profile, session, end),
                          session.options().awake() ? "; idle CPUs kept awake" : "");
 }
 

@@ -96,6 +96,11 @@ Json EndJson(const profile::SessionEnd* end) {
           {"inserted_delay_ns", end->inserted_delay_ns()}};
 }
 
+Json SourceChangeJson(const profile::SourceChange* change) {
+  if (change == nullptr) return nullptr;
+  return {{"at_ns", change->at_ns()}, {"sampling_source", SourceId(change->sampling_source())}};
+}
+
 Json SessionsJson(const profile::Profile& profile) {
   const SessionEnds ends(profile);
   Json sessions = Json::array();
@@ -118,6 +123,7 @@ Json SessionsJson(const profile::Profile& profile) {
                         {"seed", absl::StrCat(session.seed())},
                         {"options", OptionsJson(session.options())},
                         {"repeat_command", RepeatCommand(session)},
+                        {"source_change", SourceChangeJson(SourceChangeOf(profile, session))},
                         {"end", EndJson(ends.Of(session))}});
   }
   return sessions;

@@ -73,6 +73,17 @@ TEST(ReportJsonTest, SessionAndTotalsAreThere) {
   EXPECT_EQ(json["totals"]["experiments_not_used_by_reason"]["lost_samples"], 1);
 }
 
+TEST(ReportJsonTest, SessionSaysWhichSourceTookOver) {
+  profile::Profile profile = TwoLines().profile();
+  EXPECT_TRUE(JsonOf(profile)["sessions"].at(0)["source_change"].is_null());
+  profile::SourceChange* change = profile.add_source_change();
+  change->set_session(profile.session(0).id());
+  change->set_at_ns(600'000'000);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  EXPECT_EQ(JsonOf(profile)["sessions"].at(0)["source_change"],
+            Json({{"at_ns", 600'000'000}, {"sampling_source", "cpu_timer"}}));
+}
+
 // A latency of 2 ms without speedup and 1.5 ms at 50 %, of numbered requests.
 profile::Profile NumberedRequests() {
   report_testing::SyntheticOptions options;

@@ -307,11 +307,13 @@ TEST(ReportTest, SaysThatAnotherSourceTookOverAndWhy) {
 TEST(ReportTest, DoesNotBlameTheSourceThatAnotherTookOverFrom) {
   profile::Profile made = FourLines();
   made.mutable_session(0)->set_fallback_reason("time in the kernel is not sampled");
-  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("time in the kernel is not sampled"),
-                                    Not(HasSubstr("then by cpu timer"))));
-  made.add_source_change()->set_session(made.session(0).id());
+  EXPECT_THAT(ReportOf(made),
+              AllOf(HasSubstr("time in the kernel is not sampled"), Not(HasSubstr("on by"))));
+  profile::SourceChange* change = made.add_source_change();
+  change->set_session(made.session(0).id());
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
   EXPECT_THAT(ReportOf(made), AllOf(Not(HasSubstr("time in the kernel is not sampled")),
-                                    HasSubstr(", then by cpu timer")));
+                                    HasSubstr("; from 0.0 s on by cpu timer")));
 }
 
 TEST(ReportTest, SaysThatTheKernelHeldSamplesBack) {

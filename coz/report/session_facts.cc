@@ -42,6 +42,23 @@ const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
   return found == profile.source_change().end() ? nullptr : &*found;
 }
 
+std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
+                             const profile::SessionEnd* end) {
+  const auto words = [](profile::SamplingSource source) {
+    return absl::StrReplaceAll(SourceId(source), {{"_", " "}});
+  };
+  std::string text =
+      absl::StrFormat("%s every %.3g ms of CPU time, %s", words(session.sampling_source()),
+                      static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
+                      session.kernel_samples_included() ? "user and kernel code" : "user code");
+  if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
+    absl::StrAppendFormat(&text, "; from %.1f s on by %s every 4 ms, user and kernel code",
+                          static_cast<double>(change->at_ns()) / 1e9,
+                          words(change->sampling_source()));
+  }
+  return text;
+}
+
 std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session) {
   return SourceChangeOf(profile, session) == nullptr ? session.fallback_reason() : "";
 }

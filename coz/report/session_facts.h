@@ -43,6 +43,10 @@ const char* SourceId(profile::SamplingSource source);
 const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
                                             const profile::Session& session);
 
+// "perf sigtrap every 0.5 ms of CPU time, user code", and what took over from it. `end` may be nullptr.
+std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
+                             const profile::SessionEnd* end);
+
 // What the first source lacked, as a sentence; "" where nothing, and where timers took over, which sample time in the kernel too.
 std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session);
 

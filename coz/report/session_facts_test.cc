@@ -44,6 +44,22 @@ TEST(SessionFactsTest, SessionCutShortHasNoEnd) {
   EXPECT_EQ(Between(profile), kPeriodNs);
 }
 
+TEST(SessionFactsTest, SamplingIsThatOfEachSourceInItsTime) {
+  profile::Profile profile = WithThreads(2);
+  profile.mutable_session(0)->set_sampling_source(profile::SAMPLING_SOURCE_PERF_SIGTRAP);
+  const auto described = [&profile] {
+    return DescribeSampling(profile, profile.session(0), nullptr);
+  };
+  EXPECT_EQ(described(), "perf sigtrap every 0.25 ms of CPU time, user code");
+  profile::SourceChange* change = profile.add_source_change();
+  change->set_session(kSession);
+  change->set_at_ns(600'000'000);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  EXPECT_EQ(described(),
+            "perf sigtrap every 0.25 ms of CPU time, user code; from 0.6 s on by cpu timer every "
+            "4 ms, user and kernel code");
+}
+
 TEST(SessionFactsTest, CommandCanBeTyped) {
   profile::Session session;
   EXPECT_EQ(CommandText(session), "");

@@ -83,7 +83,8 @@ class Builder {
     const SessionEnds ends(profile_);
     const int sessions = std::min(profile_.session_size(), kMaxSessions);
     for (int i = 0; i < sessions; ++i) {
-      data["sessions"].push_back(SessionFacts(profile_.session(i), ends.Of(profile_.session(i))));
+      data["sessions"].push_back(
+          SessionFacts(profile_, profile_.session(i), ends.Of(profile_.session(i))));
     }
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);

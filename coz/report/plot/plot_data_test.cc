@@ -84,6 +84,17 @@ TEST(PlotDataTest, OfManySessionsTheFirstAreListed) {
   EXPECT_EQ(data["more_sessions"], profile.session_size() - 20);
 }
 
+TEST(PlotDataTest, SessionSaysWhatReallySampled) {
+  profile::Profile profile = report_testing::SampleProfile(1);
+  profile.mutable_session(0)->set_fallback_reason("time in the kernel is not sampled");
+  profile::SourceChange* change = profile.add_source_change();
+  change->set_session(profile.session(0).id());
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  const nlohmann::json session = DataOf(profile)["sessions"][0];
+  EXPECT_THAT(session["sampling"].get<std::string>(), HasSubstr("on by cpu timer"));
+  EXPECT_EQ(session["fallback"], "");
+}
+
 TEST(PlotDataTest, DamagedProfilesNeverCrash) {
   const std::string bytes = report_testing::SampleProfile(2).SerializeAsString();
   std::mt19937_64 random(7);

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "coz/report/repeat_command.h"
 #include "coz/report/report_notes.h"
 #include "coz/report/session_facts.h"
@@ -42,7 +41,8 @@ std::string HowItEnded(const profile::SessionEnd* end) {
 
 }  // namespace
 
-json SessionFacts(const profile::Session& session, const profile::SessionEnd* end) {
+json SessionFacts(const profile::Profile& profile, const profile::Session& session,
+                  const profile::SessionEnd* end) {
   const profile::Machine& machine = session.machine();
   return {{"command", CommandText(session)},
           {"folder", session.working_folder()},
@@ -51,11 +51,9 @@ json SessionFacts(const profile::Session& session, const profile::SessionEnd* en
           {"kernel", machine.kernel()},
           {"cpu", machine.cpu_model()},
           {"cpus", machine.cpu_count()},
-          {"source", absl::StrReplaceAll(SourceId(session.sampling_source()), {{"_", " "}})},
-          {"fallback", session.fallback_reason()},
+          {"sampling", DescribeSampling(profile, session, end)},
+          {"fallback", WhatSourceLacks(profile, session)},
           {"given", session.options().given()},
-          {"period_ms", static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6},
-          {"kernel_samples", session.kernel_samples_included()},
           // A number would lose digits in JavaScript.
           {"seed", absl::StrCat(session.seed())},
           {"seconds", end == nullptr ? json(nullptr) : json(Seconds(end->run_time_ns()))},

@@ -16,8 +16,9 @@
 
 namespace coz {
 
-// `end` may be nullptr. {command, folder, start, host, kernel, cpu, cpus, source, fallback, period_ms, kernel_samples, seed, seconds, version, end, again}
-nlohmann::json SessionFacts(const profile::Session& session, const profile::SessionEnd* end);
+// `end` may be nullptr. {command, folder, start, host, kernel, cpu, cpus, sampling, fallback, given, seed, seconds, version, end, again}
+nlohmann::json SessionFacts(const profile::Profile& profile, const profile::Session& session,
+                            const profile::SessionEnd* end);
 
 // {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words, count]…]}
 nlohmann::json RunFacts(const ExperimentTable& table, const Analysis& analysis);

@@ -54,7 +54,7 @@ const runPage = {
       ['Ended', session.end],
       ['Machine', `${session.host}, ${count(session.cpus, 'CPU')}, ${session.cpu}`],
       ['Kernel', session.kernel],
-      ['Sampling source', `${session.source}, every ${session.period_ms} ms of CPU time, ${session.kernel_samples ? 'user and kernel code' : 'user code'}`],
+      ['Sampled by', session.sampling],
       ['Why not a better source', session.fallback],
       ['In every experiment', session.given ? `${session.given} faster` : ''],
       ['Seed', session.seed],
