@@ -2,11 +2,14 @@
 # What really happens to the rate of requests when zlib has less to do: compression level 1 instead of 6. Prints the CPU time of deflate
 # for one page at both levels (how much faster the line gets), then requests per second and the CPU time
 # that nginx really had for each, of runs taken in turn, and the median of the ratios.
+# As root, idle CPUs are kept from halting meanwhile, as in the profile.
 # Usage: bench/nginx/what_if.sh [ROUNDS] [FOLDER]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$root/bench/awake.sh"
 rounds=${1:-5} folder=${2:-/tmp/coz-nginx}
 "$root/bench/nginx/build.sh" "$folder" >/dev/null
+keep_cpus_awake
 python3 - "$folder/run/html/page.txt" <<'END'
 import sys, time, zlib
 page = open(sys.argv[1], "rb").read()

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Profiles the SQLite load, with coz and on request with another coz beside it.
+# Profiles the SQLite load, with coz and on request with another coz beside it. As root, idle CPUs are kept from halting meanwhile.
 # Usage: bench/sqlite/profile.sh [--seconds=N] [--threads=N] [--folder=DIR] [--peer=PATH-OF-ORIGINAL-COZ]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+source "$root/bench/awake.sh"
 seconds=130 threads=2 folder=/tmp/coz-sqlite peer=
 for argument in "$@"; do
   case $argument in
@@ -18,10 +19,11 @@ coz=$root/bazel-bin/tools/coz
 
 "$root/bench/sqlite/build.sh" "$folder" >/dev/null
 cd "$folder"
+keep_cpus_awake
 echo "== without a profiler, three times 10 s"
 for _ in 1 2 3; do ./driver "$threads" 10; done
 echo "== coz, $seconds s"
-"$coz" run -o sqlite.pb --- ./driver "$threads" "$seconds"
+"$coz" run "${awake[@]}" -o sqlite.pb --- ./driver "$threads" "$seconds"
 "$coz" report --lines=10 --width=120 sqlite.pb
 
 if [[ $peer ]]; then
