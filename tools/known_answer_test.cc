@@ -1,4 +1,10 @@
 // Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf, on an idle machine.
+//
+// A closed form knows nothing of CPUs that halt: in a virtual machine a paused thread, and whom it wakes, comes back late then, and the
+// stage that waits seems to hurt. So idle CPUs are kept awake where coz may. And a line that is asked for by name has a quarter of the
+// experiments as baselines, where 0 in a list of speedups would make two or three of them: a slope is no better known than they are.
+#include <unistd.h>
+
 #include <string>
 
 #include "absl/strings/match.h"
@@ -21,6 +27,7 @@ Estimate SlopeOf(const std::string& function, const std::vector<std::string>& pr
   options.folder = testing::TemporaryFolder();
   std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run"};
   arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+  if (access("/dev/cpu_dma_latency", W_OK) == 0) arguments.emplace_back("--awake");
   arguments.emplace_back("---");
   arguments.insert(arguments.end(), program.begin(), program.end());
   const testing::CommandResult result = testing::RunCommand(arguments, options);
@@ -48,7 +55,8 @@ TEST(KnownAnswerTest, AllOfTheWorkHasSlopeOne) {
 
 TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"});
+  const Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
+                                 {"--unit=function", "--fixed-unit=Compress"});
   EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
 }
 
@@ -59,7 +67,7 @@ TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   const Estimate slope =
       SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
               {"--unit=function", "--group=first=Decode", "--group=first=Check",
-               "--given=first=75%", "--fixed-unit=Compress", "--fixed-speedup=0,10-60"});
+               "--given=first=75%", "--fixed-unit=Compress", "--fixed-speedup=10-60"});
   EXPECT_NEAR(slope.value, 1, 0.07) << slope.low << " to " << slope.high;
 }
 
@@ -67,24 +75,29 @@ TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
 // than 0.7 as the program is.
 TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope = SlopeOf("Decode", {RunfilePath("examples/pipeline"), "25"},
-                                 {"--unit=function", "--given=Compress=50%", "--fixed-unit=Decode",
-                                  "--fixed-speedup=0,10-90"});
+  const Estimate slope = SlopeOf(
+      "Decode", {RunfilePath("examples/pipeline"), "25"},
+      {"--unit=function", "--given=Compress=50%", "--fixed-unit=Decode", "--fixed-speedup=10-90"});
   EXPECT_NEAR(slope.value, 0.6, 0.05) << slope.low << " to " << slope.high;
 }
 
 // Parent and child work by turns, 7:3.
-TEST(KnownAnswerTest, TurnsOfTwoProcessesHaveTheirSharesAsSlopes) {
+void ExpectSharesAsSlopes(const std::string& by) {
+  const std::vector<std::string> program = {RunfilePath("coz/testing/puppets/family"), by, "30"};
+  const Estimate parent = SlopeOf("parents_work", program);
+  EXPECT_NEAR(parent.value, 0.7, 0.07) << parent.low << " to " << parent.high;
+  const Estimate child = SlopeOf("childs_work", program);
+  EXPECT_NEAR(child.value, 0.3, 0.07) << child.low << " to " << child.high;
+}
+
+TEST(KnownAnswerTest, TurnsOfTwoProcessesOverPipesHaveTheirSharesAsSlopes) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  for (const char* by :
-       {"relay", "shared"}) {  // over pipes; by a shared semaphore and condition variable
-    SCOPED_TRACE(by);
-    const std::vector<std::string> program = {RunfilePath("coz/testing/puppets/family"), by, "30"};
-    const Estimate parent = SlopeOf("parents_work", program);
-    EXPECT_NEAR(parent.value, 0.7, 0.07) << parent.low << " to " << parent.high;
-    const Estimate child = SlopeOf("childs_work", program);
-    EXPECT_NEAR(child.value, 0.3, 0.07) << child.low << " to " << child.high;
-  }
+  ExpectSharesAsSlopes("relay");
+}
+
+TEST(KnownAnswerTest, TurnsOfTwoProcessesBySharedLocksHaveTheirSharesAsSlopes) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  ExpectSharesAsSlopes("shared");  // a semaphore and a condition variable
 }
 
 }  // namespace
