@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "coz/report/coarse_samples.h"
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/multiple_testing.h"
@@ -117,9 +118,9 @@ struct PhaseCorrection {
 
 class PointAnalyzer {
  public:
-  PointAnalyzer(const ExperimentTable& table, const Index& index, const AnalysisOptions& options,
-                size_t point)
-      : table_(table), index_(index), options_(options) {
+  PointAnalyzer(const ExperimentTable& table, const Index& index, const CoarseSamples& coarse,
+                const AnalysisOptions& options, size_t point)
+      : table_(table), index_(index), coarse_(coarse), options_(options) {
     result_.point = point;
     // A run ends once, so one visit is all that an end-to-end experiment can have.
     end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
@@ -199,6 +200,7 @@ class PointAnalyzer {
     }
     line.slope_while_active = *slope;
     line.pause_allowance = PauseAllowance(own);
+    line.missed_in_stretch_ns = CoarseStretchNs(own);
     line.p_value = slope->p_value;
     line.speedups = EstimateSpeedups(observations);
     line.curve = FitCurve(WithoutDrift(observations), *slope);
@@ -238,6 +240,18 @@ class PointAnalyzer {
       line_ns += e.virtual_speedup * static_cast<double>(e.effective_duration_ns);
     }
     return line_ns > 0 ? options_.pause_cost_part * overslept_ns / line_ns : 0;
+  }
+
+  // Where a tenth of the line's experiments, or more, had samples too coarse for it; else 0.
+  double CoarseStretchNs(const std::vector<size_t>& rows) const {
+    size_t coarse = 0;
+    double sum_ns = 0;
+    for (size_t i : rows) {
+      const double stretch_ns = coarse_.StretchNs(table_.experiments[i]);
+      coarse += stretch_ns > 0 ? 1 : 0;
+      sum_ns += stretch_ns;
+    }
+    return coarse * 10 >= rows.size() && coarse > 0 ? sum_ns / static_cast<double>(coarse) : 0;
   }
 
   PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
@@ -289,9 +303,11 @@ class PointAnalyzer {
     const Estimate& slope = line->slope;
     const bool found = line->q_value <= options_.false_discovery_rate;
     const double allowance = line->pause_allowance * line->phase_factor;
-    if (slope.low >= -options_.no_effect_slope - allowance &&
-        slope.high <= options_.no_effect_slope) {
-      line->verdict = Verdict::kNoEffect;
+    const bool is_small = slope.low >= -options_.no_effect_slope - allowance &&
+                          slope.high <= options_.no_effect_slope;
+    if (!is_small) line->missed_in_stretch_ns = 0;
+    if (is_small) {
+      if (line->missed_in_stretch_ns == 0) line->verdict = Verdict::kNoEffect;
     } else if (found && slope.low > 0) {
       line->verdict = Verdict::kFaster;
     } else if (found && slope.high < -allowance) {
@@ -332,6 +348,7 @@ class PointAnalyzer {
 
   const ExperimentTable& table_;
   const Index& index_;
+  const CoarseSamples& coarse_;
   const AnalysisOptions& options_;
   bool end_to_end_ = false;
   std::vector<const PointSeen*> usable_;  // by row
@@ -371,8 +388,9 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
     return table.points[a].visits > table.points[b].visits;
   });
   const Index index(table);
+  const CoarseSamples coarse(profile);
   for (size_t point : points) {
-    analysis.points.push_back(PointAnalyzer(table, index, effective, point).Run());
+    analysis.points.push_back(PointAnalyzer(table, index, coarse, effective, point).Run());
   }
   return analysis;
 }

@@ -64,6 +64,9 @@ struct LineAnalysis {
   Estimate slope_while_active;  // before phase correction
   // So far below 0 the slope may be from what pauses cost alone. At least 0.
   double pause_allowance = 0;
+  // Not 0: its slope lies within what is no effect, but samples were so coarse beside the time that threads run between two waits, which
+  // this is in ns, that an effect may have been missed. So nothing is said.
+  double missed_in_stretch_ns = 0;
   int baselines = 0;         // made for this line
   int pooled_baselines = 0;  // made for other lines, with this line active
   int others = 0;            // speedup above 0

@@ -44,9 +44,8 @@ const PointAnalysis& PointThatCounts(const ExperimentTable& table, const Analysi
 std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const PrecisionGoal& goal) {
   std::vector<const LineAnalysis*> lines;
   for (const LineAnalysis& line : point.lines) {
-    if (line.verdict != Verdict::kNoEffect && Counts(line.unit, goal)) {
-      lines.push_back(&line);
-    }
+    const bool is_small = line.verdict == Verdict::kNoEffect || line.missed_in_stretch_ns > 0;
+    if (!is_small && Counts(line.unit, goal)) lines.push_back(&line);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const LineAnalysis* a, const LineAnalysis* b) {
     return Potential(*a) > Potential(*b);

@@ -218,6 +218,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"q_value", Number(line.q_value)},
           {"slope_while_active", Interval(line.slope_while_active)},
           {"phase_factor", line.phase_factor},
+          {"missed_in_stretch_ns", line.missed_in_stretch_ns},
           {"pause_allowance", line.pause_allowance},
           {"baselines", line.baselines},
           {"pooled_baselines", line.pooled_baselines},

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
+#include "coz/report/coarse_samples.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_reader.h"
@@ -161,10 +162,6 @@ void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
       100 * throttled / periods, rate));
 }
 
-// Measured in one program: docs/results.md, "PostgreSQL".
-constexpr char kShortWaits[] =
-    "; where threads wait for each other so often, effects may look smaller than they are";
-
 // Of the first session; the others of a merged profile have had their own.
 void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>* notes) {
   if (profile.source_change_size() == 0) return;
@@ -172,7 +169,18 @@ void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>*
   if (profile.source_change_size() > 1) {
     note += absl::StrFormat(" (and so in %d sessions)", profile.source_change_size());
   }
-  notes->push_back(note + kShortWaits);
+  notes->push_back(std::move(note));
+}
+
+// Measured in one program: docs/results.md, "PostgreSQL".
+void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes) {
+  const double stretch_ns = CoarseSamples(profile).FirstStretchNs();
+  if (stretch_ns == 0) return;
+  notes->push_back(absl::StrFormat(
+      "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
+      "effects may look smaller than they are: a small one is \"cannot tell\", never \"no "
+      "effect\"; to know, make that code slower or faster and measure",
+      stretch_ns / 1e6));
 }
 
 // Of the session that it slowed most.
@@ -272,6 +280,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddUnsampled(use, &notes);
   AddThrottled(profile, table, &notes);
   AddSourceChanges(profile, &notes);
+  AddCoarse(profile, &notes);
   AddSwitches(profile, &notes);
   AddAchieved(table, &notes);
   if (table.orphans > 0) {

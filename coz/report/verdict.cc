@@ -97,6 +97,12 @@ std::string InWords(uint64_t ns) {
 }
 
 std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
+  if (line.missed_in_stretch_ns > 0) {
+    return absl::StrFormat(
+        "cannot tell: no effect was seen, but a sample of a CPU timer stands for 4 ms, and threads "
+        "ran only %.2g ms between two waits, so that effects look smaller than they are",
+        line.missed_in_stretch_ns / 1e6);
+  }
   std::string text = "cannot tell yet";
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
@@ -181,6 +187,7 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
 
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context) {
   if (line.verdict != Verdict::kCannotTell || !std::isfinite(line.slope.high)) return std::nullopt;
+  if (line.missed_in_stretch_ns > 0) return std::nullopt;
   const double half = (line.slope.high - line.slope.low) / 2;
   const double distance = std::fabs(line.slope.value);
   const double target = std::max(distance, context.options.no_effect_slope - distance);

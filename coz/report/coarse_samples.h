@@ -1,0 +1,44 @@
+// Experiments whose samples came too rarely to show what threads gain that wait for each other often: a CPU timer's sample stands for
+// 4 ms, and a thread that waits for another long before that cannot use such an advance; the rest is lost, and effects look too small.
+//
+// Shape    by session: from when on, and how long its threads run between two waits
+// Units    ns of CPU time; ns since the session's start
+// Errors   where switches are not known (a session without end, an old profile), its samples are taken to be fine enough
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   docs/results.md, "PostgreSQL"
+#ifndef COZ_REPORT_COARSE_SAMPLES_H_
+#define COZ_REPORT_COARSE_SAMPLES_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "coz/report/experiment_table.h"
+#include "coz/report/profile.pb.h"
+
+namespace coz {
+
+class CoarseSamples {
+ public:
+  explicit CoarseSamples(const profile::Profile& profile);
+
+  // How long threads ran between two switches, where an experiment's samples were too coarse for that; else 0.
+  double StretchNs(const ExperimentRow& row) const;
+  // Of the first such session; 0 where there is none.
+  double FirstStretchNs() const { return first_stretch_ns_; }
+
+ private:
+  struct Coarse {
+    uint64_t from_ns = 0;
+    double stretch_ns = 0;
+  };
+
+  void Add(uint64_t session, uint64_t from_ns, double stretch_ns);
+
+  absl::flat_hash_map<uint64_t, Coarse> sessions_;
+  double first_stretch_ns_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_COARSE_SAMPLES_H_
