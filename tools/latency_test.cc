@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile_reader.h"
 #include "coz/testing/capabilities.h"
@@ -113,6 +114,8 @@ struct PairByLooks {
   const char* pair;  // for --latency, unless the program marks it
   bool is_marked;
   const char* timed;  // pair of the same requests
+  const char* source = "";
+  int programs = 1;  // of which one follows the other
 };
 
 const PairByLooks kPairsByLooks[] = {
@@ -120,6 +123,8 @@ const PairByLooks kPairsByLooks[] = {
     {"MarksOfOtherNames", "backlog", "mark:in,mark:out", false, "marked"},
     {"Breakpoints", "backlog", "arrive,depart", false, "marked"},
     {"BreakpointAndMark", "backlog", "arrive,mark:out", false, "marked"},
+    {"Probes", "backlog", "arrive,depart", false, "marked", "uprobe"},
+    {"ProbesInSeveralPrograms", "backlog", "arrive,depart", false, "marked", "uprobe", 3},
 };
 
 // Half of the time one request is under way, and delay is inserted in just that half. Of the same requests the times are known, by which the
@@ -134,11 +139,23 @@ TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServ
                                         "--unit=function",        "--fixed-unit=serve",
                                         "--fixed-speedup=75",     "--seed=1"};
   if (!GetParam().is_marked) arguments.push_back("--latency=" + pair);
+  if (*GetParam().source != '\0') {
+    arguments.push_back(absl::StrCat("--progress-source=", GetParam().source));
+  }
   const std::string program = RunfilePath(absl::StrCat("coz/testing/puppets/", GetParam().program));
-  arguments.insert(arguments.end(), {"---", program, "8", "1", "1"});
+  if (GetParam().programs > 1) {
+    const std::string call = absl::StrCat("'", program, "' ", 9 / GetParam().programs, " 1 1 && ");
+    std::string calls;
+    for (int i = 0; i < GetParam().programs; ++i) calls += call;
+    arguments.insert(arguments.end(), {"--follow=all", "---", "sh", "-c", calls + "true"});
+  } else {
+    arguments.insert(arguments.end(), {"---", program, "8", "1", "1"});
+  }
   const CommandResult result = testing::RunCommand(arguments, options);
-  COZ_REQUIRE_CAPABILITY(result.status == 125 ? "required breakpoints, actual: " + result.errors
-                                              : "");
+  // Of a launcher's programs it is known when they run.
+  const bool refused =
+      result.status == 125 || absl::StrContains(result.errors, "coz: probes need root");
+  COZ_REQUIRE_CAPABILITY(refused ? "required counted places, actual: " + result.errors : "");
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.errors, Not(HasSubstr("come out too small")));
   const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");

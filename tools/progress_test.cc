@@ -56,6 +56,12 @@ class ProgressTest : public testing::CozRunTest {
     for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
     return visits;
   }
+  // What a run that asked for probes lacks of them.
+  static std::string MissingProbes(const CommandResult& result) {
+    const bool refused =
+        result.status == 125 && absl::StrContains(result.errors, "probes need root");
+    return refused ? "required uprobes, actual: " + result.errors : "";
+  }
   // Samples of a function, of the whole run.
   static uint64_t SamplesOf(const profile::Profile& profile, const std::string& function) {
     std::set<uint32_t> units;
@@ -98,7 +104,8 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
-// A sample often comes while the kernel handles the visit, and its handler runs before the instruction that was stopped at.
+// A sample often comes while the kernel handles the visit, and its handler runs before the instruction that was stopped at: the visit is
+// counted once as long as the handler hands the resume flag back. No version of coz lost it; one whose handler clears it fails here.
 TEST_F(ProgressTest, BreakpointCountIsExactWhereSamplesAreDense) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Run({"--progress=spin", "--sampling-period=0.1"}, {Puppet("busy"), "1"});
@@ -130,6 +137,17 @@ TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   EXPECT_LT(own_ns, static_cast<double>(Visits(profile, "hash_item")) * cost_ns / 4);
 }
 
+// With the old code 0.6 of all samples were in hash_item(), which runs for a tenth of the time that a probe takes on this machine.
+TEST_F(ProgressTest, WhatAProbeCostsIsNotTheFunctionsOwn) {
+  const CommandResult result = Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0",
+                                    "--sampler=cpu-timer", "--progress-source=uprobe"},
+                                   {Puppet("shop"), "3"});
+  COZ_REQUIRE_CAPABILITY(MissingProbes(result));
+  const profile::Profile profile = Profile();
+  const double all = static_cast<double>(profile.session_end(0).total_samples());
+  EXPECT_LT(static_cast<double>(SamplesOf(profile, "hash_item")), all / 5);
+}
+
 TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Run({"--progress=" + LineWith("busy.c", "atomic_load(&visit)) COZ")},
@@ -140,9 +158,7 @@ TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {
 TEST_F(ProgressTest, ProbeCountsEveryCallInEveryThread) {
   const CommandResult result =
       Run({"--progress=spin", "--progress-source=uprobe"}, {Puppet("busy"), "1"});
-  if (result.status == 125 && absl::StrContains(result.errors, "probes need root")) {
-    COZ_REQUIRE_CAPABILITY("required uprobes, actual: " + result.errors);
-  }
+  COZ_REQUIRE_CAPABILITY(MissingProbes(result));
   const profile::Profile profile = Profile();
   EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
   EXPECT_EQ(Find(profile, "spin")->counted_by(), "probe (uprobe)");

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/status/status.h"
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/points/instruction_length.h"
 
 namespace coz {
 
@@ -184,12 +186,17 @@ bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
     place->elf_address = elf_address;
     place->file_offset = elf_address - header.p_vaddr + header.p_offset;
     place->probe_offset = place->file_offset;
+    place->resume_offset = 0;
     size_t bytes = 0;
     const char* raw = elf_rawfile(elf_, &bytes);
     if (raw != nullptr && place->file_offset + 4 <= bytes &&
         memcmp(raw + place->file_offset, kEndbr64, 4) == 0) {
       place->probe_offset += 4;
     }
+    if (raw == nullptr || place->probe_offset >= bytes) return true;
+    const std::optional<int64_t> next = DistanceToNext(
+        reinterpret_cast<const uint8_t*>(raw) + place->probe_offset, bytes - place->probe_offset);
+    if (next.has_value()) place->resume_offset = place->probe_offset + static_cast<uint64_t>(*next);
     return true;
   }
   return false;

@@ -52,6 +52,8 @@ TEST_F(CodePlacesTest, FindsAFunctionByItsLastParts) {
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ(found->front().name, "shop::Server::Reply(int)");
   EXPECT_EQ(found->front().probe_offset, found->front().file_offset + 4) << "behind endbr64";
+  EXPECT_GT(found->front().resume_offset, found->front().probe_offset) << "behind an instruction";
+  EXPECT_LE(found->front().resume_offset, found->front().probe_offset + 15);
   EXPECT_EQ(note_, "");
 }
 

@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 8;                 // of this layout
+inline constexpr uint32_t kControlVersion = 9;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -94,17 +94,19 @@ struct ChargedPair {
   std::atomic<uint64_t> delay_in_flight_ns;  // each times the number under way; modulo 2^64
 };
 
-// Counters of visits to places that the supervisor lets the processes of one program read. Written by the supervisor, before the program
-// goes on.
+// Counters of visits to places that the supervisor lets processes read: breakpoints, those of one program; probes, which count in all
+// programs, every process. Written by the supervisor, before the program goes on.
 enum class PairEnd : uint32_t { kBegin, kEnd };
 inline constexpr uint32_t kMaxLentCounters = 8;
+inline constexpr uint32_t kLentToAll = 0xffffffff;
 struct LentCounter {
   int32_t fd;      // of the supervisor
   uint32_t point;  // its number of the pair
   PairEnd end;
 };
 struct LentCounters {
-  std::atomic<uint32_t> image_plus_1;  // the program that they count in; 0: they are not to be read
+  std::atomic<uint32_t>
+      image_plus_1;  // the program that they count in, or kLentToAll; 0: they are not to be read
   uint32_t used;
   LentCounter counters[kMaxLentCounters];
 };
@@ -141,7 +143,7 @@ static_assert(LatencyBucket(LatencyOfBucket(501) - 1) == 500);
 // kChanging: in an exec, or in the profile no more: its threads do not pay.
 enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
 
-inline constexpr uint32_t kMaxCountedPlaces = 4;  // breakpoints of a thread
+inline constexpr uint32_t kMaxCountedPlaces = 16;
 
 // A profiled process. Taken by the process itself, freed by the supervisor alone, who so sees each.
 struct ProcessSlot {
@@ -154,8 +156,8 @@ struct ProcessSlot {
   uint64_t start_ns;
   // `image` + 1 when the supervisor has set the breakpoints of its program. Written by the supervisor.
   std::atomic<uint32_t> armed;
-  // Where it has breakpoints that count visits; 0: nowhere. A sample at such an address fell into what counting costs. Written by the
-  // supervisor; a child of fork begins with its parent's.
+  // Where threads stop that breakpoints count, or go on that probes have counted; 0: nowhere. A sample at such an address fell into what
+  // counting costs. Of more probes than have room the rest are missing. Written by the supervisor; a child of fork begins with its parent's.
   std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
 };
 
@@ -217,7 +219,7 @@ struct ControlBlock {
   uint32_t exclude_kernel;
   Follow follow;
   uint32_t
-      awaits_breakpoints;  // programs that attach wait until the supervisor has set breakpoints in them
+      awaits_breakpoints;  // programs that attach wait until the supervisor has set breakpoints in them, or lent them what it counts
   uint64_t
       pid_namespace;  // inode; processes of another one are not profiled, as their pids say nothing here
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's

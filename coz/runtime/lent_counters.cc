@@ -26,7 +26,7 @@ struct Copy {
 // By place in the block's table. As many as there are, or none.
 Copy g_copies[kMaxLentCounters];
 std::atomic<uint32_t> g_copied{0};
-uint32_t g_image = 0;
+uint32_t g_lent_to = 0;
 
 uint64_t EventAt(int fd) {
   uint64_t event = 0;
@@ -54,7 +54,8 @@ void GiveBack(uint32_t copied) {
 
 void TakeLentCounters(const ControlBlock& control, uint32_t image) {
   const LentCounters& lent = control.lent_counters;
-  if (lent.image_plus_1.load(std::memory_order_acquire) != image + 1) return;
+  const uint32_t lent_to = lent.image_plus_1.load(std::memory_order_acquire);
+  if (lent_to != image + 1 && lent_to != kLentToAll) return;
   const auto supervisor = static_cast<int>(RawSyscall(SYS_pidfd_open, control.supervisor_pid, 0));
   if (supervisor < 0) return;
   const uint32_t used = std::min(lent.used, kMaxLentCounters);
@@ -67,7 +68,7 @@ void TakeLentCounters(const ControlBlock& control, uint32_t image) {
   }
   RawSyscall(SYS_close, supervisor);
   if (copied < used) return GiveBack(copied);
-  g_image = image;
+  g_lent_to = lent_to;
   g_copied.store(copied, std::memory_order_release);  // samples may come already
 }
 
@@ -76,7 +77,7 @@ void ForgetLentCounters() { g_copied.store(0, std::memory_order_relaxed); }
 bool ReadLentVisits(const ControlBlock& control, uint32_t point, PairEnd end, uint64_t* visits) {
   const LentCounters& lent = control.lent_counters;
   const uint32_t copied = g_copied.load(std::memory_order_acquire);
-  if (lent.image_plus_1.load(std::memory_order_acquire) != g_image + 1) return false;
+  if (lent.image_plus_1.load(std::memory_order_acquire) != g_lent_to) return false;
   bool any = false;
   *visits = 0;
   for (uint32_t i = 0; i < copied; ++i) {

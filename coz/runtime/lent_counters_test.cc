@@ -74,6 +74,18 @@ TEST_F(LentCountersTest, WhatIsLentToAnotherProgramIsNotRead) {
   EXPECT_FALSE(Read());
 }
 
+TEST_F(LentCountersTest, WhatIsLentToAllIsReadByEveryProgram) {
+  COZ_REQUIRE_CAPABILITY(Lend());
+  Visit();
+  ForgetLentCounters();
+  control_->lent_counters.image_plus_1 = kLentToAll;
+  TakeLentCounters(*control_, 12);
+  ASSERT_TRUE(Read());
+  EXPECT_EQ(visits_, 1u);
+  control_->lent_counters.image_plus_1 = 0;
+  EXPECT_FALSE(Read());
+}
+
 TEST_F(LentCountersTest, NothingIsTakenOfWhatIsNotLent) {
   TakeLentCounters(*control_, 0);
   EXPECT_EQ(NextReservedDescriptor(0), -1);

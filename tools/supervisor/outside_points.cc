@@ -20,7 +20,7 @@ constexpr char kMarkPrefix[] = "mark:";
 // Between two looks for libraries that are to come; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
-static_assert(kMaxCountedPlaces == static_cast<uint32_t>(kBreakpoints));
+static_assert(kMaxCountedPlaces >= static_cast<uint32_t>(kBreakpoints));
 
 bool IsBinary(const std::string& glob, const std::string& path) {
   return MatchesGlob(glob, path) ||
@@ -81,10 +81,12 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
   for (const std::string& text : options.latency) {
     const auto pair = SplitPair(text);
     if (!pair.ok()) return pair.status();
+    const size_t places = places_.size();
     absl::StatusOr<std::unique_ptr<Counted>> begin = Parse("--latency", pair->first);
     if (!begin.ok()) return begin.status();
     absl::StatusOr<std::unique_ptr<Counted>> end = Parse("--latency", pair->second);
     if (!end.ok()) return end.status();
+    has_pairs_at_places_ |= places_.size() > places;
     points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0});
   }
   return absl::OkStatus();
@@ -175,6 +177,7 @@ absl::Status OutsidePoints::SetProbes(Counted* counted) {
         VisitCounter::ForProbe(place.file, place.code.probe_offset);
     if (!counter.ok()) return counter.status();
     counted->probes.push_back(*std::move(counter));
+    has_unlent_counts_ = true;
   }
   return absl::OkStatus();
 }
@@ -250,12 +253,36 @@ bool OutsidePoints::LendNewest(LentCounters* lent) {
   return alone && lent->used != 0;
 }
 
+bool OutsidePoints::LendProbes(LentCounters* lent) const {
+  lent->used = 0;
+  const auto lend = [lent](uint32_t point, PairEnd end, const Counted* counted) {
+    if (counted == nullptr || !counted->mark.empty()) return true;
+    for (const VisitCounter& probe : counted->probes) {
+      for (const int fd : probe.Descriptors()) {
+        if (lent->used == kMaxLentCounters) return false;
+        lent->counters[lent->used++] = {fd, point, end};
+      }
+    }
+    return !counted->probes.empty();
+  };
+  const bool all = std::all_of(points_.begin(), points_.end(), [&lend](const Point& point) {
+    return lend(point.id, PairEnd::kBegin, point.begin.get()) &&
+           lend(point.id, PairEnd::kEnd, point.end.get());
+  });
+  return all && lent->used != 0;
+}
+
 void OutsidePoints::LendCounters(ControlBlock& control, uint32_t image) {
   LentCounters& lent = control.lent_counters;
   const bool counts = std::exchange(has_unlent_counts_, false);
   // A program that does not pass the places leaves them to the one before.
   if (!counts && lent.image_plus_1.load(std::memory_order_relaxed) != 0) return;
   lent.image_plus_1.store(0, std::memory_order_relaxed);
+  if (probes_) {
+    if (have_lent_probes_ || !LendProbes(&lent)) return;
+    have_lent_probes_ = true;
+    return lent.image_plus_1.store(kLentToAll, std::memory_order_release);
+  }
   if (LendNewest(&lent)) lent.image_plus_1.store(image + 1, std::memory_order_release);
 }
 
@@ -295,14 +322,33 @@ void OutsidePoints::SetMissing(pid_t pid) {
   }
 }
 
-void OutsidePoints::TellPlaces(ProcessSlot* slot) const {
+std::vector<uint64_t> OutsidePoints::WhereProbesResume(pid_t pid) const {
+  std::vector<uint64_t> addresses;
+  const std::vector<MappedCode> mapped = ReadMappedCode(pid);
+  for (const Counted* counted : places_) {
+    for (const Place& place : counted->places) {
+      if (place.code.resume_offset == 0) continue;
+      const uint64_t address = RuntimeAddress(mapped, place.file, place.code.resume_offset);
+      if (address != 0) addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
+std::vector<uint64_t> OutsidePoints::WhereBreakpointsAre(pid_t pid) const {
   std::vector<uint64_t> addresses;
   for (const Counted* counted : places_) {
     for (const Watch& watch : counted->watches) {
-      if (watch.pid != slot->pid) continue;
+      if (watch.pid != pid) continue;
       addresses.insert(addresses.end(), watch.addresses.begin(), watch.addresses.end());
     }
   }
+  return addresses;
+}
+
+void OutsidePoints::TellPlaces(ProcessSlot* slot) const {
+  const std::vector<uint64_t> addresses =
+      probes_ ? WhereProbesResume(slot->pid) : WhereBreakpointsAre(slot->pid);
   const size_t count = std::min<size_t>(addresses.size(), kMaxCountedPlaces);
   for (size_t i = 0; i < count; ++i) {
     slot->counted_places[i].store(addresses[i], std::memory_order_relaxed);
@@ -366,7 +412,7 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
     // Children of fork have their parent's image and its breakpoints.
     if (seen_images_.insert(image).second) {
       EnterProgram(slot.pid);
-      if (!probes_) LendCounters(control, image);
+      LendCounters(control, image);
       TellPlaces(&slot);
       slot.armed.store(image + 1, std::memory_order_release);
     } else if (look) {

@@ -48,7 +48,7 @@ class OutsidePoints {
   void AddTo(LiveTarget* target, const UnitIndex* units);
 
   // Whether programs that attach have to wait for Poll.
-  bool has_breakpoints() const { return !probes_ && has_places_; }
+  bool programs_wait() const { return has_places_ && (!probes_ || has_pairs_at_places_); }
   void Poll(ControlBlock& control, uint64_t now_ns);
 
   // What a user should know before (inlined copies), and what went wrong since the last call.
@@ -100,15 +100,18 @@ class OutsidePoints {
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   void EnterProgram(pid_t pid);
-  // Lets the program that has just been entered read what is counted of pairs, unless others count for them, too.
+  // Lets the program that has just been entered read what is counted of pairs: by breakpoints, unless others count for them, too.
   void LendCounters(ControlBlock& control, uint32_t image);
   bool LendNewest(LentCounters* lent);
+  bool LendProbes(LentCounters* lent) const;
   // Finds places of binaries that are only known by what a process has loaded.
   void Look(pid_t pid);
   void LookInFile(const std::string& path, bool is_program);
   void SetMissing(pid_t pid);
-  // Tells the process where its breakpoints are.
+  // Tells the process where its threads are sampled for the time that counting takes.
   void TellPlaces(ProcessSlot* slot) const;
+  std::vector<uint64_t> WhereBreakpointsAre(pid_t pid) const;
+  std::vector<uint64_t> WhereProbesResume(pid_t pid) const;
   absl::Status SetBreakpoints(const Counted& counted, Watch* watch);
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
@@ -123,6 +126,7 @@ class OutsidePoints {
   bool with_children_ = false;
   bool probes_ = false;
   bool has_places_ = false;
+  bool has_pairs_at_places_ = false;
   uint64_t visit_cost_ns_ = 0;
   std::unique_ptr<CodePlaces> program_places_;
   std::vector<Point> points_;
@@ -130,6 +134,7 @@ class OutsidePoints {
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
   bool has_unlent_counts_ = false;  // since counters were lent, others were set
+  bool have_lent_probes_ = false;   // to programs that would not see others
   uint64_t next_look_ns_ = 0;
   std::vector<std::string> warnings_;
 };

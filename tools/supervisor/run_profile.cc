@@ -130,7 +130,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.follow = options_.follow;
-  block.awaits_breakpoints = outside_->has_breakpoints() ? 1 : 0;
+  block.awaits_breakpoints = outside_->programs_wait() ? 1 : 0;
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
@@ -147,7 +147,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   // Timers of the supervisor are exact; the child's slack was set before.
   prctl(PR_SET_TIMERSLACK, 1);
   // Where Yama restricts who may, the program and its children may copy the counters that are lent to them.
-  if (outside_->has_breakpoints()) prctl(PR_SET_PTRACER, child->pid());
+  if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   target_.emplace(&block);
   outside_->AddTo(&*target_, &units_);
