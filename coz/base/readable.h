@@ -1,6 +1,6 @@
 // Whether an address of the own process can be read, asked without reading it.
 //
-// Shape    eight bytes at the address
+// Shape    eight bytes at the address, or an object of any size; an object costs a system call for each page that it lies in
 // Units    none
 // Errors   none: what cannot be read is the answer
 // Threads  safe
@@ -13,16 +13,30 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 
 #include "coz/base/raw_syscall.h"
 
 namespace coz {
 
+constexpr uintptr_t kReadableGrain = 8;
+
 inline bool IsReadable(uintptr_t address) {
   constexpr int kInvalidHow = -1;
-  constexpr uint64_t kMaskBytes = 8;
-  return RawSyscall(SYS_rt_sigprocmask, kInvalidHow, address, nullptr, kMaskBytes) == -EINVAL;
+  return RawSyscall(SYS_rt_sigprocmask, kInvalidHow, address, nullptr, kReadableGrain) == -EINVAL;
+}
+
+inline bool IsReadable(const void* object, size_t bytes) {
+  constexpr uintptr_t kPageBytes = 4096;
+  const auto start = reinterpret_cast<uintptr_t>(object);
+  const uintptr_t end = start + bytes;
+  // An aligned word lies in one page.
+  for (uintptr_t word = start & ~(kReadableGrain - 1); word < end;
+       word = (word & ~(kPageBytes - 1)) + kPageBytes) {
+    if (!IsReadable(word)) return false;
+  }
+  return end >= start;
 }
 
 }  // namespace coz

@@ -1,11 +1,13 @@
 #include "coz/runtime/signal_shield.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 
+#include "coz/base/raw_syscall.h"
 #include "coz/sampler/interrupted_call.h"
 #include "coz/sampler/sampling_signal.h"
 #include "coz/sync/io_object.h"
@@ -47,6 +49,9 @@ void (*g_restorer)() = nullptr;  // libc's, which it gives each action
 std::atomic<bool>
     g_mask_has_reserved[_NSIG];  // of each other signal's handler, as the program set it
 __thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
+// A reserved signal that came while the program blocked it: its number, until it is let in.
+__thread int t_held_signal __attribute__((tls_model("initial-exec"))) = 0;
+__thread siginfo_t t_held_info __attribute__((tls_model("initial-exec")));
 
 bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
 
@@ -144,6 +149,14 @@ uint32_t BlocksAfter(int how, const sigset_t* set, uint32_t before) {
   }
 }
 
+// Lets it come again, with what was told of it.
+void RaiseHeldSignal() {
+  const int signal = t_held_signal;
+  t_held_signal = 0;
+  RawSyscall(SYS_rt_tgsigqueueinfo, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), signal,
+             &t_held_info);
+}
+
 template <typename RealCall>
 int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_set) {
   if (g_reserved_signal == 0) return real_call(how, set, old_set);
@@ -159,6 +172,7 @@ int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_s
   }
   if (result != 0) return result;
   t_blocks_reserved = after;
+  if (after == 0 && t_held_signal != 0) RaiseHeldSignal();
   if (old_set != nullptr && before != 0) sigaddset(old_set, g_reserved_signal);
   return 0;
 }
@@ -197,9 +211,15 @@ void MaskForHandler(const struct sigaction& action) {
 }  // namespace
 
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
+  // A program blocks what is sent, and not what its own instruction raises (int3): si_code > 0.
+  if (t_blocks_reserved != 0 && info->si_code <= 0) {
+    t_held_info = *info;
+    t_held_signal = signal;
+    return;
+  }
   struct sigaction action;
   SwapDisposition(nullptr, &action);
-  // The kernel does not let a program ignore what its own instruction raised (int3): si_code > 0.
+  // Nor does the kernel let it ignore that.
   const bool ignored = action.sa_handler == SIG_IGN && info->si_code <= 0;
   if (ignored) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
@@ -307,8 +327,20 @@ int pthread_sigmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
   return coz::ChangeMask(g_real.pthread_sigmask, how, set, old_set);
 }
 
+int sigpending(sigset_t* set) noexcept {
+  const long result = coz::RawSyscall(SYS_rt_sigpending, set, sizeof(uint64_t));
+  if (result < 0) {
+    errno = static_cast<int>(-result);
+    return -1;
+  }
+  if (coz::t_held_signal != 0) sigaddset(set, coz::t_held_signal);
+  return 0;
+}
+
 int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
-  if (g_reserved_signal == 0) return g_real.signalfd(fd, mask, flags);
+  if (g_reserved_signal == 0 || !coz::IsReadableSet(mask)) {
+    return g_real.signalfd(fd, mask, flags);
+  }
   const sigset_t without = coz::WithoutReservedSignals(*mask);
   const int result = g_real.signalfd(fd, &without, flags);
   if (result >= 0) coz::NoteSignalDescriptor(result);

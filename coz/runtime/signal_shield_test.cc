@@ -1,8 +1,12 @@
 #include "coz/runtime/signal_shield.h"
 
+#include <dlfcn.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
+#include <vector>
 
 #include "coz/sampler/interrupted_call.h"
 #include "coz/sync/wrapped_calls.h"
@@ -166,6 +170,154 @@ TEST_F(SignalShieldTest, HandlerThatIsResetKeepsItsFlags) {
   DeliverForeignSignal(kReserved, &info, &context);
   EXPECT_EQ(g_handled, 2);
   ExpectReservedReadsAs(SIGXCPU);
+}
+
+int PendingHas(int signal) {
+  sigset_t pending;
+  EXPECT_EQ(sigpending(&pending), 0);
+  return sigismember(&pending, signal);
+}
+
+TEST_F(SignalShieldTest, ReservedSignalThatIsBlockedComesWhenItIsNotAnyMore) {
+  struct sigaction deliver = {};
+  deliver.sa_sigaction = DeliverForeignSignal;  // as the sampler does with what is not its own
+  deliver.sa_flags = SA_SIGINFO;
+  struct sigaction real_before = {};
+  ASSERT_EQ(g_real.sigaction(kReserved, &deliver, &real_before), 0);
+  for (const int number : {kReserved, SIGSTKFLT}) {
+    signal(number, Handle);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    g_handled = 0;
+    sigprocmask(SIG_BLOCK, &only, nullptr);
+    raise(number);
+    raise(number);
+    EXPECT_EQ(g_handled, 0) << number;
+    EXPECT_EQ(PendingHas(number), 1) << number;
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    EXPECT_EQ(g_handled, 1) << number;
+    EXPECT_EQ(PendingHas(number), 0) << number;
+    raise(number);
+    EXPECT_EQ(g_handled, 2) << number;
+    signal(number, SIG_DFL);
+  }
+  g_real.sigaction(kReserved, &real_before, nullptr);
+}
+
+// System V's and BSD's calls, ours or libc's.
+struct OldCalls {
+  SignalHandler (*set)(int, SignalHandler);
+  int (*hold)(int);
+  int (*release)(int);
+  int (*ignore)(int);
+  int (*block)(int);
+  int (*set_mask)(int);
+  int (*get_mask)();
+};
+
+template <typename Function>
+Function OfLibc(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+OldCalls LibcsOldCalls() {
+  return {OfLibc<decltype(OldCalls::set)>("sigset"),
+          OfLibc<decltype(OldCalls::hold)>("sighold"),
+          OfLibc<decltype(OldCalls::release)>("sigrelse"),
+          OfLibc<decltype(OldCalls::ignore)>("sigignore"),
+          OfLibc<decltype(OldCalls::block)>("sigblock"),
+          OfLibc<decltype(OldCalls::set_mask)>("sigsetmask"),
+          OfLibc<decltype(OldCalls::get_mask)>("siggetmask")};
+}
+
+// What the program sees of `signal` through all of them, in words.
+std::vector<std::string> SeenThrough(const OldCalls& calls, int signal) {
+  std::vector<std::string> seen;
+  const auto note = [&seen](SignalHandler handler) {
+    const std::pair<SignalHandler, const char*> names[] = {
+        {SIG_DFL, "default"}, {SIG_IGN, "ignore"}, {SIG_HOLD, "hold"},
+        {SIG_ERR, "error"},   {Handle, "handle"},  {HandleOtherwise, "otherwise"}};
+    for (const auto& [named, name] : names) {
+      if (handler == named)
+        seen.push_back(name + (handler == SIG_ERR ? std::to_string(errno) : ""));
+    }
+  };
+  const auto note_number = [&seen](int number) { seen.push_back(std::to_string(number)); };
+  const auto note_mask = [&](int mask) { note_number(mask >> (signal - 1) & 1); };
+  const auto note_action = [&] {
+    const struct sigaction action = ActionOf(signal);
+    note(action.sa_handler);
+    note_number(action.sa_flags);
+    for (int member = 1; member < 32; ++member) note_number(sigismember(&action.sa_mask, member));
+  };
+  note(calls.set(signal, Handle));
+  note_action();
+  note(calls.set(signal, SIG_HOLD));
+  note(calls.set(signal, SIG_HOLD));
+  note_mask(calls.get_mask());
+  note(calls.set(signal, HandleOtherwise));
+  note_mask(calls.get_mask());
+  note_number(calls.hold(signal));
+  note_mask(calls.get_mask());
+  note_number(calls.release(signal));
+  note_mask(calls.get_mask());
+  note_number(calls.ignore(signal));
+  note_action();
+  note_mask(calls.block(1 << (signal - 1)));
+  note_mask(calls.set_mask(0));
+  note_mask(calls.get_mask());
+  note(calls.set(signal, SIG_DFL));
+  note(calls.set(signal, SIG_ERR));
+  for (const int wrong : {0, -1, 1000, SIGKILL}) {
+    note(calls.set(wrong, Handle));
+    note_number(calls.ignore(wrong));
+    note_number(wrong == SIGKILL ? 0 : calls.hold(wrong));
+    note_number(errno);
+  }
+  return seen;
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + " ";
+  return text;
+}
+
+TEST_F(SignalShieldTest, OldCallsAnswerAsLibcs) {
+  struct sigaction real_before = {};
+  g_real.sigaction(kReserved, nullptr, &real_before);
+  const OldCalls ours = {sigset, sighold, sigrelse, sigignore, sigblock, sigsetmask, siggetmask};
+  const std::vector<std::string> of_libc = SeenThrough(LibcsOldCalls(), SIGPROF);
+  EXPECT_EQ(Joined(SeenThrough(ours, kReserved)), Joined(of_libc));
+  EXPECT_EQ(Joined(SeenThrough(ours, SIGTTIN)), Joined(of_libc));
+  struct sigaction real_after = {};
+  g_real.sigaction(kReserved, nullptr, &real_after);
+  EXPECT_EQ(real_after.sa_handler, real_before.sa_handler);
+}
+
+TEST_F(SignalShieldTest, OldCallsDoNotBlockTheReservedSignal) {
+  sighold(kReserved);
+  sigblock(1 << (kReserved - 1));
+  sigset_t real;
+  g_real.pthread_sigmask(SIG_BLOCK, nullptr, &real);
+  EXPECT_EQ(sigismember(&real, kReserved), 0);
+  EXPECT_EQ(BlocksReservedSignal(), 1u);
+  sigrelse(kReserved);
+  EXPECT_EQ(BlocksReservedSignal(), 0u);
+}
+
+TEST_F(SignalShieldTest, SigsetLetsAHandlerEndCalls) {
+  EXPECT_FALSE(EndsCalls(SIGTTOU));
+  EXPECT_EQ(sigset(SIGTTOU, Handle), SIG_DFL);
+  EXPECT_TRUE(EndsCalls(SIGTTOU)) << "samples would restart calls that it ends";
+}
+
+TEST_F(SignalShieldTest, SignalfdOfWhatCannotBeReadAnswersAsLibcs) {
+  static sigset_t* volatile unreadable = reinterpret_cast<sigset_t*>(64);
+  errno = 0;
+  EXPECT_EQ(signalfd(-1, unreadable, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "coz/base/readable.h"
 #include "coz/sync/io_wait.h"
 #include "coz/sync/reserved_signals.h"
 #include "coz/sync/virtual_timeout.h"
@@ -76,15 +77,19 @@ int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
 // What a select waits for; a time-out clears it.
 class Selection {
  public:
-  Selection(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds)
+  Selection(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, bool may_time_out)
       : count_(count), sets_{read_fds, write_fds, except_fds} {
-    for (int i = 0; i < 3 && CanRestore(); ++i) {
-      if (sets_[i] != nullptr) memcpy(&given_[i], sets_[i], Bytes());
+    if (!may_time_out || count < 0 || count > FD_SETSIZE) return;
+    for (int i = 0; i < 3; ++i) {
+      if (sets_[i] == nullptr) continue;
+      if (!IsReadable(sets_[i], Bytes())) return;
+      memcpy(&given_[i], sets_[i], Bytes());
     }
+    can_restore_ = true;
   }
 
   // Not of more descriptors than a set is declared for, which would be larger than a thread's stack may have room for.
-  bool CanRestore() const { return count_ >= 0 && count_ <= FD_SETSIZE; }
+  bool CanRestore() const { return can_restore_; }
   void Restore() const {
     for (int i = 0; i < 3; ++i) {
       if (sets_[i] != nullptr) memcpy(sets_[i], &given_[i], Bytes());
@@ -101,12 +106,13 @@ class Selection {
   int count_;
   fd_set* sets_[3];
   fd_set given_[3];
+  bool can_restore_ = false;
 };
 
 template <typename Call>
 int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
-           Call call) {
-  const Selection selection(count, read_fds, write_fds, except_fds);
+           bool may_time_out, Call call) {
+  const Selection selection(count, read_fds, write_fds, except_fds, may_time_out);
   const auto go_on = [&](timespec more) {
     if (!selection.CanRestore()) return 0;
     selection.Restore();
@@ -131,7 +137,7 @@ int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* ma
 // Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
 template <typename Call>
 int WithSamplesMasked(const sigset_t* mask, Call call) {
-  if (mask == nullptr) return call(mask);
+  if (mask == nullptr || !IsReadableSet(mask)) return call(mask);
   const sigset_t with_ours = WithReservedSignals(*mask);
   return call(&with_ours);
 }
@@ -195,7 +201,7 @@ int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset
 }
 
 int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
-  return coz::Select(count, read_fds, write_fds, except_fds, nullptr, [=] {
+  return coz::Select(count, read_fds, write_fds, except_fds, nullptr, timeout != nullptr, [=] {
     return g_real.select(count, read_fds, write_fds, except_fds, timeout);
   });
 }
@@ -203,7 +209,7 @@ int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, t
 int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
             const timespec* timeout, const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Select(count, read_fds, write_fds, except_fds, m, [=] {
+    return coz::Select(count, read_fds, write_fds, except_fds, m, timeout != nullptr, [=] {
       return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
     });
   });

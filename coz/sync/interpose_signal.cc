@@ -42,7 +42,7 @@ const void* OwnSignalKey() {
 
 template <typename WaitCall>
 int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
-  if (CurrentThreadLedger() == nullptr || set == nullptr) return wait_call(set, info);
+  if (CurrentThreadLedger() == nullptr || !IsReadableSet(set)) return wait_call(set, info);
   PayIfBehind();
   const sigset_t without_ours = WithoutReservedSignals(*set);
   siginfo_t own_info = {};
@@ -141,9 +141,9 @@ int sigwait(const sigset_t* set, int* signal) {
 }
 
 int sigsuspend(const sigset_t* mask) {
-  // Declared nonnull, but libc answers EFAULT to null; volatile keeps the compiler from assuming the former.
-  const sigset_t* volatile given = mask;
-  if (coz::CurrentThreadLedger() == nullptr || given == nullptr) return g_real.sigsuspend(mask);
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsReadableSet(mask)) {
+    return g_real.sigsuspend(mask);
+  }
   return coz::WaitForHandler(*mask);
 }
 
@@ -155,6 +155,42 @@ int pause() {
     return g_real.pause();
   }
   return coz::WaitForHandler(mask);
+}
+
+}  // extern "C"
+
+namespace coz {
+namespace {
+
+int WaitWithout(int signal) {
+  sigset_t mask;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &mask) != 0 || sigdelset(&mask, signal) != 0) return -1;
+  return sigsuspend(&mask);
+}
+
+// The first 32 signals, as BSD has them.
+int WaitWithMask(int first_signals) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  for (int i = 0; i < 32; ++i) {
+    if ((static_cast<unsigned>(first_signals) >> i & 1) != 0) sigaddset(&mask, i + 1);
+  }
+  return sigsuspend(&mask);
+}
+
+}  // namespace
+}  // namespace coz
+
+// sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end. Headers give one name to both.
+extern "C" {
+
+int __xpg_sigpause(int signal) { return coz::WaitWithout(signal); }
+
+int CozBsdSigpause(int mask) asm("sigpause");
+int CozBsdSigpause(int mask) { return coz::WaitWithMask(mask); }
+
+int __sigpause(int signal_or_mask, int is_signal) {
+  return is_signal != 0 ? coz::WaitWithout(signal_or_mask) : coz::WaitWithMask(signal_or_mask);
 }
 
 }  // extern "C"

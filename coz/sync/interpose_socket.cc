@@ -1,6 +1,7 @@
 // Sockets. Process: target. Context: the program's threads.
 #include <sys/socket.h>
 
+#include "coz/base/readable.h"
 #include "coz/sync/io_wait.h"
 #include "coz/sync/wrapped_calls.h"
 
@@ -14,6 +15,11 @@ auto SendTo(int fd, const void* address, socklen_t length, Call call) {
     PayBeforeWaking(ArrivalKey(static_cast<const sockaddr*>(address), length));
   }
   return CallIo(fd, IoSide::kOutput, call);
+}
+
+// Nothing of what cannot be read, which the call itself answers.
+msghdr HeaderAt(const msghdr* message) {
+  return IsReadable(message, sizeof(*message)) ? *message : msghdr{};
 }
 
 }  // namespace
@@ -92,14 +98,14 @@ ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockad
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  const msghdr given = message != nullptr ? *message : msghdr{};
+  const msghdr given = coz::HeaderAt(message);
   return SendTo(fd, given.msg_name, given.msg_namelen,
                 [=] { return g_real.sendmsg(fd, message, flags); });
 }
 
 // Of several destinations the first is told.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
-  const msghdr first = messages != nullptr && count > 0 ? messages[0].msg_hdr : msghdr{};
+  const msghdr first = count > 0 ? coz::HeaderAt(&messages[0].msg_hdr) : msghdr{};
   return SendTo(fd, first.msg_name, first.msg_namelen,
                 [=] { return g_real.sendmmsg(fd, messages, count, flags); });
 }

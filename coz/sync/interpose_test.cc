@@ -197,6 +197,11 @@ int WaitSuspended() {
   return sigsuspend(&none);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+int WaitInSigpause() { return sigpause(SIGUSR2); }
+#pragma GCC diagnostic pop
+
 bool ReceivesBySigwait(const sigset_t* set) {
   int signal = 0;
   return sigwait(set, &signal) == 0 && signal == SIGUSR1;
@@ -313,6 +318,7 @@ const NamedScenario kScenarios[] = {
     {"sigwaitinfo_tgkill", MakeTgkillWait},
     HandlerWait("sigsuspend", WaitSuspended),
     HandlerWait("pause", [] { return pause(); }),
+    HandlerWait("sigpause", WaitInSigpause),
 };
 
 class WrappedWaitTest : public ::testing::TestWithParam<NamedScenario> {

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
 #include "coz/sync/io_tables.h"
 #include "coz/sync/thread_sync.h"
 
@@ -207,7 +208,8 @@ IoKeys FindIoKeys(int fd, IoSide side) {
 
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
   Address copy = {};
-  if (address == nullptr || length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;
+  if (length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;
+  if (!IsReadable(address, length)) return 0;  // which the call itself answers
   memcpy(&copy, address, length);
   return Arrival(AddressFlow(EndpointOf(copy, length)));
 }

@@ -12,6 +12,8 @@
 
 #include <signal.h>
 
+#include "coz/base/readable.h"
+
 namespace coz {
 
 void SetReservedSignals(const sigset_t& signals);
@@ -19,6 +21,11 @@ const sigset_t& ReservedSignals();
 
 inline bool IsReservedSignal(int signal) {
   return signal > 0 && signal < _NSIG && sigismember(&ReservedSignals(), signal) == 1;
+}
+
+// Whether the kernel would take the set, which libc's calls do not look into. One that it would not has to be passed on as it is.
+inline bool IsReadableSet(const sigset_t* set) {
+  return IsReadable(reinterpret_cast<uintptr_t>(set));
 }
 
 // `set` less, or plus, the reserved signals.

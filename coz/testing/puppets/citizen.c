@@ -134,6 +134,62 @@ static int trap_handlers_mask(void) {
   return atomic_load(&trapped) == 2 ? 1 : fail("SA_NODEFER does not let the signal in");
 }
 
+static int blocked_trap_waits(void) {
+  sigset_t only, pending;
+  sigemptyset(&only);
+  sigaddset(&only, SIGTRAP);
+  struct sigaction action = {.sa_handler = on_trap};
+  sigaction(SIGTRAP, &action, NULL);
+  atomic_store(&trapped, 0);
+  pthread_sigmask(SIG_BLOCK, &only, NULL);
+  raise(SIGTRAP);
+  spin_for_ms(20);
+  sigpending(&pending);
+  if (atomic_load(&trapped) != 0 || !sigismember(&pending, SIGTRAP))
+    return fail("a blocked SIGTRAP did not wait");
+  pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+  if (atomic_load(&trapped) != SIGTRAP) return fail("a SIGTRAP that had waited did not come once");
+  signal(SIGTRAP, SIG_DFL);
+  return 1;
+}
+
+/* System V's and BSD's calls, which libc makes of its own sigaction and sigprocmask. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static int old_signal_calls(void) {
+  atomic_store(&trapped, 0);
+  if (sigset(SIGTRAP, on_trap) != SIG_DFL) return fail("sigset sees a handler that is not its own");
+  spin_for_ms(50);
+  raise(SIGTRAP);
+  if (atomic_load(&trapped) != SIGTRAP) return fail("sigset's handler did not run exactly once");
+  sighold(SIGTRAP);
+  spin_for_ms(50);
+  const int first_held = sigset(SIGTRAP, SIG_DFL) == SIG_HOLD;
+  const int mask = siggetmask() | sigblock(1 << (SIGTRAP - 1)) | sigsetmask(0);
+  if (!first_held || mask != 1 << (SIGTRAP - 1)) return fail("a held SIGTRAP does not read back");
+  sigignore(SIGTRAP);
+  spin_for_ms(50);
+  return sigset(SIGTRAP, SIG_DFL) == SIG_IGN ? 1 : fail("an ignored SIGTRAP does not read back");
+}
+
+static atomic_int alarms;
+static void on_alarm(int signal) { atomic_fetch_add(&alarms, signal != 0); }
+
+static int sigpause_waits_for_a_handler(void) {
+  sigset(SIGALRM, on_alarm);
+  for (int i = 1; i <= 20; ++i) {
+    sighold(SIGALRM);
+    ualarm(2000, 0);
+    spin_for_ms(1); /* into the next sample or so */
+    if (sigpause(SIGALRM) != -1 || errno != EINTR) return fail("sigpause");
+    if (atomic_load(&alarms) != i) return fail("sigpause ended without a handler");
+    sigrelse(SIGALRM);
+  }
+  sigset(SIGALRM, SIG_DFL);
+  return 1;
+}
+#pragma GCC diagnostic pop
+
 static int mask_reads_back(void) {
   sigset_t all, seen;
   sigfillset(&all);
@@ -262,6 +318,9 @@ static const struct {
     {"query_trap", query_trap},
     {"own_trap_handler", own_trap_handler},
     {"trap_handlers_mask", trap_handlers_mask},
+    {"blocked_trap_waits", blocked_trap_waits},
+    {"old_signal_calls", old_signal_calls},
+    {"sigpause_waits_for_a_handler", sigpause_waits_for_a_handler},
     {"mask_reads_back", mask_reads_back},
     {"handler_mask_reads_back", handler_mask_reads_back},
     {"sigwait_in_thread", sigwait_in_thread},
