@@ -20,7 +20,7 @@ namespace coz {
 
 enum class TaintKind {
   kOversubscribed,  // more runnable threads than CPUs: a paused thread frees its CPU for the others
-  kDelayOwed,       // a running thread still owed much when the experiment ended
+  kDelayOwed,       // a thread still owed much when the experiment ended
   kSamplesLost,     // delays are missing in proportion
   kUnitInactive,    // a speedup above 0, and no sample in the unit
   kTooFewVisits,    // fewer than required, at every progress point
@@ -85,6 +85,7 @@ struct ExperimentRecord {
   uint64_t owed_at_start_ns = 0;
   uint64_t owed_at_end_ns = 0;
   uint64_t max_owed_at_end_ns = 0;
+  uint64_t max_owed_asleep_at_end_ns = 0;
   uint64_t paid_ns = 0;
   uint64_t credited_ns = 0;
   uint64_t excess_ns = 0;

@@ -80,6 +80,11 @@ double ServedShare(const ExperimentRecord& record) {
   return served / (served + unserved);
 }
 
+// The share of this time in which samples imposed delay: in the drain what runs does so at its own speed.
+double SpedUpShare(const ExperimentRecord& record) {
+  return 1 - Ratio(static_cast<double>(record.drain_ns), static_cast<double>(record.elapsed_ns));
+}
+
 }  // namespace
 
 ExperimentRecorder::ExperimentRecorder(const ExperimentPlan& plan, const TargetSnapshot& start)
@@ -169,6 +174,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.owed_at_start_ns = start_.owed_ns;
   record.owed_at_end_ns = end.owed_ns;
   record.max_owed_at_end_ns = end.max_owed_ns;
+  record.max_owed_asleep_at_end_ns = end.max_owed_asleep_ns;
   record.paid_ns = end.paid_ns - start_.paid_ns;
   record.credited_ns = end.credited_ns - start_.credited_ns;
   record.excess_ns = end.excess_ns - start_.excess_ns;
@@ -182,8 +188,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   // Not by what was inserted: delays that threads impose on each other cancel.
   const double imposed_ns = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
                                   static_cast<double>(record.selected_samples));
-  record.achieved_virtual_speedup =
-      imposed_ns / static_cast<double>(options.sampling_period_ns) * ServedShare(record);
+  record.achieved_virtual_speedup = imposed_ns / static_cast<double>(options.sampling_period_ns) *
+                                    ServedShare(record) * SpedUpShare(record);
   AddTaints(options, end, &record);
   return record;
 }
@@ -193,8 +199,9 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
   const auto taint = [record](TaintKind kind, std::string reason) {
     record->taints.push_back({kind, std::move(reason)});
   };
-  const double owed_share = Ratio(static_cast<double>(record->max_owed_at_end_ns),
-                                  static_cast<double>(record->elapsed_ns));
+  const uint64_t owed_ns = std::max(record->max_owed_at_end_ns, record->max_owed_asleep_at_end_ns);
+  const double owed_share =
+      Ratio(static_cast<double>(owed_ns), static_cast<double>(record->elapsed_ns));
   const double lost_share =
       Ratio(static_cast<double>(record->lost_samples),
             static_cast<double>(record->lost_samples + record->total_samples));
@@ -209,10 +216,9 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
   }
   if (owed_share > kOwedShare) {
     taint(TaintKind::kDelayOwed,
-          absl::StrFormat("A running thread still owed %.1f ms of delay at the end, %.0f %% of the "
+          absl::StrFormat("A thread still owed %.1f ms of delay at the end, %.0f %% of the "
                           "experiment.",
-                          static_cast<double>(record->max_owed_at_end_ns) / kNsPerMs,
-                          owed_share * 100));
+                          static_cast<double>(owed_ns) / kNsPerMs, owed_share * 100));
   }
   if (lost_share > kLostShare) {
     taint(TaintKind::kSamplesLost,

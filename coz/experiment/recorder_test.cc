@@ -114,8 +114,32 @@ TEST(RecorderTest, AchievedSpeedupLeavesOutWhatIsStillOwed) {
   end.paid_ns = 60 * kNsPerMs;
   end.credited_ns = 20 * kNsPerMs;
   end.owed_ns = 20 * kNsPerMs;
-  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 0, false);
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, end.now_ns, false);
   EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5 * 0.8);
+}
+
+TEST(RecorderTest, AchievedSpeedupLeavesOutTheDrain) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);
+  end.selected_samples = 200;
+  end.imposed_ns = 100 * kNsPerMs;
+  end.paid_ns = 100 * kNsPerMs;
+  const ExperimentRecord record =
+      recorder.Finish(SchedulerOptions(), end, end.now_ns - 50 * kNsPerMs, true);
+  EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5 * 0.95);
+}
+
+TEST(RecorderTest, WhatASleeperStillOwesTaints) {
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);
+  end.selected_samples = 200;
+  end.max_owed_asleep_ns = 40 * kNsPerMs;
+  const ExperimentRecord little = recorder.Finish(SchedulerOptions(), end, end.now_ns, true);
+  EXPECT_FALSE(HasTaint(little, TaintKind::kDelayOwed));
+  end.max_owed_asleep_ns = 60 * kNsPerMs;
+  const ExperimentRecord much = recorder.Finish(SchedulerOptions(), end, end.now_ns, true);
+  EXPECT_TRUE(HasTaint(much, TaintKind::kDelayOwed));
+  EXPECT_TRUE(IsValid(much));
 }
 
 TEST(RecorderTest, DebtsFromBeforeThatArePaidNowDoNotRaiseTheAchievedSpeedup) {
@@ -125,7 +149,7 @@ TEST(RecorderTest, DebtsFromBeforeThatArePaidNowDoNotRaiseTheAchievedSpeedup) {
   TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);
   end.selected_samples = 200;
   end.paid_ns = 150 * kNsPerMs;
-  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 0, true);
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, end.now_ns, true);
   EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5);
   EXPECT_EQ(record.owed_at_start_ns, 50 * kNsPerMs);
 }

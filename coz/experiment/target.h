@@ -49,9 +49,11 @@ struct TargetSnapshot {
   uint64_t lost_samples = 0;      // the kernel or the sampler dropped them
   // Sampling periods of CPU time that ended without a sample: in the kernel where that is not sampled, or throttled.
   uint64_t lost_periods = 0;
-  uint64_t unsampled_ns = 0;        // CPU time of ended threads since their last period's end
-  uint64_t owed_ns = 0;             // now: global minus local delay, summed over running threads
-  uint64_t max_owed_ns = 0;         // now: the largest of these
+  uint64_t unsampled_ns = 0;  // CPU time of ended threads since their last period's end
+  uint64_t owed_ns = 0;       // now: global minus local delay, summed over running threads
+  uint64_t max_owed_ns = 0;   // now: the largest of these
+  // Now: the same of threads that sleep by the clock and have run since the last Select; they pay when they wake.
+  uint64_t max_owed_asleep_ns = 0;
   uint64_t imposed_ns = 0;          // by samples in selected units, over all threads
   uint64_t paid_ns = 0;             // slept in pauses, over all threads
   uint64_t credited_ns = 0;         // credited, over all threads

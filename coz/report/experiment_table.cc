@@ -50,6 +50,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.selected_samples = record.selected_samples();
   row.total_samples = record.total_samples();
   row.excess_ns = validity.excess_ns();
+  row.owed_ns = validity.owed_ns();
   row.lost_samples = validity.lost_samples();
   row.lost_periods = validity.lost_periods();
   row.throttled = validity.throttled();

@@ -75,6 +75,7 @@ struct ExperimentRow {
 
   // Of its Validity.
   uint64_t excess_ns = 0;
+  uint64_t owed_ns = 0;
   uint64_t lost_samples = 0;
   uint64_t lost_periods = 0;
   uint64_t throttled = 0;

@@ -81,6 +81,29 @@ void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* n
       crowded, experiments, runnable / crowded));
 }
 
+// What a thread owes at the end of an experiment was taken off the clock, and is paid in the next.
+void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
+  constexpr double kMuch = 0.05;  // of an experiment, as in coz/experiment/recorder.cc
+  int experiments = 0;
+  int owing = 0;
+  double shares = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (row.IsBaseline() || row.elapsed_ns == 0) continue;
+    ++experiments;
+    const double share = static_cast<double>(row.owed_ns) / static_cast<double>(row.elapsed_ns);
+    if (share <= kMuch) continue;
+    ++owing;
+    shares += share;
+  }
+  if (owing * 10 < experiments || owing == 0) return;
+  notes->push_back(absl::StrFormat(
+      "in %d of %d experiments with a speedup a thread that slept for long still owed pauses at "
+      "the end, "
+      "%.0f %% of the experiment on average, and paid them in the next; the progress that such a "
+      "thread makes is then predicted wrong, mostly as getting slower; that of others is not",
+      owing, experiments, 100 * shares / owing));
+}
+
 // Sums over the baselines, which insert no delay: what the program does by itself.
 struct BaselineUse {
   double elapsed_ns = 0;
@@ -116,7 +139,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
 // Where fewer than one thread runs on average, there are times in which none runs: all wait for something outside. How often input
 // comes cannot be told from inside, so this is said of it and not held against the experiments.
 void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
-  constexpr double kWorthSaying = 0.2;
+  constexpr double kWorthSaying = 0.1;
   const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
   // Threads that wait for a CPU look idle too.
   if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
@@ -275,6 +298,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
   AddOversubscribed(table, &notes);
+  AddOwed(table, &notes);
   const BaselineUse use = SumBaselines(profile, table);
   AddIdle(use, &notes);
   AddUnsampled(use, &notes);

@@ -247,6 +247,20 @@ TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
 }
 
+TEST(ReportTest, SaysThatDelayWasStillOwed) {
+  profile::Profile made = FourLines();
+  const auto owe = [&made](double share) {
+    for (profile::Experiment& experiment : *made.mutable_experiment()) {
+      const double owed_ns = share * static_cast<double>(experiment.elapsed_ns());
+      experiment.mutable_validity()->set_owed_ns(static_cast<uint64_t>(owed_ns));
+    }
+  };
+  owe(0.04);
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("still owed")));
+  owe(0.2);
+  EXPECT_THAT(ReportOf(made), HasSubstr("still owed pauses at the end, 20 % of the experiment"));
+}
+
 TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
   const auto made_with = [](double running_threads) {
     report_testing::SyntheticOptions options;

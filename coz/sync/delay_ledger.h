@@ -80,6 +80,11 @@ struct ThreadStart {
   uint64_t inherited_local_delay_ns;
 };
 
+// Nothing; another thread, by which what it owes may be credited; the clock alone, after which it pays.
+inline constexpr uint32_t kNotBlocked = 0;
+inline constexpr uint32_t kBlockedByThread = 1;
+inline constexpr uint32_t kBlockedByClock = 2;
+
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
   std::atomic<uint64_t> imposed_ns;   // by this thread's samples, on the others
@@ -89,8 +94,8 @@ struct ThreadLedger {
   std::atomic<uint64_t> forgiven_ns;
   std::atomic<uint64_t> pauses;
   std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
-  std::atomic<uint32_t>
-      blocked;  // 1 while it waits for another thread: what it owes is credited then
+  // What it waits for, if it does.
+  std::atomic<uint32_t> blocked;
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
   // Delay of samples that is not imposed yet; see ImposeSample.
   std::atomic<uint64_t> held_ns;
@@ -177,7 +182,7 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 
 // Begins a wait that another thread may end.
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
-  thread.blocked.store(1, std::memory_order_relaxed);
+  thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
   uint64_t imposed_ns;
   uint64_t local_ns;
   do {  // again where a handler of this thread has imposed between the two loads

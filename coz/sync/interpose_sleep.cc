@@ -23,28 +23,27 @@ pid_t WaitForChild(Call call) {
 
 using coz::g_real;
 using coz::WaitForChild;
-using coz::WaitForOutside;
 
 extern "C" {
 
 int nanosleep(const timespec* duration, timespec* rest) {
-  return WaitForOutside([=] { return g_real.nanosleep(duration, rest); });
+  return coz::Sleep([=] { return g_real.nanosleep(duration, rest); });
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* rest) {
-  return WaitForOutside([=] { return g_real.clock_nanosleep(clock, flags, time, rest); });
+  return coz::Sleep([=] { return g_real.clock_nanosleep(clock, flags, time, rest); });
 }
 
 int usleep(useconds_t duration_us) {
-  return WaitForOutside([=] { return g_real.usleep(duration_us); });
+  return coz::Sleep([=] { return g_real.usleep(duration_us); });
 }
 
 unsigned sleep(unsigned seconds) {
-  return WaitForOutside([=] { return g_real.sleep(seconds); });
+  return coz::Sleep([=] { return g_real.sleep(seconds); });
 }
 
 int thrd_sleep(const timespec* duration, timespec* rest) {
-  return WaitForOutside([=] { return g_real.thrd_sleep(duration, rest); });
+  return coz::Sleep([=] { return g_real.thrd_sleep(duration, rest); });
 }
 
 pid_t wait(int* status) {

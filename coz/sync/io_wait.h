@@ -132,10 +132,16 @@ inline auto CallIo(int fd, IoSide side, Call call) {
   return WaitForIo(call, [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; });
 }
 
-// A wait that only the outside ends, a timer say.
+// A wait that only the clock ends, or a signal.
 template <typename Call>
-inline auto WaitForOutside(Call call) {
-  return WaitForIo(call, [](auto) { return uint64_t{0}; });
+inline auto Sleep(Call call) {
+  const auto sleep = [call] {
+    if (ThreadLedger* caller = CurrentThreadLedger()) {
+      caller->blocked.store(kBlockedByClock, std::memory_order_relaxed);
+    }
+    return call();
+  };
+  return WaitForIo(sleep, [](auto) { return uint64_t{0}; });
 }
 
 }  // namespace coz

@@ -350,11 +350,17 @@ LiveTarget::Debts LiveTarget::ReadDebts() const {
   const uint64_t required = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   const uint64_t floor = control_.ledger.forgiven_below_ns.load(std::memory_order_relaxed);
   ForEachThread(control_, [&](const ThreadSlot& slot) {
-    if (!IsRunning(control_, slot) || slot.ledger.blocked.load(std::memory_order_relaxed) != 0)
-      return;
+    const uint32_t blocked = slot.ledger.blocked.load(std::memory_order_relaxed);
+    if (!IsRunning(control_, slot) || blocked == kBlockedByThread) return;
     const uint64_t local =
         std::max(floor, slot.ledger.local_delay_ns.load(std::memory_order_relaxed));
-    if (local >= required || SleepsInKernel(slot)) return;
+    if (local >= required) return;
+    if (blocked == kBlockedByClock) {
+      const bool has_run = local > selection_start_delay_ns_;
+      if (has_run) debts.max_asleep_ns = std::max(debts.max_asleep_ns, required - local);
+      return;
+    }
+    if (SleepsInKernel(slot)) return;
     debts.sum_ns += required - local;
     debts.max_ns = std::max(debts.max_ns, required - local);
   });
@@ -404,6 +410,7 @@ TargetSnapshot LiveTarget::Read() {
   const Debts debts = ReadDebts();
   snapshot.owed_ns = debts.sum_ns;
   snapshot.max_owed_ns = debts.max_ns;
+  snapshot.max_owed_asleep_ns = debts.max_asleep_ns;
   uint64_t asked_ns = 0;
   ForEachThread(control_, [&](const ThreadSlot& slot) {
     snapshot.paid_ns += slot.ledger.paused_ns.load(std::memory_order_relaxed);

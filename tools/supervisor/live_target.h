@@ -94,6 +94,7 @@ class LiveTarget : public ExperimentTarget {
   struct Debts {
     uint64_t sum_ns = 0;
     uint64_t max_ns = 0;
+    uint64_t max_asleep_ns = 0;
   };
 
   void DrainRing();

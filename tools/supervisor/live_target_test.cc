@@ -142,6 +142,21 @@ TEST_F(LiveTargetTest, TellsWhatRunningThreadsOwe) {
   EXPECT_TRUE(target_.Settled());
 }
 
+TEST_F(LiveTargetTest, TellsWhatSleepersOweThatHaveRun) {
+  control_->ledger.global_delay_ns = 1000;
+  target_.Select(1, 100, 0);
+  ThreadSlot& sleeper = AddThread();
+  sleeper.ledger.blocked = kBlockedByClock;
+  sleeper.ledger.local_delay_ns = 1000;
+  control_->ledger.global_delay_ns = 3000;
+  EXPECT_EQ(target_.Read().max_owed_asleep_ns, 0u) << "it has slept since";
+  sleeper.ledger.local_delay_ns = 1800;
+  const TargetSnapshot snapshot = target_.Read();
+  EXPECT_EQ(snapshot.max_owed_asleep_ns, 1200u);
+  EXPECT_EQ(snapshot.max_owed_ns, 0u);
+  EXPECT_TRUE(target_.Settled());
+}
+
 TEST_F(LiveTargetTest, CollectsDebtsOfTwoExperimentsAndNoMore) {
   target_.Select(1, 100, 0);
   control_->ledger.global_delay_ns = 1000;

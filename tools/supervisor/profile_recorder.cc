@@ -48,7 +48,7 @@ profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
 }
 
 void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
-  validity->set_owed_ns(record.owed_at_end_ns);
+  validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
   validity->set_paid_ns(record.paid_ns);
   validity->set_excess_ns(record.excess_ns);
   validity->set_lost_samples(record.lost_samples);

@@ -23,11 +23,6 @@ std::string Replay(Kind kind, uint64_t seed) {
          std::to_string(seed);
 }
 
-bool HasTaint(const ExperimentRecord& record, TaintKind kind) {
-  return std::any_of(record.taints.begin(), record.taints.end(),
-                     [kind](const Taint& taint) { return taint.kind == kind; });
-}
-
 double MeanAbsoluteError(Kind kind, MachineOptions machine, uint64_t programs) {
   double sum = 0;
   for (uint64_t seed = 1; seed <= programs; ++seed) {
@@ -138,37 +133,6 @@ TEST(AccuracyTest, UnfairMutexesArePredictedToo) {
   machine.fair_mutexes = false;
   machine.wake_latency_ns = 50 * kNsPerUs;
   EXPECT_LT(MeanAbsoluteError(Kind::kMutex, machine, 15), 0.005);
-}
-
-// The rest is where theory does not promise equality. The bounds state the size of the error.
-
-TEST(AccuracyTest, TooFewCpusOverestimateAndAreFlagged) {
-  MachineOptions machine;
-  machine.cpus = 2;
-  double error = 0;
-  int flagged = 0;
-  int oversubscribed = 0;
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
-    const RandomQuestion drawn = DrawQuestion(Kind::kBarrier, seed);
-    if (drawn.program.threads.size() <= 3) continue;
-    machine.seed = seed;
-    const Answer answer = Ask(drawn.program, machine, drawn.question);
-    ++oversubscribed;
-    error += answer.error();
-    flagged += HasTaint(answer.experiment, TaintKind::kOversubscribed);
-  }
-  ASSERT_GT(oversubscribed, 10);
-  EXPECT_GT(error / oversubscribed, 0.02);
-  EXPECT_LT(error / oversubscribed, 0.30);
-  EXPECT_GE(flagged, oversubscribed - 1);  // one has more threads than CPUs, but few at a time
-}
-
-TEST(AccuracyTest, SpinningIsOffByTheQuantumOfDelay) {
-  EXPECT_LT(MeanAbsoluteError(Kind::kSpin, MachineOptions(), 30), 0.01);
-}
-
-TEST(AccuracyTest, OutsideInputIsNotSlowedSoThatPredictionsAreTooHigh) {
-  EXPECT_GT(MeanAbsoluteError(Kind::kInput, MachineOptions(), 15), 0.1);
 }
 
 // Why the rules are as they are.

@@ -372,6 +372,7 @@ void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
 void Simulator::Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
   selected_ = true;
   selected_line_ = line;
+  selection_start_delay_ns_ = ledger_->global_delay_ns.load();
   delay_per_sample_ns_ = delay_per_sample_ns;
   deadline_ns_ = deadline_ns;
   ReviewSchedules();
@@ -401,6 +402,13 @@ TargetSnapshot Simulator::Snapshot() const {
   snapshot.total_samples = total_samples_;
   for (const auto& thread : threads_) {
     const uint64_t local_ns = thread->ledger.local_delay_ns.load();
+    const bool slept_since_it_ran = thread->ledger.blocked.load() == kBlockedByClock &&
+                                    local_ns > selection_start_delay_ns_ &&
+                                    local_ns < snapshot.global_delay_ns;
+    if (slept_since_it_ran) {
+      snapshot.max_owed_asleep_ns =
+          std::max(snapshot.max_owed_asleep_ns, snapshot.global_delay_ns - local_ns);
+    }
     if (MustPay(thread->state) && local_ns < snapshot.global_delay_ns) {
       const uint64_t owed_ns = snapshot.global_delay_ns - local_ns;
       snapshot.owed_ns += owed_ns;

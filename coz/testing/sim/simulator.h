@@ -210,6 +210,7 @@ class Simulator {
 
   bool selected_ = false;
   UnitId selected_line_ = 0;
+  uint64_t selection_start_delay_ns_ = 0;
   uint64_t delay_per_sample_ns_ = 0;
   uint64_t deadline_ns_ = 0;
 };

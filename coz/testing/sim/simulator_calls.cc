@@ -137,8 +137,12 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
 }
 
 Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, uint64_t ns) {
-  if (thread.phase != kEntry) return Outcome::kNext;
+  if (thread.phase != kEntry) {
+    EndWaitUncredited(thread.ledger);
+    return Outcome::kNext;
+  }
   thread.phase = kWaited;
+  thread.ledger.blocked.store(kBlockedByClock);
   LeaveCpu(thread, ThreadState::kSleeping);
   Push(now_ns_ + ns, thread);
   return Outcome::kStop;
