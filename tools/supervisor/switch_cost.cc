@@ -142,8 +142,9 @@ uint64_t SwitchesOfChildren() {
 
 SwitchLoad MeasureSwitchLoad(uint64_t switches, uint64_t run_time_ns, uint64_t sampling_period_ns,
                              Switched between) {
-  const double many =
-      kManySwitchesPerSecond * static_cast<double>(run_time_ns) / static_cast<double>(kNsPerSecond);
+  // In less than a second all of them cost less than the measurement.
+  const double seconds = static_cast<double>(run_time_ns) / static_cast<double>(kNsPerSecond);
+  const double many = kManySwitchesPerSecond * std::max(seconds, 1.0);
   if (static_cast<double>(switches) < many) return {switches, 0};
   return {switches, MeasureSwitchCostNs(sampling_period_ns, between)};
 }

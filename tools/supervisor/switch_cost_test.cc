@@ -27,5 +27,12 @@ TEST(SwitchCostTest, EndsAndIsLessThanAnySwitchMayTake) {
   }
 }
 
+// A command that starts a short program would take several times as long.
+TEST(SwitchCostTest, IsNotMeasuredForTheFewSwitchesOfAShortRun) {
+  const SwitchLoad load = MeasureSwitchLoad(100, 5 * kNsPerMs, kNsPerMs, Switched::kThreads);
+  EXPECT_EQ(load.switches, 100u);
+  EXPECT_EQ(load.cost_ns, 0u);
+}
+
 }  // namespace
 }  // namespace coz
