@@ -1,10 +1,11 @@
 // The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
 //
-//   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS] load MODE COUNT [STEPS_PER_US]
+//   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS | COZ_BENCH_RING_EVENT=PERIOD_NS] load MODE COUNT [STEPS_PER_US]
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -190,12 +191,19 @@ constexpr struct {
     {"many-threads", ManyThreads},
 };
 
-// What of a profiler's cost is the kernel's: an event as the sampler opens it, that threads inherit, and nothing else.
-void OpenInheritedEvent(uint64_t period_ns) {
-  struct sigaction action = {};
-  action.sa_handler = [](int) {};
-  action.sa_flags = SA_RESTART;
-  sigaction(SIGTRAP, &action, nullptr);
+std::atomic<uint64_t> signals{0};
+
+int OpenEvent(perf_event_attr attr, int cpu) {
+  const long fd = syscall(SYS_perf_event_open, &attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  if (fd < 0) {
+    perror("perf_event_open");
+    exit(2);
+  }
+  return static_cast<int>(fd);
+}
+
+// An event as the sampler opens it, that threads inherit.
+perf_event_attr InheritedEvent(uint64_t period_ns) {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
   attr.type = PERF_TYPE_SOFTWARE;
@@ -204,11 +212,44 @@ void OpenInheritedEvent(uint64_t period_ns) {
   attr.inherit = 1;
   attr.inherit_thread = 1;
   attr.remove_on_exec = 1;
+  return attr;
+}
+
+// What of a profiler's cost is the kernel's: the event with its signal, and nothing else.
+void SampleBySignal(uint64_t period_ns) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { signals.fetch_add(1, std::memory_order_relaxed); };
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGTRAP, &action, nullptr);
+  perf_event_attr attr = InheritedEvent(period_ns);
   attr.sigtrap = 1;
-  if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC) < 0) {
-    perror("perf_event_open");
-    exit(2);
+  OpenEvent(attr, -1);
+}
+
+std::vector<const perf_event_mmap_page*> rings;
+constexpr uint64_t kRingSampleBytes = sizeof(perf_event_header) + sizeof(uint64_t);
+
+// What of that is the timer's: no signal either. Only events of one CPU may be inherited and have a ring. Nobody
+// reads them, and a read-only ring is written round and round.
+void SampleIntoRings(uint64_t period_ns) {
+  perf_event_attr attr = InheritedEvent(period_ns);
+  attr.sample_type = PERF_SAMPLE_IP;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (int cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu) {
+    void* const ring = mmap(nullptr, 2 * page, PROT_READ, MAP_SHARED, OpenEvent(attr, cpu), 0);
+    if (ring == MAP_FAILED) {
+      perror("mmap of a perf event's ring");
+      exit(2);
+    }
+    rings.push_back(static_cast<const perf_event_mmap_page*>(ring));
   }
+}
+
+// By the events above.
+uint64_t SamplesTaken() {
+  uint64_t samples = signals;
+  for (const perf_event_mmap_page* ring : rings) samples += ring->data_head / kRingSampleBytes;
+  return samples;
 }
 
 }  // namespace
@@ -216,16 +257,19 @@ void OpenInheritedEvent(uint64_t period_ns) {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   if (const char* period_ns = getenv("COZ_BENCH_INHERITED_EVENT")) {
-    OpenInheritedEvent(strtoull(period_ns, nullptr, 10));
+    SampleBySignal(strtoull(period_ns, nullptr, 10));
+  }
+  if (const char* period_ns = getenv("COZ_BENCH_RING_EVENT")) {
+    SampleIntoRings(strtoull(period_ns, nullptr, 10));
   }
   const double steps_per_us = argc > 3 ? atof(argv[3]) : workload::CalibrateStepsPerUs();
   for (const auto& entry : kLoads) {
     if (strcmp(entry.mode, argv[1]) != 0) continue;
     const uint64_t count = strtoull(argv[2], nullptr, 10);
     const uint64_t took_ns = entry.load(count, steps_per_us);
-    printf("load: ns_per_op=%.3f rss_kb=%lu pss_kb=%lu\n",
+    printf("load: ns_per_op=%.3f rss_kb=%lu pss_kb=%lu samples=%lu\n",
            static_cast<double>(took_ns) / static_cast<double>(count), MemoryKb("Rss"),
-           MemoryKb("Pss"));
+           MemoryKb("Pss"), SamplesTaken());
     return 0;
   }
   fprintf(stderr, "no such load: %s\n", argv[1]);

@@ -47,6 +47,7 @@ std::optional<Figures> RunOnce(const std::vector<std::string>& command,
   figures.ns_per_op = Field(result.output, "ns_per_op");
   figures.rss_kb = Field(result.output, "rss_kb");
   figures.pss_kb = Field(result.output, "pss_kb");
+  figures.samples = Field(result.output, "samples");
   figures.start_ns = Field(result.output, "main_ns") - static_cast<double>(start_ns);
   figures.wall_ns = static_cast<double>(end_ns - start_ns);
   return figures;

@@ -20,6 +20,7 @@ struct Figures {
   double ns_per_op = 0;
   double rss_kb = 0;
   double pss_kb = 0;
+  double samples = 0;   // by an event of the load itself
   double start_ns = 0;  // from before fork to the program's main
   double wall_ns = 0;   // of the whole command
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/accuracy/cases.h"
+#include "coz/testing/capabilities.h"
 
 namespace coz::overhead {
 namespace {
@@ -49,6 +50,19 @@ INSTANTIATE_TEST_SUITE_P(All, LoadTest,
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
+
+TEST(BareEventTest, SamplesTheLoadEitherWay) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingKernelPerfEvents());
+  for (const char* variable : {"COZ_BENCH_RING_EVENT", "COZ_BENCH_INHERITED_EVENT"}) {
+    std::string error;
+    const std::optional<Figures> figures =
+        RunOnce({accuracy::RepositoryFile("bench/overhead/load"), "compute-two", "100", "100"},
+                {std::string(variable) + "=100000"}, &error);
+    ASSERT_TRUE(figures.has_value()) << variable << ": " << error;
+    // Twice ten million steps take 4 ms at the least.
+    EXPECT_GE(figures->samples, 30) << variable;
+  }
+}
 
 }  // namespace
 }  // namespace coz::overhead

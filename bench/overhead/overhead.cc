@@ -31,18 +31,19 @@ struct Row {
   const char* unit;
   double ns_per_unit;
   bool switches_threads;
+  int samples_per_ms;  // of work, at the default period; 0 where that says little
 };
 
 constexpr Row kRows[] = {
-    {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6, false},
-    {"CPU-bound run, two threads", "compute-two", "4000", "ms per ms of work", 1e6, false},
-    {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1, false},
-    {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3, true},
-    {"visit to a progress point", "visit", "300000000", "ns", 1, false},
-    {"thread create + join", "create-join", "20000", "µs", 1e3, true},
-    {"thread per task, 20,000 threads", "thread-per-task", "20000", "µs", 1e3, true},
+    {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6, false, 1},
+    {"CPU-bound run, two threads", "compute-two", "4000", "ms per ms of work", 1e6, false, 2},
+    {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1, false, 0},
+    {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3, true, 0},
+    {"visit to a progress point", "visit", "300000000", "ns", 1, false, 0},
+    {"thread create + join", "create-join", "20000", "µs", 1e3, true, 0},
+    {"thread per task, 20,000 threads", "thread-per-task", "20000", "µs", 1e3, true, 0},
     {"1,000 live threads, a semaphore wait and 20 µs each", "many-threads", "50000", "µs", 1e3,
-     true},
+     true, 0},
 };
 
 struct Arguments {
@@ -73,15 +74,10 @@ class Bench {
     const std::string steps = absl::StrFormat("%.3f", workload::CalibrateStepsPerUs());
     for (const Row& row : kRows) {
       if (!Wanted(row.mode)) continue;
-      Print(row.name, row.unit, row.ns_per_unit,
-            Compare(Variants(), {Load(), row.mode, row.count, steps}, arguments_.rounds,
-                    [](const Figures& f) { return f.ns_per_op; }));
+      Measure(row, steps);
     }
-    if (!arguments_.peer.empty()) {
+    if (!arguments_.peer.empty() && Wanted("visit")) {
       notes_.push_back("the peer does not count the visits of this coz.h; its own costs more");
-    }
-    for (const Row& row : kRows) {
-      if (row.switches_threads && Wanted(row.mode)) MeasureKernelsShare(row, steps);
     }
     if (Wanted("memory")) MeasureMemory(steps);
     if (Wanted("start")) MeasureStart();
@@ -146,29 +142,58 @@ class Bench {
     // The original has no cache.
     if (results.size() == 2 && !arguments_.peer.empty()) printf(" – | – |");
     printf("\n");
-    if (name == kRows[0].name && results[1].value.has_value()) {
-      // A sample per ms of CPU time.
-      notes_.push_back(
-          absl::StrFormat("a sample costs %.1f µs of the program's CPU-bound time",
-                          (results[1].value->median - results[0].value->median) / 1e3));
-    }
     fflush(stdout);
   }
 
-  // With a period of 20 ms the kernel does all but set the hardware's timer, as its own next tick is nearer.
-  void MeasureKernelsShare(const Row& row, const std::string& steps) {
-    std::vector<Variant> variants = {{"bare", {}, {}, {}}};
-    for (const char* period_ns : {"500000", "20000000"}) {
-      variants.push_back(
-          {"event", {}, {std::string("COZ_BENCH_INHERITED_EVENT=") + period_ns}, {}});
+  // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With a period of 20 ms
+  // the kernel does all but set the hardware's timer, as its own next tick is nearer.
+  static std::vector<Variant> KernelsShare(const Row& row) {
+    if (row.switches_threads) {
+      return {{"event", {}, {"COZ_BENCH_INHERITED_EVENT=500000"}, {}},
+              {"event", {}, {"COZ_BENCH_INHERITED_EVENT=20000000"}, {}}};
     }
-    const std::vector<Result> results =
+    if (row.samples_per_ms == 0) return {};
+    const std::string period_ns = absl::StrFormat("%d", 1000000 / row.samples_per_ms);
+    return {{"ring", {}, {"COZ_BENCH_RING_EVENT=" + period_ns}, {}},
+            {"event", {}, {"COZ_BENCH_INHERITED_EVENT=" + period_ns}, {}}};
+  }
+
+  void Measure(const Row& row, const std::string& steps) {
+    std::vector<Variant> variants = Variants();
+    const size_t profilers = variants.size();
+    for (const Variant& event : KernelsShare(row)) variants.push_back(event);
+    std::vector<Result> results =
         Compare(variants, {Load(), row.mode, row.count, steps}, arguments_.rounds,
                 [](const Figures& f) { return f.ns_per_op; });
-    notes_.push_back(absl::StrFormat(
-        "%s with a perf event that threads inherit, and no profiler: ratio %s at a period of 0.5 "
-        "ms, %s at 20 ms",
-        row.name, Show(results[1].ratio, 1, "%.3f"), Show(results[2].ratio, 1, "%.3f")));
+    const std::vector<Result> events(results.begin() + static_cast<ptrdiff_t>(profilers),
+                                     results.end());
+    if (row.switches_threads) {
+      notes_.push_back(absl::StrFormat(
+          "%s with a perf event that threads inherit, and no profiler: ratio %s at a period of "
+          "0.5 ms, %s at 20 ms",
+          row.name, Show(events[0].ratio, 1, "%.3f"), Show(events[1].ratio, 1, "%.3f")));
+    }
+    if (row.samples_per_ms != 0) {
+      notes_.push_back(absl::StrFormat(
+          "%s: a sample costs %s µs under coz; %s with a bare perf event, no profiler, whose "
+          "samples go to a ring buffer; %s where it raises SIGTRAP, for an empty handler",
+          row.name, SampleCost(row, results[0], results[1]), SampleCost(row, results[0], events[0]),
+          SampleCost(row, results[0], events[1])));
+    }
+    for (const Result& event : events) {
+      if (!event.error.empty()) notes_.push_back(std::string(row.name) + ": " + event.error);
+    }
+    results.resize(profilers);
+    Print(row.name, row.unit, row.ns_per_unit, results);
+  }
+
+  // In µs, from the ratios, so that each run is compared with the bare one of its round.
+  static std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) {
+    if (!bare.value.has_value() || !sampled.ratio.has_value()) return "–";
+    const double us = bare.value->median / 1e3 / row.samples_per_ms;
+    const Sample& ratio = *sampled.ratio;
+    return absl::StrFormat("%.1f [%.1f, %.1f]", (ratio.median - 1) * us, (ratio.low - 1) * us,
+                           (ratio.high - 1) * us);
   }
 
   void MeasureMemory(const std::string& steps) {
