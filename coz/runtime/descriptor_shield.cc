@@ -40,6 +40,7 @@ int dup2(int from, int to) noexcept {
   if (coz::IsReservedDescriptor(to)) coz::MakeWayForDescriptor(to);
   return g_real.dup2(from, to);
 }
+COZ_SECOND_NAME(__dup2, dup2);
 
 int dup3(int from, int to, int flags) noexcept {
   if (coz::IsReservedDescriptor(to)) coz::MakeWayForDescriptor(to);

@@ -223,5 +223,6 @@ FILE* popen(const char* command, const char* type) {
   coz::DropUnreachablePreload();
   return g_real.popen(command, type);
 }
+COZ_SECOND_NAME(_IO_popen, popen);
 
 }  // extern "C"

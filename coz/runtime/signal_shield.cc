@@ -276,35 +276,23 @@ int sigaction(int signal, const struct sigaction* action, struct sigaction* old_
   if (signal == g_reserved_signal) return coz::SwapDisposition(action, old_action);
   return coz::SetOwnAction(signal, action, old_action);
 }
-
-int __sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
-  return sigaction(signal, action, old_action);
-}
+COZ_SECOND_NAME(__sigaction, sigaction);
 
 coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
   if (g_reserved_signal == 0) return g_real.signal(number, handler);
   if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.signal, number, handler);
   return coz::SetReservedHandler(handler, coz::g_interrupts ? 0 : SA_RESTART);
 }
-
-coz::SignalHandler ssignal(int number, coz::SignalHandler handler) noexcept {
-  return signal(number, handler);
-}
-
-coz::SignalHandler bsd_signal(int number, coz::SignalHandler handler) noexcept {
-  return signal(number, handler);
-}
+COZ_SECOND_NAME(ssignal, signal);
+COZ_SECOND_NAME(bsd_signal, signal);
 
 coz::SignalHandler sysv_signal(int number, coz::SignalHandler handler) noexcept {
   if (g_reserved_signal == 0) return g_real.sysv_signal(number, handler);
   if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.sysv_signal, number, handler);
   return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
 }
-
 // What `signal` is where _XOPEN_SOURCE is defined.
-coz::SignalHandler __sysv_signal(int number, coz::SignalHandler handler) noexcept {
-  return sysv_signal(number, handler);
-}
+COZ_SECOND_NAME(__sysv_signal, sysv_signal);
 
 int siginterrupt(int number, int interrupt) noexcept {
   if (g_reserved_signal != 0 && number == g_reserved_signal) {

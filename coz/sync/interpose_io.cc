@@ -23,6 +23,7 @@ extern "C" {
 ssize_t read(int fd, void* buffer, size_t count) {
   return CallIo(fd, IoSide::kInput, [=] { return g_real.read(fd, buffer, count); });
 }
+COZ_SECOND_NAME(__read, read);
 
 // What a program calls that was built with _FORTIFY_SOURCE.
 ssize_t __read_chk(int fd, void* buffer, size_t count, size_t capacity) {
@@ -36,6 +37,7 @@ ssize_t readv(int fd, const iovec* parts, int count) {
 ssize_t write(int fd, const void* buffer, size_t count) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.write(fd, buffer, count); });
 }
+COZ_SECOND_NAME(__write, write);
 
 ssize_t writev(int fd, const iovec* parts, int count) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.writev(fd, parts, count); });
@@ -87,5 +89,6 @@ int close(int fd) {
   coz::PayBeforeIo(fd, IoSide::kInput);
   return g_real.close(fd);
 }
+COZ_SECOND_NAME(__close, close);
 
 }  // extern "C"

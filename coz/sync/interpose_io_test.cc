@@ -20,6 +20,16 @@
 #include "coz/sync/testing/wait_scenario.h"
 #include "coz/sync/thread_sync.h"
 
+extern "C" {
+ssize_t __read(int fd, void* buffer, size_t count);
+ssize_t __write(int fd, const void* buffer, size_t count);
+ssize_t __send(int fd, const void* buffer, size_t count, int flags);
+int __close(int fd);
+int __connect(int fd, const sockaddr* address, socklen_t length);
+int __poll(pollfd* fds, nfds_t count, int timeout_ms);
+int __select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout);
+}
+
 namespace coz {
 namespace {
 
@@ -249,6 +259,17 @@ TEST_F(InterposeIoTest, HandlerInterruptsPoll) {
   pthread_kill(thread.native_handle(), SIGUSR2);
   thread.join();
   EXPECT_EQ(error, EINTR);
+}
+
+// libc has one function under both, and programs may be bound to either.
+TEST_F(InterposeIoTest, SecondNamesAreTheSameCalls) {
+  EXPECT_EQ(__read, read);
+  EXPECT_EQ(__write, write);
+  EXPECT_EQ(__send, send);
+  EXPECT_EQ(__close, close);
+  EXPECT_EQ(__connect, connect);
+  EXPECT_EQ(__poll, poll);
+  EXPECT_EQ(__select, select);
 }
 
 }  // namespace

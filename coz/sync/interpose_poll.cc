@@ -179,6 +179,7 @@ int poll(pollfd* given, nfds_t count, int timeout_ms) {
   pollfd* const fds = coz::AsWritten(given);
   return coz::Poll(fds, count, nullptr, [=] { return g_real.poll(fds, count, timeout_ms); });
 }
+COZ_SECOND_NAME(__poll, poll);
 
 int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
   return coz::Poll(fds, count, nullptr,
@@ -205,6 +206,7 @@ int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, t
     return g_real.select(count, read_fds, write_fds, except_fds, timeout);
   });
 }
+COZ_SECOND_NAME(__select, select);
 
 int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
             const timespec* timeout, const sigset_t* mask) {

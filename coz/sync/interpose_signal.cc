@@ -95,6 +95,7 @@ int raise(int signal) noexcept {
   coz::PayBeforeSignal(getpid());
   return g_real.raise(signal);
 }
+COZ_SECOND_NAME(gsignal, raise);
 
 int pthread_kill(pthread_t thread, int signal) noexcept {
   coz::PayBeforeSignal(getpid());
@@ -146,6 +147,7 @@ int sigsuspend(const sigset_t* mask) {
   }
   return coz::WaitForHandler(*mask);
 }
+COZ_SECOND_NAME(__sigsuspend, sigsuspend);
 
 // By sigsuspend with the mask as it is, which is the same, but can keep samples out.
 int pause() {

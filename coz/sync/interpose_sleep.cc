@@ -29,6 +29,7 @@ extern "C" {
 int nanosleep(const timespec* duration, timespec* rest) {
   return coz::Sleep([=] { return g_real.nanosleep(duration, rest); });
 }
+COZ_SECOND_NAME(__nanosleep, nanosleep);
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* rest) {
   return coz::Sleep([=] { return g_real.clock_nanosleep(clock, flags, time, rest); });
@@ -49,10 +50,12 @@ int thrd_sleep(const timespec* duration, timespec* rest) {
 pid_t wait(int* status) {
   return WaitForChild([=] { return g_real.wait(status); });
 }
+COZ_SECOND_NAME(__wait, wait);
 
 pid_t waitpid(pid_t child, int* status, int options) {
   return WaitForChild([=] { return g_real.waitpid(child, status, options); });
 }
+COZ_SECOND_NAME(__waitpid, waitpid);
 
 pid_t wait3(int* status, int options, rusage* usage) noexcept {
   return WaitForChild([=] { return g_real.wait3(status, options, usage); });

@@ -49,6 +49,7 @@ int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
 int connect(int fd, const sockaddr* address, socklen_t length) {
   return SendTo(fd, address, length, [=] { return g_real.connect(fd, address, length); });
 }
+COZ_SECOND_NAME(__connect, connect);
 
 int shutdown(int fd, int how) noexcept {
   coz::PayBeforeIo(fd, IoSide::kOutput);
@@ -90,6 +91,7 @@ int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* tim
 ssize_t send(int fd, const void* buffer, size_t count, int flags) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.send(fd, buffer, count, flags); });
 }
+COZ_SECOND_NAME(__send, send);
 
 ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockaddr* address,
                socklen_t length) {

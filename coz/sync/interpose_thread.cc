@@ -1,5 +1,6 @@
 // Life of threads: creation, end, join. Process: target. Context: the program's threads.
 #include <pthread.h>
+#include <signal.h>
 #include <threads.h>
 
 #include <cerrno>
@@ -15,22 +16,32 @@ namespace {
 
 using sync_internal::g_hooks;
 
-// At least so much stack lies below the descriptor of a thread with these attributes; 0 where that is not known. libc keeps a
-// thread's descriptor at the outer end of its stack, up to the alignment of thread-local data further in, and its guard at the inner.
-uint64_t StackBytes(const pthread_attr_t* attributes) {
+// What a new thread is to have by its attributes, or by the standard ones.
+struct Asked {
+  // At least so much stack lies below the thread's descriptor; 0 where that is not known. libc keeps the descriptor at the outer
+  // end of the stack, up to the alignment of thread-local data further in, and its guard at the inner.
+  uint64_t stack_bytes = 0;
+  bool has_mask = false;
+  sigset_t mask;
+};
+
+Asked WhatIsAsked(const pthread_attr_t* attributes) {
   constexpr size_t kPageBytes = 4096;
   constexpr size_t kDescriptorAndRounding = 3 * kPageBytes;
+  Asked asked;
   pthread_attr_t standard;
-  if (attributes == nullptr && pthread_getattr_default_np(&standard) != 0) return 0;
+  if (attributes == nullptr && pthread_getattr_default_np(&standard) != 0) return asked;
   size_t stack = 0;
   size_t guard = 0;
-  const pthread_attr_t* const asked = attributes != nullptr ? attributes : &standard;
-  const bool known = pthread_attr_getstacksize(asked, &stack) == 0 &&
-                     pthread_attr_getguardsize(asked, &guard) == 0;
+  const pthread_attr_t* const given = attributes != nullptr ? attributes : &standard;
+  const bool known = pthread_attr_getstacksize(given, &stack) == 0 &&
+                     pthread_attr_getguardsize(given, &guard) == 0;
+  if (known && stack > kDescriptorAndRounding && stack - kDescriptorAndRounding > guard) {
+    asked.stack_bytes = stack - kDescriptorAndRounding - guard;
+  }
+  asked.has_mask = pthread_attr_getsigmask_np(given, &asked.mask) == 0;
   if (attributes == nullptr) pthread_attr_destroy(&standard);
-  return known && stack > kDescriptorAndRounding && stack - kDescriptorAndRounding > guard
-             ? stack - kDescriptorAndRounding - guard
-             : 0;
+  return asked;
 }
 
 // `Routine` is POSIX's or C11's.
@@ -41,6 +52,23 @@ auto RunNewThread(ThreadLedger* ledger, const ThreadStart& start) {
   if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
   g_hooks.start(ledger, start.stack_bytes);
   if (ledger != nullptr) ArmThreadExit();
+  return reinterpret_cast<Routine>(start.routine)(start.argument);
+}
+
+struct MaskedStart {
+  void* routine;
+  void* argument;
+  sigset_t mask;
+};
+
+// libc has given the thread its mask with the reserved signals in it, which would keep samples out. So it is set again, by the call that
+// keeps them out of it and tells the program that they are in.
+template <typename Routine>
+auto RunWithMask(void* opaque) {
+  auto* const record = static_cast<MaskedStart*>(opaque);
+  const MaskedStart start = *record;
+  free(record);
+  pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
   return reinterpret_cast<Routine>(start.routine)(start.argument);
 }
 
@@ -63,11 +91,9 @@ auto RunThreadWithout(void* opaque) {
 // pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
 // The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
 template <typename Routine, typename CreateCall>
-int CreateProfiledThread(ThreadLedger* creator, const pthread_attr_t* attributes, Routine routine,
-                         void* argument, int no_memory, CreateCall create_call) {
+int CreateProfiledThread(ThreadLedger* creator, const ThreadStart& start, int no_memory,
+                         CreateCall create_call) {
   ReleaseHeld(*creator);
-  const ThreadStart start = {reinterpret_cast<void*>(routine), argument, StackBytes(attributes),
-                             creator->local_delay_ns.load(std::memory_order_relaxed)};
   ThreadLedger* const reserved = g_hooks.reserve();
   if (reserved != nullptr) {
     reserved->start = start;
@@ -79,6 +105,26 @@ int CreateProfiledThread(ThreadLedger* creator, const pthread_attr_t* attributes
   if (record == nullptr) return no_memory;
   *record = start;
   const int result = create_call(RunThreadWithout<Routine>, record);
+  if (result != 0) free(record);
+  return result;
+}
+
+template <typename Routine, typename CreateCall>
+int CreateThread(ThreadLedger* creator, const pthread_attr_t* attributes, Routine routine,
+                 void* argument, int no_memory, CreateCall create_call) {
+  const Asked asked = WhatIsAsked(attributes);
+  ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
+                       creator->local_delay_ns.load(std::memory_order_relaxed)};
+  if (!asked.has_mask) {
+    return CreateProfiledThread<Routine>(creator, start, no_memory, create_call);
+  }
+  auto* const record = static_cast<MaskedStart*>(malloc(sizeof(MaskedStart)));
+  if (record == nullptr) return no_memory;
+  *record = {start.routine, start.argument, asked.mask};
+  const Routine run = RunWithMask<Routine>;
+  start.routine = reinterpret_cast<void*>(run);
+  start.argument = record;
+  const int result = CreateProfiledThread<Routine>(creator, start, no_memory, create_call);
   if (result != 0) free(record);
   return result;
 }
@@ -103,16 +149,16 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, coz::Sta
                    void* argument) noexcept {
   coz::ThreadLedger* creator = coz::CurrentThreadLedger();
   if (creator == nullptr) return g_real.pthread_create(thread, attributes, routine, argument);
-  return coz::CreateProfiledThread(creator, attributes, routine, argument, EAGAIN,
-                                   [=](coz::StartRoutine run, void* record) {
-                                     return g_real.pthread_create(thread, attributes, run, record);
-                                   });
+  return coz::CreateThread(creator, attributes, routine, argument, EAGAIN,
+                           [=](coz::StartRoutine run, void* record) {
+                             return g_real.pthread_create(thread, attributes, run, record);
+                           });
 }
 
 int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   coz::ThreadLedger* creator = coz::CurrentThreadLedger();
   if (creator == nullptr) return g_real.thrd_create(thread, routine, argument);
-  return coz::CreateProfiledThread(
+  return coz::CreateThread(
       creator, nullptr, routine, argument, thrd_nomem,
       [=](thrd_start_t run, void* record) { return g_real.thrd_create(thread, run, record); });
 }

@@ -56,4 +56,8 @@ void ResolveRealCalls();
 
 }  // namespace coz
 
+// Another public name that libc has for a call, beside that call's definition: one name for one address, as a call from here by the
+// first name would go to a function of that name in the program. Which there are, libc says: coz/runtime/libcoz_map_test.sh.
+#define COZ_SECOND_NAME(second, name) asm(".globl " #second "\n.set " #second ", " #name)
+
 #endif  // COZ_SYNC_WRAPPED_CALLS_H_

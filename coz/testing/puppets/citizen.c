@@ -223,6 +223,38 @@ static int handler_mask_reads_back(void) {
   return 1;
 }
 
+static void* look_at_mask(void* seen) {
+  pthread_sigmask(SIG_BLOCK, NULL, seen);
+  return NULL;
+}
+
+/* A thread whose attributes have a mask has that one, whatever its creator's is. */
+static int mask_of_attributes(void) {
+  sigset_t creators, asked[2], seen[2];
+  for (int with = 0; with < 2; ++with) {
+    sigemptyset(&asked[with]);
+    sigaddset(&asked[with], SIGUSR1);
+    if (with) sigaddset(&asked[with], SIGTRAP);
+    sigemptyset(&creators);
+    sigaddset(&creators, SIGTRAP);
+    pthread_sigmask(with ? SIG_UNBLOCK : SIG_BLOCK, &creators, NULL);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &asked[with]);
+    pthread_t thread;
+    if (pthread_create(&thread, &attributes, look_at_mask, &seen[with]) != 0) return fail("create");
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+  }
+  for (int signal = 1; signal <= SIGSYS; ++signal) {
+    for (int with = 0; with < 2; ++with) {
+      if (sigismember(&seen[with], signal) != sigismember(&asked[with], signal))
+        return fail("a thread has not the mask of its attributes");
+    }
+  }
+  return 1;
+}
+
 static void* wait_for_term(void* set) {
   int got = 0;
   sigwait(set, &got);
@@ -322,6 +354,7 @@ static const struct {
     {"old_signal_calls", old_signal_calls},
     {"sigpause_waits_for_a_handler", sigpause_waits_for_a_handler},
     {"mask_reads_back", mask_reads_back},
+    {"mask_of_attributes", mask_of_attributes},
     {"handler_mask_reads_back", handler_mask_reads_back},
     {"sigwait_in_thread", sigwait_in_thread},
     {"child_of_fork", child_of_fork},
