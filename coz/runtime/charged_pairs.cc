@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "coz/base/clock.h"
+#include "coz/base/thread_cpu_clock.h"
 #include "coz/runtime/lent_counters.h"
 
 namespace coz {
@@ -18,6 +20,17 @@ bool ReadVisits(const ControlBlock& control, const ChargedPair& pair, PairEnd en
   return true;
 }
 
+void Charge(const ControlBlock& control, uint64_t rise_ns, ChargedPair* pair) {
+  // In this order, lest a request that ends meanwhile seem to have left before it came.
+  uint64_t departures = 0;
+  uint64_t arrivals = 0;
+  if (!ReadVisits(control, *pair, PairEnd::kEnd, &departures)) return;
+  if (!ReadVisits(control, *pair, PairEnd::kBegin, &arrivals)) return;
+  if (departures > arrivals) return;
+  pair->delay_ns.fetch_add(rise_ns, std::memory_order_relaxed);
+  pair->delay_in_flight_ns.fetch_add(rise_ns * (arrivals - departures), std::memory_order_relaxed);
+}
+
 }  // namespace
 
 uint64_t UntimedVisits(const ControlBlock& control, uint32_t point) {
@@ -30,22 +43,24 @@ uint64_t UntimedVisits(const ControlBlock& control, uint32_t point) {
   return visits;
 }
 
-void ChargePairs(ControlBlock& control, uint64_t delay_ns) {
+uint64_t RiseBy(const GlobalLedger& global, const ThreadLedger& thread, uint64_t delay_ns) {
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t behind_ns = local_ns < global_ns ? global_ns - local_ns : 0;
+  return delay_ns > behind_ns ? delay_ns - behind_ns : 0;
+}
+
+void ChargePairs(ControlBlock& control, uint64_t rise_ns, ChargeBudget* budget) {
   const uint32_t used = control.charged_pairs_used.load(std::memory_order_acquire);
-  if (__builtin_expect(used == 0, 1)) return;
+  if (__builtin_expect(used == 0, 1) || rise_ns == 0) return;
   if (control.threads_high_water.load(std::memory_order_relaxed) > kMostThreads) return;
+  const uint64_t now_ns = MonotonicNowNs();
+  if (!budget->Allows(now_ns)) return;
+  const uint64_t cpu_before_ns = ThreadCpuNowNs();
   for (uint32_t i = 0; i < used && i < kMaxChargedPairs; ++i) {
-    ChargedPair& pair = control.charged_pairs[i];
-    // In this order, lest a request that ends meanwhile seem to have left before it came.
-    uint64_t departures = 0;
-    uint64_t arrivals = 0;
-    if (!ReadVisits(control, pair, PairEnd::kEnd, &departures)) continue;
-    if (!ReadVisits(control, pair, PairEnd::kBegin, &arrivals)) continue;
-    if (departures > arrivals) continue;
-    pair.delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
-    pair.delay_in_flight_ns.fetch_add(delay_ns * (arrivals - departures),
-                                      std::memory_order_relaxed);
+    Charge(control, rise_ns, &control.charged_pairs[i]);
   }
+  budget->Spend(now_ns, ThreadCpuNowNs() - cpu_before_ns);
 }
 
 }  // namespace coz

@@ -94,20 +94,20 @@ struct ChargedPair {
   std::atomic<uint64_t> delay_in_flight_ns;  // each times the number under way; modulo 2^64
 };
 
-// Counters of visits to places that the supervisor lets processes read: breakpoints, those of one program; probes, which count in all
-// programs, every process. Written by the supervisor, before the program goes on.
+// Counters of visits to places that the supervisor lets processes read: breakpoints, each of one program; probes, which count in all.
+// Written by the supervisor, before a program that it is news to goes on. A point's visits are the sum over its entries.
 enum class PairEnd : uint32_t { kBegin, kEnd };
-inline constexpr uint32_t kMaxLentCounters = 8;
-inline constexpr uint32_t kLentToAll = 0xffffffff;
+inline constexpr uint32_t kMaxLentCounters = 32;
 struct LentCounter {
-  int32_t fd;      // of the supervisor
-  uint32_t point;  // its number of the pair
-  PairEnd end;
+  std::atomic<int32_t> fd;      // of the supervisor; -1: nobody adds to `visits_before` any more
+  std::atomic<uint32_t> point;  // its number of the pair
+  std::atomic<PairEnd> end;
+  std::atomic<uint64_t> event;          // the kernel's number of it: `fd` may be another's by now
+  std::atomic<uint64_t> visits_before;  // to be added
 };
 struct LentCounters {
-  std::atomic<uint32_t>
-      image_plus_1;  // the program that they count in, or kLentToAll; 0: they are not to be read
-  uint32_t used;
+  std::atomic<uint32_t> version;  // odd while it is written
+  std::atomic<uint32_t> used;     // 0: they cannot be read
   LentCounter counters[kMaxLentCounters];
 };
 

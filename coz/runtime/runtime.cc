@@ -78,6 +78,7 @@ void OccupySlot(ThreadSlot& slot) {
 }
 
 SharedDelay g_shared_delay;
+ChargeBudget g_charge_budget;
 
 // The calling thread is not sampled itself: its part of what others' samples impose for it.
 void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
@@ -85,7 +86,7 @@ void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
       g_shared_delay.Take(g_control->selection.load(std::memory_order_acquire), threads);
   if (delay_ns == 0) return;
   if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
-  ChargePairs(*g_control, delay_ns);
+  ChargePairs(*g_control, RiseBy(g_control->ledger, ledger, delay_ns), &g_charge_budget);
   ImposeDelay(g_control->ledger, ledger, delay_ns);
 }
 
@@ -200,7 +201,8 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   // Of all threads that the sample stands for, this one imposes its own part.
   const uint64_t weight = sample.weight / sample.threads;
   if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
-  ChargePairs(*g_control, delay_ns * weight);
+  ChargePairs(*g_control, RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
+              &g_charge_budget);
   if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
   // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
   const uint64_t ahead = weight < sample.span ? weight : sample.span;
@@ -351,7 +353,7 @@ bool ContinueProfiled() {
   if (StartSampling(control).source == SamplingSource::kNone) {
     control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
   }
-  TakeLentCounters(control, image);
+  TakeLentCounters(control);
   return true;
 }
 
@@ -426,7 +428,7 @@ void Attach(ControlBlock* control) {
   atexit(PayAtExit);
   if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
   const SamplerStatus status = StartSampling(*control);
-  TakeLentCounters(*control, image);
+  TakeLentCounters(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
     if (status.source == SamplingSource::kNone) {
       control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);

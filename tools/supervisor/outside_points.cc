@@ -177,7 +177,6 @@ absl::Status OutsidePoints::SetProbes(Counted* counted) {
         VisitCounter::ForProbe(place.file, place.code.probe_offset);
     if (!counter.ok()) return counter.status();
     counted->probes.push_back(*std::move(counter));
-    has_unlent_counts_ = true;
   }
   return absl::OkStatus();
 }
@@ -193,9 +192,7 @@ absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch)
           VisitCounter::ForBreakpoint(watch->pid, with_children_);
       if (!counter.ok()) return counter.status();
       watch->counters.push_back(*std::move(counter));
-      has_unlent_counts_ = true;
     }
-    if (!watch->is_lent) has_unlent_counts_ = true;
     const absl::Status status = watch->counters[set++].Arm(address);
     if (!status.ok()) return status;
     watch->addresses.push_back(address);
@@ -209,13 +206,13 @@ void OutsidePoints::Warn(const absl::Status& status) {
 }
 
 // A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
-void OutsidePoints::EnterProgram(pid_t pid) {
+void OutsidePoints::EnterProgram(pid_t pid, uint32_t image) {
   for (Counted* counted : places_) {
     if (probes_) continue;
     for (Watch& before : counted->watches) {
       if (before.pid == pid) before.addresses.clear();  // of the program before an exec
     }
-    Watch& watch = counted->watches.emplace_back(Watch{pid, false, {}, false, {}});
+    Watch& watch = counted->watches.emplace_back(Watch{pid, image, false, {}, {}});
     if (!counted->places.empty()) continue;
     absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
     if (reserved.ok()) {
@@ -227,63 +224,42 @@ void OutsidePoints::EnterProgram(pid_t pid) {
   Look(pid);
 }
 
-bool OutsidePoints::LendNewest(LentCounters* lent) {
-  lent->used = 0;
-  for (Counted* counted : places_) {
-    for (Watch& watch : counted->watches) watch.is_lent = &watch == &counted->watches.back();
-  }
-  const auto lend = [lent](uint32_t point, PairEnd end, const Counted* counted) {
-    if (counted == nullptr || !counted->mark.empty()) return true;
-    if (counted->visits_before != 0 || counted->watches.empty()) return false;
-    for (const Watch& watch : counted->watches) {
-      if (!watch.is_lent && watch.is_set) return false;
-    }
-    for (const VisitCounter& counter : counted->watches.back().counters) {
-      for (const int fd : counter.Descriptors()) {
-        if (lent->used == kMaxLentCounters) return false;
-        lent->counters[lent->used++] = {fd, point, end};
+LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, PairEnd end,
+                                        bool with_reserved) const {
+  LendableCounter lendable = {point, end, counted.visits_before, {}};
+  const auto add = [&lendable](const VisitCounter& counter) {
+    for (const int fd : counter.Descriptors()) lendable.descriptors.push_back(fd);
+  };
+  for (const VisitCounter& probe : counted.probes) add(probe);
+  for (const Watch& watch : counted.watches) {
+    const bool may_be_set = with_reserved && !counted.spec.binary.empty();
+    if (!watch.is_set && !may_be_set) continue;
+    for (const VisitCounter& counter : watch.counters) {
+      if (live_images_.count(watch.image) != 0) {
+        add(counter);
+      } else {
+        lendable.visits_before += counter.Read();
       }
     }
-    return true;
-  };
-  const bool alone = std::all_of(points_.begin(), points_.end(), [&lend](const Point& point) {
-    return lend(point.id, PairEnd::kBegin, point.begin.get()) &&
-           lend(point.id, PairEnd::kEnd, point.end.get());
-  });
-  return alone && lent->used != 0;
-}
-
-bool OutsidePoints::LendProbes(LentCounters* lent) const {
-  lent->used = 0;
-  const auto lend = [lent](uint32_t point, PairEnd end, const Counted* counted) {
-    if (counted == nullptr || !counted->mark.empty()) return true;
-    for (const VisitCounter& probe : counted->probes) {
-      for (const int fd : probe.Descriptors()) {
-        if (lent->used == kMaxLentCounters) return false;
-        lent->counters[lent->used++] = {fd, point, end};
-      }
-    }
-    return !counted->probes.empty();
-  };
-  const bool all = std::all_of(points_.begin(), points_.end(), [&lend](const Point& point) {
-    return lend(point.id, PairEnd::kBegin, point.begin.get()) &&
-           lend(point.id, PairEnd::kEnd, point.end.get());
-  });
-  return all && lent->used != 0;
-}
-
-void OutsidePoints::LendCounters(ControlBlock& control, uint32_t image) {
-  LentCounters& lent = control.lent_counters;
-  const bool counts = std::exchange(has_unlent_counts_, false);
-  // A program that does not pass the places leaves them to the one before.
-  if (!counts && lent.image_plus_1.load(std::memory_order_relaxed) != 0) return;
-  lent.image_plus_1.store(0, std::memory_order_relaxed);
-  if (probes_) {
-    if (have_lent_probes_ || !LendProbes(&lent)) return;
-    have_lent_probes_ = true;
-    return lent.image_plus_1.store(kLentToAll, std::memory_order_release);
   }
-  if (LendNewest(&lent)) lent.image_plus_1.store(image + 1, std::memory_order_release);
+  return lendable;
+}
+
+void OutsidePoints::Lend(ControlBlock& control) const {
+  if (!has_pairs_at_places_) return;
+  // What is reserved for libraries to come can be read at once when they are there, if it has room.
+  for (const bool with_reserved : {true, false}) {
+    std::vector<LendableCounter> counters;
+    const auto add = [&](const Counted* counted, uint32_t point, PairEnd end) {
+      if (counted == nullptr || !counted->mark.empty()) return;
+      counters.push_back(Lendable(*counted, point, end, with_reserved));
+    };
+    for (const Point& point : points_) {
+      add(point.begin.get(), point.id, PairEnd::kBegin);
+      add(point.end.get(), point.id, PairEnd::kEnd);
+    }
+    if (LendCounters(counters, &control.lent_counters)) return;
+  }
 }
 
 void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
@@ -405,14 +381,20 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
   }
   const uint32_t used =
       std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  live_images_.clear();
+  for (uint32_t i = 0; i < used; ++i) {
+    const ProcessSlot& slot = control.processes[i];
+    if (slot.state.load(std::memory_order_acquire) == ProcessState::kFree) continue;
+    live_images_.insert(slot.image.load(std::memory_order_relaxed));
+  }
   for (uint32_t i = 0; i < used; ++i) {
     ProcessSlot& slot = control.processes[i];
     if (slot.state.load(std::memory_order_acquire) != ProcessState::kRunning) continue;
     const uint32_t image = slot.image.load(std::memory_order_relaxed);
     // Children of fork have their parent's image and its breakpoints.
     if (seen_images_.insert(image).second) {
-      EnterProgram(slot.pid);
-      LendCounters(control, image);
+      EnterProgram(slot.pid, image);
+      Lend(control);
       TellPlaces(&slot);
       slot.armed.store(image + 1, std::memory_order_release);
     } else if (look) {
@@ -420,7 +402,7 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
       TellPlaces(&slot);
     }
   }
-  if (has_unlent_counts_) control.lent_counters.image_plus_1.store(0, std::memory_order_relaxed);
+  if (look) Lend(control);
 }
 
 std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }

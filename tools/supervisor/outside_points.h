@@ -22,6 +22,7 @@
 #include "coz/points/point_spec.h"
 #include "coz/points/visit_counter.h"
 #include "coz/runtime/control_block.h"
+#include "tools/supervisor/counter_lending.h"
 #include "tools/supervisor/live_target.h"
 #include "tools/supervisor/unit_index.h"
 
@@ -64,9 +65,9 @@ class OutsidePoints {
   // The breakpoints of a program that a process runs, or room for those of a binary that it may load.
   struct Watch {
     pid_t pid;
+    uint32_t image;  // that of its children by fork, too
     bool is_set;
     std::vector<VisitCounter> counters;
-    bool is_lent = false;             // all of the counters are
     std::vector<uint64_t> addresses;  // where they are armed
   };
   // What is counted for a point: places, samples of a line, or a mark's visits.
@@ -99,11 +100,11 @@ class OutsidePoints {
   absl::Status ParseAll(const OutsidePointOptions& options);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
-  void EnterProgram(pid_t pid);
-  // Lets the program that has just been entered read what is counted of pairs: by breakpoints, unless others count for them, too.
-  void LendCounters(ControlBlock& control, uint32_t image);
-  bool LendNewest(LentCounters* lent);
-  bool LendProbes(LentCounters* lent) const;
+  void EnterProgram(pid_t pid, uint32_t image);
+  // Lets processes read what is counted of pairs.
+  void Lend(ControlBlock& control) const;
+  LendableCounter Lendable(const Counted& counted, uint32_t point, PairEnd end,
+                           bool with_reserved) const;
   // Finds places of binaries that are only known by what a process has loaded.
   void Look(pid_t pid);
   void LookInFile(const std::string& path, bool is_program);
@@ -133,8 +134,7 @@ class OutsidePoints {
   std::vector<Counted*> places_;  // those that are counted at places
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
-  bool has_unlent_counts_ = false;  // since counters were lent, others were set
-  bool have_lent_probes_ = false;   // to programs that would not see others
+  std::set<uint32_t> live_images_;  // of processes that run now
   uint64_t next_look_ns_ = 0;
   std::vector<std::string> warnings_;
 };
