@@ -1,8 +1,7 @@
 // Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf, on an idle machine.
 //
 // A closed form knows nothing of CPUs that halt: in a virtual machine a paused thread, and whom it wakes, comes back late then, and the
-// stage that waits seems to hurt. So idle CPUs are kept awake where coz may. And a line that is asked for by name has a quarter of the
-// experiments as baselines, where 0 in a list of speedups would make two or three of them: a slope is no better known than they are.
+// stage that waits seems to hurt. So idle CPUs are kept awake where coz may.
 #include <unistd.h>
 
 #include <string>

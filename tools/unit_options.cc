@@ -113,7 +113,8 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
       ->type_name("FILE:LINE");
   command
       ->add_option("--fixed-speedup", a->fixed_speedups,
-                   "experiment with these speedups alone, in percent; 20-50 means steps of 5")
+                   "experiment with these speedups alone, in percent; 20-50 means steps of 5; one "
+                   "experiment in four stays a baseline")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PERCENT,...");

@@ -25,8 +25,8 @@ struct SchedulerOptions {
 
   // Units to draw from with equal probability, whatever is sampled; empty: those of random samples.
   std::vector<UnitId> fixed_units;
-  // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A list that holds 0
-  // has its baselines by that; otherwise baselines are drawn with `baseline_probability`.
+  // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A 0 among them makes no difference in a long list: baselines
+  // are drawn with `baseline_probability`. In a short one it keeps the share that it has as one of the list, which is larger.
   std::vector<double> fixed_speedups;
   // One in so many of a unit's experiments, rounded, is a baseline: `speedup_deck.h`. A quarter: every line's every comparison needs the baseline, so it must be the best measured of
   // all.

@@ -125,11 +125,17 @@ SpeedupDeck Scheduler::MakeDeck() const {
       speedups.push_back(static_cast<double>(i) / kSpeedupSteps);
     }
   }
-  const bool own_baseline = std::find(speedups.begin(), speedups.end(), 0.0) != speedups.end();
-  const bool deals_baselines = !own_baseline && options_.baseline_probability > 0;
-  return SpeedupDeck(
-      speedups,
-      deals_baselines ? static_cast<uint64_t>(std::llround(1 / options_.baseline_probability)) : 0);
+  uint64_t block = options_.baseline_probability > 0
+                       ? static_cast<uint64_t>(std::llround(1 / options_.baseline_probability))
+                       : 0;
+  const auto zero = std::find(speedups.begin(), speedups.end(), 0.0);
+  if (zero != speedups.end() && speedups.size() > 1) {
+    block = block == 0 ? speedups.size() : std::min<uint64_t>(block, speedups.size());
+    speedups.erase(zero);
+  } else if (zero != speedups.end()) {
+    block = 0;  // there is nothing else
+  }
+  return SpeedupDeck(std::move(speedups), block);
 }
 
 double Scheduler::ChooseSpeedup(UnitId unit) {

@@ -337,6 +337,43 @@ TEST_F(SchedulerTest, OnlyTheFixedUnitIsSelected) {
   for (const FakeSink::Start& start : sink_.starts) EXPECT_EQ(start.unit, 2u);
 }
 
+TEST_F(SchedulerTest, ZeroInAListLeavesBaselinesTheirShare) {
+  options_.min_experiment_ns = 20 * kNsPerMs;
+  options_.fixed_units = {1};
+  options_.fixed_speedups = {0};
+  for (int percent = 10; percent <= 50; percent += 5) {
+    options_.fixed_speedups.push_back(percent / 100.0);
+  }
+  RunFor(60 * kNsPerSecond);
+  std::map<double, double> shares;
+  for (const FakeSink::Start& start : sink_.starts) {
+    shares[start.virtual_speedup] += 1.0 / static_cast<double>(sink_.starts.size());
+  }
+  ASSERT_EQ(shares.size(), 10u);
+  EXPECT_NEAR(shares[0], 0.25, 0.01);  // not a tenth
+  EXPECT_NEAR(shares[0.5], 0.75 / 9, 0.01);
+}
+
+TEST_F(SchedulerTest, ZeroInAShortListHasItsPartOfIt) {
+  options_.min_experiment_ns = 20 * kNsPerMs;
+  options_.fixed_units = {1};
+  options_.fixed_speedups = {0, 0.75};
+  RunFor(60 * kNsPerSecond);
+  double baselines = 0;
+  for (const FakeSink::Start& start : sink_.starts) {
+    baselines += start.virtual_speedup == 0 ? 1.0 / static_cast<double>(sink_.starts.size()) : 0;
+  }
+  EXPECT_NEAR(baselines, 0.5, 0.01);
+}
+
+TEST_F(SchedulerTest, ListOfZeroAloneIsAllBaselines) {
+  options_.min_experiment_ns = 20 * kNsPerMs;
+  options_.fixed_speedups = {0};
+  RunFor(5 * kNsPerSecond);
+  ASSERT_FALSE(sink_.starts.empty());
+  for (const FakeSink::Start& start : sink_.starts) EXPECT_EQ(start.virtual_speedup, 0);
+}
+
 TEST_F(SchedulerTest, FixedSpeedupsKeepTheirBaseline) {
   options_.fixed_speedups = {0.3, 0.7};
   options_.min_experiment_ns = 20 * kNsPerMs;
