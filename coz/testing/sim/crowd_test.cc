@@ -20,12 +20,15 @@ MachineOptions CpuForEach(uint64_t seed = 1) {
   return machine;
 }
 
+// At 3 s errors are within half of the tolerance. One pipeline is off by a constant number of items, as its queues take that long to fill.
+uint64_t DurationNs(Kind kind) { return (kind == Kind::kPipeline ? 8 : 3) * kNsPerSecond; }
+
 class CrowdTest : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(CrowdTest, RandomProgramsSideBySideArePredicted) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     RandomQuestion drawn = DrawQuestion(GetParam(), seed, kThreads);
-    drawn.question.duration_ns = 8 * kNsPerSecond;
+    drawn.question.duration_ns = DurationNs(GetParam());
     const Answer answer = Ask(drawn.program, CpuForEach(seed), drawn.question);
     EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << "seed " << seed;
     EXPECT_TRUE(answer.experiment.taints.empty()) << "seed " << seed;
@@ -100,7 +103,7 @@ Program OneQueue() {
   return program;
 }
 
-// Counts of rounds are exact to one, and a round of some 40 ms to half a period: hence the length and the period.
+// At the period that programs with threads have. Counts of rounds of some 50 ms are exact to one: hence the length where all threads are in one.
 Answer AskHalf(const Program& program, const MachineOptions& machine, UnitId line,
                uint64_t duration_ns) {
   Question question;
@@ -108,7 +111,7 @@ Answer AskHalf(const Program& program, const MachineOptions& machine, UnitId lin
   question.speedup = 0.5;
   question.warmup_ns = kNsPerSecond;
   question.duration_ns = duration_ns;
-  question.sampling_period_ns = 250 * kNsPerUs;
+  question.sampling_period_ns = 500 * kNsPerUs;
   return Ask(program, machine, question);
 }
 
@@ -127,7 +130,7 @@ TEST(ThousandThreadsTest, OfOneCreatorArePredicted) {
 }
 
 TEST(ThousandThreadsTest, AtOneQueueArePredicted) {
-  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneQueue(), line, 6 * kNsPerSecond);
+  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneQueue(), line, 4 * kNsPerSecond);
 }
 
 TEST(ThousandThreadsTest, WithoutCancellingStandStillInOneLine) {
