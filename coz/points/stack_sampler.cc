@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "coz/points/cpu_list.h"
 
 namespace coz {
 namespace {
@@ -117,13 +118,13 @@ void StackSampler::Unmap::operator()(void* ring) const { munmap(ring, kPageBytes
 absl::StatusOr<StackSampler> StackSampler::Start(pid_t process, uint64_t sampling_period_ns) {
   StackSampler sampler;
   const perf_event_attr attr = Attributes(sampling_period_ns);
-  const int cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  const std::vector<int> cpus = PossibleCpus();
   int error = ESRCH;
   std::error_code ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), ignored)) {
     const pid_t thread = atoi(entry.path().filename().c_str());
-    for (int cpu = 0; cpu < cpus; ++cpu) {
+    for (const int cpu : cpus) {
       // Inherited events can be read only where they are of one CPU.
       Ring ring{UniqueFd(Open(attr, thread, cpu)), nullptr};
       void* memory = ring.fd.ok() ? mmap(nullptr, kPageBytes + kRingBytes, PROT_READ | PROT_WRITE,

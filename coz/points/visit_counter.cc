@@ -145,10 +145,10 @@ absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process, bool wit
   return counter;
 }
 
-absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uint64_t offset) {
+absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uint64_t offset,
+                                                    const std::vector<int>& cpus) {
   VisitCounter counter;
-  const long cpus = sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < cpus; ++cpu) {
+  for (const int cpu : cpus) {
     UniqueFd fd(OpenProbe(file, offset, cpu));
     if (fd.ok()) {
       counter.events_.push_back(std::move(fd));
@@ -156,6 +156,7 @@ absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uin
       return ProbeError(file, errno);
     }
   }
+  if (counter.events_.empty()) return ProbeError(file, ENODEV);
   return counter;
 }
 

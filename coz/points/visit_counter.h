@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
+#include "coz/points/cpu_list.h"
 
 namespace coz {
 
@@ -36,8 +37,9 @@ class VisitCounter {
   // In all threads that the process has now, and in all that these create; in its children by fork, too, where
   // `with_children`. Counts nothing before Arm.
   static absl::StatusOr<VisitCounter> ForBreakpoint(pid_t process, bool with_children);
-  // Counts from now on, in every process that runs the code at `offset` of the file.
-  static absl::StatusOr<VisitCounter> ForProbe(const std::string& file, uint64_t offset);
+  // Counts from now on, in every process that runs the code at `offset` of the file, on these of the CPUs.
+  static absl::StatusOr<VisitCounter> ForProbe(const std::string& file, uint64_t offset,
+                                               const std::vector<int>& cpus = PossibleCpus());
 
   // Breakpoints only: counts visits to the runtime address from now on.
   absl::Status Arm(uint64_t address);

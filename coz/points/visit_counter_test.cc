@@ -1,9 +1,11 @@
 #include "coz/points/visit_counter.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -139,20 +141,70 @@ TEST(VisitCounterTest, ProcessThatIsGoneIsNotFound) {
             absl::StatusCode::kNotFound);
 }
 
-TEST(VisitCounterTest, ProbeCountsEveryThreadExactly) {
-  const std::string program = testing::RunfilePath("coz/points/places_program");
-  absl::StatusOr<std::unique_ptr<CodePlaces>> places = CodePlaces::Open(program);
-  ASSERT_TRUE(places.ok());
-  std::string note;
-  const auto found = (*places)->Find(*ParsePointSpec("Server::Reply"), &note);
-  ASSERT_TRUE(found.ok()) << found.status();
-  absl::StatusOr<VisitCounter> counter =
-      VisitCounter::ForProbe(program, found->front().probe_offset);
-  COZ_REQUIRE_CAPABILITY(
-      counter.ok() ? "" : "required uprobes, actual: " + std::string(counter.status().message()));
-  const testing::CommandResult result = testing::RunCommand({program, "1000", "5"});
-  EXPECT_EQ(result.status, 0);
+class ProbeTest : public ::testing::Test {
+ protected:
+  ProbeTest() {
+    absl::StatusOr<std::unique_ptr<CodePlaces>> places = CodePlaces::Open(program_);
+    std::string note;
+    offset_ = (*places)->Find(*ParsePointSpec("Server::Reply"), &note)->front().probe_offset;
+  }
+  static std::string Missing(const absl::StatusOr<VisitCounter>& counter) {
+    return counter.ok() ? ""
+                        : "required uprobes, actual: " + std::string(counter.status().message());
+  }
+  // 6000 visits; on one CPU alone, or on any.
+  void RunProgram(int cpu = -1) {
+    std::vector<std::string> command = {program_, "1000", "5"};
+    if (cpu >= 0) {
+      command.insert(command.begin(), {"/usr/bin/taskset", "-c", std::to_string(cpu)});
+    }
+    EXPECT_EQ(testing::RunCommand(command).status, 0);
+  }
+
+  const std::string program_ = testing::RunfilePath("coz/points/places_program");
+  uint64_t offset_;
+};
+
+TEST_F(ProbeTest, CountsEveryThreadExactly) {
+  const absl::StatusOr<VisitCounter> counter = VisitCounter::ForProbe(program_, offset_);
+  COZ_REQUIRE_CAPABILITY(Missing(counter));
+  RunProgram();
   EXPECT_EQ(counter->Read(), 6000u);
+}
+
+TEST_F(ProbeTest, HasACounterForEachCpu) {
+  const int cpu = sched_getcpu();
+  const absl::StatusOr<VisitCounter> here = VisitCounter::ForProbe(program_, offset_, {cpu});
+  COZ_REQUIRE_CAPABILITY(Missing(here));
+  EXPECT_EQ(here->Descriptors().size(), 1u);
+  std::vector<int> others = PossibleCpus();
+  others.erase(std::find(others.begin(), others.end(), cpu));
+  const absl::StatusOr<VisitCounter> elsewhere =
+      VisitCounter::ForProbe(program_, offset_, others.empty() ? std::vector<int>{cpu} : others);
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
+  RunProgram(cpu);
+  EXPECT_EQ(here->Read(), 6000u);
+  if (!others.empty()) {
+    EXPECT_EQ(elsewhere->Read(), 0u);
+  }
+}
+
+// As on a machine of 64 CPUs: each counter is there and is added. This one's take the others' places.
+TEST_F(ProbeTest, CountersOfManyCpusAreAddedUp) {
+  std::vector<int> cpus;
+  const std::vector<int> possible = PossibleCpus();
+  for (size_t i = 0; i < 32; ++i) cpus.insert(cpus.end(), possible.begin(), possible.end());
+  const absl::StatusOr<VisitCounter> counter = VisitCounter::ForProbe(program_, offset_, cpus);
+  COZ_REQUIRE_CAPABILITY(Missing(counter));
+  EXPECT_EQ(counter->Descriptors().size(), cpus.size());
+  RunProgram();
+  EXPECT_EQ(counter->Read(), 32 * 6000u);
+}
+
+TEST_F(ProbeTest, CpuThatTheMachineHasNotIsNoCounter) {
+  COZ_REQUIRE_CAPABILITY(Missing(VisitCounter::ForProbe(program_, offset_)));
+  EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {1 << 15}).ok());
+  EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {}).ok());
 }
 
 }  // namespace

@@ -152,6 +152,25 @@ TEST_F(LentCountersTest, NothingIsTakenOfWhatIsNotLent) {
   EXPECT_FALSE(Read());
 }
 
+// As for probes on a machine of 32 CPUs, or a pair on one of 16.
+TEST_F(LentCountersTest, CountersOfAllCpusAreAddedUp) {
+  COZ_REQUIRE_CAPABILITY(LendAndTake());
+  LentCounters& lent = control_->lent_counters;
+  lent.version = lent.version + 2;
+  const LentCounter& first = lent.counters[0];
+  for (; lent.used < kMaxLentCounters; ++lent.used) {
+    LentCounter& entry = lent.counters[lent.used];
+    entry.fd = first.fd.load();
+    entry.event = first.event.load();
+    entry.point = 7;
+    entry.end = PairEnd::kEnd;
+  }
+  Visit();
+  ASSERT_TRUE(Read());
+  EXPECT_EQ(visits_, kMaxLentCounters);
+  EXPECT_EQ(Copies(), static_cast<int>(kMaxLentCounters));
+}
+
 TEST_F(LentCountersTest, ThreadsReadAllVisitsOrNothingWhileProgramsComeAndGo) {
   COZ_REQUIRE_CAPABILITY(LendAndTake());
   ASSERT_EQ(Lend(), "");
