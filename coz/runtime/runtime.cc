@@ -185,8 +185,11 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
   const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
   const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
-  NoteSample(slot.ledger, selected || is_given);
+  const SampledUnit sampled = selected   ? SampledUnit::kSelected
+                              : is_given ? SampledUnit::kGiven
+                                         : SampledUnit::kOther;
   if (selection == 0) return;
+  slot.ledger.stretches.Count(sampled, SelectedUnit(selection));
   uint64_t delay_ns = 0;
   if (selected) {
     g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
@@ -207,8 +210,9 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
   const uint64_t ahead = weight < sample.span ? weight : sample.span;
   ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
-  ImposeSample(g_control->ledger, slot.ledger, delay_ns * ahead,
-               g_control->sampling_period_ns * ahead, now_ns, deadline_ns);
+  ImposeSample(g_control->ledger, slot.ledger,
+               {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns},
+               now_ns);
 }
 
 // Stops for good when the supervisor said so, or is gone.
@@ -248,7 +252,7 @@ void OnSample(const Sample& sample) {
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (HoldsDelay(slot->ledger)) {
-    ReleaseAllHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
+    ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
   }
   if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.

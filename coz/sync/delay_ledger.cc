@@ -19,60 +19,136 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   }
 }
 
-void NoteSample(ThreadLedger& thread, bool selected) {
-  const uint32_t share = thread.selected_share.load(std::memory_order_relaxed);
-  const uint32_t goal = selected ? kWholeShare : 0;
-  // Rounded towards the goal, so that it is reached.
-  const uint32_t next = selected ? share + (goal - share + 7) / 8 : share - (share + 7) / 8;
-  thread.selected_share.store(next, std::memory_order_relaxed);
-}
-
 namespace {
 
-// From the errors that the simulator shows (docs/design.md): at once is better where stretches are long, or hold much else.
-bool HoldingIsBetter(const ThreadLedger& thread, uint64_t period_ns) {
-  const uint64_t stretch_ns = thread.mean_stretch_ns.load(std::memory_order_relaxed);
-  if (stretch_ns == 0 || stretch_ns > 2 * period_ns) return false;
-  const uint64_t others = kWholeShare - thread.selected_share.load(std::memory_order_relaxed);
-  return stretch_ns * others < period_ns * kWholeShare / 5;
+// Keeps a handler of this thread from what it is in the middle of.
+class BusyScope {
+ public:
+  explicit BusyScope(Stretches& stretches)
+      : stretches_(stretches),
+        is_first_(stretches.busy.exchange(1, std::memory_order_relaxed) == 0) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  ~BusyScope() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (is_first_) stretches_.busy.store(0, std::memory_order_relaxed);
+  }
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+  bool is_first() const { return is_first_; }
+
+ private:
+  Stretches& stretches_;
+  const bool is_first_;
+};
+
+// What `ran_ns` of a stretch of this kind stand for. No more than what two samples impose is imposed ahead of them: the thread may
+// have waited where nobody saw it.
+uint64_t DelayFor(Stretches& stretches, const StretchKind& kind, uint64_t ran_ns) {
+  const uint64_t sampled_ns =
+      kind.selected * stretches.selected_delay_ns + kind.given * stretches.given_delay_ns;
+  const uint64_t ahead_ns = 2 * std::max(stretches.selected_delay_ns, stretches.given_delay_ns);
+  const int64_t most_ns = stretches.balance_ns + static_cast<int64_t>(ahead_ns);
+  if (most_ns <= 0) return 0;
+  ran_ns = std::min(ran_ns, 4 * stretches.period_ns);
+  const uint64_t delay_ns = sampled_ns * ran_ns / (kind.samples * stretches.period_ns);
+  return std::min(delay_ns, static_cast<uint64_t>(most_ns));
+}
+
+void ImposePending(GlobalLedger& global, ThreadLedger& thread, uint64_t least_ns) {
+  if (thread.stretches.pending_ns < least_ns) return;
+  ImposeDelay(global, thread, thread.stretches.pending_ns);
+  thread.stretches.pending_ns = 0;
+}
+
+// False where the experiment is over.
+bool AccountForStretch(Stretches& stretches, uint64_t now_ns) {
+  if (now_ns > stretches.deadline_ns) {
+    stretches.on.store(0, std::memory_order_relaxed);
+    return false;
+  }
+  const uint64_t ran_ns = stretches.TakeRunningTime(now_ns);
+  stretches.length_ns += ran_ns;
+  StretchKind* kind = stretches.Find(stretches.site.load(std::memory_order_relaxed));
+  if (kind == nullptr || !stretches.IsSpread(*kind)) return true;
+  uint64_t delay_ns = DelayFor(stretches, *kind, ran_ns);
+  const uint64_t prepaid_ns = std::min(kind->prepaid_ns, delay_ns);
+  kind->prepaid_ns -= prepaid_ns;
+  delay_ns -= prepaid_ns;
+  stretches.balance_ns -= static_cast<int64_t>(delay_ns);
+  stretches.pending_ns += delay_ns;
+  return true;
 }
 
 }  // namespace
 
-void ImposeSample(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns, uint64_t period_ns,
-                  uint64_t now_ns, uint64_t deadline_ns) {
-  ReleaseAllHeldDelay(global, thread, now_ns);
-  if (!HoldingIsBetter(thread, period_ns)) return ImposeDelay(global, thread, delay_ns);
-  thread.hold_window_ns.store(period_ns, std::memory_order_relaxed);
-  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
-  thread.hold_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
-  thread.held_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
+                  uint64_t now_ns) {
+  Stretches& stretches = thread.stretches;
+  const BusyScope busy(stretches);
+  if (!busy.is_first()) return ImposeDelay(global, thread, sample.delay_ns);
+  if (!HoldsDelay(thread)) {
+    stretches.balance_ns = 0;
+    stretches.pending_ns = 0;
+    stretches.ran_ns = 0;
+    stretches.length_ns = 0;
+    stretches.selected_delay_ns = 0;
+    stretches.given_delay_ns = 0;
+    const bool waits = thread.blocked.load(std::memory_order_relaxed) != 0;
+    stretches.Resume(waits ? 0 : now_ns);
+    stretches.on.store(1, std::memory_order_relaxed);
+  }
+  stretches.deadline_ns = sample.deadline_ns;
+  stretches.period_ns = sample.period_ns;
+  (sample.unit == SampledUnit::kGiven ? stretches.given_delay_ns : stretches.selected_delay_ns) =
+      sample.delay_ns;
+  StretchKind* kind = stretches.Find(stretches.site.load(std::memory_order_relaxed));
+  if (kind == nullptr || !stretches.IsSpread(*kind)) {
+    if (kind != nullptr) kind->prepaid_ns = sample.delay_ns / 2;
+    return ImposeDelay(global, thread, sample.delay_ns);
+  }
+  stretches.balance_ns += static_cast<int64_t>(sample.delay_ns);
+  // Where stretches have not been seen to run for as long as samples say.
+  const auto most_ns = static_cast<int64_t>(2 * sample.delay_ns);
+  if (stretches.balance_ns > most_ns) {
+    ImposeDelay(global, thread, static_cast<uint64_t>(stretches.balance_ns - most_ns));
+    stretches.balance_ns = most_ns;
+  }
 }
 
 void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
-  const uint64_t window_ns = thread.hold_window_ns.load(std::memory_order_relaxed);
-  const uint64_t since_ns = thread.running_since_ns.load(std::memory_order_relaxed);
-  const uint64_t ran_ns = now_ns > since_ns ? now_ns - since_ns : 0;
-  if (ran_ns >= window_ns) return ReleaseAllHeldDelay(global, thread, now_ns);
-  const auto share = [=](uint64_t held_ns) { return held_ns * ran_ns / window_ns; };
-  if (share(thread.held_ns.load(std::memory_order_relaxed)) < kLeastReleaseNs) return;
-  // Taken in one instruction and the rest put back in another: a sample of this thread between the two holds what it stands for
-  // beside, and the sum stays right.
-  const uint64_t held_ns = thread.held_ns.exchange(0, std::memory_order_relaxed);
-  const uint64_t released_ns = share(held_ns);
-  thread.hold_window_ns.store(window_ns - ran_ns, std::memory_order_relaxed);
-  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
-  thread.held_ns.fetch_add(held_ns - released_ns, std::memory_order_relaxed);
-  if (now_ns <= thread.hold_deadline_ns.load(std::memory_order_relaxed)) {
-    ImposeDelay(global, thread, released_ns);
+  const BusyScope busy(thread.stretches);
+  if (busy.is_first() && AccountForStretch(thread.stretches, now_ns)) {
+    ImposePending(global, thread, kLeastReleaseNs);
   }
 }
 
 void ReleaseAllHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
-  const uint64_t held_ns = thread.held_ns.exchange(0, std::memory_order_relaxed);
-  if (held_ns != 0 && now_ns <= thread.hold_deadline_ns.load(std::memory_order_relaxed)) {
-    ImposeDelay(global, thread, held_ns);
+  Stretches& stretches = thread.stretches;
+  const BusyScope busy(stretches);
+  if (!busy.is_first() || !AccountForStretch(stretches, now_ns)) return;
+  if (stretches.balance_ns > 0) {
+    stretches.pending_ns += static_cast<uint64_t>(stretches.balance_ns);
+    stretches.balance_ns = 0;
   }
+  ImposePending(global, thread, 1);
+}
+
+void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, uint64_t now_ns) {
+  Stretches& stretches = thread.stretches;
+  const BusyScope busy(stretches);
+  if (!busy.is_first()) return;
+  const bool goes_on = AccountForStretch(stretches, now_ns);
+  if (StretchKind* kind = stretches.Find(stretches.site.load(std::memory_order_relaxed))) {
+    const auto length_ns = static_cast<uint32_t>(std::min(stretches.length_ns, uint64_t{1} << 31));
+    kind->mean_ns =
+        kind->mean_ns == 0 ? length_ns : kind->mean_ns - kind->mean_ns / 8 + length_ns / 8;
+  }
+  stretches.length_ns = 0;
+  stretches.site.store(site, std::memory_order_relaxed);
+  stretches.Resume(now_ns);  // also after a wait whose end nobody has told
+  if (goes_on) ImposePending(global, thread, kLeastReleaseNs);
 }
 
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
@@ -121,11 +197,14 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
     thread.credited_ns.fetch_add(credited - local, std::memory_order_relaxed);
   }
   thread.blocked.store(0, std::memory_order_relaxed);
-  const uint64_t stretch_ns =
-      wait.start_ns - thread.wait_ended_ns.exchange(now_ns, std::memory_order_relaxed);
-  const uint64_t mean_ns = thread.mean_stretch_ns.load(std::memory_order_relaxed);
-  thread.mean_stretch_ns.store(mean_ns == 0 ? stretch_ns : mean_ns - mean_ns / 8 + stretch_ns / 8,
-                               std::memory_order_relaxed);
+}
+
+void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns) {
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  const auto early_ns = static_cast<int64_t>(virtual_ns - (now_ns - local_ns));
+  if (early_ns > 0) {
+    thread.local_delay_ns.fetch_sub(static_cast<uint64_t>(early_ns), std::memory_order_relaxed);
+  }
 }
 
 }  // namespace coz

@@ -32,6 +32,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/sync/stretches.h"
+
 namespace coz {
 
 // Local delays of recent wakers by address of the object they woke through, so that a woken thread
@@ -97,16 +99,8 @@ struct ThreadLedger {
   // What it waits for, if it does.
   std::atomic<uint32_t> blocked;
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
-  // Delay of samples that is not imposed yet; see ImposeSample.
-  std::atomic<uint64_t> held_ns;
-  std::atomic<uint64_t> hold_window_ns;  // running time in which it is imposed
-  std::atomic<uint64_t> running_since_ns;
-  std::atomic<uint64_t> hold_deadline_ns;  // the end of the experiment; the rest is dropped then
-  // Running averages: time from the end of a wait for a thread to the start of the next, and the share of samples that were in the
-  // selected unit, in 1/kWholeShare.
-  std::atomic<uint64_t> wait_ended_ns;
-  std::atomic<uint64_t> mean_stretch_ns;
-  std::atomic<uint32_t> selected_share;
+  // For delay that is imposed by stretches; see ImposeSample.
+  Stretches stretches;
   // What a thread that is about to be created will run: for the thread itself, from its creator.
   ThreadStart start;
 };
@@ -143,35 +137,44 @@ inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
 // A sample of `thread` fell in the selected unit: it gets ahead of every other thread by `delay_ns` of virtual time.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 
-// Every sample of the thread, before ImposeSample.
-inline constexpr uint32_t kWholeShare = 1024;
-void NoteSample(ThreadLedger& thread, bool selected);
-
-// A sample of `thread` fell in the selected unit.
+// A sample of `thread` that fell in the selected unit or in the given one, after it was counted (Stretches::Count). It stands for
+// `period_ns` of the thread's running time and imposes `delay_ns`.
 //
-// It stands for `period_ns` of the thread's time, in which the thread may meet others many times. Would all of its delay be imposed
-// at once, the thread got ahead by more than there was to shorten, and lost the rest in its next wait. In such threads the delay is
-// held, and released evenly as the thread runs on. Where they meet less often that would be worse, for part of the delay would be
-// imposed where the thread is in another unit (docs/design.md has the errors of both).
-void ImposeSample(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns, uint64_t period_ns,
-                  uint64_t now_ns, uint64_t deadline_ns);
+// Would that be imposed at once, the stretch that the sample fell in got more than there was to shorten in it, and others
+// nothing: wherever the longer of two things is waited for, or a lock is held, the mean of that is not what a faster line would bring. So it
+// is imposed by stretches where they are of a kind that is nearly always in the unit, or short. Elsewhere a sample knows better than its kind
+// where the thread is (docs/design.md has the errors of both).
+struct SampleDelay {
+  SampledUnit unit;
+  uint64_t delay_ns;
+  uint64_t period_ns;
+  uint64_t deadline_ns;  // the end of the experiment
+};
+void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
+                  uint64_t now_ns);
 
 inline bool HoldsDelay(const ThreadLedger& thread) {
-  return thread.held_ns.load(std::memory_order_relaxed) != 0;
+  return thread.stretches.on.load(std::memory_order_relaxed) != 0;
 }
 
-// Imposes what the thread's running time until now stands for: before it pays, wakes or waits. Less than kLeastReleaseNs is kept,
-// as every release costs the other threads a pause.
+// Imposes what the thread's running time until now stands for: at each sample, and before it pays, wakes or waits. Less than
+// kLeastReleaseNs is kept, as every release costs the other threads a pause.
 inline constexpr uint64_t kLeastReleaseNs = 10 * 1000;
 void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns);
 
-// Imposes all of it: at its next sample and at its end.
+// Imposes all of it: at the thread's end.
 void ReleaseAllHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns);
 
-// The thread has not run until now: it has waited or paused.
-inline void ResumeHold(ThreadLedger& thread, uint64_t now_ns) {
-  thread.running_since_ns.store(now_ns, std::memory_order_relaxed);
+// A call of the program ends a stretch, of a thread that holds delay. The next one is of the kind `site`.
+void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, uint64_t now_ns);
+
+// Whether the next call ends a stretch; of calls in quick succession few do.
+inline bool CallEndsStretch(ThreadLedger& thread) {
+  return (++thread.stretches.calls & thread.stretches.skipped_calls) == 0;
 }
+
+// The thread has not run until now: it has waited or paused.
+inline void ResumeHold(ThreadLedger& thread, uint64_t now_ns) { thread.stretches.Resume(now_ns); }
 
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
@@ -183,6 +186,7 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 // Begins a wait that another thread may end.
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
   thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
+  if (HoldsDelay(thread)) thread.stretches.Stop(now_ns);
   uint64_t imposed_ns;
   uint64_t local_ns;
   do {  // again where a handler of this thread has imposed between the two loads
@@ -208,6 +212,10 @@ void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wai
 // The same where it is known exactly.
 void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                        uint64_t waker_local_delay_ns, bool has_blocked = true);
+
+// `thread` goes on after what happened at `virtual_ns` of virtual time, maybe long ago, such as the end of a thread that it has joined.
+// Where it is ahead of that it falls back, and pays the difference.
+void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns);
 
 }  // namespace coz
 

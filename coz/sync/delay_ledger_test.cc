@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace coz {
@@ -250,80 +251,230 @@ TEST_F(DelayLedgerTest, ExcessOfAThreadIsNotRequiredOfOthers) {
   EXPECT_EQ(sampled_.local_delay_ns.load(), 140u);
 }
 
-// A thread that meets others every `stretch_ns`, and whose samples are all in the selected unit.
-void MakeEager(ThreadLedger& thread, uint64_t stretch_ns, uint64_t* now_ns) {
-  thread.wait_ended_ns = *now_ns;
-  for (int i = 0; i < 40; ++i) {
-    *now_ns += stretch_ns;
-    const Wait wait = BeginWait(thread, *now_ns);
-    EndWaitCreditedBy(thread, wait, ++*now_ns, 0);
-    NoteSample(thread, true);
-  }
-}
-
 constexpr uint64_t kPeriodNs = 1000000;
 constexpr uint64_t kForever = ~uint64_t{0};
+constexpr uint32_t kUnit = 7;
 
-TEST_F(DelayLedgerTest, SampleOfAThreadThatSeldomMeetsOthersImposesAtOnce) {
-  uint64_t now_ns = 1;
-  MakeEager(sampled_, 4 * kPeriodNs, &now_ns);
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
+// Places in a program.
+const char kSites[2] = {};
+const void* const kInside = &kSites[0];
+const void* const kOutside = &kSites[1];
+
+class StretchTest : public DelayLedgerTest {
+ protected:
+  SampleDelay Half(uint64_t deadline_ns = kForever) const {
+    return {SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs, deadline_ns};
+  }
+  void Run(uint64_t ns) { now_ns_ += ns; }
+  void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
+  void Sample(SampledUnit unit) {
+    ReleaseHeldDelay(*global_, sampled_, now_ns_);
+    sampled_.stretches.Count(unit, kUnit);
+    if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
+  }
+  // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both kinds are known.
+  void LearnStretches(uint64_t inside_ns) {
+    for (int i = 0; i < 40; ++i) {
+      Run(inside_ns / 2);
+      Sample(SampledUnit::kSelected);
+      Run(inside_ns - inside_ns / 2);
+      Call(kOutside);
+      Run(inside_ns);
+      Sample(SampledUnit::kOther);
+      Call(kInside);
+    }
+  }
+  uint64_t global_ns() const { return global_->global_delay_ns; }
+
+  uint64_t now_ns_ = 1;
+};
+
+TEST_F(StretchTest, SamplesOfAnUnknownKindImposeAtOnce) {
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns(), kPeriodNs / 2);
+  EXPECT_EQ(sampled_.local_delay_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, KnownStretchesImposeByTheirLength) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 10);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Run(kPeriodNs);
+  Call(kInside);  // nothing for the time outside
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Run(kPeriodNs / 5);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20 + kPeriodNs / 10);
+  EXPECT_EQ(sampled_.local_delay_ns, global_ns());
+}
+
+TEST_F(StretchTest, SamplesAndStretchesImposeAsMuchInTheLongRun) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  // One sample for each period of running time, wherever it falls.
+  uint64_t until_sample_ns = kPeriodNs / 3;
+  uint64_t samples = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bool inside = i % 2 == 0;
+    uint64_t left_ns = kPeriodNs / 2;
+    while (left_ns > 0) {
+      const uint64_t step_ns = std::min(left_ns, until_sample_ns);
+      Run(step_ns);
+      left_ns -= step_ns;
+      until_sample_ns -= step_ns;
+      if (until_sample_ns > 0) continue;
+      until_sample_ns = kPeriodNs * 97 / 100;  // never in step with the stretches
+      samples += inside ? 1 : 0;
+      Sample(inside ? SampledUnit::kSelected : SampledUnit::kOther);
+    }
+    Call(inside ? kOutside : kInside);
+  }
+  EXPECT_NEAR(static_cast<double>(global_ns() - before_ns) / kPeriodNs,
+              static_cast<double>(samples) / 2, static_cast<double>(samples) * 0.02);
+}
+
+TEST_F(StretchTest, TimeOfAWaitOrAPauseImposesNothing) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 10);
+  const Wait wait = BeginWait(sampled_, now_ns_);
+  Run(50 * kPeriodNs);
+  ResumeHold(sampled_, now_ns_);
+  EndWaitCredited(*global_, sampled_, wait, now_ns_, 0);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Call(kInside);
+  BeginWait(sampled_, now_ns_);
+  Run(50 * kPeriodNs);
+  EndWaitUncredited(sampled_);  // its end is not told
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+}
+
+TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  for (int i = 0; i < 100; ++i) {  // it waits where nobody sees it: no samples come
+    Run(kPeriodNs);
+    Call(kInside);
+  }
+  // What two samples have left to impose, and two more.
+  EXPECT_LE(global_ns() - before_ns, 2 * kPeriodNs);
+}
+
+TEST_F(StretchTest, LongStretchesImposeAtSamples) {
+  for (int i = 0; i < 40; ++i) {
+    Run(2 * kPeriodNs);
+    Sample(SampledUnit::kSelected);
+    Run(2 * kPeriodNs);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 2);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, StretchesOfWhichMuchIsElsewhereImposeAtSamples) {
+  for (int i = 0; i < 80; ++i) {
+    Run(kPeriodNs / 2);
+    Sample(i % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);
+    Run(kPeriodNs / 2);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 2);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, ShortStretchesImposeTheirShareOfIt) {
+  for (int i = 0; i < 81; ++i) {
+    Run(kPeriodNs / 20);
+    Sample(i % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);
+    Run(kPeriodNs / 20);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns() + sampled_.stretches.pending_ns;
+  Run(kPeriodNs / 10);
+  Call(kInside);
+  const uint64_t imposed_ns = global_ns() + sampled_.stretches.pending_ns - before_ns;
+  EXPECT_NEAR(static_cast<double>(imposed_ns) / kPeriodNs, 0.1 * 0.5 * 0.5, 0.005);
+}
+
+TEST_F(StretchTest, LittleDelayIsKeptUntilItIsWorthAPause) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(2 * kLeastReleaseNs - 2);
+  Call(kInside);
+  EXPECT_EQ(global_ns(), before_ns);
+  Run(2);
+  Call(kInside);
+  EXPECT_EQ(global_ns() - before_ns, kLeastReleaseNs);
+}
+
+TEST_F(StretchTest, NothingIsImposedAfterTheExperiment) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  ImposeSample(*global_, sampled_, Half(now_ns_ + kPeriodNs / 2), now_ns_);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs * 6 / 10);
+  ReleaseHeldDelay(*global_, sampled_, now_ns_);
+  ReleaseAllHeldDelay(*global_, sampled_, now_ns_);
+  EXPECT_EQ(global_ns(), before_ns);
   EXPECT_FALSE(HoldsDelay(sampled_));
-  EXPECT_EQ(global_->global_delay_ns, 500000u);
 }
 
-TEST_F(DelayLedgerTest, SampleOfAThreadThatIsMostlyElsewhereImposesAtOnce) {
-  uint64_t now_ns = 1;
-  MakeEager(sampled_, kPeriodNs / 2, &now_ns);
-  for (int i = 0; i < 40; ++i) NoteSample(sampled_, i % 2 == 0);
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
-  EXPECT_EQ(global_->global_delay_ns, 500000u);
+TEST_F(StretchTest, AtItsEndAThreadImposesWhatItsSamplesStandForBeyondItsStretches) {
+  LearnStretches(kPeriodNs / 2);
+  const int64_t balance_ns = sampled_.stretches.balance_ns;
+  const uint64_t before_ns = global_ns();
+  sampled_.stretches.balance_ns = 70000;
+  ReleaseAllHeldDelay(*global_, sampled_, now_ns_);
+  EXPECT_EQ(global_ns() - before_ns, 70000u) << balance_ns;
 }
 
-TEST_F(DelayLedgerTest, SampleOfAThreadThatOftenMeetsOthersIsReleasedAsItRuns) {
-  uint64_t now_ns = 1;
-  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
-  EXPECT_EQ(global_->global_delay_ns, 0u);
-  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs / 10);
-  EXPECT_EQ(global_->global_delay_ns, 50000u);
-  ResumeHold(sampled_, now_ns + kPeriodNs);  // it waited meanwhile
-  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs + kPeriodNs / 10);
-  EXPECT_EQ(global_->global_delay_ns, 100000u);
-  EXPECT_EQ(sampled_.local_delay_ns, 100000u);
-  // The next sample finds the rest due, and holds what it stands for itself.
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns + 2 * kPeriodNs, kForever);
-  EXPECT_EQ(global_->global_delay_ns, 500000u);
-  ReleaseHeldDelay(*global_, sampled_, now_ns + 4 * kPeriodNs);
-  EXPECT_EQ(global_->global_delay_ns, 1000000u);
-  EXPECT_FALSE(HoldsDelay(sampled_));
+TEST_F(StretchTest, AnotherSelectionStartsToCountAnew) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit + 1);
+  const StretchKind* kind = sampled_.stretches.Find(kInside);
+  ASSERT_NE(kind, nullptr);
+  EXPECT_EQ(kind->samples, 1u);
+  EXPECT_EQ(sampled_.stretches.Find(kOutside), nullptr);
 }
 
-TEST_F(DelayLedgerTest, LittleHeldDelayIsKeptUntilItIsWorthAPause) {
-  uint64_t now_ns = 1;
-  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, kForever);
-  ReleaseHeldDelay(*global_, sampled_, now_ns + 2 * kLeastReleaseNs - 2);
-  EXPECT_EQ(global_->global_delay_ns, 0u);
-  ReleaseHeldDelay(*global_, sampled_, now_ns + 2 * kLeastReleaseNs);
-  EXPECT_EQ(global_->global_delay_ns, kLeastReleaseNs);
+TEST_F(StretchTest, AHandlerThatInterruptsLeavesStretchesAlone) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  const int64_t balance_ns = sampled_.stretches.balance_ns;
+  sampled_.stretches.busy = 1;
+  Run(kPeriodNs / 2);
+  Call(kOutside);
+  EXPECT_EQ(global_ns(), before_ns);
+  ImposeSample(*global_, sampled_, Half(), now_ns_);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+  EXPECT_EQ(sampled_.stretches.balance_ns, balance_ns);
 }
 
-TEST_F(DelayLedgerTest, HeldDelayIsDroppedWhenTheExperimentIsOver) {
-  uint64_t now_ns = 1;
-  MakeEager(sampled_, kPeriodNs / 10, &now_ns);
-  ImposeSample(*global_, sampled_, 500000, kPeriodNs, now_ns, now_ns + kPeriodNs / 2);
-  ReleaseHeldDelay(*global_, sampled_, now_ns + kPeriodNs * 6 / 10);
-  ReleaseAllHeldDelay(*global_, sampled_, now_ns + kPeriodNs);
-  EXPECT_EQ(global_->global_delay_ns, 0u);
-  EXPECT_FALSE(HoldsDelay(sampled_));
+TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {
+  constexpr int kCalls = 10000;
+  for (int i = 0; i < kCalls; ++i) CallEndsStretch(sampled_);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  int ends = 0;
+  for (int i = 0; i < kCalls; ++i) ends += CallEndsStretch(sampled_) ? 1 : 0;
+  EXPECT_GT(ends, 32);
+  EXPECT_LE(ends, 80);
 }
 
-TEST_F(DelayLedgerTest, SelectedShareReachesBothEnds) {
-  for (int i = 0; i < 100; ++i) NoteSample(sampled_, true);
-  EXPECT_EQ(sampled_.selected_share, kWholeShare);
-  for (int i = 0; i < 100; ++i) NoteSample(sampled_, false);
-  EXPECT_EQ(sampled_.selected_share, 0u);
+TEST_F(DelayLedgerTest, AThreadThatIsAheadOfWhatItWaitedForFallsBack) {
+  Impose(sampled_, 300);
+  GoOnAfter(sampled_, 900, 1000);  // its own virtual time is 700
+  EXPECT_EQ(sampled_.local_delay_ns, 100u);
+  EXPECT_EQ(OwedDelay(*global_, sampled_), 200u);
+  GoOnAfter(sampled_, 500, 1000);  // long ago
+  EXPECT_EQ(sampled_.local_delay_ns, 100u);
 }
 
 }  // namespace

@@ -40,18 +40,20 @@ template <typename Lock, typename Try, typename WaitCall>
 }
 
 template <typename Lock, typename Try, typename WaitCall>
-[[gnu::noinline, gnu::cold]] int PayAndAcquire(Lock* lock, Try try_call, WaitCall wait_call) {
-  PayDebt(*CurrentThreadLedger());
+[[gnu::noinline, gnu::cold]] int PayAndAcquire(Lock* lock, const void* site, Try try_call,
+                                               WaitCall wait_call) {
+  PayAtCall(*CurrentThreadLedger(), site);
   return TryOrWait(lock, try_call, wait_call);
 }
 
 template <typename Lock, typename Try, typename WaitCall>
 [[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
-  const ThreadLedger* thread = CurrentThreadLedger();
+  ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return wait_call();
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    return PayAndAcquire(lock, try_call, wait_call);
+    return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
   }
+  NoteCall(*thread, COZ_CALL_SITE());
   return TryOrWait(lock, try_call, wait_call);
 }
 

@@ -108,7 +108,7 @@ void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
     return EndWaitUncredited(*thread);
   }
   EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
-  PayIfBehind();
+  PayAfterWait();
 }
 
 // Ends a wait for the last to arrive, which may be the thread itself.

@@ -91,9 +91,7 @@ auto RunThreadWithout(void* opaque) {
 // pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
 // The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
 template <typename Routine, typename CreateCall>
-int CreateProfiledThread(ThreadLedger* creator, const ThreadStart& start, int no_memory,
-                         CreateCall create_call) {
-  ReleaseHeld(*creator);
+int CreateProfiledThread(const ThreadStart& start, int no_memory, CreateCall create_call) {
   ThreadLedger* const reserved = g_hooks.reserve();
   if (reserved != nullptr) {
     reserved->start = start;
@@ -110,13 +108,16 @@ int CreateProfiledThread(ThreadLedger* creator, const ThreadStart& start, int no
 }
 
 template <typename Routine, typename CreateCall>
-int CreateThread(ThreadLedger* creator, const pthread_attr_t* attributes, Routine routine,
-                 void* argument, int no_memory, CreateCall create_call) {
+[[gnu::always_inline]] inline int CreateThread(ThreadLedger* creator,
+                                               const pthread_attr_t* attributes, Routine routine,
+                                               void* argument, int no_memory,
+                                               CreateCall create_call) {
+  ReleaseAtCall(*creator, COZ_CALL_SITE());
   const Asked asked = WhatIsAsked(attributes);
   ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
                        creator->local_delay_ns.load(std::memory_order_relaxed)};
   if (!asked.has_mask) {
-    return CreateProfiledThread<Routine>(creator, start, no_memory, create_call);
+    return CreateProfiledThread<Routine>(start, no_memory, create_call);
   }
   auto* const record = static_cast<MaskedStart*>(malloc(sizeof(MaskedStart)));
   if (record == nullptr) return no_memory;
@@ -124,17 +125,21 @@ int CreateThread(ThreadLedger* creator, const pthread_attr_t* attributes, Routin
   const Routine run = RunWithMask<Routine>;
   start.routine = reinterpret_cast<void*>(run);
   start.argument = record;
-  const int result = CreateProfiledThread<Routine>(creator, start, no_memory, create_call);
+  const int result = CreateProfiledThread<Routine>(start, no_memory, create_call);
   if (result != 0) free(record);
   return result;
 }
 
 template <typename JoinCall>
-inline int Join(pthread_t thread, JoinCall join_call) {
+[[gnu::always_inline]] inline int Join(pthread_t thread, JoinCall join_call) {
   PayIfBehind();
   BlockedScope blocked;
   const int result = join_call();
   blocked.End(result == 0, ThreadExitKey(thread));
+  ThreadLedger* joiner = CurrentThreadLedger();
+  const uint64_t end_ns = result == 0 && joiner != nullptr ? VirtualEndOf(thread) : 0;
+  // It may have ended long ago, and have paid only what was inserted until then.
+  if (end_ns != 0) GoOnAfter(*joiner, end_ns, MonotonicNowNs());
   return result;
 }
 

@@ -51,9 +51,27 @@ TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedKeepsExcess) {
   std::atomic<pid_t> tid{0};
   std::thread thread([&] { tid = gettid(); });
   WaitUntil("the thread has ended", [&] { return tid != 0 && tgkill(getpid(), tid, 0) != 0; });
+  // Who has slept too long has spent that time.
+  const uint64_t end_ns = MonotonicNowNs() + kDelayNs;
+  WaitUntil("the time has passed", [&] { return MonotonicNowNs() >= end_ns; });
   const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
   thread.join();
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
+}
+
+// As one that has imposed delay, which the other had not to pay any more.
+TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedIsNotBeforeItsEndInVirtualTime) {
+  const uint64_t level_ns = process_.main_ledger().local_delay_ns;
+  const uint64_t start_ns = MonotonicNowNs();
+  std::atomic<pid_t> tid{0};
+  std::thread thread([&] { tid = gettid(); });
+  WaitUntil("the thread has ended", [&] { return tid != 0 && tgkill(getpid(), tid, 0) != 0; });
+  constexpr uint64_t kLongNs = 3600 * kNsPerSecond;
+  process_.main_ledger().local_delay_ns += kLongNs;
+  thread.join();
+  const uint64_t local_ns = process_.main_ledger().local_delay_ns;
+  EXPECT_GE(local_ns, level_ns);
+  EXPECT_LE(local_ns - level_ns, MonotonicNowNs() - start_ns);
 }
 
 TEST_F(InterposeThreadTest, JoinThatBlocksAbsorbsExcess) {

@@ -62,7 +62,7 @@ void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
   } else {
     EndWaitUncredited(caller);
   }
-  PayIfBehind();
+  PayAfterWait();
 }
 
 void io_internal::EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns) {

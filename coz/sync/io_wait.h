@@ -115,6 +115,7 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
+  if (__builtin_expect(HoldsDelay(*caller), 0)) ResumeHold(*caller, MonotonicNowNs());
   if (__builtin_expect(CallerIsBehind(*caller), 0)) {
     io_internal::EndIndebted(*caller, wait, find_waker(result));
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {

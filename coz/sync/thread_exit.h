@@ -28,6 +28,9 @@ inline const void* ThreadExitKey(pthread_t thread) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(thread));
 }
 
+// When `thread`, which has been joined, ended in virtual time; 0 where that is not known.
+uint64_t VirtualEndOf(pthread_t thread);
+
 }  // namespace coz
 
 #endif  // COZ_SYNC_THREAD_EXIT_H_

@@ -31,10 +31,7 @@ void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {
 void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
-  ledger->held_ns.store(0, std::memory_order_relaxed);
-  ledger->wait_ended_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
-  ledger->mean_stretch_ns.store(0, std::memory_order_relaxed);
-  ledger->selected_share.store(0, std::memory_order_relaxed);
+  ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
 }
@@ -81,6 +78,7 @@ bool PayOnce(ThreadLedger& thread) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, thread);
   if (owed_ns == 0) return false;
+  if (HoldsDelay(thread)) thread.stretches.Stop(start_ns);
   const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   RecordPause(thread, owed_ns, passed_ns - nested_ns);
@@ -88,14 +86,10 @@ bool PayOnce(ThreadLedger& thread) {
   return true;
 }
 
-}  // namespace
-
-void PayDebt(ThreadLedger& thread) {
-  if (HasLeftThreadSync()) return;
+void PayWhatIsOwed(ThreadLedger& thread) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
-  ReleaseHeld(thread);
   if (!IsBehind(*sync_internal::g_ledger, thread)) return;
   thread.pausing.store(1, std::memory_order_relaxed);
   for (int i = 0; i < kMostPauses && PayOnce(thread); ++i) {
@@ -104,11 +98,37 @@ void PayDebt(ThreadLedger& thread) {
   if (HoldsDelay(thread)) ResumeHold(thread, MonotonicNowNs());
 }
 
-void PayBeforeWake(const void* object) {
+}  // namespace
+
+void PayDebt(ThreadLedger& thread) {
+  if (HasLeftThreadSync()) return;
+  if (HoldsDelay(thread)) ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  PayWhatIsOwed(thread);
+}
+
+void ReleaseAtCall(ThreadLedger& thread, const void* site) {
+  if (!HoldsDelay(thread)) {
+    NoteCall(thread, site);
+  } else if (CallEndsStretch(thread) || IsBehind(*sync_internal::g_ledger, thread)) {
+    EndStretch(*sync_internal::g_ledger, thread, site, MonotonicNowNs());
+  }
+}
+
+void PayAtCall(ThreadLedger& thread, const void* site) {
+  if (HasLeftThreadSync()) return;
+  ReleaseAtCall(thread, site);
+  PayWhatIsOwed(thread);
+}
+
+void PayBeforeWakeAt(const void* object, const void* site) {
   ThreadLedger* thread = sync_internal::t_ledger;
   if (thread == nullptr) return;
   GlobalLedger& global = *sync_internal::g_ledger;
-  if (CallerIsBehind(*thread)) PayDebt(*thread);
+  if (CallerIsBehind(*thread)) {
+    PayAtCall(*thread, site);
+  } else {
+    NoteCall(*thread, site);
+  }
   const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
   // A wakee assumes the global delay anyway; only excess is news.
   if (local_ns > global.global_delay_ns.load(std::memory_order_relaxed)) {

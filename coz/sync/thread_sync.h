@@ -87,11 +87,18 @@ inline bool CallerHasNoBusiness(const ThreadLedger& caller) {
 // Releases what `thread`, the caller, holds, and pauses for what it owes.
 void PayDebt(ThreadLedger& thread);
 
-// Only the former.
-inline void ReleaseHeld(ThreadLedger& thread) {
-  if (__builtin_expect(HoldsDelay(thread), 0)) {
-    ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
-  }
+// The same at a call of the program that goes on at `site`. A stretch ends there.
+void PayAtCall(ThreadLedger& thread, const void* site);
+
+// Without the pause.
+void ReleaseAtCall(ThreadLedger& thread, const void* site);
+
+// Where the program goes on behind the wrapped call that this is inlined into. One that is not gives a place in this library, which is right
+// but tells fewer kinds of stretches apart.
+#define COZ_CALL_SITE() __builtin_extract_return_addr(__builtin_return_address(0))
+
+[[gnu::always_inline]] inline void NoteCall(ThreadLedger& thread, const void* site) {
+  thread.stretches.site.store(site, std::memory_order_relaxed);
 }
 
 // The caller is at its end.
@@ -102,29 +109,44 @@ inline void ReleaseAllHeld(ThreadLedger& thread) {
 }
 
 // Called by a thread before anything that may wake or overtake another one.
-inline void PayIfBehind() {
+[[gnu::always_inline]] inline void PayIfBehind() {
   ThreadLedger* thread = sync_internal::t_ledger;
-  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) {
-    PayDebt(*thread);
+  if (thread == nullptr) return;
+  if (__builtin_expect(CallerIsBehind(*thread), 0)) {
+    PayAtCall(*thread, COZ_CALL_SITE());
+  } else {
+    NoteCall(*thread, COZ_CALL_SITE());
   }
 }
 
-// Pays, and leaves the caller's local delay for whoever it wakes through `object`.
-void PayBeforeWake(const void* object);
+// Called by a thread after a wait, before it goes on in the program.
+inline void PayAfterWait() {
+  ThreadLedger* thread = sync_internal::t_ledger;
+  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
+}
+
+// Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that goes on at `site`.
+void PayBeforeWakeAt(const void* object, const void* site);
+[[gnu::always_inline]] inline void PayBeforeWake(const void* object) {
+  PayBeforeWakeAt(object, COZ_CALL_SITE());
+}
 
 // `call` after PayBeforeWake(object). Where the caller neither owes nor has excess, as nearly
 // always, that is a jump to it.
 template <typename Call>
-[[gnu::noinline, gnu::cold]] auto PayAndCallSlowly(const void* object, Call call) {
-  PayBeforeWake(object);
+[[gnu::noinline, gnu::cold]] auto PayAndCallSlowly(const void* object, const void* site,
+                                                   Call call) {
+  PayBeforeWakeAt(object, site);
   return call();
 }
 template <typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
-  const ThreadLedger* thread = sync_internal::t_ledger;
-  if (__builtin_expect(thread != nullptr && !CallerHasNoBusiness(*thread), 0)) {
-    return PayAndCallSlowly(object, call);
+  ThreadLedger* thread = sync_internal::t_ledger;
+  if (__builtin_expect(thread == nullptr, 0)) return call();
+  if (__builtin_expect(!CallerHasNoBusiness(*thread), 0)) {
+    return PayAndCallSlowly(object, COZ_CALL_SITE(), call);
   }
+  NoteCall(*thread, COZ_CALL_SITE());
   return call();
 }
 

@@ -46,7 +46,7 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
     RecordPause(*caller, std::min(owed_ns, slept_ns), slept_ns);
   }
   // Where the thread got its CPU so late that all of these deadlines had passed.
-  if (timed_out(result)) PayIfBehind();
+  if (timed_out(result)) PayAfterWait();
   return result;
 }
 

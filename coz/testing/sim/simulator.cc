@@ -92,6 +92,7 @@ Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_
   thread->children.clear();
   std::fill(std::begin(thread->locals), std::end(thread->locals), 0);
   thread->ledger.local_delay_ns.store(inherited_local_delay_ns);
+  thread->ledger.stretches.Reset();
   if (options_.sampling_period_ns > 0) {
     thread->until_sample_ns = 1 + random_.Below(options_.sampling_period_ns);
   }
@@ -188,6 +189,11 @@ bool Simulator::IsGiven(uint32_t line) const {
   return selected_ && options_.given_by > 0 && line == options_.given_line;
 }
 
+SampledUnit Simulator::UnitOf(uint32_t line) const {
+  if (selected_ && line == selected_line_) return SampledUnit::kSelected;
+  return IsGiven(line) ? SampledUnit::kGiven : SampledUnit::kOther;
+}
+
 bool Simulator::SampleMatters(const Thread& thread) const {
   if (options_.sampling_period_ns == 0) return false;
   // In a crowd delays are imposed so often that every sample may find one.
@@ -226,7 +232,7 @@ bool Simulator::Account(Thread& thread) {
   total_samples_ += samples;
   line_samples_[line] += samples;
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    NoteSample(thread.ledger, (selected_ && line == selected_line_) || IsGiven(line));
+    if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
@@ -256,15 +262,15 @@ void Simulator::OnTimer(Thread& thread) {
   MakeReady(thread);
 }
 
-void Simulator::Impose(Thread& thread, uint64_t delay_ns) {
+void Simulator::Impose(Thread& thread, SampledUnit unit, uint64_t delay_ns) {
   if (now_ns_ >= deadline_ns_ || delay_ns == 0) return;
   if (!options_.cancel_delays) {
     thread.ledger.local_delay_ns += delay_ns;
     thread.ledger.imposed_ns += delay_ns;
     ledger_->global_delay_ns += delay_ns;
   } else if (options_.hold_delays) {
-    ImposeSample(*ledger_, thread.ledger, delay_ns, options_.sampling_period_ns, now_ns_,
-                 deadline_ns_);
+    ImposeSample(*ledger_, thread.ledger,
+                 {unit, delay_ns, options_.sampling_period_ns, deadline_ns_}, now_ns_);
   } else {
     ImposeDelay(*ledger_, thread.ledger, delay_ns);
   }
@@ -294,15 +300,25 @@ bool Simulator::ExtendTimeout(Thread& thread) {
   return false;
 }
 
-void Simulator::Release(Thread& thread, bool all) {
+template <typename ReleaseCall>
+void Simulator::Release(Thread& thread, ReleaseCall release) {
   if (!HoldsDelay(thread.ledger)) return;
   const uint64_t before_ns = ledger_->global_delay_ns.load();
-  if (all) {
-    ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_);
-  } else {
-    ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_);
-  }
+  release();
   if (ledger_->global_delay_ns.load() != before_ns) OnImposed();
+}
+
+void Simulator::NoteCall(Thread& thread) {
+  const void* const site = thread.code->data() + thread.pc;
+  if (!HoldsDelay(thread.ledger)) {
+    thread.ledger.stretches.site = site;
+  } else if (CallEndsStretch(thread.ledger) || IsBehind(*ledger_, thread.ledger)) {
+    Release(thread, [&] { EndStretch(*ledger_, thread.ledger, site, now_ns_); });
+  }
+}
+
+void Simulator::ReleaseAll(Thread& thread) {
+  Release(thread, [&] { ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_); });
 }
 
 void Simulator::OnImposed() {
@@ -314,16 +330,16 @@ void Simulator::OnImposed() {
 }
 
 void Simulator::Sample(Thread& thread) {
-  Release(thread, /*all=*/true);
+  Release(thread, [&] { ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
   const uint32_t line = LineOf(thread);
   if (selected_ && line == selected_line_) {
     ++selected_samples_;
-    Impose(thread, delay_per_sample_ns_);
+    Impose(thread, SampledUnit::kSelected, delay_per_sample_ns_);
   } else if (IsGiven(line) && now_ns_ < deadline_ns_) {
     const auto delay_ns = static_cast<uint64_t>(
         std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
     given_imposed_ns_ += delay_ns;
-    Impose(thread, delay_ns);
+    Impose(thread, SampledUnit::kGiven, delay_ns);
   }
   PayAtSample(thread);
 }
@@ -343,6 +359,7 @@ bool Simulator::Pay(Thread& thread) {
   const uint64_t owed_ns = OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
   thread.pausing = true;
+  thread.ledger.stretches.Stop(now_ns_);
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
   LeaveCpu(thread, ThreadState::kPausing);

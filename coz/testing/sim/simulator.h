@@ -130,6 +130,7 @@ class Simulator {
   bool SampleMatters(const Thread& thread) const;
   uint32_t LineOf(const Thread& thread) const;
   bool IsGiven(uint32_t line) const;
+  SampledUnit UnitOf(uint32_t line) const;
   // After what may make samples matter.
   void ReviewSchedules();
   void OnCpuEvent(Thread& thread);
@@ -148,9 +149,12 @@ class Simulator {
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
-  void Impose(Thread& thread, uint64_t delay_ns);
+  void Impose(Thread& thread, SampledUnit unit, uint64_t delay_ns);
   void OnImposed();
-  void Release(Thread& thread, bool all);
+  template <typename ReleaseCall>
+  void Release(Thread& thread, ReleaseCall release);
+  void ReleaseAll(Thread& thread);
+  void NoteCall(Thread& thread);
   void PauseRunningThreads();
   bool ExtendTimeout(Thread& thread);
   void Wake(Thread& thread);

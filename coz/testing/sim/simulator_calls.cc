@@ -79,7 +79,7 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
   }
   // All others are wrapped calls.
   if (thread.phase == kEntry) {
-    Release(thread, /*all=*/false);
+    NoteCall(thread);
     if (PayInCall(thread)) return Outcome::kStop;
     thread.phase = kPaid;
   }
@@ -321,7 +321,6 @@ Simulator::Outcome Simulator::ExecuteRwUnlock(Thread& thread, RwLock& lock) {
 }
 
 Simulator::Outcome Simulator::ExecuteSpawn(Thread& thread, const Op& op) {
-  Release(thread, /*all=*/false);
   Thread& child = NewThread(op.a, thread.ledger.local_delay_ns.load());
   if (thread.children.size() <= op.b) thread.children.resize(op.b + 1);
   thread.children[op.b] = &child;
@@ -340,17 +339,19 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
     }
   }
   EndWait(thread, /*by_thread=*/true, &child);
+  GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
   joined_.push_back(&child);
   return Outcome::kNext;
 }
 
 void Simulator::ExecuteExit(Thread& thread) {
   if (thread.phase == kEntry) {
-    Release(thread, /*all=*/true);
+    ReleaseAll(thread);
     if (PayInCall(thread)) return;
     thread.phase = kPaid;
   }
   PublishBeforeWake(thread, &thread);
+  thread.virtual_end_ns = now_ns_ - thread.ledger.local_delay_ns.load();
   LeaveCpu(thread, ThreadState::kDone);
   --live_threads_;
   if (thread.joiner != nullptr) Wake(*thread.joiner);

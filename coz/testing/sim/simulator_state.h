@@ -33,6 +33,7 @@ struct Simulator::Thread {
   int64_t locals[kLocalVariables] = {};
   std::vector<Thread*> children;
   Thread* joiner = nullptr;
+  uint64_t virtual_end_ns = 0;
 
   uint64_t work_left_ns = 0;
   uint64_t until_sample_ns = 0;
@@ -40,7 +41,7 @@ struct Simulator::Thread {
   uint64_t running_since_ns = 0;
 
   uint32_t samples_behind = 0;  // in a row
-  bool pausing = false;  // from the start of the pause until the thread has a CPU again
+  bool pausing = false;         // from the start of the pause until the thread has a CPU again
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress

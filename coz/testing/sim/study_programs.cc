@@ -1,0 +1,177 @@
+#include "coz/testing/sim/study_programs.h"
+
+#include <utility>
+
+#include "coz/base/clock.h"
+
+namespace coz::sim {
+namespace {
+
+// A loop on a real machine does not take the same time twice.
+constexpr uint32_t kSpreadPermille = 20;
+
+StudyProgram Named(const char* name, std::vector<std::string> lines, size_t codes) {
+  StudyProgram study;
+  study.name = name;
+  study.lines = std::move(lines);
+  study.program.lines = static_cast<uint32_t>(study.lines.size());
+  study.program.points = 1;
+  study.program.codes.resize(codes);
+  return study;
+}
+
+class Builder : public CodeBuilder {
+ public:
+  using CodeBuilder::CodeBuilder;
+  Builder& Us(uint32_t line, uint64_t us) {
+    Work(line, us * kNsPerUs, kSpreadPermille);
+    return *this;
+  }
+};
+
+// Two threads that contend for a mutex.
+StudyProgram Mutex() {
+  StudyProgram study = Named("mutex", {"inside", "outside"}, 1);
+  study.program.mutexes = 1;
+  Builder loop(&study.program.codes[0]);
+  loop.On(OpKind::kLock, 0);
+  loop.Us(0, 600).On(OpKind::kUnlock, 0);
+  loop.Us(1, 400).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 0};
+  return study;
+}
+
+// Every thread waits for the other twice a round.
+StudyProgram Barrier() {
+  StudyProgram study = Named("barrier", {"heavy", "light"}, 2);
+  study.program.barriers = {2};
+  Builder heavy(&study.program.codes[0]);
+  heavy.Us(0, 1000).On(OpKind::kBarrier, 0).On(OpKind::kProgress, 0);
+  heavy.On(OpKind::kBarrier, 0).Jump(0);
+  Builder light(&study.program.codes[1]);
+  light.Us(1, 700).On(OpKind::kBarrier, 0).On(OpKind::kBarrier, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram RwLock() {
+  StudyProgram study = Named("rwlock", {"update", "lookup", "writer", "reader"}, 2);
+  study.program.rwlocks = 1;
+  Builder writer(&study.program.codes[0]);
+  writer.On(OpKind::kWriteLock, 0);
+  writer.Us(0, 900).On(OpKind::kRwUnlock, 0);
+  writer.Us(2, 300).Jump(0);
+  Builder reader(&study.program.codes[1]);
+  reader.On(OpKind::kReadLock, 0);
+  reader.Us(1, 400).On(OpKind::kRwUnlock, 0);
+  reader.Us(3, 400).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram Semaphore() {
+  StudyProgram study = Named("semaphore", {"produce", "consume"}, 2);
+  study.program.semaphores = {4, 0};
+  Builder producer(&study.program.codes[0]);
+  producer.Us(0, 700).On(OpKind::kSemWait, 0).On(OpKind::kSemPost, 1).Jump(0);
+  Builder consumer(&study.program.codes[1]);
+  consumer.On(OpKind::kSemWait, 1).On(OpKind::kSemPost, 0);
+  consumer.Us(1, 1000).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram Pipeline() {
+  StudyProgram study = Named("pipeline", {"produce", "consume"}, 2);
+  const BoundedQueue queue = BoundedQueue::In(study.program, 4);
+  Builder producer(&study.program.codes[0]);
+  producer.Us(0, 1000);
+  queue.Put(producer);
+  producer.Jump(0);
+  Builder consumer(&study.program.codes[1]);
+  queue.Take(consumer);
+  consumer.Us(1, 700).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram Rounds(const char* name, uint64_t leader_us, uint64_t helper_us) {
+  StudyProgram study = Named(name, {"leader", "helper"}, 2);
+  study.program.semaphores = {0, 0};
+  Builder leader(&study.program.codes[0]);
+  leader.On(OpKind::kSemPost, 0);
+  leader.Us(0, leader_us).On(OpKind::kSemWait, 1).On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.On(OpKind::kSemWait, 0);
+  helper.Us(1, helper_us).On(OpKind::kSemPost, 1).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+StudyProgram ForkJoin() {
+  StudyProgram study = Named("fork_join", {"long_half", "short_half"}, 2);
+  Builder creator(&study.program.codes[0]);
+  creator.Spawn(1, 0);
+  creator.Us(0, 1000).Join(0).On(OpKind::kProgress, 0).Jump(0);
+  Builder(&study.program.codes[1]).Us(1, 700);
+  study.program.threads = {0};
+  return study;
+}
+
+StudyProgram Join() {
+  StudyProgram study = Named("join", {"slow", "fast"}, 3);
+  Builder creator(&study.program.codes[0]);
+  creator.Spawn(1, 0).Spawn(2, 1).Join(0).Join(1).On(OpKind::kProgress, 0).Jump(0);
+  Builder(&study.program.codes[1]).Us(0, 3000);
+  Builder(&study.program.codes[2]).Us(1, 2000);
+  study.program.threads = {0};
+  return study;
+}
+
+// The main thread gives two others eight tasks, waits for all, and merges.
+StudyProgram ThreadPool() {
+  constexpr uint32_t kTasks = 0;  // variables
+  constexpr uint32_t kUnfinished = 1;
+  StudyProgram study = Named("thread_pool", {"task", "merge"}, 2);
+  study.program.variables = 2;
+  study.program.mutexes = 1;
+  study.program.conditions = 2;
+  Code& main_code = study.program.codes[0];
+  Builder main_thread(&main_code);
+  for (int i = 0; i < 8; ++i) {
+    main_thread.On(OpKind::kLock, 0).Increase(kTasks, 1).Increase(kUnfinished, 1);
+    main_thread.On(OpKind::kSignal, 0).On(OpKind::kUnlock, 0);
+  }
+  main_thread.On(OpKind::kLock, 0);
+  main_thread.WhileNotLess(kUnfinished, 1, [](CodeBuilder& c) { c.CondWait(1, 0); });
+  main_thread.On(OpKind::kUnlock, 0);
+  main_thread.Us(1, 400).On(OpKind::kProgress, 0).Jump(0);
+  Code& worker_code = study.program.codes[1];
+  Builder worker(&worker_code);
+  worker.On(OpKind::kLock, 0);
+  worker.WhileLess(kTasks, 1, [](CodeBuilder& c) { c.CondWait(0, 0); });
+  worker.Increase(kTasks, -1).On(OpKind::kUnlock, 0);
+  worker.Us(0, 300).On(OpKind::kLock, 0).Increase(kUnfinished, -1);
+  const uint32_t here = worker.Here();
+  worker_code.push_back({OpKind::kJumpIfLess, kUnfinished, here + 2, 0, 1});
+  worker.Jump(here + 3).On(OpKind::kSignal, 1).On(OpKind::kUnlock, 0).Jump(0);
+  study.program.threads = {0, 1, 1};
+  return study;
+}
+
+}  // namespace
+
+std::vector<StudyProgram> StudyPrograms() {
+  return {Mutex(),
+          Barrier(),
+          RwLock(),
+          Semaphore(),
+          Pipeline(),
+          Rounds("rounds", 1000, 700),
+          Rounds("short_rounds", 100, 150),
+          ForkJoin(),
+          Join(),
+          ThreadPool()};
+}
+
+}  // namespace coz::sim

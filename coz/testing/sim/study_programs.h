@@ -1,0 +1,33 @@
+// The programs of bench/accuracy in virtual time: what is predicted of them where a machine adds nothing.
+//
+// Shape    a list of programs by the name that they have there; point 0 is their progress
+// Units    ns of simulated time
+// Errors   none
+// Threads  safe
+// Signals  none
+// Source   bench/accuracy/programs
+#ifndef COZ_TESTING_SIM_STUDY_PROGRAMS_H_
+#define COZ_TESTING_SIM_STUDY_PROGRAMS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/testing/sim/program.h"
+
+namespace coz::sim {
+
+inline constexpr uint32_t kStudiedLines = 2;
+
+struct StudyProgram {
+  std::string name;
+  std::vector<std::string> lines;  // by number; the first kStudiedLines are made faster
+  Program program;
+};
+
+// Those whose threads wait for each other.
+std::vector<StudyProgram> StudyPrograms();
+
+}  // namespace coz::sim
+
+#endif  // COZ_TESTING_SIM_STUDY_PROGRAMS_H_

@@ -1,0 +1,43 @@
+// The programs of the accuracy study in virtual time, at a sampling period about that of coz run: what a machine adds is left out, so what is left
+// is the error of the method.
+#include <string>
+
+#include "coz/base/clock.h"
+#include "coz/testing/sim/accuracy.h"
+#include "coz/testing/sim/study_programs.h"
+#include "gtest/gtest.h"
+
+namespace coz::sim {
+namespace {
+
+class StudyTest : public ::testing::TestWithParam<int> {};
+
+// Neither period is in step with the programs, whose rounds take a whole millisecond.
+TEST_P(StudyTest, IsPredictedWithinOnePoint) {
+  const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
+  for (const uint64_t period_us : {430, 570}) {
+    for (uint32_t line = 0; line < kStudiedLines; ++line) {
+      for (const int percent : {25, 50, 75}) {
+        Question question;
+        question.line = line;
+        question.speedup = percent / 100.0;
+        question.sampling_period_ns = period_us * kNsPerUs;
+        MachineOptions machine;
+        machine.fair_mutexes = false;
+        const Answer answer = Ask(study.program, machine, question);
+        EXPECT_NEAR(answer.predicted, answer.real, 0.01)
+            << study.name << " " << study.lines[line] << " " << percent << " %, " << period_us
+            << " us";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StudyTest,
+                         ::testing::Range(0, static_cast<int>(StudyPrograms().size())),
+                         [](const auto& program) {
+                           return StudyPrograms()[static_cast<size_t>(program.param)].name;
+                         });
+
+}  // namespace
+}  // namespace coz::sim
