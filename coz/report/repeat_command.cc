@@ -1,5 +1,6 @@
 #include "coz/report/repeat_command.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -47,11 +48,15 @@ std::string UnitKindOption(profile::UnitKind kind) {
   }
 }
 
-// What experiments are confined to.
-void AddChoice(const profile::Options& options, Words* words) {
+void AddScopes(const profile::Options& options, Words* words) {
   const bool is_default = options.binary_scope_size() == 1 && options.binary_scope(0) == "MAIN";
   if (!is_default) AddTexts("--binary-scope", options.binary_scope(), words);
   AddTexts("--source-scope", options.source_scope(), words);
+}
+
+// What experiments are confined to.
+void AddChoice(const profile::Options& options, Words* words) {
+  AddScopes(options, words);
   AddTexts("--fixed-line", options.fixed_line(), words);
   if (options.fixed_virtual_speedup().empty()) return;
   const auto percent = [](std::string* out, double s) {
@@ -112,6 +117,19 @@ std::string RepeatCommand(const profile::Session& session) {
   AddSampling(session, &words);
   AddEnds(options, &words);
   return absl::StrCat(absl::StrJoin(words, " "), " --- ", CommandText(session));
+}
+
+std::string FixedUnitCommand(const profile::Options& options, const std::string& unit) {
+  // Of a whole run there is one experiment each.
+  constexpr uint32_t kRuns = 40;
+  Words words = {"coz", "run"};
+  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
+  AddText("--progress-source", options.progress_source(), &words);
+  AddScopes(options, &words);
+  AddText("--follow", options.follow(), &words);
+  AddFlag("--end-to-end", options.end_to_end(), &words);
+  if (options.end_to_end()) AddNumber("--repeat", std::max(kRuns, options.repeat()), &words);
+  return absl::StrCat(absl::StrJoin(words, " "), " --fixed-line ", Quoted(unit));
 }
 
 }  // namespace coz

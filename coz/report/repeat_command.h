@@ -23,6 +23,9 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options);
 // The command that repeats the session, with its seed and all options; of a series (--repeat) the one that makes the whole series.
 std::string RepeatCommand(const profile::Session& session);
 
+// The words before the program that put all experiments on one unit, and leave the rest as it was in the session.
+std::string FixedUnitCommand(const profile::Options& options, const std::string& unit);
+
 }  // namespace coz
 
 #endif  // COZ_REPORT_REPEAT_COMMAND_H_

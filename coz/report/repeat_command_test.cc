@@ -66,6 +66,23 @@ TEST(RepeatCommandTest, NamesEveryOption) {
       "--duration=90 --until=10 --follow=all --daemon --- './my server' --port=80");
 }
 
+TEST(RepeatCommandTest, OneUnitIsLookedAtUnderTheSameConditions) {
+  profile::Options options;
+  EXPECT_EQ(FixedUnitCommand(options, "a.cc:5"), "coz run --fixed-line a.cc:5");
+  options.add_binary_scope("libz.so%");
+  options.add_progress("Serve *");
+  options.set_follow("all");
+  options.add_fixed_line("b.cc:7");
+  options.set_duration_ns(1);
+  EXPECT_EQ(
+      FixedUnitCommand(options, "a.cc:5"),
+      "coz run --progress='Serve *' --binary-scope=libz.so% --follow=all --fixed-line a.cc:5");
+  options.Clear();
+  options.set_end_to_end(true);
+  EXPECT_EQ(FixedUnitCommand(options, "a.cc:5"),
+            "coz run --end-to-end --repeat=40 --fixed-line a.cc:5");
+}
+
 TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   profile::Session session = PlainSession();
   session.set_seed(102);

@@ -202,6 +202,19 @@ TEST(ReportTest, SaysWhatSetAsideLinesLack) {
   EXPECT_THAT(text, HasSubstr("without an end"));
 }
 
+TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  for (double s : {0.0, 0.2}) made.AddExperiment(0, s);
+  profile::Profile profile = made.profile();
+  profile.mutable_session(0)->mutable_options()->add_progress("Serve");
+  EXPECT_THAT(ReportOf(profile), HasSubstr("run longer, or look at one line with `coz run "
+                                           "--progress=Serve --fixed-line a.cc:5 --- ./app"));
+  profile.mutable_session(0)->mutable_options()->Clear();
+  profile.mutable_session(0)->mutable_options()->set_end_to_end(true);
+  EXPECT_THAT(ReportOf(profile), HasSubstr("next: make more runs, with --repeat=40, or look at one "
+                                           "line with `coz run --end-to-end --repeat=40 --fixed"));
+}
+
 TEST(ReportTest, ProfileWithoutPointsSaysHowToAddOne) {
   profile::Profile bare = SyntheticProfile({}, {}).profile();
   bare.clear_progress_point();

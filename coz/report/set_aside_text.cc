@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "coz/report/repeat_command.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {
@@ -53,11 +54,15 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
 std::string Advice(const LineSetAside& first, const profile::Profile& profile,
                    const UnitNames& names) {
   if (first.reason == SetAsideReason::kFewVisits) {
-    return absl::StrCat("run longer, or put a progress point where it is visited more often");
+    return "run longer, or put a progress point where it is visited more often";
   }
-  if (!names.IsLine(first.unit)) return "run longer";
-  return absl::StrCat("run longer, or look at one line with `coz run --fixed-line ",
-                      names.Place(first.unit), " --- ", TargetCommand(profile), "`");
+  const profile::Options options =
+      profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
+  const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
+  if (!names.IsLine(first.unit)) return more;
+  return absl::StrCat(more, ", or look at one line with `",
+                      Printable(FixedUnitCommand(options, names.Place(first.unit))), " --- ",
+                      TargetCommand(profile), "`");
 }
 
 }  // namespace
