@@ -132,6 +132,14 @@ TEST_F(ProgressTest, SaysEarlyThatCountingIsTooDear) {
   EXPECT_THAT(seldom.errors, Not(HasSubstr("counting 'serve_order' takes")));
 }
 
+TEST_F(ProgressTest, SaysThatProbesAreTooDearToo) {
+  const CommandResult result =
+      Run({"--progress=hash_item", "--progress-source=uprobe"}, {Puppet("shop"), "3"});
+  COZ_REQUIRE_CAPABILITY(MissingProbes(result));
+  EXPECT_THAT(result.errors, HasSubstr("coz: counting 'hash_item' takes "));
+  EXPECT_GT(Find(Profile(), "hash_item")->visit_cost_ns(), 0u);
+}
+
 // hash_item() does nothing but call another function. CPU timers sample time in the kernel for every user.
 TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
@@ -178,6 +186,24 @@ TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhenItIsOpened) {
   // The library is found some time after it was opened.
   EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), 100u);
   EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+}
+
+TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhereverItIsOpenedAgain) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const std::string library = Puppet("libplugin.so");
+  const CommandResult result = Run({"--progress=libplugin*!plugin_work"},
+                                   {Puppet("reopener"), library, library, "8", "300", "elsewhere"});
+  ASSERT_EQ(result.output, "0\n") << "it was opened where it had been";
+  const profile::Profile profile = Profile();
+  // Each time it is found within some 50 of its 300 ms. The first time alone would be an eighth.
+  EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work") / 2);
+  EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+}
+
+TEST_F(ProgressTest, NoBinaryIsCozItself) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Run({"--progress=libcoz*!work"}, {Puppet("busy"), "1"});
+  EXPECT_THAT(result.errors, HasSubstr("no program loaded a binary libcoz*"));
 }
 
 TEST_F(ProgressTest, SaysAtTheEndWhatWasNeverFound) {

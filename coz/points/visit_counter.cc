@@ -1,5 +1,6 @@
 #include "coz/points/visit_counter.h"
 
+#include <link.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
@@ -115,8 +116,44 @@ std::vector<pid_t> ThreadsOf(pid_t process) {
   return threads;
 }
 
-// Something to break on.
+// Something to break on, or to probe.
 __attribute__((noipa)) void Visited() { asm volatile(""); }
+
+double CostOfVisitNs() {
+  constexpr int kVisits = 100;
+  // The best of some, so that what else runs does not count.
+  uint64_t best_ns = ~uint64_t{0};
+  for (int round = 0; round < 5; ++round) {
+    const uint64_t start_ns = MonotonicNowNs();
+    for (int i = 0; i < kVisits; ++i) Visited();
+    best_ns = std::min(best_ns, MonotonicNowNs() - start_ns);
+  }
+  return static_cast<double>(best_ns) / kVisits;
+}
+
+// Where the code at the address lies in this process's executable; 0 where it is in none of its segments.
+uint64_t FileOffsetInProgram(uint64_t address) {
+  struct Search {
+    uint64_t address;
+    uint64_t offset;
+  } search = {address, 0};
+  // The program comes first.
+  const auto look = [](dl_phdr_info* info, size_t, void* data) {
+    auto* wanted = static_cast<Search*>(data);
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+      const uint64_t start = info->dlpi_addr + segment.p_vaddr;
+      if (segment.p_type != PT_LOAD || wanted->address < start ||
+          wanted->address - start >= segment.p_filesz) {
+        continue;
+      }
+      wanted->offset = segment.p_offset + (wanted->address - start);
+    }
+    return 1;
+  };
+  dl_iterate_phdr(look, &search);
+  return search.offset;
+}
 
 }  // namespace
 
@@ -203,19 +240,19 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset) {
 }
 
 double MeasureBreakpointCostNs() {
-  constexpr int kVisits = 100;
   perf_event_attr attr =
       BreakpointAttributes(reinterpret_cast<uint64_t>(&Visited), Inheritance::kNone);
   const UniqueFd fd(OpenEvent(&attr, 0, -1));
-  if (!fd.ok()) return 0;
-  // The best of some, so that what else runs does not count.
-  uint64_t best_ns = ~uint64_t{0};
-  for (int round = 0; round < 5; ++round) {
-    const uint64_t start_ns = MonotonicNowNs();
-    for (int i = 0; i < kVisits; ++i) Visited();
-    best_ns = std::min(best_ns, MonotonicNowNs() - start_ns);
-  }
-  return static_cast<double>(best_ns) / kVisits;
+  return fd.ok() ? CostOfVisitNs() : 0;
+}
+
+double MeasureProbeCostNs() {
+  const uint64_t offset = FileOffsetInProgram(reinterpret_cast<uint64_t>(&Visited));
+  if (offset == 0) return 0;
+  const absl::StatusOr<VisitCounter> counter = VisitCounter::ForProbe("/proc/self/exe", offset);
+  if (!counter.ok()) return 0;
+  const double cost_ns = CostOfVisitNs();
+  return counter->Read() != 0 ? cost_ns : 0;
 }
 
 }  // namespace coz

@@ -62,6 +62,7 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset);
 
 // What one visit costs a thread, in ns, measured on this process; 0 where it cannot be measured.
 double MeasureBreakpointCostNs();
+double MeasureProbeCostNs();
 
 }  // namespace coz
 

@@ -201,6 +201,13 @@ TEST_F(ProbeTest, CountersOfManyCpusAreAddedUp) {
   EXPECT_EQ(counter->Read(), 32 * 6000u);
 }
 
+TEST_F(ProbeTest, CostOfAVisitIsMeasured) {
+  COZ_REQUIRE_CAPABILITY(Missing(VisitCounter::ForProbe(program_, offset_)));
+  // An exception is never cheaper; an hour would be a clock that is none.
+  EXPECT_GT(MeasureProbeCostNs(), 100);
+  EXPECT_LT(MeasureProbeCostNs(), 3.6e12);
+}
+
 TEST_F(ProbeTest, CpuThatTheMachineHasNotIsNoCounter) {
   COZ_REQUIRE_CAPABILITY(Missing(VisitCounter::ForProbe(program_, offset_)));
   EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {1 << 15}).ok());

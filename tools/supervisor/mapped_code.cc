@@ -36,10 +36,16 @@ std::vector<MappedCode> ReadMappedCode(pid_t pid) {
 
 uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string& file,
                         uint64_t file_offset) {
-  for (const MappedCode& code : mapped) {
-    if (file_offset >= code.file_offset && file_offset - code.file_offset < code.end - code.start &&
-        RealPath(code.path) == file) {
-      return code.start + (file_offset - code.file_offset);
+  const auto holds = [file_offset](const MappedCode& code) {
+    return file_offset >= code.file_offset &&
+           file_offset - code.file_offset < code.end - code.start;
+  };
+  // The kernel says real paths, except where folders are mounted elsewhere: that is dear to ask.
+  for (const bool is_real : {true, false}) {
+    for (const MappedCode& code : mapped) {
+      if (holds(code) && (is_real ? code.path : RealPath(code.path)) == file) {
+        return code.start + (file_offset - code.file_offset);
+      }
     }
   }
   return 0;

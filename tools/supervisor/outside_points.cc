@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints>> OutsidePoints::Prepare(
     bool with_children) {
   std::unique_ptr<OutsidePoints> points(new OutsidePoints);
   points->program_ = RealPath(program);
+  points->runtime_library_ = RealPath(options.runtime_library);
   points->is_launcher_ = is_launcher;
   points->with_children_ = with_children;
   if (absl::Status status = points->ParseAll(options); !status.ok()) return status;
@@ -166,6 +167,7 @@ absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
   for (Counted* counted : places_) {
     if (probes.ok()) probes = SetProbes(counted);
   }
+  if (probes.ok()) visit_cost_ns_ = static_cast<uint64_t>(MeasureProbeCostNs());
   // The message about breakpoints names both ways out.
   return probes.ok() || wanted == VisitSource::kProbe ? probes : breakpoints;
 }
@@ -181,28 +183,35 @@ absl::Status OutsidePoints::SetProbes(Counted* counted) {
   return absl::OkStatus();
 }
 
-absl::Status OutsidePoints::SetBreakpoints(const Counted& counted, Watch* watch) {
-  const std::vector<MappedCode> mapped = ReadMappedCode(watch->pid);
-  size_t set = 0;
-  for (const Place& place : counted.places) {
+absl::Status OutsidePoints::SetBreakpoints(const Counted& counted,
+                                           const std::vector<MappedCode>& mapped, Watch* watch) {
+  for (size_t i = 0; i < counted.places.size(); ++i) {
+    const Place& place = counted.places[i];
     const uint64_t address = RuntimeAddress(mapped, place.file, place.code.file_offset);
     if (address == 0) continue;
-    if (set == watch->counters.size()) {
+    const size_t at = static_cast<size_t>(std::find(watch->places.begin(), watch->places.end(), i) -
+                                          watch->places.begin());
+    if (at < watch->places.size() && watch->addresses[at] == address) continue;
+    if (at == watch->counters.size()) {
       absl::StatusOr<VisitCounter> counter =
           VisitCounter::ForBreakpoint(watch->pid, with_children_);
       if (!counter.ok()) return counter.status();
       watch->counters.push_back(*std::move(counter));
     }
-    const absl::Status status = watch->counters[set++].Arm(address);
+    const absl::Status status = watch->counters[at].Arm(address);
     if (!status.ok()) return status;
-    watch->addresses.push_back(address);
+    watch->places.resize(std::max(watch->places.size(), at + 1), i);
+    watch->addresses.resize(watch->places.size());
+    watch->addresses[at] = address;
     watch->is_set = true;
   }
   return absl::OkStatus();
 }
 
+// Looks come again and again.
 void OutsidePoints::Warn(const absl::Status& status) {
-  if (!status.ok()) warnings_.emplace_back(status.message());
+  if (status.ok() || !warned_of_.emplace(status.message()).second) return;
+  warnings_.emplace_back(status.message());
 }
 
 // A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
@@ -210,9 +219,11 @@ void OutsidePoints::EnterProgram(pid_t pid, uint32_t image) {
   for (Counted* counted : places_) {
     if (probes_) continue;
     for (Watch& before : counted->watches) {
-      if (before.pid == pid) before.addresses.clear();  // of the program before an exec
+      if (before.pid != pid) continue;  // of the program before an exec
+      before.addresses.clear();
+      before.places.clear();
     }
-    Watch& watch = counted->watches.emplace_back(Watch{pid, image, false, {}, {}});
+    Watch& watch = counted->watches.emplace_back(Watch{pid, image, false, {}, {}, {}});
     if (!counted->places.empty()) continue;
     absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
     if (reserved.ok()) {
@@ -221,7 +232,7 @@ void OutsidePoints::EnterProgram(pid_t pid, uint32_t image) {
       Warn(reserved.status());
     }
   }
-  Look(pid);
+  Look(pid, image);
 }
 
 LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, PairEnd end,
@@ -263,6 +274,7 @@ void OutsidePoints::Lend(ControlBlock& control) const {
 }
 
 void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
+  if (path == runtime_library_) return;
   for (Counted* counted : places_) {
     const bool may_be_there = counted->spec.binary.empty() ? is_launcher_ && is_program
                                                            : IsBinary(counted->spec.binary, path);
@@ -282,18 +294,18 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
   }
 }
 
-void OutsidePoints::Look(pid_t pid) {
+void OutsidePoints::Look(pid_t pid, uint32_t image) {
   const std::string executable = RealPath(absl::StrFormat("/proc/%d/exe", pid));
-  for (const MappedCode& code : ReadMappedCode(pid)) {
+  const std::vector<MappedCode> mapped = ReadMappedCode(pid);
+  for (const MappedCode& code : mapped) {
     if (seen_files_.insert(code.path).second) LookInFile(code.path, code.path == executable);
   }
-  SetMissing(pid);
-}
-
-void OutsidePoints::SetMissing(pid_t pid) {
   for (Counted* counted : places_) {
     for (Watch& watch : counted->watches) {
-      if (watch.pid == pid && !watch.is_set) Warn(SetBreakpoints(*counted, &watch));
+      if (watch.pid != pid || watch.image != image) continue;
+      // A program stays where it is.
+      if (watch.is_set && counted->spec.binary.empty()) continue;
+      Warn(SetBreakpoints(*counted, mapped, &watch));
     }
   }
 }
@@ -398,7 +410,7 @@ void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
       TellPlaces(&slot);
       slot.armed.store(image + 1, std::memory_order_release);
     } else if (look) {
-      Look(slot.pid);
+      Look(slot.pid, image);
       TellPlaces(&slot);
     }
   }

@@ -24,6 +24,7 @@
 #include "coz/runtime/control_block.h"
 #include "tools/supervisor/counter_lending.h"
 #include "tools/supervisor/live_target.h"
+#include "tools/supervisor/mapped_code.h"
 #include "tools/supervisor/unit_index.h"
 
 namespace coz {
@@ -35,6 +36,7 @@ struct OutsidePointOptions {
   std::vector<std::string> sampled;   // FILE:LINE
   std::vector<std::string> latency;   // BEGIN,END: each a place, or mark:NAME
   VisitSource source = VisitSource::kBest;
+  std::string runtime_library;  // which no BINARY means
 };
 
 class OutsidePoints {
@@ -68,7 +70,8 @@ class OutsidePoints {
     uint32_t image;  // that of its children by fork, too
     bool is_set;
     std::vector<VisitCounter> counters;
-    std::vector<uint64_t> addresses;  // where they are armed
+    std::vector<uint64_t> addresses;  // where the first of them are armed
+    std::vector<size_t> places;       // which those count
   };
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
@@ -106,14 +109,15 @@ class OutsidePoints {
   LendableCounter Lendable(const Counted& counted, uint32_t point, PairEnd end,
                            bool with_reserved) const;
   // Finds places of binaries that are only known by what a process has loaded.
-  void Look(pid_t pid);
+  void Look(pid_t pid, uint32_t image);
   void LookInFile(const std::string& path, bool is_program);
-  void SetMissing(pid_t pid);
   // Tells the process where its threads are sampled for the time that counting takes.
   void TellPlaces(ProcessSlot* slot) const;
   std::vector<uint64_t> WhereBreakpointsAre(pid_t pid) const;
   std::vector<uint64_t> WhereProbesResume(pid_t pid) const;
-  absl::Status SetBreakpoints(const Counted& counted, Watch* watch);
+  // At places that have been loaded, or lie elsewhere now: a library was closed and opened again.
+  absl::Status SetBreakpoints(const Counted& counted, const std::vector<MappedCode>& mapped,
+                              Watch* watch);
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
   void JudgeCost(Counted* counted, uint64_t now_ns);
@@ -123,6 +127,7 @@ class OutsidePoints {
   size_t PlaceCount() const;
 
   std::string program_;
+  std::string runtime_library_;
   bool is_launcher_ = false;
   bool with_children_ = false;
   bool probes_ = false;
@@ -137,6 +142,7 @@ class OutsidePoints {
   std::set<uint32_t> live_images_;  // of processes that run now
   uint64_t next_look_ns_ = 0;
   std::vector<std::string> warnings_;
+  std::set<std::string> warned_of_;
 };
 
 }  // namespace coz

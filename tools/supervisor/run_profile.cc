@@ -399,6 +399,7 @@ RunResult Run::Finish() {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }
   result.sampled = last.total_samples != 0;
+  result.end_to_end = options_.end_to_end;
   result.sampled_in_scope = !target_->unit_samples().empty();
   result.profile = recorder_->written();
   result.profile_path = recorder_->path();
@@ -440,8 +441,10 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
     return status;
   if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
   if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
-      options.points, *program, options.is_launcher, options.follow == Follow::kAll);
+  OutsidePointOptions points = options.points;
+  points.runtime_library = options.runtime_library;
+  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside =
+      OutsidePoints::Prepare(points, *program, options.is_launcher, options.follow == Follow::kAll);
   if (!outside.ok()) return outside.status();
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();

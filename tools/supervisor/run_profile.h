@@ -78,6 +78,7 @@ struct RunResult {
   std::string profile_path;
   absl::Status profile_status;      // of writing the profile
   std::vector<std::string> points;  // names of all known progress points
+  bool end_to_end = false;          // was asked for
   bool visited_points = false;
   bool sampled = false;
   bool sampled_in_scope = false;

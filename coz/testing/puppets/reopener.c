@@ -1,9 +1,9 @@
 /*
  * Opens two libraries in turn, works in each and closes it, so that they come to lie at the same place.
  *
- *   reopener LIBRARY LIBRARY TIMES MS
+ *   reopener LIBRARY LIBRARY TIMES MS [elsewhere]
  *
- * MS is the CPU time in each. A second thread works all the while, so that samples are taken during dlopen and dlclose. Prints
+ * MS is the CPU time in each. With `elsewhere` something else takes the place of each, so that they never lie where one has been. A second thread works all the while, so that samples are taken during dlopen and dlclose. Prints
  * how often a library lay where the other one had been.
  */
 #define _GNU_SOURCE
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "coz.h"
@@ -33,7 +34,7 @@ static double thread_ms(void) {
 }
 
 /* Where the library lay, or NULL. */
-static void* work_in(const char* path, double ms) {
+static void* work_in(const char* path, double ms, int elsewhere) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void* symbol = library != NULL ? dlsym(library, "plugin_work") : NULL;
   if (symbol == NULL) {
@@ -51,6 +52,11 @@ static void* work_in(const char* path, double ms) {
   Dl_info info;
   void* base = dladdr(symbol, &info) != 0 ? info.dli_fbase : NULL;
   dlclose(library);
+  if (elsewhere) {
+    /* More than a library of this size needs, wherever there is room, and where it was. */
+    mmap(base, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
   return base;
 }
 
@@ -61,7 +67,7 @@ int main(int argc, char** argv) {
   void* before = NULL;
   int same_place = 0;
   for (int i = 0; i < atoi(argv[3]); ++i) {
-    void* at = work_in(argv[1 + i % 2], atof(argv[4]));
+    void* at = work_in(argv[1 + i % 2], atof(argv[4]), argc > 5);
     if (at == NULL) return 2;
     same_place += at == before;
     before = at;
