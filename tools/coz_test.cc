@@ -230,6 +230,12 @@ TEST_F(CozTest, MeasuresTheWholeRunEndToEnd) {
   EXPECT_EQ(profile.progress_point(0).kind(), profile::PROGRESS_POINT_KIND_END_TO_END);
 }
 
+TEST_F(CozTest, SaysWhatToDoWithARunThatIsTooShortToBeMeasured) {
+  const CommandResult result = Run({"--end-to-end"}, {Puppet("busy"), "0.05", "never"});
+  EXPECT_THAT(result.errors, HasSubstr("the run ended before its line was chosen"));
+  EXPECT_THAT(result.errors, HasSubstr("--repeat=40"));
+}
+
 // The first run finds the line by its first samples, and speeds up what is left of it: nearly all here, and no more is claimed. The
 // second speeds it up from the start.
 TEST_F(CozTest, EndToEndSpeedsUpTheWholeRunOrSaysHowMuchOfIt) {

@@ -26,12 +26,13 @@ std::string WhyNothing(const RunResult& result) {
         "another, or widen --binary-scope and --source-scope",
         result.missing_unit);
   }
-  if (!result.visited_points && result.points.empty()) {
+  const bool by_points = !result.end_to_end;
+  if (by_points && !result.visited_points && result.points.empty()) {
     return "no experiment was made, for the program has no progress point; put COZ_PROGRESS; (of "
            "coz.h) where a unit of work is "
            "done, or measure the whole run with: coz run --end-to-end --- PROGRAM";
   }
-  if (!result.visited_points) {
+  if (by_points && !result.visited_points) {
     return absl::StrCat(
         "no experiment was made, for no progress point was visited; the program has ",
         absl::StrJoin(result.points, ", "), "; give it work that reaches one, or add another");
@@ -44,6 +45,12 @@ std::string WhyNothing(const RunResult& result) {
     return "no experiment was made, for no sample fell in a line in scope; widen the scope with "
            "--source-scope=% or "
            "--binary-scope=%";
+  }
+  if (result.end_to_end) {
+    return "no experiment was made, for the run ended before its line was chosen, by the samples "
+           "of "
+           "its first 0.1 s; run it again and again with --repeat=40, or name a line with "
+           "--fixed-line=FILE:LINE";
   }
   return "no experiment was finished; let the program run for some seconds at least, or try "
          "--experiment-length=0.1";
