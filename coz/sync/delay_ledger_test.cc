@@ -456,6 +456,8 @@ TEST_F(StretchTest, AHandlerThatInterruptsLeavesStretchesAlone) {
   ImposeSample(*global_, sampled_, Half(), now_ns_);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
   EXPECT_EQ(sampled_.stretches.balance_ns, balance_ns);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit + 1);
+  EXPECT_NE(sampled_.stretches.Find(kOutside), nullptr) << "what it looks at is gone";
 }
 
 TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {

@@ -34,6 +34,7 @@ namespace {
 struct SystemCall {
   long number;
   long a, b, c, d, e, f;
+  const void* site;  // where the program goes on
 
   long operator()() const { return g_real.syscall(number, a, b, c, d, e, f); }
 };
@@ -64,10 +65,23 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
       timed_out);
 }
 
+// Who waits need not pay, but the others hear how far it has come.
+void ReleaseBeforeWait(const SystemCall& call) { ReleaseAtCall(*CurrentThreadLedger(), call.site); }
+
+void PayBefore(const SystemCall& call) {
+  ThreadLedger& thread = *CurrentThreadLedger();
+  if (CallerIsBehind(thread)) {
+    PayAtCall(thread, call.site);
+  } else {
+    NoteCall(thread, call.site);
+  }
+}
+
 // A wait that a wake ends with a result of 0 or more; on a time-out, a signal or a value that has
 // changed already it is -1, so that it is known to have waited otherwise.
 long Wait(const void* word, const SystemCall& call, Timeout timeout,
           long SystemCall::*place = &SystemCall::d) {
+  ReleaseBeforeWait(call);
   BlockedScope blocked(WaitStart::kIsAhead);
   const long result = CallInVirtualTime(call, timeout, place);
   blocked.End(result >= 0, word);
@@ -75,11 +89,12 @@ long Wait(const void* word, const SystemCall& call, Timeout timeout,
 }
 
 long Wake(const void* word, const SystemCall& call) {
-  PayBeforeWake(word);
+  PayBeforeWakeAt(word, call.site);
   return call();
 }
 
 long WaitForAnyOf(const struct futex_waitv* words, const SystemCall& call) {
+  ReleaseBeforeWait(call);
   BlockedScope blocked(WaitStart::kIsAhead);
   const long index = CallInVirtualTime(call, Timeout::kDeadline, &SystemCall::d);
   blocked.End(index >= 0, index >= 0 ? AsObject(words[index].uaddr) : nullptr);
@@ -97,16 +112,16 @@ long Futex(const SystemCall& call) {
       return Wait(word, call, Timeout::kNone);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
-      PayIfBehind();  // whoever gets the lock overtakes others
+      PayBefore(call);  // whoever gets the lock overtakes others
       return Wait(word, call, Timeout::kDeadline);
     case FUTEX_TRYLOCK_PI:
-      PayIfBehind();
+      PayBefore(call);
       return call();
     case FUTEX_REQUEUE:
     case FUTEX_CMP_REQUEUE:
     case FUTEX_CMP_REQUEUE_PI:
     case FUTEX_WAKE_OP:
-      PayBeforeWake(AsObject(static_cast<uint64_t>(call.e)));
+      PayBeforeWakeAt(AsObject(static_cast<uint64_t>(call.e)), call.site);
       return Wake(word, call);
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET:
@@ -176,12 +191,12 @@ extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
 
 long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::IsOurs(number), 0)) {
-    return coz::OurCall({number, a, b, c, d, e, f});
+    return coz::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
   }
   // A process that may not make our system calls is not looked into.
   if (__builtin_expect(coz::IsCloneCall(number), 0) && !coz::HasLeftThreadSync() &&
       coz::CopiesProcess(number, a, b)) {
-    return coz::ForkCall({number, a, b, c, d, e, f});
+    return coz::ForkCall({number, a, b, c, d, e, f, nullptr});
   }
   return coz::g_real.syscall(number, a, b, c, d, e, f);
 }

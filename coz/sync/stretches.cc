@@ -35,6 +35,7 @@ bool Stretches::IsSpread(const StretchKind& kind) const {
 }
 
 void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
+  if (busy.load(std::memory_order_relaxed) != 0) return;
   if (selected_unit != unit) {
     for (StretchKind& kind : kinds) kind = {};
     unit = selected_unit;

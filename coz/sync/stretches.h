@@ -66,7 +66,8 @@ struct Stretches {
   // Whether samples of that kind are spread over its stretches: nearly all of it is in one unit, or what is not is short.
   bool IsSpread(const StretchKind& kind) const;
 
-  // A sample of the stretch in progress, while there is a selection. `selected_unit` is the one that kinds are counted for.
+  // A sample of the stretch in progress, while there is a selection. `selected_unit` is the one that kinds are counted for. Not counted where it has
+  // interrupted what looks at them.
   void Count(SampledUnit sampled, uint32_t selected_unit);
 
   // The thread runs no more: it is about to wait or to pause.

@@ -107,6 +107,7 @@ void PayDebt(ThreadLedger& thread) {
 }
 
 void ReleaseAtCall(ThreadLedger& thread, const void* site) {
+  if (HasLeftThreadSync()) return;
   if (!HoldsDelay(thread)) {
     NoteCall(thread, site);
   } else if (CallEndsStretch(thread) || IsBehind(*sync_internal::g_ledger, thread)) {

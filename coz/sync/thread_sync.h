@@ -76,12 +76,12 @@ inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 // The caller owes delay, or holds delay of its own to be released, before it goes on.
 inline bool CallerIsBehind(const ThreadLedger& caller) {
   // One branch for both.
-  return (IsBehind(*sync_internal::g_ledger, caller) | HoldsDelay(caller)) != 0;
+  return (int{IsBehind(*sync_internal::g_ledger, caller)} | int{HoldsDelay(caller)}) != 0;
 }
 
 // Nor has it excess that whoever it wakes is to know of.
 inline bool CallerHasNoBusiness(const ThreadLedger& caller) {
-  return (IsLevel(*sync_internal::g_ledger, caller) & !HoldsDelay(caller)) != 0;
+  return (int{IsLevel(*sync_internal::g_ledger, caller)} & int{!HoldsDelay(caller)}) != 0;
 }
 
 // Releases what `thread`, the caller, holds, and pauses for what it owes.
