@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
@@ -198,6 +199,69 @@ TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhereverItIsOpenedAgain) {
   // Each time it is found within some 50 of its 300 ms. The first time alone would be an eighth.
   EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work") / 2);
   EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+}
+
+// A library that only children open, after fork.
+class LateLibraryTest : public ProgressTest {
+ protected:
+  static constexpr char kPoint[] = "libplugin.so!plugin_work";
+
+  // Visits were counted but for those of the first twentieth of a second or so, and nothing else was.
+  void ExpectCounted(const std::vector<std::string>& openers, const std::string& output) {
+    std::vector<std::string> command = {Puppet("openers"), "wait", "600"};
+    command.insert(command.end(), openers.begin(), openers.end());
+    const CommandResult result = Run({absl::StrCat("--progress=", kPoint)}, command);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    ASSERT_EQ(result.output, output);
+    const profile::Profile profile = Profile();
+    EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
+    EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
+  }
+
+  const std::string library_ = Puppet("libplugin.so");
+};
+
+TEST_F(LateLibraryTest, IsFoundWhereOneChildOpensIt) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  ExpectCounted({"0", library_}, "same\n");
+}
+
+TEST_F(LateLibraryTest, IsFoundWhereChildrenOpenItAtOneAddress) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  ExpectCounted({"0", library_, "0", library_}, "same\nsame\n");
+}
+
+TEST_F(LateLibraryTest, IsFoundWhereEachChildHasItElsewhere) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  ExpectCounted({"0", library_, "1", library_, "2", library_}, "same\napart\napart\n");
+}
+
+TEST_F(LateLibraryTest, IsNotTakenForAnotherThatLiesWhereASiblingHasIt) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const std::string copy = Path("libcopy.so");
+  std::filesystem::copy(library_, copy);
+  ExpectCounted({"0", library_, "0", copy}, "same\nsame\n");
+}
+
+TEST_F(LateLibraryTest, IsFoundInADaemonWhoseParentHasEnded) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  Run({absl::StrCat("--progress=", kPoint), "--daemon"},
+      {Puppet("openers"), "leave", "600", "0", library_});
+  const profile::Profile profile = Profile();
+  EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
+  EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
+}
+
+TEST_F(LateLibraryTest, SaysWhereItCannotBeCounted) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  // Four breakpoints are in each child; the second would need another.
+  const CommandResult result =
+      Run({absl::StrCat("--progress=", kPoint), "--progress=main", "--progress=libc.so*!dlopen",
+           "--progress=libc.so*!dladdr", "--progress-source=breakpoint"},
+          {Puppet("openers"), "wait", "300", "0", library_, "1", library_});
+  ASSERT_EQ(result.output, "same\napart\n");
+  EXPECT_THAT(result.errors,
+              HasSubstr("'libplugin.so!plugin_work' is not counted in all processes"));
 }
 
 TEST_F(ProgressTest, NoBinaryIsCozItself) {

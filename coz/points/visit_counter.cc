@@ -116,6 +116,12 @@ std::vector<pid_t> ThreadsOf(pid_t process) {
   return threads;
 }
 
+bool HasMoreThan(const std::vector<pid_t>& before, const std::vector<pid_t>& now) {
+  return std::any_of(now.begin(), now.end(), [&before](pid_t thread) {
+    return std::find(before.begin(), before.end(), thread) == before.end();
+  });
+}
+
 // Something to break on, or to probe.
 __attribute__((noipa)) void Visited() { asm volatile(""); }
 
@@ -157,14 +163,26 @@ uint64_t FileOffsetInProgram(uint64_t address) {
 
 }  // namespace
 
+// Threads that come meanwhile may have inherited an event or not: then all begins anew.
 absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process, bool with_children) {
+  constexpr int kTries = 10;
   VisitCounter counter;
   counter.with_children_ = with_children;
+  for (int i = 0; i < kTries; ++i) {
+    const std::vector<pid_t> threads = ThreadsOf(process);
+    if (absl::Status status = counter.OpenInThreads(threads); !status.ok()) return status;
+    if (!HasMoreThan(threads, ThreadsOf(process))) break;
+  }
+  return counter;
+}
+
+absl::Status VisitCounter::OpenInThreads(const std::vector<pid_t>& threads) {
+  events_.clear();
   perf_event_attr attr = BreakpointAttributes(
-      kNowhere, with_children ? Inheritance::kChildren : Inheritance::kThreads);
+      kNowhere, with_children_ ? Inheritance::kChildren : Inheritance::kThreads);
   attr.disabled = 1;
   int error = ESRCH;
-  for (const pid_t thread : ThreadsOf(process)) {
+  for (const pid_t thread : threads) {
     UniqueFd fd(OpenEvent(&attr, thread, -1));
     if (!fd.ok() && errno == EINVAL && attr.remove_on_exec != 0) {
       // Before Linux 5.13 inheritance cannot be kept within the process, nor ended by exec.
@@ -173,13 +191,12 @@ absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process, bool wit
       fd.Reset(OpenEvent(&attr, thread, -1));
     }
     if (fd.ok()) {
-      counter.events_.push_back(std::move(fd));
+      events_.push_back(std::move(fd));
     } else if (errno != ESRCH) {
       error = errno;
     }
   }
-  if (counter.events_.empty()) return BreakpointError(error);
-  return counter;
+  return events_.empty() ? BreakpointError(error) : absl::OkStatus();
 }
 
 absl::StatusOr<VisitCounter> VisitCounter::ForProbe(const std::string& file, uint64_t offset,

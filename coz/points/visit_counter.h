@@ -52,6 +52,8 @@ class VisitCounter {
   std::vector<int> Descriptors() const;
 
  private:
+  absl::Status OpenInThreads(const std::vector<pid_t>& threads);
+
   std::vector<UniqueFd> events_;
   bool with_children_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -38,9 +39,7 @@ absl::Status WithOption(const std::string& option, const std::string& text,
 uint64_t OutsidePoints::Counted::Read() const {
   uint64_t visits = visits_before;
   for (const VisitCounter& probe : probes) visits += probe.Read();
-  for (const Watch& watch : watches) {
-    for (const VisitCounter& counter : watch.counters) visits += counter.Read();
-  }
+  for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
   return visits;
 }
 
@@ -104,6 +103,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
   if (!spec.ok()) return WithOption(option, text, spec.status());
   counted->spec = *spec;
   has_places_ = true;
+  may_move_ |= is_launcher_ || !spec->binary.empty();
   places_.push_back(counted.get());
   if (!spec->binary.empty() || is_launcher_) return counted;
   if (absl::Status status = ResolveInProgram(option, counted.get()); !status.ok()) return status;
@@ -174,36 +174,11 @@ absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
 
 absl::Status OutsidePoints::SetProbes(Counted* counted) {
   for (size_t i = counted->probes.size(); i < counted->places.size(); ++i) {
-    const Place& place = counted->places[i];
+    const PlaceInFile& place = counted->places[i];
     absl::StatusOr<VisitCounter> counter =
         VisitCounter::ForProbe(place.file, place.code.probe_offset);
     if (!counter.ok()) return counter.status();
     counted->probes.push_back(*std::move(counter));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status OutsidePoints::SetBreakpoints(const Counted& counted,
-                                           const std::vector<MappedCode>& mapped, Watch* watch) {
-  for (size_t i = 0; i < counted.places.size(); ++i) {
-    const Place& place = counted.places[i];
-    const uint64_t address = RuntimeAddress(mapped, place.file, place.code.file_offset);
-    if (address == 0) continue;
-    const size_t at = static_cast<size_t>(std::find(watch->places.begin(), watch->places.end(), i) -
-                                          watch->places.begin());
-    if (at < watch->places.size() && watch->addresses[at] == address) continue;
-    if (at == watch->counters.size()) {
-      absl::StatusOr<VisitCounter> counter =
-          VisitCounter::ForBreakpoint(watch->pid, with_children_);
-      if (!counter.ok()) return counter.status();
-      watch->counters.push_back(*std::move(counter));
-    }
-    const absl::Status status = watch->counters[at].Arm(address);
-    if (!status.ok()) return status;
-    watch->places.resize(std::max(watch->places.size(), at + 1), i);
-    watch->addresses.resize(watch->places.size());
-    watch->addresses[at] = address;
-    watch->is_set = true;
   }
   return absl::OkStatus();
 }
@@ -214,25 +189,32 @@ void OutsidePoints::Warn(const absl::Status& status) {
   warnings_.emplace_back(status.message());
 }
 
+void OutsidePoints::SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
+                                   const std::vector<ImageProcess>& processes) {
+  absl::Status status = breakpoints->Set(counted->places, processes);
+  if (absl::IsResourceExhausted(status) && processes.size() > 1) {
+    status = absl::ResourceExhaustedError(absl::StrFormat(
+        "'%s' is not counted in all processes, for some have opened its library after fork, each "
+        "at another address, and have no hardware breakpoint left for it; count no more than two "
+        "places in such libraries, or count by probes: --progress-source=uprobe",
+        counted->spec.text));
+  }
+  Warn(status);
+}
+
 // A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
-void OutsidePoints::EnterProgram(pid_t pid, uint32_t image) {
-  for (Counted* counted : places_) {
-    if (probes_) continue;
-    for (Watch& before : counted->watches) {
-      if (before.pid != pid) continue;  // of the program before an exec
-      before.addresses.clear();
-      before.places.clear();
-    }
-    Watch& watch = counted->watches.emplace_back(Watch{pid, image, false, {}, {}, {}});
-    if (!counted->places.empty()) continue;
-    absl::StatusOr<VisitCounter> reserved = VisitCounter::ForBreakpoint(pid, with_children_);
-    if (reserved.ok()) {
-      watch.counters.push_back(*std::move(reserved));
-    } else {
-      Warn(reserved.status());
+void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes) {
+  if (!probes_) {
+    for (Counted* counted : places_) {
+      counted->breakpoints.emplace_back(processes.front().pid, image, with_children_);
     }
   }
-  Look(pid, image);
+  Look(image, processes);
+  for (Counted* counted : places_) {
+    if (probes_ || counted->spec.binary.empty()) continue;
+    ImageBreakpoints& breakpoints = counted->breakpoints.back();
+    if (!breakpoints.has_room()) Warn(breakpoints.Reserve());
+  }
 }
 
 LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, PairEnd end,
@@ -242,16 +224,15 @@ LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, 
     for (const int fd : counter.Descriptors()) lendable.descriptors.push_back(fd);
   };
   for (const VisitCounter& probe : counted.probes) add(probe);
-  for (const Watch& watch : counted.watches) {
+  for (const ImageBreakpoints& set : counted.breakpoints) {
     const bool may_be_set = with_reserved && !counted.spec.binary.empty();
-    if (!watch.is_set && !may_be_set) continue;
-    for (const VisitCounter& counter : watch.counters) {
-      if (live_images_.count(watch.image) != 0) {
-        add(counter);
-      } else {
-        lendable.visits_before += counter.Read();
-      }
+    if (!set.was_set() && !may_be_set) continue;
+    if (live_images_.count(set.image()) == 0) {
+      lendable.visits_before += set.Read();
+      continue;
     }
+    lendable.visits_before += set.visits_before();
+    for (const int fd : set.Descriptors()) lendable.descriptors.push_back(fd);
   }
   return lendable;
 }
@@ -294,51 +275,54 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
   }
 }
 
-void OutsidePoints::Look(pid_t pid, uint32_t image) {
-  const std::string executable = RealPath(absl::StrFormat("/proc/%d/exe", pid));
-  const std::vector<MappedCode> mapped = ReadMappedCode(pid);
-  for (const MappedCode& code : mapped) {
-    if (seen_files_.insert(code.path).second) LookInFile(code.path, code.path == executable);
+void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& processes) {
+  for (const ImageProcess& process : processes) {
+    std::string executable;
+    for (const MappedCode& code : process.mapped) {
+      if (!seen_files_.insert(code.path).second) continue;
+      if (executable.empty()) executable = RealPath(absl::StrFormat("/proc/%d/exe", process.pid));
+      LookInFile(code.path, code.path == executable);
+    }
   }
   for (Counted* counted : places_) {
-    for (Watch& watch : counted->watches) {
-      if (watch.pid != pid || watch.image != image) continue;
+    for (ImageBreakpoints& set : counted->breakpoints) {
+      if (set.image() != image) continue;
       // A program stays where it is.
-      if (watch.is_set && counted->spec.binary.empty()) continue;
-      Warn(SetBreakpoints(*counted, mapped, &watch));
+      if (set.was_set() && counted->spec.binary.empty()) continue;
+      SetBreakpoints(counted, &set, processes);
     }
   }
 }
 
-std::vector<uint64_t> OutsidePoints::WhereProbesResume(pid_t pid) const {
+std::vector<uint64_t> OutsidePoints::WhereProbesResume(const ImageProcess& process) const {
   std::vector<uint64_t> addresses;
-  const std::vector<MappedCode> mapped = ReadMappedCode(pid);
   for (const Counted* counted : places_) {
-    for (const Place& place : counted->places) {
+    for (const PlaceInFile& place : counted->places) {
       if (place.code.resume_offset == 0) continue;
-      const uint64_t address = RuntimeAddress(mapped, place.file, place.code.resume_offset);
+      const uint64_t address = RuntimeAddress(process.mapped, place.file, place.code.resume_offset);
       if (address != 0) addresses.push_back(address);
     }
   }
   return addresses;
 }
 
-std::vector<uint64_t> OutsidePoints::WhereBreakpointsAre(pid_t pid) const {
+std::vector<uint64_t> OutsidePoints::WhereBreakpointsAre(uint32_t image, pid_t pid) const {
   std::vector<uint64_t> addresses;
   for (const Counted* counted : places_) {
-    for (const Watch& watch : counted->watches) {
-      if (watch.pid != pid) continue;
-      addresses.insert(addresses.end(), watch.addresses.begin(), watch.addresses.end());
+    for (const ImageBreakpoints& set : counted->breakpoints) {
+      if (set.image() != image) continue;
+      for (const uint64_t address : set.AddressesIn(pid)) addresses.push_back(address);
     }
   }
   return addresses;
 }
 
-void OutsidePoints::TellPlaces(ProcessSlot* slot) const {
-  const std::vector<uint64_t> addresses =
-      probes_ ? WhereProbesResume(slot->pid) : WhereBreakpointsAre(slot->pid);
-  const size_t count = std::min<size_t>(addresses.size(), kMaxCountedPlaces);
-  for (size_t i = 0; i < count; ++i) {
+void OutsidePoints::TellPlaces(ProcessSlot* slot, const ImageProcess& process) const {
+  std::vector<uint64_t> addresses =
+      probes_ ? WhereProbesResume(process)
+              : WhereBreakpointsAre(slot->image.load(std::memory_order_relaxed), process.pid);
+  addresses.resize(kMaxCountedPlaces);
+  for (size_t i = 0; i < kMaxCountedPlaces; ++i) {
     slot->counted_places[i].store(addresses[i], std::memory_order_relaxed);
   }
 }
@@ -346,16 +330,13 @@ void OutsidePoints::TellPlaces(ProcessSlot* slot) const {
 // Their descriptors are wanted for others.
 void OutsidePoints::ForgetEnded() {
   for (Counted* counted : places_) {
-    auto& watches = counted->watches;
-    const auto ended = std::partition(watches.begin(), watches.end(), [](const Watch& watch) {
-      return std::filesystem::exists(absl::StrFormat("/proc/%d/maps", watch.pid));
+    auto& sets = counted->breakpoints;
+    const auto ended = std::partition(sets.begin(), sets.end(), [this](const auto& set) {
+      // Children that are not in the profile go on counting, in events that are read through the first process's own.
+      return live_images_.count(set.image()) != 0 || (with_children_ && set.was_set());
     });
-    for (auto watch = ended; watch != watches.end(); ++watch) {
-      // Its children go on counting, in events that are read through its own.
-      if (with_children_ && watch->is_set) return;
-      for (const VisitCounter& counter : watch->counters) counted->visits_before += counter.Read();
-    }
-    watches.erase(ended, watches.end());
+    for (auto set = ended; set != sets.end(); ++set) counted->visits_before += set->Read();
+    sets.erase(ended, sets.end());
   }
 }
 
@@ -383,35 +364,49 @@ void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
       static_cast<double>(visit_cost_ns_) / 1000));
 }
 
+// The processes of each program that runs.
+std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(ControlBlock& control) {
+  std::map<uint32_t, Image> images;
+  live_images_.clear();
+  const uint32_t used =
+      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  for (uint32_t i = 0; i < used; ++i) {
+    ProcessSlot& slot = control.processes[i];
+    const ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state == ProcessState::kFree) continue;
+    const uint32_t number = slot.image.load(std::memory_order_relaxed);
+    live_images_.insert(number);
+    if (state != ProcessState::kRunning) continue;
+    Image& image = images[number];
+    image.slots.push_back(&slot);
+    image.processes.push_back({slot.pid, slot.start_ns, {}});
+  }
+  return images;
+}
+
 void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
   const bool look = now_ns >= next_look_ns_;
   if (look) next_look_ns_ = now_ns + kLookNs;
+  std::map<uint32_t, Image> images = ReadImages(control);
   if (look) ForgetEnded();
   for (Counted* counted : places_) {
     if (look) JudgeCost(counted, now_ns);
   }
-  const uint32_t used =
-      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
-  live_images_.clear();
-  for (uint32_t i = 0; i < used; ++i) {
-    const ProcessSlot& slot = control.processes[i];
-    if (slot.state.load(std::memory_order_acquire) == ProcessState::kFree) continue;
-    live_images_.insert(slot.image.load(std::memory_order_relaxed));
-  }
-  for (uint32_t i = 0; i < used; ++i) {
-    ProcessSlot& slot = control.processes[i];
-    if (slot.state.load(std::memory_order_acquire) != ProcessState::kRunning) continue;
-    const uint32_t image = slot.image.load(std::memory_order_relaxed);
+  for (auto& [number, image] : images) {
     // Children of fork have their parent's image and its breakpoints.
-    if (seen_images_.insert(image).second) {
-      EnterProgram(slot.pid, image);
+    const bool is_new = seen_images_.insert(number).second;
+    if (!is_new && !(look && may_move_)) continue;
+    for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
+    if (is_new) {
+      EnterProgram(number, image.processes);
       Lend(control);
-      TellPlaces(&slot);
-      slot.armed.store(image + 1, std::memory_order_release);
-    } else if (look) {
-      Look(slot.pid, image);
-      TellPlaces(&slot);
+    } else {
+      Look(number, image.processes);
+    }
+    for (size_t i = 0; i < image.slots.size(); ++i) {
+      TellPlaces(image.slots[i], image.processes[i]);
+      if (is_new) image.slots[i]->armed.store(number + 1, std::memory_order_release);
     }
   }
   if (look) Lend(control);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -23,8 +24,8 @@
 #include "coz/points/visit_counter.h"
 #include "coz/runtime/control_block.h"
 #include "tools/supervisor/counter_lending.h"
+#include "tools/supervisor/image_breakpoints.h"
 #include "tools/supervisor/live_target.h"
-#include "tools/supervisor/mapped_code.h"
 #include "tools/supervisor/unit_index.h"
 
 namespace coz {
@@ -60,28 +61,15 @@ class OutsidePoints {
   std::vector<std::string> Missing(const LiveTarget& target) const;
 
  private:
-  struct Place {
-    std::string file;
-    CodePlace code;
-  };
-  // The breakpoints of a program that a process runs, or room for those of a binary that it may load.
-  struct Watch {
-    pid_t pid;
-    uint32_t image;  // that of its children by fork, too
-    bool is_set;
-    std::vector<VisitCounter> counters;
-    std::vector<uint64_t> addresses;  // where the first of them are armed
-    std::vector<size_t> places;       // which those count
-  };
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
     PointSpec spec;
     std::string mark;
     bool by_samples = false;
-    std::vector<Place> places;
+    std::vector<PlaceInFile> places;
     std::vector<VisitCounter> probes;  // one for each place
-    std::vector<Watch> watches;
-    uint64_t visits_before = 0;  // of processes that have ended
+    std::vector<ImageBreakpoints> breakpoints;
+    uint64_t visits_before = 0;  // of programs that have ended
     std::string why_missing;
     bool was_found = false;
     // The first second with visits, in which it is judged whether counting is too dear.
@@ -103,21 +91,25 @@ class OutsidePoints {
   absl::Status ParseAll(const OutsidePointOptions& options);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
-  void EnterProgram(pid_t pid, uint32_t image);
+  struct Image {
+    std::vector<ProcessSlot*> slots;
+    std::vector<ImageProcess> processes;  // of each
+  };
+  std::map<uint32_t, Image> ReadImages(ControlBlock& control);
+  void EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes);
   // Lets processes read what is counted of pairs.
   void Lend(ControlBlock& control) const;
   LendableCounter Lendable(const Counted& counted, uint32_t point, PairEnd end,
                            bool with_reserved) const;
-  // Finds places of binaries that are only known by what a process has loaded.
-  void Look(pid_t pid, uint32_t image);
+  // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints where they lie now.
+  void Look(uint32_t image, const std::vector<ImageProcess>& processes);
   void LookInFile(const std::string& path, bool is_program);
+  void SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
+                      const std::vector<ImageProcess>& processes);
   // Tells the process where its threads are sampled for the time that counting takes.
-  void TellPlaces(ProcessSlot* slot) const;
-  std::vector<uint64_t> WhereBreakpointsAre(pid_t pid) const;
-  std::vector<uint64_t> WhereProbesResume(pid_t pid) const;
-  // At places that have been loaded, or lie elsewhere now: a library was closed and opened again.
-  absl::Status SetBreakpoints(const Counted& counted, const std::vector<MappedCode>& mapped,
-                              Watch* watch);
+  void TellPlaces(ProcessSlot* slot, const ImageProcess& process) const;
+  std::vector<uint64_t> WhereBreakpointsAre(uint32_t image, pid_t pid) const;
+  std::vector<uint64_t> WhereProbesResume(const ImageProcess& process) const;
   absl::Status SetProbes(Counted* counted);
   void ForgetEnded();
   void JudgeCost(Counted* counted, uint64_t now_ns);
@@ -133,6 +125,7 @@ class OutsidePoints {
   bool probes_ = false;
   bool has_places_ = false;
   bool has_pairs_at_places_ = false;
+  bool may_move_ = false;  // places may come, and lie elsewhere later
   uint64_t visit_cost_ns_ = 0;
   std::unique_ptr<CodePlaces> program_places_;
   std::vector<Point> points_;
