@@ -128,9 +128,10 @@ class Study {
   }
 
   void Measure(const Case& one_case, const Line& line) {
-    const absl::StatusOr<Truth> truth =
-        MeasureTruth(one_case, line, arguments_.speedups, arguments_.truth);
-    if (!truth.ok()) return Note(one_case, line, truth.status().ToString());
+    TruthRounds rounds(one_case, line, arguments_.speedups, arguments_.truth);
+    const int first_half = arguments_.truth.rounds - arguments_.truth.rounds / 2;
+    absl::Status status = rounds.Measure(first_half);
+    if (!status.ok()) return Note(one_case, line, status.ToString());
     const absl::StatusOr<Prediction> own =
         PredictWithCoz(one_case, line, arguments_.speedups, arguments_.prediction);
     if (!own.ok()) Note(one_case, line, std::string(own.status().message()));
@@ -140,14 +141,17 @@ class Study {
                              arguments_.prediction);
       if (!peer->ok()) Note(one_case, line, absl::StrCat("peer: ", peer->status().message()));
     }
-    NoteDisturbance(one_case, line, *truth, own);
+    status = rounds.Measure(arguments_.truth.rounds - first_half);
+    if (!status.ok()) return Note(one_case, line, status.ToString());
+    const Truth truth = rounds.Result();
+    NoteDisturbance(one_case, line, truth, own);
     for (size_t i = 0; i < arguments_.speedups.size(); ++i) {
       const std::string where = absl::StrFormat("%s %s at %.0f %%", one_case.name, line.label,
                                                 100 * arguments_.speedups[i]);
       printf("| %s | %s | %.0f | %s | %s |", one_case.name.c_str(), line.label.c_str(),
-             100 * arguments_.speedups[i], Percent(truth->program_speedups[i]).c_str(),
-             Percent(truth->spreads[i]).c_str());
-      const double real = truth->program_speedups[i];
+             100 * arguments_.speedups[i], Percent(truth.program_speedups[i]).c_str(),
+             Percent(truth.spreads[i]).c_str());
+      const double real = truth.program_speedups[i];
       PrintFigure(real, FigureOf(own, &Prediction::program_speedups, i), where, &own_errors_);
       if (arguments_.HasSessions()) {
         PrintFigure(real, FigureOf(own, &Prediction::after_first_session, i), where,
@@ -232,7 +236,7 @@ int Main(int argc, char** argv) {
   app.add_option("--sampling-period", arguments.prediction.sampling_period_ms,
                  "of coz run, in ms (default: its own)");
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
-  app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth (default 5)");
+  app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth, half of them before the profile and half after (default 5)");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
   app.add_option("--only", arguments.only, "programs (default all)")->delimiter(',');
   app.add_option(

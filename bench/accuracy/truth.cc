@@ -5,53 +5,61 @@
 #include "bench/median.h"
 
 namespace coz::accuracy {
-namespace {
 
-// The least disturbed of as many runs as patience allows.
-absl::StatusOr<ProgramRun> RunUndisturbed(const std::vector<std::string>& command,
-                                          const TruthOptions& options, Truth* truth) {
+TruthRounds::TruthRounds(const Case& one_case, const Line& line,
+                         const std::vector<double>& speedups, const TruthOptions& options)
+    : case_(one_case),
+      line_(line),
+      speedups_(speedups),
+      options_(options),
+      figures_(speedups.size()) {}
+
+// The least disturbed of as many runs as patience allows. Variant 0 is the program as it is.
+absl::StatusOr<ProgramRun> TruthRounds::Run(size_t variant) {
+  const std::string program = ProgramPath(case_);
+  const std::vector<std::string> command =
+      variant == 0 ? ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us)
+                   : ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us,
+                                    line_.label, 1 - speedups_[variant - 1]);
   absl::StatusOr<ProgramRun> best;
-  for (int i = 0; i <= options.patience.reruns; ++i) {
-    absl::StatusOr<ProgramRun> run = RunAndRead(command, options.seconds_per_run);
+  for (int i = 0; i <= options_.patience.reruns; ++i) {
+    absl::StatusOr<ProgramRun> run = RunAndRead(command, options_.seconds_per_run);
     if (!run.ok()) return run;
     if (i == 0 || run->Disturbance() < best->Disturbance()) best = run;
-    if (best->Disturbance() <= options.patience.tolerated_disturbance) return best;
-    ++truth->reruns;
+    if (best->Disturbance() <= options_.patience.tolerated_disturbance) return best;
+    if (i < options_.patience.reruns) ++reruns_;
   }
-  ++truth->disturbed;
+  ++disturbed_;
   return best;
 }
 
-}  // namespace
-
-absl::StatusOr<Truth> MeasureTruth(const Case& one_case, const Line& line,
-                                   const std::vector<double>& speedups,
-                                   const TruthOptions& options) {
-  Truth truth;
-  std::vector<std::vector<double>> figures(speedups.size());
-  std::vector<double> cpus_used;
-  const std::string program = ProgramPath(one_case);
-  for (int round = 0; round < options.rounds; ++round) {
-    const absl::StatusOr<ProgramRun> as_is = RunUndisturbed(
-        ProgramCommand(program, options.seconds_per_run, options.steps_per_us), options, &truth);
-    if (!as_is.ok()) return as_is.status();
-    cpus_used.push_back(as_is->cpu_ns / as_is->elapsed_ns);
-    for (size_t i = 0; i < speedups.size(); ++i) {
-      const absl::StatusOr<ProgramRun> faster =
-          RunUndisturbed(ProgramCommand(program, options.seconds_per_run, options.steps_per_us,
-                                        line.label, 1 - speedups[i]),
-                         options, &truth);
-      if (!faster.ok()) return faster.status();
-      figures[i].push_back(1 -
-                           faster->Cost(one_case.is_latency) / as_is->Cost(one_case.is_latency));
+absl::Status TruthRounds::Measure(int rounds) {
+  const size_t variants = 1 + speedups_.size();
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<double> costs(variants);
+    for (size_t i = 0; i < variants; ++i) {
+      const size_t variant = (first_variant_ + i) % variants;
+      const absl::StatusOr<ProgramRun> run = Run(variant);
+      if (!run.ok()) return run.status();
+      costs[variant] = run->Cost(case_.is_latency);
     }
+    for (size_t i = 0; i < speedups_.size(); ++i) {
+      figures_[i].push_back(1 - costs[1 + i] / costs[0]);
+    }
+    ++first_variant_;
   }
-  for (const std::vector<double>& values : figures) {
+  return absl::OkStatus();
+}
+
+Truth TruthRounds::Result() const {
+  Truth truth;
+  for (const std::vector<double>& values : figures_) {
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     truth.program_speedups.push_back(Median(values));
     truth.spreads.push_back(*most - *least);
   }
-  truth.cpus_used = Median(cpus_used);
+  truth.reruns = reruns_;
+  truth.disturbed = disturbed_;
   return truth;
 }
 

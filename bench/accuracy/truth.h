@@ -1,6 +1,6 @@
 // What a line's real speedup does to its program: runs with the work really shortened, in turn with runs as it is.
 //
-// Shape    one figure for each speedup asked for, in order
+// Shape    one figure for each speedup asked for, in order; the arguments of TruthRounds outlive it
 // Units    fractions
 // Errors   those of RunAndRead
 // Threads  safe
@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/program_run.h"
@@ -28,14 +29,32 @@ struct Truth {
   std::vector<double> program_speedups;
   // Largest less smallest over the rounds of each speedup's figure.
   std::vector<double> spreads;
-  double cpus_used = 0;  // CPU time per elapsed time of the runs as they are
   int reruns = 0;
   int disturbed = 0;  // runs that stayed disturbed and were used
 };
 
-absl::StatusOr<Truth> MeasureTruth(const Case& one_case, const Line& line,
-                                   const std::vector<double>& speedups,
-                                   const TruthOptions& options);
+// Rounds of runs, to be measured in parts, some before what they are compared with and some after it: a machine is not the same for minutes.
+class TruthRounds {
+ public:
+  TruthRounds(const Case& one_case, const Line& line, const std::vector<double>& speedups,
+              const TruthOptions& options);
+
+  // Each round runs the program as it is and with every speedup, and begins with another of them than the round before.
+  absl::Status Measure(int rounds);
+  Truth Result() const;
+
+ private:
+  absl::StatusOr<ProgramRun> Run(size_t variant);
+
+  const Case& case_;
+  const Line& line_;
+  const std::vector<double>& speedups_;
+  const TruthOptions& options_;
+  size_t first_variant_ = 0;
+  std::vector<std::vector<double>> figures_;  // by speedup and round
+  int reruns_ = 0;
+  int disturbed_ = 0;
+};
 
 }  // namespace coz::accuracy
 
