@@ -541,8 +541,10 @@ COZ_EXPORT void _coz_pre_block() {
 COZ_EXPORT void _coz_post_block(int ended_by_thread) {
   coz::ThreadLedger* ledger = coz::CurrentThreadLedger();
   if (ledger == nullptr) return;
+  const uint64_t now_ns = coz::MonotonicNowNs();
+  if (coz::HoldsDelay(*ledger)) coz::ResumeHold(*ledger, now_ns);
   if (ended_by_thread != 0 && coz::t_custom_wait.start_ns != 0) {
-    coz::EndThreadWait(*ledger, coz::t_custom_wait, coz::MonotonicNowNs(), 0);
+    coz::EndToldWait(*ledger, coz::t_custom_wait, now_ns);
   } else {
     coz::EndWaitUncredited(*ledger);
   }

@@ -178,6 +178,14 @@ inline void EndThreadWait(ThreadLedger& caller, const Wait& wait, uint64_t now_n
                   HasBlocked(wait));
 }
 
+// The same of a wait that the program has told of itself, by which loops that spin are told: it has waited if it took longer than one that
+// returns at once.
+inline constexpr uint64_t kLongestWithoutWaitNs = 2000;
+inline void EndToldWait(ThreadLedger& caller, const Wait& wait, uint64_t now_ns) {
+  const bool has_waited = now_ns - wait.start_ns > kLongestWithoutWaitNs || HasBlocked(wait);
+  EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
+}
+
 // Whether a wait that another thread ends may have been over before it began, as the join of a thread that has ended. One that is known
 // not to be, as that for a lock which could not be had just now, may well spin and never give up its CPU.
 enum class WaitStart { kMayBeOver, kIsAhead };
