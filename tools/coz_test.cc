@@ -60,6 +60,30 @@ TEST_F(CozTest, MakesExperimentsAndWritesThem) {
   }
 }
 
+// Of all samples in experiments.
+double SpinningShare(const profile::Profile& profile) {
+  uint64_t spinning = 0;
+  uint64_t all = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    spinning += experiment.validity().spinning_samples();
+    all += experiment.total_samples();
+  }
+  EXPECT_GT(all, 1000u);
+  return static_cast<double>(spinning) / static_cast<double>(all);
+}
+
+// One of two threads spins for half of the time; coz sees it by the loop's instructions, or is told by the program.
+TEST_F(CozTest, SeesLoopsThatWaitOnTheirCpu) {
+  const CommandResult unknown = Run({}, {Puppet("rounds"), "2"});
+  EXPECT_EQ(unknown.status, 0) << unknown.errors;
+  EXPECT_GT(SpinningShare(Profile()), 0.1);
+  EXPECT_THAT(unknown.errors, HasSubstr("loops that wait for something on their CPU"));
+  const CommandResult told = Run({}, {Puppet("rounds"), "2", "told"});
+  EXPECT_EQ(told.status, 0) << told.errors;
+  EXPECT_LT(SpinningShare(Profile()), 0.01);
+  EXPECT_THAT(told.errors, Not(HasSubstr("loops that wait for something on their CPU")));
+}
+
 TEST_F(CozTest, FindsTheLineOfTheWork) {
   Run({}, {Puppet("busy"), "1"});
   uint64_t in_spin = 0;

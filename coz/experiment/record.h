@@ -77,6 +77,7 @@ struct ExperimentRecord {
   uint64_t selected_samples = 0;
   uint64_t total_samples = 0;
   uint64_t unmapped_samples = 0;
+  uint64_t spinning_samples = 0;
   uint64_t lost_samples = 0;
   uint64_t lost_periods = 0;
   uint64_t unsampled_ns = 0;

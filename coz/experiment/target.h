@@ -46,6 +46,7 @@ struct TargetSnapshot {
       0;  // samples in the selected unit while it was selected, baselines too
   uint64_t total_samples = 0;
   uint64_t unmapped_samples = 0;  // no unit in scope was found for them
+  uint64_t spinning_samples = 0;  // in loops that wait on their CPU, where no wrapped call tells it
   uint64_t lost_samples = 0;      // the kernel or the sampler dropped them
   // Sampling periods of CPU time that ended without a sample: in the kernel where that is not sampled, or throttled.
   uint64_t lost_periods = 0;

@@ -55,6 +55,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.lost_periods = validity.lost_periods();
   row.throttled = validity.throttled();
   row.unsampled_ns = validity.unsampled_ns();
+  row.spinning_samples = validity.spinning_samples();
   row.runnable_threads_average = validity.runnable_threads_average();
   row.cpus = validity.cpus();
   row.live_threads = validity.live_threads();

@@ -151,6 +151,24 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
       100 * idle));
 }
 
+// By the baselines: where threads are paused, those that wait for them spin for longer.
+void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.05;
+  double spinning = 0;
+  double samples = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!row.IsBaseline()) continue;
+    spinning += static_cast<double>(row.spinning_samples);
+    samples += static_cast<double>(row.total_samples);
+  }
+  if (spinning <= kWorthSaying * samples) return;
+  notes->push_back(absl::StrFormat(
+      "%.0f %% of the samples fell into loops that wait for something on their CPU; where such "
+      "waits are shorter than some milliseconds, lines that end them look less worth than they "
+      "are; COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz that it waits",
+      100 * spinning / samples));
+}
+
 void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
   if (use.running_ns <= 0 || use.unsampled_ns < kWorthSaying * use.running_ns) return;
@@ -301,6 +319,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddOwed(table, &notes);
   const BaselineUse use = SumBaselines(profile, table);
   AddIdle(use, &notes);
+  AddSpinning(table, &notes);
   AddUnsampled(use, &notes);
   AddThrottled(profile, table, &notes);
   AddSourceChanges(profile, &notes);

@@ -274,6 +274,22 @@ TEST(ReportTest, SaysThatDelayWasStillOwed) {
   EXPECT_THAT(ReportOf(made), HasSubstr("still owed pauses at the end, 20 % of the experiment"));
 }
 
+TEST(ReportTest, SaysThatThreadsSpin) {
+  profile::Profile made = FourLines();
+  const auto spin = [&made](double share, double share_at_speedups) {
+    for (profile::Experiment& experiment : *made.mutable_experiment()) {
+      const double of = experiment.virtual_speedup() == 0 ? share : share_at_speedups;
+      experiment.mutable_validity()->set_spinning_samples(
+          static_cast<uint64_t>(of * static_cast<double>(experiment.total_samples())));
+    }
+  };
+  spin(0.04, 0.4);
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("wait for something on their CPU")));
+  spin(0.2, 0.4);
+  EXPECT_THAT(ReportOf(made),
+              HasSubstr("20 % of the samples fell into loops that wait for something on their CPU"));
+}
+
 TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
   const auto made_with = [](double running_threads) {
     report_testing::SyntheticOptions options;

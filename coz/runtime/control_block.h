@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 9;                 // of this layout
+inline constexpr uint32_t kControlVersion = 10;                 // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -195,6 +195,7 @@ struct SampleCounters {
   std::atomic<uint64_t> in_scope;      // sampling periods, as are the others
   std::atomic<uint64_t> selected;      // in the selected unit
   std::atomic<uint64_t> given;         // in the given unit, while delays were on
+  std::atomic<uint64_t> spinning;      // of all: in loops that wait on their CPU (spin_hint.h)
   std::atomic<uint64_t> out_of_scope;  // no frame of the callchain in scope
   std::atomic<uint64_t>
       unmapped;  // the line table was not there yet, or the code belongs to no file

@@ -24,6 +24,7 @@
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/shared_delay.h"
 #include "coz/runtime/signal_shield.h"
+#include "coz/runtime/spin_hint.h"
 #include "coz/runtime/thread_slots.h"
 #include "coz/runtime/timed_visits.h"
 #include "coz/sampler/sampler.h"
@@ -215,6 +216,15 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
                now_ns);
 }
 
+// Where a wrapped call spins, the ledger knows that the thread waits.
+void CountIfSpinning(const Sample& sample, bool waits) {
+  if (waits) return;
+  uint32_t unit = kNoUnit;
+  const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
+  if (!is_in_file || !IsAtSpinHint(sample.ip)) return;
+  g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
+}
+
 // Stops for good when the supervisor said so, or is gone.
 bool ShouldStop() {
   if (g_control->stop.load(std::memory_order_relaxed) != 0) return true;
@@ -257,6 +267,7 @@ void OnSample(const Sample& sample) {
   if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
   const bool waits = slot->ledger.blocked.load(std::memory_order_relaxed) != 0;
+  CountIfSpinning(sample, waits);
   if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
 }
 

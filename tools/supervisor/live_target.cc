@@ -404,6 +404,7 @@ TargetSnapshot LiveTarget::Read() {
   snapshot.total_samples = samples.in_scope.load(std::memory_order_relaxed) +
                            samples.out_of_scope.load(std::memory_order_relaxed) +
                            snapshot.unmapped_samples;
+  snapshot.spinning_samples = samples.spinning.load(std::memory_order_relaxed);
   snapshot.lost_samples = control_.dropped_samples.load(std::memory_order_relaxed) + lost_in_ring_;
   snapshot.lost_periods = control_.lost_periods.load(std::memory_order_relaxed);
   snapshot.unsampled_ns = control_.unsampled_ns.load(std::memory_order_relaxed);

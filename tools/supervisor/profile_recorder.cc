@@ -55,6 +55,7 @@ void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
   validity->set_lost_periods(record.lost_periods);
   validity->set_unsampled_ns(record.unsampled_ns);
   validity->set_unmapped_samples(record.unmapped_samples);
+  validity->set_spinning_samples(record.spinning_samples);
   validity->set_runnable_threads_average(record.mean_runnable_threads);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));

@@ -42,8 +42,6 @@ TEST(LimitsTest, TooFewCpusOverestimateAndAreFlagged) {
   EXPECT_GE(flagged, oversubscribed - 1);  // one has more threads than CPUs, but few at a time
 }
 
-// Spinning: docs/design.md says why no figure tells it.
-
 double MeanAbsoluteSpinError() {
   double sum = 0;
   for (uint64_t seed = 1; seed <= 30; ++seed) {
@@ -88,7 +86,12 @@ Answer AskOfMeeting(bool by_spinning, uint64_t round_ns, double speedup) {
   return Ask(program, MachineOptions(), question);
 }
 
-TEST(LimitsTest, SpinningInShortRoundsIsPredictedTooSmallAndNotFlagged) {
+double SpinningShare(const Answer& answer) {
+  return static_cast<double>(answer.experiment.spinning_samples) /
+         static_cast<double>(answer.experiment.total_samples);
+}
+
+TEST(LimitsTest, SpinningInShortRoundsIsPredictedTooSmallAndTold) {
   struct Case {
     uint64_t round_us;
     double least;
@@ -102,8 +105,12 @@ TEST(LimitsTest, SpinningInShortRoundsIsPredictedTooSmallAndNotFlagged) {
     EXPECT_GT(spin.error(), tested.least) << tested.round_us;
     EXPECT_LT(spin.error(), tested.most) << tested.round_us;
     EXPECT_TRUE(spin.experiment.taints.empty());
+    // The report has a note from a twentieth of the baselines' samples on. Here, one of two threads works for a quarter of a round, pauses
+    // for half of it, and spins for the rest: a sixth of the samples.
+    EXPECT_GT(SpinningShare(spin), 0.12) << tested.round_us;
     const Answer wait = AskOfMeeting(false, tested.round_us * kNsPerUs, 0.5);
     EXPECT_LT(std::fabs(wait.error()), 0.005) << "the same with a wait, " << tested.round_us;
+    EXPECT_EQ(SpinningShare(wait), 0);
   }
 }
 

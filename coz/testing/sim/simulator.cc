@@ -230,6 +230,7 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t past_ns = ran_ns - thread.until_sample_ns;
   const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
   total_samples_ += samples;
+  if ((*thread.code)[thread.pc].kind == OpKind::kSpinUntil) spinning_samples_ += samples;
   line_samples_[line] += samples;
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
     if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);
@@ -417,6 +418,7 @@ TargetSnapshot Simulator::Snapshot() const {
   snapshot.global_delay_ns = ledger_->global_delay_ns.load();
   snapshot.selected_samples = selected_samples_;
   snapshot.total_samples = total_samples_;
+  snapshot.spinning_samples = spinning_samples_;
   for (const auto& thread : threads_) {
     const uint64_t local_ns = thread->ledger.local_delay_ns.load();
     const bool slept_since_it_ran = thread->ledger.blocked.load() == kBlockedByClock &&

@@ -209,6 +209,7 @@ class Simulator {
   std::vector<uint64_t> line_cpu_ns_;
   std::vector<uint64_t> line_samples_;
   uint64_t total_samples_ = 0;
+  uint64_t spinning_samples_ = 0;
   uint64_t selected_samples_ = 0;
   uint64_t given_imposed_ns_ = 0;
 

@@ -161,6 +161,19 @@ StudyProgram ThreadPool() {
 
 }  // namespace
 
+StudyProgram SpinWait() {
+  StudyProgram study = Named("spin_wait", {"leader", "helper", "spin"}, 2);
+  study.program.variables = 2;
+  Builder leader(&study.program.codes[0]);
+  leader.Increase(0, 1);
+  leader.Us(0, 700).SpinUntil(2, 1, 1).Increase(1, -1).On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.SpinUntil(2, 0, 1).Increase(0, -1);
+  helper.Us(1, 1000).Increase(1, 1).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
 std::vector<StudyProgram> StudyPrograms() {
   return {Mutex(),
           Barrier(),

@@ -25,7 +25,10 @@ struct StudyProgram {
   Program program;
 };
 
-// Those whose threads wait for each other.
+// Two threads that work beside each other and spin until the other has arrived.
+StudyProgram SpinWait();
+
+// Those whose threads wait for each other, and are predicted.
 std::vector<StudyProgram> StudyPrograms();
 
 }  // namespace coz::sim

@@ -1,6 +1,6 @@
 // Prints what really comes of each program of the study in virtual time, and the error of what is predicted, at 25, 50 and 75 %.
 // Usage: ./bazelw run //coz/testing/sim:study_report -- name=value ... with period_us=, seconds=, seed=, hold=, fair=, overshoot_us=,
-// cost_us= and latency_us= as in accuracy_report.
+// cost_us=, latency_us= and prompt= as in accuracy_report. Then the same of one that spins, which no mean is of.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +11,34 @@
 
 namespace coz::sim {
 namespace {
+
+struct Errors {
+  double sum = 0;
+  double worst = 0;
+  int count = 0;
+
+  void Add(double error) {
+    sum += std::fabs(error);
+    worst = std::fmax(worst, std::fabs(error));
+    ++count;
+  }
+};
+
+// Of each line and speedup.
+void PrintStudy(const StudyProgram& study, const MachineOptions& machine, Question question,
+                Errors* errors) {
+  for (uint32_t line = 0; line < kStudiedLines; ++line) {
+    std::printf("%-13s %-10s", study.name.c_str(), study.lines[line].c_str());
+    for (const int percent : {25, 50, 75}) {
+      question.line = line;
+      question.speedup = percent / 100.0;
+      const Answer answer = Ask(study.program, machine, question);
+      errors->Add(100 * answer.error());
+      std::printf("  %5.1f %+5.1f", 100 * answer.real, 100 * answer.error());
+    }
+    std::printf("\n");
+  }
+}
 
 int Report(int argc, char** argv) {
   const auto argument = [&](const std::string& name, uint64_t otherwise) {
@@ -28,30 +56,16 @@ int Report(int argc, char** argv) {
   machine.pause_cost_ns = argument("cost_us", 0) * kNsPerUs;
   machine.wake_latency_ns = argument("latency_us", 0) * kNsPerUs;
   machine.hold_delays = argument("hold", 1) != 0;
+  machine.prompt_pauses = argument("prompt", 0) != 0;
   machine.fair_mutexes = argument("fair", 0) != 0;
-  double sum = 0;
-  double worst = 0;
-  int count = 0;
-  for (const StudyProgram& study : StudyPrograms()) {
-    for (uint32_t line = 0; line < kStudiedLines; ++line) {
-      std::printf("%-13s %-10s", study.name.c_str(), study.lines[line].c_str());
-      for (const int percent : {25, 50, 75}) {
-        Question question;
-        question.line = line;
-        question.speedup = percent / 100.0;
-        question.duration_ns = argument("seconds", 60) * kNsPerSecond;
-        question.sampling_period_ns = argument("period_us", 500) * kNsPerUs;
-        const Answer answer = Ask(study.program, machine, question);
-        const double error = 100 * answer.error();
-        sum += std::fabs(error);
-        worst = std::fmax(worst, std::fabs(error));
-        ++count;
-        std::printf("  %5.1f %+5.1f", 100 * answer.real, error);
-      }
-      std::printf("\n");
-    }
-  }
-  std::printf("mean absolute error %.2f, worst %.2f\n", sum / count, worst);
+  Question question;
+  question.duration_ns = argument("seconds", 60) * kNsPerSecond;
+  question.sampling_period_ns = argument("period_us", 500) * kNsPerUs;
+  Errors errors;
+  for (const StudyProgram& study : StudyPrograms()) PrintStudy(study, machine, question, &errors);
+  std::printf("mean absolute error %.2f, worst %.2f\n", errors.sum / errors.count, errors.worst);
+  Errors of_spinning;
+  PrintStudy(SpinWait(), machine, question, &of_spinning);
   return 0;
 }
 
