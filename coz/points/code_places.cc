@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/symbol_version.h"
 #include "coz/points/instruction_length.h"
 
 namespace coz {
@@ -166,8 +167,9 @@ void CodePlaces::ReadFunctions() {
         dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
     if (name == nullptr || symbol.st_shndx == SHN_UNDEF) continue;
     if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || IsColdPart(name)) continue;
-    functions_.push_back(
-        {address - elf_bias_, address - elf_bias_ + symbol.st_size, name, Demangle(name)});
+    const std::string linkage_name(WithoutSymbolVersion(name));
+    functions_.push_back({address - elf_bias_, address - elf_bias_ + symbol.st_size, linkage_name,
+                          Demangle(linkage_name.c_str())});
   }
   std::stable_sort(functions_.begin(), functions_.end(),
                    [](const Function& a, const Function& b) { return a.begin < b.begin; });
@@ -306,7 +308,12 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
         })));
   }
   std::vector<std::string> names;
-  for (const Function& function : functions_) names.push_back(WithoutParameters(function.name));
+  // As the wanted one is: mangled by C++ or Rust, or as people write it.
+  const bool is_mangled =
+      absl::StartsWith(spec.function, "_Z") || absl::StartsWith(spec.function, "_R");
+  for (const Function& function : functions_) {
+    names.push_back(is_mangled ? function.linkage_name : WithoutParameters(function.name));
+  }
   const std::vector<std::string> closest = ClosestMatches(spec.function, names, kShownNames);
   return absl::NotFoundError(absl::StrFormat(
       "no function of %s is called %s%s", BaseName(path_), spec.function,

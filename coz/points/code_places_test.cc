@@ -57,6 +57,19 @@ TEST_F(CodePlacesTest, FindsAFunctionByItsLastParts) {
   EXPECT_EQ(note_, "");
 }
 
+TEST_F(CodePlacesTest, MangledNameThatIsNoneGetsTheClosestMangled) {
+  EXPECT_THAT(ErrorOf("_ZN4shop6Server5RepliEi"),
+              HasSubstr("the closest are: _ZN4shop6Server5ReplyEi"));
+}
+
+TEST(VersionedSymbolTest, IsFoundByTheNameThatItsSourceHas) {
+  std::string note;
+  const auto found = OpenProgram("libversioned.so")->Find(*ParsePointSpec("versioned_work"), &note);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().name, "versioned_work");
+}
+
 TEST_F(CodePlacesTest, KnowsTheLineThatAFunctionBeginsIn) {
   for (const CodePlaces::Function& function : places_->functions()) {
     if (function.name != "shop::Server::Reply(int)") continue;

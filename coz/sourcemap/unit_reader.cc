@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "coz/base/symbol_version.h"
+
 namespace coz {
 namespace {
 
@@ -72,14 +74,12 @@ std::string WithoutRustHash(std::string name) {
 }  // namespace
 
 std::string ReadableName(const char* linkage_name, const char* name) {
+  const std::string linkage(WithoutSymbolVersion(linkage_name == nullptr ? "" : linkage_name));
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(
-      linkage_name == nullptr ? nullptr
-                              : abi::__cxa_demangle(linkage_name, nullptr, nullptr, &status),
-      std::free);
+      abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status), std::free);
   if (demangled != nullptr) return Shortened(WithoutRustHash(demangled.get()));
-  if (name != nullptr) return Shortened(name);
-  return linkage_name == nullptr ? "" : Shortened(linkage_name);
+  return Shortened(name != nullptr ? name : linkage);
 }
 
 void UnitReader::Skip(const std::string& reason, std::string_view example, bool may_appear) {

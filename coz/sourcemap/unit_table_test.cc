@@ -1,12 +1,15 @@
 #include "coz/sourcemap/unit_table.h"
 
+#include "coz/sourcemap/dwarf_reader.h"
 #include "coz/sourcemap/line_table_builder.h"
+#include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace coz {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -63,6 +66,14 @@ UnitRules Rules(UnitKind kind) {
   UnitRules rules;
   rules.kind = kind;
   return rules;
+}
+
+TEST_F(UnitTableTest, FunctionOfASymbolTableIsCalledAsItsSourceHasIt) {
+  const auto table = ReadSymbolTable(testing::RunfilePath("coz/points/libversioned.so"));
+  ASSERT_TRUE(table.ok()) << table.status();
+  base_image_ = table->image;
+  Derive(Rules(UnitKind::kFunction));
+  EXPECT_THAT(Names(), Contains("versioned_work"));
 }
 
 TEST_F(UnitTableTest, FunctionHoldsItsLinesWhereverTheyAreInlined) {
