@@ -65,6 +65,24 @@ TEST(BadInputTest, NameThatIsNone) {
   ExpectRefused({"--progress-sampled=spin"}, HasSubstr("write --progress-sampled=FILE:LINE"));
 }
 
+TEST(BadInputTest, PlaceWithScopesThatIsNoLine) {
+  ExpectRefused({"--progress-sampled=shop::spin"}, HasSubstr("write --progress-sampled=FILE:LINE"));
+}
+
+TEST(BadInputTest, PairOfOnePlace) {
+  const auto one_place = HasSubstr("begins and ends at one place");
+  ExpectRefused({"--latency=spin,spin"}, one_place);
+  ExpectRefused({"--latency=mark:work,mark:work"}, one_place);
+  ExpectRefused({"--latency=libc.so*!puts,libc.so*!puts"}, one_place);
+  // However it is written.
+  ExpectRefused({"--latency=spin,spi?"}, one_place);
+}
+
+TEST(BadInputTest, UnitIsCalledAsItsOption) {
+  ExpectRefused({"--unit=function", "--fixed-unit=spinn"}, HasSubstr("--fixed-unit=spinn"));
+  ExpectRefused({"--fixed-line=busy.c:1"}, HasSubstr("--fixed-line=busy.c:1"));
+}
+
 // copy_input() has no code of its own.
 TEST(BadInputTest, FunctionInlinedEverywhere) {
   const auto calls = HasSubstr("is inlined wherever it is called");
@@ -89,6 +107,7 @@ TEST(BadInputTest, SampledLinesNeedLines) {
 
 TEST(BadInputTest, StrippedBinary) {
   const auto build = HasSubstr("build it with -g");
+  ExpectRefused({}, AllOf(build, HasSubstr("--unit=library")), "busy_stripped");
   ExpectRefused({"--progress-sampled=busy.c:30"}, HasSubstr("-g"), "busy_stripped");
   ExpectRefused({"--fixed-line=busy.c:30"}, HasSubstr("-g"), "busy_stripped");
   ExpectRefused({"--given=busy.c:30=50%"}, HasSubstr("-g"), "busy_stripped");

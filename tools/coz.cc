@@ -7,6 +7,7 @@
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -43,17 +44,25 @@ std::string WithPlainRange(const std::string& what) {
                      : absl::StrFormat("%s is not a number from %.9g to %.9g", value, low, high);
 }
 
+// The first option of them, for what is no option may be its value, and comes first; or else the first.
+std::string FirstUnknown(const std::vector<std::string>& unknown) {
+  std::string first;
+  for (const std::string& text : unknown) {
+    if (text == "--") continue;
+    if (absl::StartsWith(text, "-")) return text;
+    if (first.empty()) first = text;
+  }
+  return first;
+}
+
 // In one sentence; CLI11 takes two, and names the separator where only an option is unknown.
 std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> given = app.get_subcommands();
   const std::string command =
       given.empty() ? "coz" : absl::StrCat("coz ", given.front()->get_name());
   std::string what = WithPlainRange(error.what());
-  for (const std::string& unknown : app.remaining(/*recurse=*/true)) {
-    if (unknown == "--") continue;
-    what = absl::StrFormat("`%s` does not know %s", command, unknown);
-    break;
-  }
+  const std::string unknown = FirstUnknown(app.remaining(/*recurse=*/true));
+  if (!unknown.empty()) what = absl::StrFormat("`%s` does not know %s", command, unknown);
   return absl::StrFormat("%s; look with: %s --help", what, command);
 }
 

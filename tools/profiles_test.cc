@@ -84,6 +84,8 @@ TEST_F(ProfilesTest, EveryCommandExplainsItself) {
 TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   ExpectOneSentence(Coz({"run", "--nonsense", "---", "true"}),
                     "`coz run` does not know --nonsense; look with: coz run --help");
+  ExpectOneSentence(Coz({"run", "--nonsense", "value", "---", "true"}),
+                    "`coz run` does not know --nonsense; look with: coz run --help");
   ExpectOneSentence(Coz({"plott"}), "`coz` does not know plott; look with: coz --help");
   ExpectOneSentence(Coz({}), "look with: coz --help");
   ExpectOneSentence(Coz({"verify", "a.pb", "b.pb"}),

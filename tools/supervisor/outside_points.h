@@ -61,6 +61,7 @@ class OutsidePoints {
   std::vector<std::string> Missing(const LiveTarget& target) const;
 
  private:
+  static constexpr char kMarkPrefix[] = "mark:";
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
     PointSpec spec;
@@ -86,6 +87,7 @@ class OutsidePoints {
     uint32_t id = 0;  // of the target
   };
 
+  static bool IsOnePlace(const Counted& a, const Counted& b);
   absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
                                                  const std::string& text);
   absl::Status ParseAll(const OutsidePointOptions& options);

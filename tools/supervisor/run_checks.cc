@@ -3,13 +3,24 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/points/closest_names.h"
+#include "coz/points/point_spec.h"
 #include "coz/sourcemap/binary_info.h"
 
 namespace coz {
+namespace {
+
+// What can be profiled of a program without debug information.
+const char* OtherUnit(const BinaryInfo& info, bool needs_debug_info) {
+  const bool can_be_loaded = info.kind == BinaryInfo::Kind::kElf && !info.is_static;
+  if (!needs_debug_info || !can_be_loaded) return "";
+  return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
+                          : "; or profile it as a whole beside its libraries: --unit=library";
+}
+
+}  // namespace
 
 absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
   if (options.is_launcher) return absl::OkStatus();
@@ -22,9 +33,9 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   const bool only_libraries =
       info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
   if (status.ok() || only_libraries) return absl::OkStatus();
-  return absl::Status(
-      status.code(),
-      absl::StrCat(status.message(), " (if it only starts the program in question: --follow=all)"));
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
+                                   " (if it only starts the program in question: --follow=all)"));
 }
 
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
@@ -37,7 +48,9 @@ absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units
   }
   if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
   for (const std::string& line : options.points.sampled) {
-    if (!absl::StrContains(line, ':') || !units.Find(line).empty()) continue;
+    const absl::StatusOr<PointSpec> spec = ParsePointSpec(line);
+    // What is no line is refused with all other places.
+    if (!spec.ok() || spec->file.empty() || !units.Find(line).empty()) continue;
     return absl::NotFoundError(absl::StrFormat(
         "--progress-sampled=%s: no code of the program belongs to this line (blank, optimised "
         "away, out of scope, excluded or part of a group)%s; name a line with code, or widen "

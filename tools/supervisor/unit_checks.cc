@@ -95,8 +95,10 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
                               options.units.kind == UnitKind::kLibrary;
   if (absl::Status status = CheckGroups(units, may_come_later); !status.ok()) return status;
   if (absl::Status status = CheckExcluded(units, may_come_later); !status.ok()) return status;
+  const bool is_line = options.units.kind == UnitKind::kLine;
+  const std::string_view fixed = is_line ? "--fixed-line" : "--fixed-unit";
   for (const std::string& name : options.fixed_units) {
-    absl::Status status = CheckName("--fixed-line", name, units, may_come_later);
+    absl::Status status = CheckName(fixed, name, units, may_come_later);
     if (!status.ok()) return status;
   }
   if (options.given.empty()) return absl::OkStatus();
@@ -106,9 +108,9 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
   for (const std::string& name : options.fixed_units) {
     if (given.empty() || units.Find(name) != given) continue;
     return absl::InvalidArgumentError(
-        absl::StrFormat("--given and --fixed-line both name %s; what is given is sped up in every "
-                        "experiment already, so name another line",
-                        name));
+        absl::StrFormat("--given and %s both name %s; what is given is sped up in every "
+                        "experiment already, so name another %s",
+                        fixed, name, NameOf(options.units.kind)));
   }
   return absl::OkStatus();
 }
