@@ -201,6 +201,9 @@ class PointAnalyzer {
     line.slope_while_active = *slope;
     line.pause_allowance = PauseAllowance(own);
     line.missed_in_stretch_ns = CoarseStretchNs(own);
+    line.missed_by_perf_events = std::any_of(own.begin(), own.end(), [this](size_t i) {
+      return coarse_.IsByPerfEvents(table_.experiments[i]);
+    });
     line.p_value = slope->p_value;
     line.speedups = EstimateSpeedups(observations);
     line.curve = FitCurve(WithoutDrift(observations), *slope);

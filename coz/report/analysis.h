@@ -67,6 +67,8 @@ struct LineAnalysis {
   // Not 0: its slope lies within what is no effect, but samples were so coarse beside the time that threads run between two waits, which
   // this is in ns, that an effect may have been missed. So nothing is said.
   double missed_in_stretch_ns = 0;
+  bool missed_by_perf_events =
+      false;  // for they cost too much at each switch; else samples of CPU timers were too coarse
   int baselines = 0;         // made for this line
   int pooled_baselines = 0;  // made for other lines, with this line active
   int others = 0;            // speedup above 0

@@ -1,5 +1,6 @@
-// Experiments whose samples came too rarely to show what threads gain that wait for each other often: a CPU timer's sample stands for
-// 4 ms, and a thread that waits for another long before that cannot use such an advance; the rest is lost, and effects look too small.
+// Experiments that cannot show what threads gain that wait for each other often. A CPU timer's sample stands for 4 ms, and a thread that waits
+// for another long before that cannot use such an advance; the rest is lost, and effects look too small. Perf events that are set anew at
+// each switch between processes cost more than such a thread gains.
 //
 // Shape    by session: from when on, and how long its threads run between two waits
 // Units    ns of CPU time; ns since the session's start
@@ -24,19 +25,23 @@ class CoarseSamples {
 
   // How long threads ran between two switches, where an experiment's samples were too coarse for that; else 0.
   double StretchNs(const ExperimentRow& row) const;
-  // Of the first such session; 0 where there is none.
-  double FirstStretchNs() const { return first_stretch_ns_; }
+  // Whether that is due to what perf events cost, not to CPU timers.
+  bool IsByPerfEvents(const ExperimentRow& row) const;
+  // Of the first session with CPU timers; 0 where there is none.
+  double FirstStretchOfTimersNs() const { return first_stretch_of_timers_ns_; }
 
  private:
   struct Coarse {
     uint64_t from_ns = 0;
     double stretch_ns = 0;
+    bool by_perf_events = false;
   };
 
-  void Add(uint64_t session, uint64_t from_ns, double stretch_ns);
+  void AddTimers(uint64_t session, uint64_t from_ns, double stretch_ns);
+  const Coarse* Find(const ExperimentRow& row) const;
 
   absl::flat_hash_map<uint64_t, Coarse> sessions_;
-  double first_stretch_ns_ = 0;
+  double first_stretch_of_timers_ns_ = 0;
 };
 
 }  // namespace coz

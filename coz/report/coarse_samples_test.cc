@@ -97,10 +97,40 @@ TEST(CoarseSamplesTest, CpuTimersAreFineEnoughWhereThreadsSeldomWait) {
   EXPECT_EQ(Judged(profile).verdict, Verdict::kNoEffect);
 }
 
-TEST(CoarseSamplesTest, SwitchesDoNotMatterToPerfEvents) {
+// So many switches that what sampling adds to them is this share of the CPU time.
+void MakeSwitchesTake(double share, profile::Profile* profile) {
+  profile::SessionEnd* end = profile->mutable_session_end(0);
+  const double cpu_ns = static_cast<double>(end->total_samples()) *
+                        static_cast<double>(profile->session(0).sampling_period_ns());
+  end->set_switch_cost_ns(16'000);
+  end->set_thread_switches(static_cast<uint64_t>(share * cpu_ns / 16'000));
+}
+
+TEST(CoarseSamplesTest, NoEffectIsNotSaidWherePerfEventsTakeMuchOfTheTimeAtSwitches) {
   profile::Profile profile = OneLine(0);
-  profile.mutable_session_end(0)->set_thread_switches(10'000'000);
+  MakeSwitchesTake(0.1, &profile);
+  const LineAnalysis line = Judged(profile);
+  EXPECT_EQ(line.verdict, Verdict::kCannotTell);
+  EXPECT_NEAR(line.missed_in_stretch_ns, 160'000, 100);
+  const ExperimentTable table = BuildExperimentTable(profile);
+  EXPECT_THAT(VerdictSentence(line, table.points[0], {{}, table.run_time_ns}),
+              HasSubstr("threads ran only 0.16 ms between two waits, and perf events slowed each "
+                        "switch between them"));
+}
+
+TEST(CoarseSamplesTest, SwitchesThatPerfEventsMakeLittleDearerDoNotMatter) {
+  profile::Profile profile = OneLine(0);
+  MakeSwitchesTake(0.03, &profile);
   EXPECT_EQ(Judged(profile).verdict, Verdict::kNoEffect);
+  profile.mutable_session_end(0)->set_thread_switches(10'000'000);
+  profile.mutable_session_end(0)->set_switch_cost_ns(0);  // not measured
+  EXPECT_EQ(Judged(profile).verdict, Verdict::kNoEffect);
+}
+
+TEST(CoarseSamplesTest, AnEffectThatPerfEventsShowIsSaid) {
+  profile::Profile profile = OneLine(0.5);
+  MakeSwitchesTake(0.1, &profile);
+  EXPECT_EQ(Judged(profile).verdict, Verdict::kFaster);
 }
 
 TEST(CoarseSamplesTest, NoRunIsProlongedForALineOfWhichNothingCanBeTold) {

@@ -215,7 +215,7 @@ void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>*
 
 // Measured in one program: docs/results.md, "PostgreSQL".
 void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes) {
-  const double stretch_ns = CoarseSamples(profile).FirstStretchNs();
+  const double stretch_ns = CoarseSamples(profile).FirstStretchOfTimersNs();
   if (stretch_ns == 0) return;
   notes->push_back(absl::StrFormat(
       "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
@@ -243,7 +243,9 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
                             static_cast<double>(slowed->run_time_ns()) * 1e9;
   notes->push_back(absl::StrFormat(
       "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
-      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program; "
+      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program, and where that is "
+      "more than a twentieth of its CPU time, a small effect is \"cannot tell\", never \"no "
+      "effect\"; "
       "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
       per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
 }

@@ -97,6 +97,12 @@ std::string InWords(uint64_t ns) {
 }
 
 std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
+  if (line.missed_in_stretch_ns > 0 && line.missed_by_perf_events) {
+    return absl::StrFormat(
+        "cannot tell: no effect was seen, but threads ran only %.2g ms between two waits, and perf "
+        "events slowed each switch between them, so that effects look smaller than they are",
+        line.missed_in_stretch_ns / 1e6);
+  }
   if (line.missed_in_stretch_ns > 0) {
     return absl::StrFormat(
         "cannot tell: no effect was seen, but a sample of a CPU timer stands for 4 ms, and threads "
