@@ -1,5 +1,6 @@
 #!/bin/bash
 # PostgreSQL's server, and pgbench that asks for single rows over loopback from two backends; prints pgbench's rate. Ends after SECONDS.
+# With SLOW_SEND_US=N in the environment, and FOLDER/slow_send.so made by profile.sh or what_if.sh, each answer takes N us more.
 # Usage: bench/postgresql/load.sh FOLDER SECONDS      (not as root, which PostgreSQL refuses; FOLDER keeps the database)
 set -euo pipefail
 folder=${1:?usage: load.sh FOLDER SECONDS} seconds=${2:?}
@@ -10,7 +11,9 @@ if [[ ! -e $folder/data/made ]]; then
   rm -rf "$folder/data"
   "$bin/initdb" -D "$folder/data" -A trust --no-sync >/dev/null
 fi
-"$bin/postgres" -D "$folder/data" -p $port -k "$folder" -c listen_addresses=127.0.0.1 -c fsync=off -c autovacuum=off \
+slow=()
+((${SLOW_SEND_US:-0} == 0)) || slow=(env "LD_PRELOAD=$folder/slow_send.so${LD_PRELOAD:+:$LD_PRELOAD}")
+"${slow[@]}" "$bin/postgres" -D "$folder/data" -p $port -k "$folder" -c listen_addresses=127.0.0.1 -c fsync=off -c autovacuum=off \
   -c shared_buffers=64MB -c log_min_messages=fatal -c bgwriter_lru_maxpages=0 2>"$folder/log" &
 server=$!
 trap 'kill -INT $server 2>/dev/null; wait $server || true' EXIT

@@ -2,15 +2,19 @@
 # Profiles PostgreSQL's postmaster, two backends and pgbench together. Debian's server is stripped: functions are known by the 10,000 names
 # that it exports to its modules, and the progress point is one of them, called once for each query that has been answered.
 # As root, idle CPUs are kept from halting meanwhile.
-# Usage: bench/postgresql/profile.sh [--seconds=N] [--folder=DIR] [COZ OPTIONS...]
+# --slow-send=US puts so many microseconds into each answer, of what_if.sh; --kernel lets coz sample time in the kernel (CAP_PERFMON; root only),
+# which matters where --sampler=perf-sigtrap keeps perf events.
+# Usage: bench/postgresql/profile.sh [--seconds=N] [--folder=DIR] [--slow-send=US] [--kernel] [COZ OPTIONS...]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 source "$root/bench/awake.sh"
-seconds=120 folder=/tmp/coz-postgresql options=()
+seconds=120 folder=/tmp/coz-postgresql options=() slow=0 with_caps=()
 for argument in "$@"; do
   case $argument in
     --seconds=*) seconds=${argument#*=} ;;
     --folder=*) folder=${argument#*=} ;;
+    --slow-send=*) slow=${argument#*=} ;;
+    --kernel) with_caps=(--inh-caps=+perfmon --ambient-caps=+perfmon) ;;
     *) options+=("$argument") ;;
   esac
 done
@@ -24,10 +28,12 @@ if [[ $(id -u) == 0 ]]; then
   cp "$root/bench/postgresql/load.sh" "$folder/load.sh"
   coz=$folder/prefix/bin/coz
   chown -R nobody "$folder"
-  as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups env "HOME=$folder")
+  as_user=(setpriv --reuid=nobody --regid=nogroup --clear-groups "${with_caps[@]}" env "HOME=$folder" "SLOW_SEND_US=$slow")
 else
+  as_user=(env "SLOW_SEND_US=$slow")
   cp "$root/bench/postgresql/load.sh" "$folder/load.sh"
 fi
+gcc -O2 -shared -fPIC -o "$folder/slow_send.so" "$root/bench/postgresql/slow_send.c"
 cd "$folder"
 keep_cpus_awake
 load=("$folder/load.sh" "$folder")
