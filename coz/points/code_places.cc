@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "coz/base/symbol_version.h"
+#include "coz/base/symbol_name.h"
 #include "coz/points/instruction_length.h"
 
 namespace coz {
@@ -46,7 +46,7 @@ constexpr char kEndbr64[] = "\xf3\x0f\x1e\xfa";
 std::string Demangle(const char* name) {
   int status = 0;
   char* demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result = demangled != nullptr ? demangled : name;
+  std::string result(demangled != nullptr ? WithoutRustHash(demangled) : name);
   free(demangled);
   return result;
 }

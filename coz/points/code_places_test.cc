@@ -70,6 +70,17 @@ TEST(VersionedSymbolTest, IsFoundByTheNameThatItsSourceHas) {
   EXPECT_EQ(found->front().name, "versioned_work");
 }
 
+TEST(RustSymbolTest, IsFoundByTheNameThatItsSourceHas) {
+  std::string note;
+  const auto places = OpenProgram("libversioned.so");
+  for (const char* name : {"shop::work", "work", "_ZN4shop4work17h0123456789abcdefE"}) {
+    const auto found = places->Find(*ParsePointSpec(name), &note);
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_EQ(found->size(), 1u);
+    EXPECT_EQ(found->front().name, "shop::work");
+  }
+}
+
 TEST_F(CodePlacesTest, KnowsTheLineThatAFunctionBeginsIn) {
   for (const CodePlaces::Function& function : places_->functions()) {
     if (function.name != "shop::Server::Reply(int)") continue;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "coz/base/symbol_version.h"
+#include "coz/base/symbol_name.h"
 
 namespace coz {
 namespace {
@@ -58,19 +58,6 @@ std::string Shortened(std::string name) {
   return name;
 }
 
-// Rust's older mangling looks like C++'s, with a hash as the last part.
-std::string WithoutRustHash(std::string name) {
-  constexpr char kStart[] = "::h";
-  constexpr size_t kHashBytes = 3 + 16;
-  if (name.size() <= kHashBytes) return name;
-  const size_t at = name.size() - kHashBytes;
-  if (name.compare(at, 3, kStart) == 0 &&
-      name.find_first_not_of("0123456789abcdef", at + 3) == std::string::npos) {
-    name.resize(at);
-  }
-  return name;
-}
-
 }  // namespace
 
 std::string ReadableName(const char* linkage_name, const char* name) {
@@ -78,7 +65,7 @@ std::string ReadableName(const char* linkage_name, const char* name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> demangled(
       abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status), std::free);
-  if (demangled != nullptr) return Shortened(WithoutRustHash(demangled.get()));
+  if (demangled != nullptr) return Shortened(std::string(WithoutRustHash(demangled.get())));
   return Shortened(name != nullptr ? name : linkage);
 }
 

@@ -3,3 +3,8 @@ int versioned_work_1(int x);
 
 __asm__(".symver versioned_work_1, versioned_work@@VERSION_1");
 int versioned_work_1(int x) { return x + 1; }
+
+// As rustc calls shop::work.
+int rust_work(int x) __asm__("_ZN4shop4work17h0123456789abcdefE");
+
+int rust_work(int x) { return x + 2; }
