@@ -22,10 +22,12 @@
 #include <thread>
 #include <utility>
 
+#include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/testing/fake_process.h"
 #include "coz/sync/testing/io_channel.h"
 #include "coz/sync/testing/wait_scenario.h"
+#include "coz/sync/thread_sync.h"
 
 namespace coz {
 namespace {
@@ -368,6 +370,31 @@ TEST_P(IoWaitTest, ReaderIsCreditedAndWriterHasPaid) {
 }
 INSTANTIATE_TEST_SUITE_P(All, IoWaitTest, ::testing::ValuesIn(kCredited),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
+
+// A thread that holds delay of its own has excess like any other.
+TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
+  FakeProcess process;
+  constexpr uint64_t kExcessNs = 3 * kNsPerMs;
+  process.Impose(kNsPerMs);
+  const SharedChannel channel = NewPipe();
+  testing::WatchedThread reader;
+  uint64_t after_ns = 0;
+  std::thread thread([&] {
+    ThreadLedger& ledger = *CurrentThreadLedger();
+    ledger.local_delay_ns = process.global().global_delay_ns + kExcessNs;
+    ledger.stretches.deadline_ns = ~uint64_t{0};
+    ledger.stretches.on = 1;
+    reader.Announce();
+    EXPECT_TRUE(Receives(channel->input));
+    after_ns = ledger.local_delay_ns;
+  });
+  WaitUntil("the reader waits", [&] { return reader.IsBlocked(true); });
+  Send(channel->output);
+  thread.join();
+  // What the writer has slept too long is taken over.
+  EXPECT_EQ(after_ns, process.main_ledger().local_delay_ns.load());
+  EXPECT_LT(after_ns, process.global().global_delay_ns + kExcessNs);
+}
 
 class OutsideWaitTest : public ::testing::TestWithParam<NamedScenario> {
  protected:

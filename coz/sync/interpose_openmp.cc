@@ -83,24 +83,34 @@ void BeginTeamWait() {
   t_team.waiting = true;
 }
 
-// Ends a wait that may have been over before it began: a thread with excess keeps it.
-void EndTeamWait(uint64_t waker_local_delay_ns) {
+// The calling thread, at the end of a wait for its team; null where it did not wait.
+ThreadLedger* TakeTeamWaiter() {
   ThreadLedger* thread = CurrentThreadLedger();
-  if (thread == nullptr || !t_team.waiting) return;
+  if (thread == nullptr || !t_team.waiting) return nullptr;
   t_team.waiting = false;
-  if (CallerIsBehind(*thread)) {
-    io_internal::EndIndebted(*thread, t_team.wait, waker_local_delay_ns);
+  if (HoldsDelay(*thread)) ResumeHold(*thread, MonotonicNowNs());
+  return thread;
+}
+
+// A wait that may have been over before it began: a thread with excess keeps it.
+void EndTeamWaitOf(ThreadLedger& thread, uint64_t waker_local_delay_ns) {
+  if (CallerIsIndebted(thread)) {
+    io_internal::EndIndebted(thread, t_team.wait, waker_local_delay_ns);
   } else {
-    EndWaitUncredited(*thread);
+    EndWaitUncredited(thread);
   }
+}
+
+void EndTeamWait(uint64_t waker_local_delay_ns) {
+  ThreadLedger* thread = TakeTeamWaiter();
+  if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
 }
 
 // Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had is absorbed, and the other's taken over.
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
-  ThreadLedger* thread = CurrentThreadLedger();
-  if (thread == nullptr || !t_team.waiting) return;
-  if (CallerIsBehind(*thread)) return EndTeamWait(waker_local_delay_ns);
-  t_team.waiting = false;
+  ThreadLedger* thread = TakeTeamWaiter();
+  if (thread == nullptr) return;
+  if (CallerIsIndebted(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
   const uint64_t imposed_ns =
       thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;

@@ -116,7 +116,7 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   const Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
   if (__builtin_expect(HoldsDelay(*caller), 0)) ResumeHold(*caller, MonotonicNowNs());
-  if (__builtin_expect(CallerIsBehind(*caller), 0)) {
+  if (__builtin_expect(CallerIsIndebted(*caller), 0)) {
     io_internal::EndIndebted(*caller, wait, find_waker(result));
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
     io_internal::EndAhead(*caller, wait, find_waker(result));

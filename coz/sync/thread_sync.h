@@ -79,6 +79,11 @@ inline bool CallerIsBehind(const ThreadLedger& caller) {
   return (int{IsBehind(*sync_internal::g_ledger, caller)} | int{HoldsDelay(caller)}) != 0;
 }
 
+// It owes delay. What it holds does not matter for a wait's end: excess is absorbed all the same.
+inline bool CallerIsIndebted(const ThreadLedger& caller) {
+  return IsBehind(*sync_internal::g_ledger, caller);
+}
+
 // Nor has it excess that whoever it wakes is to know of.
 inline bool CallerHasNoBusiness(const ThreadLedger& caller) {
   return (int{IsLevel(*sync_internal::g_ledger, caller)} & int{!HoldsDelay(caller)}) != 0;
