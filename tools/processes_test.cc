@@ -163,6 +163,13 @@ TEST_F(ProcessesTest, FollowsAChainOfExecs) {
   EXPECT_GT(Visits("work"), 10u);
 }
 
+TEST_F(ProcessesTest, LeavesAProgramAloneThatTheFirstBecomesWhenToldTo) {
+  Run({"--follow=exec"}, {Family(), "chain", "2", "0.5"});
+  EXPECT_GT(Visits("work"), 10u);
+  Run({"--follow=none"}, {Family(), "chain", "2", "0.5"});
+  EXPECT_EQ(Visits("work"), 0u);
+}
+
 TEST_F(ProcessesTest, FollowsSpawnedProgramsAndLeavesBareOnesAlone) {
   const CommandResult result = Run({}, {Family(), "spawn", "1"});
   EXPECT_EQ(result.output, "ok\nok\nok\n");

@@ -70,7 +70,9 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
                                                               : VisitSource::kBest;
   ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
-  run.follow = arguments->follow == "all" ? Follow::kAll : Follow::kFirst;
+  run.follow = arguments->follow == "all"    ? Follow::kAll
+               : arguments->follow == "exec" ? Follow::kFirst
+                                             : Follow::kOne;
   run.is_launcher = command.count("--follow") != 0 && arguments->follow != "none";
   if (run.until_last && run.follow != Follow::kAll) {
     return absl::InvalidArgumentError(absl::StrFormat(

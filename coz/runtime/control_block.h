@@ -204,7 +204,8 @@ struct SampleCounters {
 // Which processes are profiled.
 enum class Follow : uint32_t {
   kFirst,  // the one that was started, whatever it becomes by exec
-  kAll     // and every process that it starts, and they start
+  kAll,    // and every process that it starts, and they start
+  kOne     // the one that was started, until it becomes another program by exec
 };
 
 struct ControlBlock {

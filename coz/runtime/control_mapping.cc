@@ -50,7 +50,9 @@ bool IsTraced() {
 
 bool IsWanted(const ControlBlock& control) {
   if (control.stop.load(std::memory_order_relaxed) != 0) return false;
-  if (control.target_pid.load(std::memory_order_acquire) == getpid()) return true;
+  if (control.target_pid.load(std::memory_order_acquire) == getpid()) {
+    return control.follow != Follow::kOne || control.images.load(std::memory_order_relaxed) == 0;
+  }
   return control.follow == Follow::kAll && IsInNamespaceOf(control);
 }
 
