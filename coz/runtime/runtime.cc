@@ -190,7 +190,7 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
                               : is_given ? SampledUnit::kGiven
                                          : SampledUnit::kOther;
   if (selection == 0) return;
-  slot.ledger.stretches.Count(sampled, SelectedUnit(selection));
+  CountSample(slot.ledger, sampled, SelectedUnit(selection));
   uint64_t delay_ns = 0;
   if (selected) {
     g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
@@ -266,7 +266,7 @@ void OnSample(const Sample& sample) {
   }
   if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
-  const bool waits = slot->ledger.blocked.load(std::memory_order_relaxed) != 0;
+  const bool waits = Waits(slot->ledger);
   CountIfSpinning(sample, waits);
   if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
 }

@@ -83,11 +83,15 @@ bool AccountForStretch(Stretches& stretches, uint64_t now_ns) {
 
 }  // namespace
 
+void CountSample(ThreadLedger& thread, SampledUnit sampled, uint32_t selected_unit) {
+  if (!Waits(thread)) thread.stretches.Count(sampled, selected_unit);
+}
+
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns) {
   Stretches& stretches = thread.stretches;
   const BusyScope busy(stretches);
-  if (!busy.is_first()) return ImposeDelay(global, thread, sample.delay_ns);
+  if (!busy.is_first() || Waits(thread)) return ImposeDelay(global, thread, sample.delay_ns);
   if (!HoldsDelay(thread)) {
     stretches.balance_ns = 0;
     stretches.pending_ns = 0;
@@ -95,8 +99,7 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
     stretches.length_ns = 0;
     stretches.selected_delay_ns = 0;
     stretches.given_delay_ns = 0;
-    const bool waits = thread.blocked.load(std::memory_order_relaxed) != 0;
-    stretches.Resume(waits ? 0 : now_ns);
+    stretches.Resume(now_ns);
     stretches.on.store(1, std::memory_order_relaxed);
   }
   stretches.deadline_ns = sample.deadline_ns;

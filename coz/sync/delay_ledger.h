@@ -105,6 +105,10 @@ struct ThreadLedger {
   ThreadStart start;
 };
 
+inline bool Waits(const ThreadLedger& thread) {
+  return thread.blocked.load(std::memory_order_relaxed) != kNotBlocked;
+}
+
 // True where the thread has slept too long and not made up for it.
 inline bool IsAhead(const GlobalLedger& global, const ThreadLedger& thread) {
   return thread.local_delay_ns.load(std::memory_order_relaxed) >
@@ -137,8 +141,12 @@ inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
 // A sample of `thread` fell in the selected unit: it gets ahead of every other thread by `delay_ns` of virtual time.
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns);
 
-// A sample of `thread` that fell in the selected unit or in the given one, after it was counted (Stretches::Count). It stands for
-// `period_ns` of the thread's running time and imposes `delay_ns`.
+// A sample of `thread` while there is a selection, for which kinds of stretches are counted. One of a wait that spins, or copies what it has
+// waited for, is of no kind: a stretch is the time between waits.
+void CountSample(ThreadLedger& thread, SampledUnit sampled, uint32_t selected_unit);
+
+// A sample of `thread` that fell in the selected unit or in the given one, after it was counted. It stands for `period_ns` of the thread's
+// running time and imposes `delay_ns`: at once where the thread waits.
 //
 // Would that be imposed at once, the stretch that the sample fell in got more than there was to shorten in it, and others
 // nothing: wherever the longer of two things is waited for, or a lock is held, the mean of that is not what a faster line would bring. So it

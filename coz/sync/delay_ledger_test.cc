@@ -269,7 +269,7 @@ class StretchTest : public DelayLedgerTest {
   void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
   void Sample(SampledUnit unit) {
     ReleaseHeldDelay(*global_, sampled_, now_ns_);
-    sampled_.stretches.Count(unit, kUnit);
+    CountSample(sampled_, unit, kUnit);
     if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
   }
   // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both kinds are known.
@@ -351,6 +351,34 @@ TEST_F(StretchTest, TimeOfAWaitOrAPauseImposesNothing) {
   EndWaitUncredited(sampled_);  // its end is not told
   Call(kOutside);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+}
+
+TEST_F(StretchTest, SamplesOfAWaitThatSpinsAreOfNoKind) {
+  for (int i = 0; i < 40; ++i) {
+    const Wait wait = BeginWait(sampled_, now_ns_);
+    Run(kPeriodNs / 2);
+    Sample(SampledUnit::kOther);
+    Run(kPeriodNs / 2);
+    ResumeHold(sampled_, now_ns_);
+    EndWaitCredited(*global_, sampled_, wait, now_ns_, 0);
+    Run(kPeriodNs / 2);
+    Sample(SampledUnit::kSelected);
+    Run(kPeriodNs / 2);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 4);
+  Call(kInside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 8);
+}
+
+TEST_F(StretchTest, ASampleInAWaitImposesAtOnce) {
+  LearnStretches(kPeriodNs / 2);
+  BeginWait(sampled_, now_ns_);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
 }
 
 TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {

@@ -233,7 +233,7 @@ bool Simulator::Account(Thread& thread) {
   if ((*thread.code)[thread.pc].kind == OpKind::kSpinUntil) spinning_samples_ += samples;
   line_samples_[line] += samples;
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);
+    if (selected_) CountSample(thread.ledger, UnitOf(line), selected_line_);
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
