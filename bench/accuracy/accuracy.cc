@@ -36,6 +36,8 @@ struct Arguments {
   std::string peer;
   std::vector<std::string> only;
   std::vector<double> speedups = {0.25, 0.5, 0.75};
+  // The truth once more while the profiler samples the program and pauses nothing: what sampling itself changes.
+  bool also_sampled = false;
   bool awake = false;
 
   bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
@@ -120,17 +122,21 @@ class Study {
         arguments_.HasSessions()
             ? absl::StrFormat(" after %.0f s | error |", arguments_.SessionSeconds())
             : "";
-    printf("| program | line | speedup | real | spread | predicted | error |%s%s\n", first.c_str(),
+    const bool sampled = arguments_.also_sampled;
+    printf("| program | line | speedup | real | spread | predicted | error |%s%s%s\n",
+           first.c_str(), sampled ? " sampled | error to that |" : "",
            peer ? " peer | peer's error |" : "");
-    printf("|---|---|--:|--:|--:|--:|--:|%s%s\n", first.empty() ? "" : "--:|--:|",
-           peer ? "--:|--:|" : "");
+    printf("|---|---|--:|--:|--:|--:|--:|%s%s%s\n", first.empty() ? "" : "--:|--:|",
+           sampled ? "--:|--:|" : "", peer ? "--:|--:|" : "");
     fflush(stdout);
   }
 
   void Measure(const Case& one_case, const Line& line) {
-    TruthRounds rounds(one_case, line, arguments_.speedups, arguments_.truth);
+    TruthRounds bare(one_case, line, arguments_.speedups, arguments_.truth);
+    TruthRounds sampled(one_case, line, arguments_.speedups, arguments_.truth,
+                        SamplingCommand(one_case, line, arguments_.prediction));
     const int first_half = arguments_.truth.rounds - arguments_.truth.rounds / 2;
-    absl::Status status = rounds.Measure(first_half);
+    absl::Status status = MeasureBoth(bare, sampled, first_half);
     if (!status.ok()) return Note(one_case, line, status.ToString());
     const absl::StatusOr<Prediction> own =
         PredictWithCoz(one_case, line, arguments_.speedups, arguments_.prediction);
@@ -141,9 +147,9 @@ class Study {
                              arguments_.prediction);
       if (!peer->ok()) Note(one_case, line, absl::StrCat("peer: ", peer->status().message()));
     }
-    status = rounds.Measure(arguments_.truth.rounds - first_half);
+    status = MeasureBoth(bare, sampled, arguments_.truth.rounds - first_half);
     if (!status.ok()) return Note(one_case, line, status.ToString());
-    const Truth truth = rounds.Result();
+    const Truth truth = bare.Result();
     NoteDisturbance(one_case, line, truth, own);
     for (size_t i = 0; i < arguments_.speedups.size(); ++i) {
       const std::string where = absl::StrFormat("%s %s at %.0f %%", one_case.name, line.label,
@@ -157,12 +163,25 @@ class Study {
         PrintFigure(real, FigureOf(own, &Prediction::after_first_session, i), where,
                     &first_errors_);
       }
+      if (arguments_.also_sampled) {
+        PrintSampled(sampled.Result().program_speedups[i],
+                     FigureOf(own, &Prediction::program_speedups, i), where);
+      }
       if (peer.has_value()) {
         PrintFigure(real, FigureOf(*peer, &Prediction::program_speedups, i), where, &peer_errors_);
       }
       printf("\n");
     }
     fflush(stdout);
+  }
+
+  absl::Status MeasureBoth(TruthRounds& bare, TruthRounds& sampled, int rounds) const {
+    for (int i = 0; i < rounds; ++i) {
+      absl::Status status = bare.Measure(1);
+      if (status.ok() && arguments_.also_sampled) status = sampled.Measure(1);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
   }
 
   using Figures = std::vector<std::optional<Estimate>>;
@@ -182,6 +201,19 @@ class Study {
     const double error = estimate->value - real;
     errors->Add(std::fabs(error), where);
     printf(" %s | %+.1f |", Show(estimate).c_str(), 100 * error);
+  }
+
+  // What the sampled program gains, and how far the prediction is from that.
+  void PrintSampled(double sampled, const std::optional<Estimate>& estimate,
+                    const std::string& where) {
+    if (!estimate.has_value()) {
+      ++sampled_errors_.without_figure;
+      printf(" %s | – |", Percent(sampled).c_str());
+      return;
+    }
+    const double error = estimate->value - sampled;
+    sampled_errors_.Add(std::fabs(error), where);
+    printf(" %s | %+.1f |", Percent(sampled).c_str(), 100 * error);
   }
 
   void Note(const Case& one_case, const Line& line, const std::string& text) {
@@ -210,6 +242,9 @@ class Study {
       first_errors_.Print(
           absl::StrFormat("coz, the first %.0f s", arguments_.SessionSeconds()).c_str());
     }
+    if (arguments_.also_sampled) {
+      sampled_errors_.Print("coz, to what the program gains while it is sampled");
+    }
     if (!arguments_.peer.empty()) peer_errors_.Print("peer");
     for (const std::string& note : notes_) printf("- %s\n", note.c_str());
     printf("- load average at the end: %.1f\n", LoadAverage());
@@ -218,6 +253,7 @@ class Study {
   const Arguments& arguments_;
   Errors own_errors_;
   Errors first_errors_;
+  Errors sampled_errors_;
   Errors peer_errors_;
   std::vector<std::string> notes_;
 };
@@ -236,7 +272,12 @@ int Main(int argc, char** argv) {
   app.add_option("--sampling-period", arguments.prediction.sampling_period_ms,
                  "of coz run, in ms (default: its own)");
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
-  app.add_option("--rounds", arguments.truth.rounds, "of runs for the truth, half of them before the profile and half after (default 5)");
+  app.add_option(
+      "--rounds", arguments.truth.rounds,
+      "of runs for the truth, half of them before the profile and half after (default 5)");
+  app.add_flag(
+      "--sampled", arguments.also_sampled,
+      "measure as well what the shortened program gains while coz samples it and pauses nothing");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
   app.add_option("--only", arguments.only, "programs (default all)")->delimiter(',');
   app.add_option(

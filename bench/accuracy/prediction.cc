@@ -40,6 +40,10 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   return command;
 }
 
+std::string ProfilePath(const PredictionOptions& options) {
+  return options.scratch_folder + "/profile.pb";
+}
+
 bool Matches(const PointRow& point, const Case& one_case) {
   return point.name == one_case.point &&
          (point.kind == profile::PROGRESS_POINT_KIND_LATENCY) == one_case.is_latency;
@@ -126,11 +130,16 @@ absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& p
 
 }  // namespace
 
+std::vector<std::string> SamplingCommand(const Case& one_case, const Line& line,
+                                         const PredictionOptions& options) {
+  return CozCommand(one_case, line, {}, options, ProfilePath(options));
+}
+
 absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
                                           const std::vector<double>& speedups,
                                           const PredictionOptions& options) {
   Prediction disturbance;
-  const std::string output = options.scratch_folder + "/profile.pb";
+  const std::string output = ProfilePath(options);
   const int sessions = static_cast<int>(std::ceil(options.seconds / options.session_seconds));
   const double seconds = options.seconds / sessions;
   const std::vector<std::string> program =

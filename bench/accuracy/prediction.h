@@ -43,6 +43,10 @@ struct Prediction {
   int disturbed = 0;
 };
 
+// A command, to which the program's is to be appended, that samples it and inserts no delay.
+std::vector<std::string> SamplingCommand(const Case& one_case, const Line& line,
+                                         const PredictionOptions& options);
+
 absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
                                           const std::vector<double>& speedups,
                                           const PredictionOptions& options);

@@ -1,26 +1,31 @@
 #include "bench/accuracy/truth.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "bench/median.h"
 
 namespace coz::accuracy {
 
 TruthRounds::TruthRounds(const Case& one_case, const Line& line,
-                         const std::vector<double>& speedups, const TruthOptions& options)
+                         const std::vector<double>& speedups, const TruthOptions& options,
+                         std::vector<std::string> profiler)
     : case_(one_case),
       line_(line),
       speedups_(speedups),
       options_(options),
+      profiler_(std::move(profiler)),
       figures_(speedups.size()) {}
 
 // The least disturbed of as many runs as patience allows. Variant 0 is the program as it is.
 absl::StatusOr<ProgramRun> TruthRounds::Run(size_t variant) {
   const std::string program = ProgramPath(case_);
-  const std::vector<std::string> command =
+  const std::vector<std::string> bare =
       variant == 0 ? ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us)
                    : ProgramCommand(program, options_.seconds_per_run, options_.steps_per_us,
                                     line_.label, 1 - speedups_[variant - 1]);
+  std::vector<std::string> command = profiler_;
+  command.insert(command.end(), bare.begin(), bare.end());
   absl::StatusOr<ProgramRun> best;
   for (int i = 0; i <= options_.patience.reruns; ++i) {
     absl::StatusOr<ProgramRun> run = RunAndRead(command, options_.seconds_per_run);

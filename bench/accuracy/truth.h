@@ -9,6 +9,7 @@
 #ifndef COZ_BENCH_ACCURACY_TRUTH_H_
 #define COZ_BENCH_ACCURACY_TRUTH_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +37,9 @@ struct Truth {
 // Rounds of runs, to be measured in parts, some before what they are compared with and some after it: a machine is not the same for minutes.
 class TruthRounds {
  public:
+  // The program runs under `profiler`, a command to which its own is appended, or bare where that is empty.
   TruthRounds(const Case& one_case, const Line& line, const std::vector<double>& speedups,
-              const TruthOptions& options);
+              const TruthOptions& options, std::vector<std::string> profiler = {});
 
   // Each round runs the program as it is and with every speedup, and begins with another of them than the round before.
   absl::Status Measure(int rounds);
@@ -50,6 +52,7 @@ class TruthRounds {
   const Line& line_;
   const std::vector<double>& speedups_;
   const TruthOptions& options_;
+  const std::vector<std::string> profiler_;
   size_t first_variant_ = 0;
   std::vector<std::vector<double>> figures_;  // by speedup and round
   int reruns_ = 0;
