@@ -31,34 +31,70 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "coz/sync/stretches.h"
 
 namespace coz {
 
-// Local delays of recent wakers by address of the object they woke through, so that a woken thread
-// takes over its own waker's excess and not an average. A collision or a stale entry costs at most
-// one thread's excess, some microseconds.
+// Local delays of recent wakers by the object they woke through, so that a woken thread takes over its own waker's excess and not an
+// average. Of three objects that share a place, the one that was left longest ago is forgotten: its wakee gets nothing.
 class WakeTable {
  public:
-  static constexpr size_t kEntries = 4096;
+  static constexpr size_t kPlaces = 2048;
 
   void Publish(const void* object, uint64_t waker_local_delay_ns) {
-    Entry(object).store(waker_local_delay_ns, std::memory_order_relaxed);
+    const uint64_t key = KeyOf(object);
+    Place& place = PlaceOf(key);
+    Entry* entry = &place.entries[0];
+    for (Entry& other : place.entries) {
+      if (other.key.load(std::memory_order_relaxed) == key) {
+        other.local_delay_ns.store(waker_local_delay_ns, std::memory_order_relaxed);
+        return;
+      }
+      if (other.local_delay_ns.load(std::memory_order_relaxed) <
+          entry->local_delay_ns.load(std::memory_order_relaxed)) {
+        entry = &other;
+      }
+    }
+    // Who looks for the forgotten object must not find this value. Two threads that take the same entry at the same moment may mix
+    // theirs, which costs a wakee the difference, once.
+    entry->key.store(0, std::memory_order_relaxed);
+    entry->local_delay_ns.store(waker_local_delay_ns, std::memory_order_release);
+    entry->key.store(key, std::memory_order_release);
   }
+
+  // 0 where nobody has left any.
   uint64_t Find(const void* object) const {
-    return const_cast<WakeTable*>(this)->Entry(object).load(std::memory_order_relaxed);
+    const uint64_t key = KeyOf(object);
+    for (const Entry& entry : PlaceOf(key).entries) {
+      if (entry.key.load(std::memory_order_acquire) != key) continue;
+      const uint64_t local_ns = entry.local_delay_ns.load(std::memory_order_acquire);
+      if (entry.key.load(std::memory_order_relaxed) == key) return local_ns;
+    }
+    return 0;
   }
 
  private:
-  std::atomic<uint64_t>& Entry(const void* object) {
-    // Fibonacci hashing; objects are at least 4-byte aligned.
-    const uint64_t key = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(object)) >> 2;
-    return local_delay_ns_[(key * 0x9E3779B97F4A7C15u) >> (64 - 12)];
-  }
+  struct Entry {
+    std::atomic<uint64_t> key;  // 0: none
+    std::atomic<uint64_t> local_delay_ns;
+  };
+  struct alignas(2 * sizeof(Entry)) Place {
+    Entry entries[2];
+  };
 
-  std::atomic<uint64_t> local_delay_ns_[kEntries];
-  static_assert(kEntries == size_t{1} << 12, "Entry() takes 12 bits of the hash");
+  static uint64_t KeyOf(const void* object) {
+    return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(object));
+  }
+  const Place& PlaceOf(uint64_t key) const {
+    // Fibonacci hashing; objects are at least 4-byte aligned, other keys are hashes themselves.
+    return places_[((key >> 2) * 0x9E3779B97F4A7C15u) >> (64 - 11)];
+  }
+  Place& PlaceOf(uint64_t key) { return const_cast<Place&>(std::as_const(*this).PlaceOf(key)); }
+
+  Place places_[kPlaces];
+  static_assert(kPlaces == size_t{1} << 11, "PlaceOf() takes 11 bits of the hash");
 };
 
 struct GlobalLedger {

@@ -233,6 +233,23 @@ TEST_F(DelayLedgerTest, WakeTableKeepsTheLastWakerOfAnObject) {
   EXPECT_EQ(global_->wakes.Find(&object), 9u);
 }
 
+TEST_F(DelayLedgerTest, WakeTableNeverGivesAnotherObjectsWaker) {
+  constexpr uint32_t kObjects = 16 * WakeTable::kPlaces;
+  const auto object = [](uint32_t i) { return reinterpret_cast<const void*>(uintptr_t{i} * 4); };
+  uint32_t found = 0;
+  for (uint32_t i = 1; i <= kObjects; ++i) {
+    EXPECT_EQ(global_->wakes.Find(object(i)), 0u);
+    global_->wakes.Publish(object(i), i);
+    EXPECT_EQ(global_->wakes.Find(object(i)), i);
+  }
+  for (uint32_t i = 1; i <= kObjects; ++i) {
+    const uint64_t local_ns = global_->wakes.Find(object(i));
+    EXPECT_TRUE(local_ns == 0 || local_ns == i) << i;
+    if (local_ns != 0) ++found;
+  }
+  EXPECT_EQ(found, 2 * WakeTable::kPlaces) << "the last two of each place";
+}
+
 TEST_F(DelayLedgerTest, DelaysThatThreadsImposeOnEachOtherCancel) {
   Impose(sampled_, 100);
   Impose(waiter_, 100);
