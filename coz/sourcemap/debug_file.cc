@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,7 +37,9 @@ std::string BuildIdOf(Dwfl_Module* module) {
 // What the user has set stands. The program that is profiled is not to see the variables.
 class DebuginfodLimits {
  public:
-  DebuginfodLimits() {
+  explicit DebuginfodLimits(const char* seconds_without_answer = "10")
+      : limits_{{"DEBUGINFOD_TIMEOUT", seconds_without_answer, false},
+                {"DEBUGINFOD_MAXTIME", "120", false}} {
     for (Limit& limit : limits_) {
       limit.is_ours = getenv(limit.variable) == nullptr;
       if (limit.is_ours) setenv(limit.variable, limit.seconds, 1);
@@ -56,12 +59,33 @@ class DebuginfodLimits {
     const char* seconds;
     bool is_ours;
   };
-  Limit limits_[2] = {{"DEBUGINFOD_TIMEOUT", "10", false}, {"DEBUGINFOD_MAXTIME", "120", false}};
+  Limit limits_[2];
 };
 
+// Why the servers have not given it: an errno. ENOENT where they have no debug information for it; libdebuginfod knows that from when it was
+// sought, and asks again only servers that have not answered.
+int AskServersWhy(void* library, const std::string& build_id) {
+  // Its header is in a package that nothing else needs.
+  const auto begin = reinterpret_cast<void* (*)()>(dlsym(library, "debuginfod_begin"));
+  const auto find = reinterpret_cast<int (*)(void*, const unsigned char*, int, char**)>(
+      dlsym(library, "debuginfod_find_debuginfo"));
+  const auto end = reinterpret_cast<void (*)(void*)>(dlsym(library, "debuginfod_end"));
+  if (begin == nullptr || find == nullptr || end == nullptr) return ENOSYS;
+  void* const client = begin();
+  if (client == nullptr) return ENOMEM;
+  const DebuginfodLimits limits(/*seconds_without_answer=*/"3");
+  // A length of 0 would be hexadecimal digits instead of bytes.
+  const int result = find(client, reinterpret_cast<const unsigned char*>(build_id.data()),
+                          static_cast<int>(build_id.size()), nullptr);
+  end(client);
+  if (result >= 0) close(result);
+  return result < 0 ? -result : EAGAIN;
+}
+
 // Where the debug information was sought besides the usual folders, or could be.
-std::string DebuginfodAdvice() {
+std::string DebuginfodAdvice(const std::string& build_id) {
   const char* urls = getenv("DEBUGINFOD_URLS");
+  if (build_id.empty()) return "install its debug package";
   if (urls == nullptr || *urls == '\0') {
     return "install its debug package, or set DEBUGINFOD_URLS to a server that has it";
   }
@@ -70,8 +94,14 @@ std::string DebuginfodAdvice() {
     return "install its debug package; DEBUGINFOD_URLS is set, but nothing can ask it without "
            "`apt-get install libdebuginfod1`";
   }
+  const int why = AskServersWhy(library, build_id);
   dlclose(library);
-  return absl::StrCat("install its debug package; ", urls, " has no debug information for it");
+  if (why == ENOENT) {
+    return absl::StrCat("install its debug package; ", urls, " has no debug information for it");
+  }
+  return absl::StrFormat(
+      "install its debug package, or try again when %s answers: to ask there failed (%s)", urls,
+      strerror(why));
 }
 
 std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id, Elf* elf) {
@@ -90,7 +120,7 @@ std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id,
   return absl::StrFormat(
       "%s has no debug information: it has no .debug_info section, and %s; build it with -g (keep "
       "-O2), or %s",
-      path, sought, DebuginfodAdvice());
+      path, sought, DebuginfodAdvice(build_id));
 }
 
 }  // namespace

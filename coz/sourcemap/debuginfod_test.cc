@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -19,11 +20,12 @@
 namespace coz {
 namespace {
 
-// Answers each request for .../debuginfo with one file, or never answers.
+// Answers each request for .../debuginfo with one file, or that there is none, or never.
 class Server {
  public:
-  explicit Server(std::string body, bool answers = true)
-      : body_(std::move(body)), answers_(answers), listener_(socket(AF_INET, SOCK_STREAM, 0)) {
+  enum class Answer { kFile, kNotFound, kNone };
+  explicit Server(std::string body, Answer answer = Answer::kFile)
+      : body_(std::move(body)), answer_(answer), listener_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -53,12 +55,14 @@ class Server {
       const ssize_t length = read(connection.get(), request, sizeof(request) - 1);
       if (length <= 0) continue;
       if (++requests_ == 1) first_request_ = std::string(request, static_cast<size_t>(length));
-      if (!answers_) {
+      if (answer_ == Answer::kNone) {
         // Until the client gives up.
         while (!stop_ && read(connection.get(), request, sizeof(request)) > 0) continue;
         continue;
       }
-      std::string response = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n";
+      std::string response =
+          answer_ == Answer::kFile ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found";
+      response += "\r\nContent-Type: application/octet-stream\r\n";
       response += "Content-Length: " + std::to_string(body_.size());
       response += "\r\nConnection: close\r\n\r\n" + body_;
       for (size_t sent = 0; sent < response.size();) {
@@ -71,7 +75,7 @@ class Server {
   }
 
   const std::string body_;
-  const bool answers_;
+  const Answer answer_;
   UniqueFd listener_;
   uint16_t port_ = 0;
   std::atomic<bool> stop_{false};
@@ -130,13 +134,32 @@ TEST_F(DebuginfodTest, IsNotAskedWhereNoDebugInformationIsNeeded) {
   EXPECT_EQ(server.requests(), 0);
 }
 
+TEST_F(DebuginfodTest, SaysWhetherServersHaveNoneOrCannotBeAsked) {
+  auto server = std::make_unique<Server>("", Server::Answer::kNotFound);
+  const std::string url = server->url();
+  setenv("DEBUGINFOD_URLS", url.c_str(), 1);
+  auto file = DebugFile::Open(Binary(), "");
+  EXPECT_NE(file.status().message().find(url + " has no debug information for it"),
+            std::string::npos)
+      << file.status();
+  EXPECT_EQ(server->requests(), 1);
+
+  server.reset();
+  setenv("DEBUGINFOD_CACHE_PATH", NewTestFolder().c_str(), 1);
+  file = DebugFile::Open(Binary(), "");
+  EXPECT_NE(file.status().message().find("try again when " + url +
+                                         " answers: to ask there failed (Connection refused)"),
+            std::string::npos)
+      << file.status();
+}
+
 // Without a limit the test would run into its own.
 TEST_F(DebuginfodTest, GivesUpOnAServerThatDoesNotAnswer) {
-  Server server("", /*answers=*/false);
+  Server server("", Server::Answer::kNone);
   setenv("DEBUGINFOD_URLS", server.url().c_str(), 1);
   setenv("DEBUGINFOD_TIMEOUT", "1", 1);
   const auto file = DebugFile::Open(Binary(), "");
-  EXPECT_NE(file.status().message().find(server.url() + " has no debug information"),
+  EXPECT_NE(file.status().message().find("try again when " + server.url() + " answers"),
             std::string::npos)
       << file.status();
   EXPECT_STREQ(getenv("DEBUGINFOD_TIMEOUT"), "1");
