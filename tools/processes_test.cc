@@ -197,7 +197,7 @@ TEST_F(ProcessesTest, FollowsForksPastLibc) {
   for (int i = 1; i < 13; ++i)
     EXPECT_EQ(profile_.process(i).parent_pid(), profile_.process(0).pid());
   EXPECT_THAT(result.errors,
-              HasSubstr("coz: 1 processes were not profiled, as they were started by a clone()"));
+              HasSubstr("coz: 1 process was not profiled, for which the program called clone()"));
   const CommandResult alone = Run({"--follow=none"}, {Family(), "raw", "12"});
   EXPECT_EQ(Visits("born"), 0u);
   EXPECT_THAT(alone.errors, Not(HasSubstr("were not profiled")));

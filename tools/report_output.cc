@@ -56,20 +56,25 @@ std::string WhyNothing(const RunResult& result) {
          "--experiment-length=0.1";
 }
 
+// "1 process was", "2 processes were".
+std::string ProcessesWere(uint32_t count) {
+  return count == 1 ? "1 process was" : absl::StrCat(count, " processes were");
+}
+
 // Processes that are not, or not wholly, in the profile.
 void PrintProcesses(const RunResult& result) {
   if (result.processes_left > 0) {
     absl::FPrintF(stderr,
-                  "coz: the program has ended; %d processes that it started run on and are not "
-                  "profiled any more; to profile them to their end: coz run --daemon\n",
-                  result.processes_left);
+                  "coz: the program has ended; %s left running, not profiled from here on; to "
+                  "profile to the end: coz run --daemon\n",
+                  ProcessesWere(result.processes_left));
   }
   if (result.processes_unprofiled > 0) {
     absl::FPrintF(
         stderr,
-        "coz: %d processes were not profiled, as more than %d ran at a time or the system "
-        "refused to sample them; look at: ulimit -n\n",
-        result.processes_unprofiled, kMaxProcesses);
+        "coz: %s not profiled, as more than %d ran at a time or the system refused to sample "
+        "them; look at: ulimit -n\n",
+        ProcessesWere(result.processes_unprofiled), kMaxProcesses);
   }
   if (result.programs_unreachable) {
     absl::FPrintF(stderr,
@@ -80,10 +85,10 @@ void PrintProcesses(const RunResult& result) {
   if (result.processes_unfollowed > 0) {
     absl::FPrintF(
         stderr,
-        "coz: %d processes were not profiled, as they were started by a clone() of the "
-        "program's own that shares memory or descriptors; what they do is nobody's work in the "
-        "report: to have it there, start them with fork() or posix_spawn()\n",
-        result.processes_unfollowed);
+        "coz: %s not profiled, for which the program called clone() itself to share memory or "
+        "descriptors; that is nobody's work in the report: to have it there, call fork() or "
+        "posix_spawn()\n",
+        ProcessesWere(result.processes_unfollowed));
   }
 }
 
