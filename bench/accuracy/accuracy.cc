@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/accuracy/cases.h"
+#include "bench/accuracy/contention.h"
 #include "bench/accuracy/prediction.h"
 #include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/truth.h"
@@ -110,9 +111,12 @@ class Study {
   void PrintHead() const {
     utsname names = {};
     uname(&names);
-    printf("%ld CPUs, Linux %s, load %.1f; %.0f s of profiling per line; %.1f steps per us\n\n",
+    const double steps_per_us = arguments_.prediction.steps_per_us;
+    printf("%ld CPUs, Linux %s, load %.1f; %.0f s of profiling per line; %.1f steps per us; ",
            sysconf(_SC_NPROCESSORS_ONLN), names.release, LoadAverage(),
-           arguments_.prediction.seconds, arguments_.prediction.steps_per_us);
+           arguments_.prediction.seconds, steps_per_us);
+    printf("work beside work on the next CPU takes %.3f times as long as alone\n\n",
+           SlowdownBesideWork(steps_per_us));
     printf(
         "Placement: each thread is pinned to a CPU of its own; %s. Figures in %%; spread is over "
         "%d rounds.\n\n",
