@@ -163,9 +163,9 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
   }
   if (spinning <= kWorthSaying * samples) return;
   notes->push_back(absl::StrFormat(
-      "%.0f %% of the samples fell into loops that wait for something on their CPU; where such "
-      "waits are shorter than some milliseconds, lines that end them look less worth than they "
-      "are; COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz that it waits",
+      "%.0f %% of the samples fell into loops that wait for something on their CPU; how long they "
+      "wait is guessed from samples, so lines that end such waits are less certain than they look; "
+      "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly",
       100 * spinning / samples));
 }
 

@@ -13,20 +13,17 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
-#include "coz/runtime/charged_pairs.h"
 #include "coz/runtime/control_block.h"
 #include "coz/runtime/control_mapping.h"
 #include "coz/runtime/lent_counters.h"
-#include "coz/runtime/module_map.h"
 #include "coz/runtime/preload_environment.h"
 #include "coz/runtime/process_slots.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/published_counters.h"
-#include "coz/runtime/shared_delay.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/runtime/sample_handler.h"
 #include "coz/runtime/signal_shield.h"
-#include "coz/runtime/spin_hint.h"
 #include "coz/runtime/thread_slots.h"
-#include "coz/runtime/timed_visits.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
 #include "coz/sync/io_tables.h"
@@ -38,28 +35,18 @@
 namespace coz {
 namespace {
 
-// Null in processes that are not profiled.
-ControlBlock* g_control = nullptr;
-pid_t g_pid = 0;
-ProcessSlot* g_process = nullptr;
-ModuleMap g_modules;
-RequestTable g_requests;
+using runtime_internal::g_control;
+using runtime_internal::g_modules;
+using runtime_internal::g_pid;
+using runtime_internal::g_process;
+using runtime_internal::OccupySlot;
+using runtime_internal::SlotOf;
+using runtime_internal::t_left;
 
-// Set when the thread has given up its slot: late samples do not take another.
-__thread bool t_left __attribute__((tls_model("initial-exec"))) = false;
-// Samples until this thread next looks at whether the supervisor is alive.
-__thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
 // Local delay at the last fork of this thread.
 __thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec"))) = 0;
-// Between _coz_pre_block and _coz_post_block.
-__thread Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
-
-constexpr uint32_t kSamplesBetweenChecks = 256;
-constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
 // For a supervisor that is gone.
 constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
-
-ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
 
 ThreadLedger* ReserveSlotForNewThread() {
   if (HasLeftProfile()) return nullptr;
@@ -71,25 +58,6 @@ ThreadLedger* ReserveSlotForNewThread() {
 }
 
 void CancelSlot(ThreadLedger* reserved) { FreeThreadSlot(*g_control, SlotOf(reserved)); }
-
-void OccupySlot(ThreadSlot& slot) {
-  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
-  g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
-  slot.state.store(ThreadState::kRunning, std::memory_order_release);
-}
-
-SharedDelay g_shared_delay;
-ChargeBudget g_charge_budget;
-
-// The calling thread is not sampled itself: its part of what others' samples impose for it.
-void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
-  const uint64_t delay_ns =
-      g_shared_delay.Take(g_control->selection.load(std::memory_order_acquire), threads);
-  if (delay_ns == 0) return;
-  if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
-  ChargePairs(*g_control, RiseBy(g_control->ledger, ledger, delay_ns), &g_charge_budget);
-  ImposeDelay(g_control->ledger, ledger, delay_ns);
-}
 
 void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
   if (HasLeftProfile()) return;
@@ -109,166 +77,6 @@ void EndThread(ThreadLedger* ledger) {
   PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
   FreeThreadSlot(*g_control, SlotOf(ledger));
-}
-
-// The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
-ThreadSlot* CurrentSlot() {
-  ThreadLedger* ledger = CurrentThreadLedger();
-  if (ledger == nullptr && !t_left && !HasLeftProfile()) {
-    ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
-    if (slot == nullptr) {
-      t_left = true;  // counted once
-      return nullptr;
-    }
-    OccupySlot(*slot);
-    EnterThreadSync(&slot->ledger,
-                    g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
-    ledger = &slot->ledger;
-  }
-  return ledger == nullptr ? nullptr : &SlotOf(ledger);
-}
-
-struct UnitSearch {
-  uint32_t unit = kNoUnit;
-  bool unmapped = false;
-};
-
-bool IsInScope(uint64_t lookup_address, void* opaque) {
-  UnitSearch& search = *static_cast<UnitSearch*>(opaque);
-  switch (g_modules.UnitAt(lookup_address, &search.unit)) {
-    case UnitLookup::kFound:
-      return true;
-    case UnitLookup::kUnmapped:
-      search.unmapped = true;
-      return false;
-    case UnitLookup::kOutOfScope:
-      return false;
-  }
-  return false;
-}
-
-void PushSample(SampleRing& ring, uint32_t unit, uint64_t weight) {
-  const uint64_t index = ring.next.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
-  const uint64_t clamped_weight = weight < 255 ? weight : 255;
-  ring.entries[index % kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
-                                                 std::memory_order_release);
-}
-
-bool FindUnit(const Sample& sample, UnitSearch* search) {
-  if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
-  uint64_t lookup_address = 0;
-  return FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
-}
-
-// The unit of a sample, counted by what became of it.
-uint32_t Attribute(const Sample& sample) {
-  // Coz's own time, which is to be no reason to look at the function that is counted.
-  if (g_process != nullptr && IsCountedPlace(*g_process, sample.ip)) {
-    g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
-    return kNoUnit;
-  }
-  UnitSearch search;
-  if (FindUnit(sample, &search)) {
-    g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
-    PushSample(g_control->ring, search.unit, sample.weight);
-    return search.unit;
-  }
-  std::atomic<uint64_t>& counter =
-      search.unmapped ? g_control->samples.unmapped : g_control->samples.out_of_scope;
-  counter.fetch_add(sample.weight, std::memory_order_relaxed);
-  return kNoUnit;
-}
-
-// The selected unit and the given one are never the same.
-void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
-  const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
-  const uint64_t given = g_control->given.load(std::memory_order_relaxed);
-  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
-  const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
-  const SampledUnit sampled = selected   ? SampledUnit::kSelected
-                              : is_given ? SampledUnit::kGiven
-                                         : SampledUnit::kOther;
-  if (selection == 0) return;
-  CountSample(slot.ledger, sampled, SelectedUnit(selection));
-  uint64_t delay_ns = 0;
-  if (selected) {
-    g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
-    delay_ns = SelectedDelayNs(selection);
-  } else if (is_given) {
-    delay_ns = SelectedDelayNs(given);
-  }
-  if (delay_ns == 0) return;
-  const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
-  const uint64_t now_ns = MonotonicNowNs();
-  if (now_ns > deadline_ns) return;
-  // Of all threads that the sample stands for, this one imposes its own part.
-  const uint64_t weight = sample.weight / sample.threads;
-  if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
-  ChargePairs(*g_control, RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
-              &g_charge_budget);
-  if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
-  // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
-  const uint64_t ahead = weight < sample.span ? weight : sample.span;
-  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
-  ImposeSample(g_control->ledger, slot.ledger,
-               {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns},
-               now_ns);
-}
-
-// Where a wrapped call spins, the ledger knows that the thread waits.
-void CountIfSpinning(const Sample& sample, bool waits) {
-  if (waits) return;
-  uint32_t unit = kNoUnit;
-  const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
-  if (!is_in_file || !IsAtSpinHint(sample.ip)) return;
-  g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
-}
-
-// Stops for good when the supervisor said so, or is gone.
-bool ShouldStop() {
-  if (g_control->stop.load(std::memory_order_relaxed) != 0) return true;
-  if (t_until_check-- != 0) return false;
-  t_until_check = kSamplesBetweenChecks;
-  const uint64_t heartbeat_ns = g_control->heartbeat_ns.load(std::memory_order_relaxed);
-  if (MonotonicNowNs() < heartbeat_ns + kSupervisorSilenceNs) return false;
-  return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
-}
-
-// The supervisor has found that perf events cost this program too much.
-void ChangeSourceIfAsked() {
-  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 || !ChangeToCpuTimers()) {
-    return;
-  }
-  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
-  const uint32_t used = g_control->threads_high_water.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used && i < kMaxThreads; ++i) {
-    const ThreadSlot& slot = g_control->threads[i];
-    const bool is_other = slot.state.load(std::memory_order_acquire) == ThreadState::kRunning &&
-                          slot.pid == g_pid && slot.tid != self;
-    if (is_other) SampleThreadByTimer(slot.tid);
-  }
-}
-
-void OnSample(const Sample& sample) {
-  if (ShouldStop()) {
-    StopSampler();
-    return;
-  }
-  ChangeSourceIfAsked();
-  ThreadSlot* slot = CurrentSlot();
-  // Of weight 0, it only gives the thread an occasion to pay.
-  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
-  if (slot == nullptr) return;
-  if (t_until_check % 64 == 0) PublishCounters(*g_control);
-  if (HoldsDelay(slot->ledger)) {
-    ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
-  }
-  if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
-  // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
-  const bool waits = Waits(slot->ledger);
-  CountIfSpinning(sample, waits);
-  if (!waits && IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
 }
 
 // The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
@@ -380,21 +188,6 @@ void OnForkInChildProcess() {
   if (!ContinueProfiled()) BecomeUnprofiled();
 }
 
-// One end of a request that the program has numbered. A pair is known by its END.
-void CountRequest(PointSlot& point, uint64_t id, uint64_t virtual_ns) {
-  if (point.kind == PointKind::kBegin) {
-    PointSlot* end = FindOrAddPoint(*g_control, PointKind::kEnd, point.name);
-    if (end != nullptr) g_requests.Begin(*end, id, virtual_ns);
-    return;
-  }
-  uint64_t latency_ns = 0;
-  if (!g_requests.End(point, id, virtual_ns, &latency_ns)) return;
-  const uint32_t cell = point.timed_cell.load(std::memory_order_relaxed);
-  if (cell == 0 || cell > kMaxTimedPoints) return;
-  g_control->latencies[cell - 1].requests[LatencyBucket(latency_ns)].fetch_add(
-      1, std::memory_order_relaxed);
-}
-
 void CountUnfollowed() {
   if (g_process == nullptr || g_control->follow != Follow::kAll) return;
   g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
@@ -491,75 +284,3 @@ void ResumeProcessAfterFailedExec() {
 }
 
 }  // namespace coz
-
-// The interface that marks and the original's programs look up with dlsym.
-extern "C" {
-
-#define COZ_EXPORT __attribute__((visibility("default")))
-
-COZ_EXPORT coz::CompatibleCounter* _coz_get_counter(int kind, const char* name) {
-  if (!coz::IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
-  coz::PointSlot* point =
-      coz::FindOrAddPoint(*coz::g_control, static_cast<coz::PointKind>(kind), name);
-  return point == nullptr ? nullptr : &point->shared;
-}
-
-COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
-  if (!coz::IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
-  coz::PointSlot* point =
-      coz::FindOrAddPoint(*coz::g_control, static_cast<coz::PointKind>(kind), name);
-  if (point == nullptr) return nullptr;
-  coz::ThreadSlot* slot = coz::CurrentSlot();
-  // std::atomic<uint64_t> is lock-free and laid out as uint64_t; marks access it with atomic loads and stores. A thread without
-  // a slot shares a counter and may lose visits; it was counted.
-  static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
-  return slot == nullptr
-             ? reinterpret_cast<uint64_t*>(&point->shared.count)
-             : reinterpret_cast<uint64_t*>(&slot->visits[point - coz::g_control->points]);
-}
-
-COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, const uint64_t* id) {
-  using namespace coz;
-  if (g_process == nullptr || HasLeftProfile() || kind < 2 || kind > 3 || name == nullptr) return;
-  // The handle is the number of the point, for which the mark keeps room.
-  uint32_t number = __atomic_load_n(handle, __ATOMIC_RELAXED);
-  if (number == 0) {
-    PointSlot* found = FindOrAddPoint(*g_control, static_cast<PointKind>(kind), name);
-    if (found == nullptr) return;
-    number = static_cast<uint32_t>(found - g_control->points) + 1;
-    __atomic_store_n(handle, number, __ATOMIC_RELAXED);
-  }
-  PointSlot& point = g_control->points[number - 1];
-  ThreadSlot* slot = CurrentSlot();
-  if (slot == nullptr) {
-    point.shared.count.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  const uint64_t virtual_ns = VirtualTimeOfVisitNs(g_control->ledger, slot->ledger);
-  CountTimedVisit(*g_control, *slot, point, virtual_ns);
-  if (id != nullptr) CountRequest(point, *id, virtual_ns);
-}
-
-COZ_EXPORT void _coz_add_delays() { coz::PayIfBehind(); }
-
-COZ_EXPORT void _coz_pre_block() {
-  coz::PayIfBehind();
-  if (coz::ThreadLedger* ledger = coz::CurrentThreadLedger()) {
-    coz::t_custom_wait = coz::BeginThreadWait(*ledger, coz::MonotonicNowNs());
-  }
-}
-
-COZ_EXPORT void _coz_post_block(int ended_by_thread) {
-  coz::ThreadLedger* ledger = coz::CurrentThreadLedger();
-  if (ledger == nullptr) return;
-  const uint64_t now_ns = coz::MonotonicNowNs();
-  if (coz::HoldsDelay(*ledger)) coz::ResumeHold(*ledger, now_ns);
-  if (ended_by_thread != 0 && coz::t_custom_wait.start_ns != 0) {
-    coz::EndToldWait(*ledger, coz::t_custom_wait, now_ns);
-  } else {
-    coz::EndWaitUncredited(*ledger);
-  }
-  coz::t_custom_wait = {};
-}
-
-}  // extern "C"

@@ -169,6 +169,20 @@ uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
   return local < required ? required - local : 0;
 }
 
+void NoteSpinning(ThreadLedger& thread, bool spins) {
+  constexpr uint32_t kSamples = 16;
+  thread.spin_share -= thread.spin_share / kSamples;
+  if (spins) thread.spin_share += kWholeSpinShare / kSamples;
+}
+
+void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns) {
+  const uint64_t spun_ns = ran_ns * thread.spin_share / kWholeSpinShare;
+  if (spun_ns == 0) return;
+  const uint64_t credited_ns = std::min(OwedDelay(global, thread), spun_ns);
+  thread.local_delay_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+  thread.credited_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+}
+
 void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns) {
   thread.local_delay_ns.fetch_add(slept_ns, std::memory_order_relaxed);
   thread.asked_ns.fetch_add(asked_ns, std::memory_order_relaxed);

@@ -135,6 +135,8 @@ struct ThreadLedger {
   // What it waits for, if it does.
   std::atomic<uint32_t> blocked;
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
+  // How much of its time it has spun of late, in kWholeSpinShare: see NoteSpinning. The owner's only.
+  uint32_t spin_share;
   // For delay that is imposed by stretches; see ImposeSample.
   Stretches stretches;
   // What a thread that is about to be created will run: for the thread itself, from its creator.
@@ -196,6 +198,17 @@ struct SampleDelay {
 };
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns);
+
+// A thread that spins on memory waits, and no call tells from when until when, nor for whom. Samples tell how much of its time it spins.
+// As much of what it owes is credited, as if by wakers who have paid: at best the prediction is that of a wait, and where a waker pays
+// only after it has written, the spinning thread is early by that once.
+constexpr uint32_t kWholeSpinShare = 1 << 16;
+
+// A sample of `thread`, which is in no wrapped wait, has found it spinning or not.
+void NoteSpinning(ThreadLedger& thread, bool spins);
+
+// Credits what it owes for the share that it has spun of the `ran_ns` that the sample stands for.
+void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns);
 
 inline bool HoldsDelay(const ThreadLedger& thread) {
   return thread.stretches.on.load(std::memory_order_relaxed) != 0;

@@ -225,6 +225,23 @@ TEST_F(DelayLedgerTest, DelayImposedBetweenDebtAndPauseIsKept) {
   EXPECT_EQ(Owed(waiter_), 0u);
 }
 
+TEST_F(DelayLedgerTest, OwedDelayIsCreditedForTheShareOfTimeThatAThreadSpins) {
+  Impose(sampled_, 1000);
+  for (int i = 0; i < 100; ++i) NoteSpinning(waiter_, false);
+  CreditSpinning(*global_, waiter_, 1000);
+  EXPECT_EQ(Owed(waiter_), 1000u);
+
+  for (int i = 0; i < 100; ++i) NoteSpinning(waiter_, i % 4 == 3);
+  CreditSpinning(*global_, waiter_, 1000);
+  EXPECT_NEAR(static_cast<double>(waiter_.credited_ns), 250, 50);
+  EXPECT_EQ(Owed(waiter_), 1000 - waiter_.credited_ns);
+
+  for (int i = 0; i < 100; ++i) NoteSpinning(waiter_, true);
+  CreditSpinning(*global_, waiter_, 100000);
+  EXPECT_EQ(waiter_.local_delay_ns, global_->global_delay_ns) << "not more than it owes";
+  EXPECT_EQ(waiter_.paused_ns, 0u);
+}
+
 TEST_F(DelayLedgerTest, WakeTableKeepsTheLastWakerOfAnObject) {
   int object = 0;
   EXPECT_EQ(global_->wakes.Find(&object), 0u);

@@ -31,6 +31,7 @@ void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {
 void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
+  ledger->spin_share = 0;
   ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;

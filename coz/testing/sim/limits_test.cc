@@ -59,8 +59,10 @@ TEST(LimitsTest, SpinningInLongRoundsIsOffByTheQuantumOfDelay) {
   EXPECT_LT(error, 0.01);
 }
 
-// Two threads work beside each other and meet after each round, by spinning or at a barrier. Line 0 is the longer half.
-Answer AskOfMeeting(bool by_spinning, uint64_t round_ns, double speedup) {
+enum class Meeting { kBarrier, kSpin, kSpinWithoutHint };
+
+// Two threads work beside each other and meet after each round. Line 0 is the longer half.
+Answer AskOfMeeting(Meeting meeting, uint64_t round_ns, double speedup) {
   constexpr uint32_t kSpinLine = 2;
   Program program;
   program.lines = 3;
@@ -71,7 +73,7 @@ Answer AskOfMeeting(bool by_spinning, uint64_t round_ns, double speedup) {
   for (uint32_t side = 0; side < 2; ++side) {
     CodeBuilder code(&program.codes[side]);
     code.Work(side, side == 0 ? round_ns : round_ns / 4, 200);
-    if (by_spinning) {
+    if (meeting != Meeting::kBarrier) {
       code.Increase(side, 1).SpinUntil(kSpinLine, 1 - side, 1).Increase(1 - side, -1);
     } else {
       code.On(OpKind::kBarrier, 0);
@@ -83,7 +85,9 @@ Answer AskOfMeeting(bool by_spinning, uint64_t round_ns, double speedup) {
   Question question;
   question.line = 0;
   question.speedup = speedup;
-  return Ask(program, MachineOptions(), question);
+  MachineOptions machine;
+  machine.spins_are_seen = meeting == Meeting::kSpin;
+  return Ask(program, machine, question);
 }
 
 double SpinningShare(const Answer& answer) {
@@ -91,24 +95,27 @@ double SpinningShare(const Answer& answer) {
          static_cast<double>(answer.experiment.total_samples);
 }
 
-TEST(LimitsTest, SpinningInShortRoundsIsPredictedTooSmallAndTold) {
+TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
   struct Case {
     uint64_t round_us;
-    double least;
-    double most;
+    double least_unseen;
+    double most_unseen;
   };
   // Against a sampling period of 1 ms.
   for (const Case& tested : {Case{500, -0.25, -0.1}, Case{1000, -0.04, -0.005},
                              Case{2000, -0.005, 0.005}, Case{10000, -0.005, 0.005}}) {
-    const Answer spin = AskOfMeeting(true, tested.round_us * kNsPerUs, 0.5);
-    EXPECT_NEAR(spin.real, 0.5, 0.005) << tested.round_us;
-    EXPECT_GT(spin.error(), tested.least) << tested.round_us;
-    EXPECT_LT(spin.error(), tested.most) << tested.round_us;
-    EXPECT_TRUE(spin.experiment.taints.empty());
-    // The report has a note from a twentieth of the baselines' samples on. Here, one of two threads works for a quarter of a round, pauses
-    // for half of it, and spins for the rest: a sixth of the samples.
-    EXPECT_GT(SpinningShare(spin), 0.12) << tested.round_us;
-    const Answer wait = AskOfMeeting(false, tested.round_us * kNsPerUs, 0.5);
+    const uint64_t round_ns = tested.round_us * kNsPerUs;
+    const Answer seen = AskOfMeeting(Meeting::kSpin, round_ns, 0.5);
+    EXPECT_NEAR(seen.real, 0.5, 0.005) << tested.round_us;
+    EXPECT_LT(std::fabs(seen.error()), 0.005) << tested.round_us;
+    EXPECT_TRUE(seen.experiment.taints.empty());
+    // One of two threads works for a quarter of a round and spins for the rest.
+    EXPECT_GT(SpinningShare(seen), 0.12) << tested.round_us;
+    const Answer unseen = AskOfMeeting(Meeting::kSpinWithoutHint, round_ns, 0.5);
+    EXPECT_GT(unseen.error(), tested.least_unseen) << tested.round_us;
+    EXPECT_LT(unseen.error(), tested.most_unseen) << tested.round_us;
+    EXPECT_EQ(SpinningShare(unseen), 0);
+    const Answer wait = AskOfMeeting(Meeting::kBarrier, round_ns, 0.5);
     EXPECT_LT(std::fabs(wait.error()), 0.005) << "the same with a wait, " << tested.round_us;
     EXPECT_EQ(SpinningShare(wait), 0);
   }

@@ -230,9 +230,12 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t past_ns = ran_ns - thread.until_sample_ns;
   const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
   total_samples_ += samples;
-  if ((*thread.code)[thread.pc].kind == OpKind::kSpinUntil) spinning_samples_ += samples;
+  const bool spins =
+      options_.spins_are_seen && (*thread.code)[thread.pc].kind == OpKind::kSpinUntil;
+  if (spins) spinning_samples_ += samples;
   line_samples_[line] += samples;
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
+    NoteSpinning(thread.ledger, spins);
     if (selected_) CountSample(thread.ledger, UnitOf(line), selected_line_);
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
@@ -341,6 +344,9 @@ void Simulator::Sample(Thread& thread) {
         std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
     given_imposed_ns_ += delay_ns;
     Impose(thread, SampledUnit::kGiven, delay_ns);
+  }
+  if (IsBehind(*ledger_, thread.ledger)) {
+    CreditSpinning(*ledger_, thread.ledger, options_.sampling_period_ns);
   }
   PayAtSample(thread);
 }

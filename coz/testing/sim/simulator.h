@@ -57,6 +57,8 @@ struct MachineOptions {
   // The ledger's rule: the delay of a sample is released as the sampled thread runs on, where threads
   // meet more often than they are sampled. False: the paper's, always imposed at once.
   bool hold_delays = true;
+  // Whether loops that spin have the hint by which a sample tells that.
+  bool spins_are_seen = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
   // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup

@@ -1,0 +1,42 @@
+#include "coz/runtime/runtime_state.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "coz/runtime/process_slots.h"
+#include "coz/runtime/thread_slots.h"
+#include "coz/sync/thread_sync.h"
+
+namespace coz::runtime_internal {
+
+ControlBlock* g_control = nullptr;
+ProcessSlot* g_process = nullptr;
+pid_t g_pid = 0;
+ModuleMap g_modules;
+__thread bool t_left = false;
+
+ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
+
+void OccupySlot(ThreadSlot& slot) {
+  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+  g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
+  slot.state.store(ThreadState::kRunning, std::memory_order_release);
+}
+
+ThreadSlot* CurrentSlot() {
+  ThreadLedger* ledger = CurrentThreadLedger();
+  if (ledger == nullptr && !t_left && !HasLeftThreadSync()) {
+    ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
+    if (slot == nullptr) {
+      t_left = true;  // counted once
+      return nullptr;
+    }
+    OccupySlot(*slot);
+    EnterThreadSync(&slot->ledger,
+                    g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    ledger = &slot->ledger;
+  }
+  return ledger == nullptr ? nullptr : &SlotOf(ledger);
+}
+
+}  // namespace coz::runtime_internal

@@ -1,0 +1,39 @@
+// What the parts of the preload runtime share: this process's place in the profile, and its threads' slots.
+//
+// Shape    one for the process; set by runtime.cc when the library is loaded, and again in children of fork
+// Units    none
+// Errors   CurrentSlot: null where there is no slot left, which is counted
+// Threads  written while there is one thread, and read by all of them; t_left is each thread's own
+// Signals  async-signal-safe
+// Source   docs/design.md, "The runtime"
+#ifndef COZ_RUNTIME_RUNTIME_STATE_H_
+#define COZ_RUNTIME_RUNTIME_STATE_H_
+
+#include <sys/types.h>
+
+#include "coz/runtime/control_block.h"
+#include "coz/runtime/module_map.h"
+#include "coz/sync/delay_ledger.h"
+
+namespace coz::runtime_internal {
+
+// The first three are null or 0 in processes that are not profiled.
+extern ControlBlock* g_control __attribute__((visibility("hidden")));
+extern ProcessSlot* g_process __attribute__((visibility("hidden")));
+extern pid_t g_pid __attribute__((visibility("hidden")));
+extern ModuleMap g_modules __attribute__((visibility("hidden")));
+
+// Set when the thread has given up its slot: late samples do not take another.
+extern __thread bool t_left __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+ThreadSlot& SlotOf(ThreadLedger* ledger);
+
+// The calling thread runs on `slot`, which was reserved for it.
+void OccupySlot(ThreadSlot& slot);
+
+// The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
+ThreadSlot* CurrentSlot();
+
+}  // namespace coz::runtime_internal
+
+#endif  // COZ_RUNTIME_RUNTIME_STATE_H_

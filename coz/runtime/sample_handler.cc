@@ -1,0 +1,200 @@
+#include "coz/runtime/sample_handler.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/runtime/charged_pairs.h"
+#include "coz/runtime/process_slots.h"
+#include "coz/runtime/published_counters.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/runtime/shared_delay.h"
+#include "coz/runtime/spin_hint.h"
+#include "coz/sampler/unwinder.h"
+#include "coz/sync/thread_sync.h"
+
+namespace coz {
+namespace {
+
+using runtime_internal::CurrentSlot;
+using runtime_internal::g_control;
+using runtime_internal::g_modules;
+using runtime_internal::g_pid;
+using runtime_internal::g_process;
+
+constexpr uint32_t kSamplesBetweenChecks = 256;
+constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
+
+// Samples until this thread next looks at whether the supervisor is alive.
+__thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
+
+SharedDelay g_shared_delay;
+ChargeBudget g_charge_budget;
+
+struct UnitSearch {
+  uint32_t unit = kNoUnit;
+  bool unmapped = false;
+};
+
+bool IsInScope(uint64_t lookup_address, void* opaque) {
+  UnitSearch& search = *static_cast<UnitSearch*>(opaque);
+  switch (g_modules.UnitAt(lookup_address, &search.unit)) {
+    case UnitLookup::kFound:
+      return true;
+    case UnitLookup::kUnmapped:
+      search.unmapped = true;
+      return false;
+    case UnitLookup::kOutOfScope:
+      return false;
+  }
+  return false;
+}
+
+void PushSample(SampleRing& ring, uint32_t unit, uint64_t weight) {
+  const uint64_t index = ring.next.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
+  const uint64_t clamped_weight = weight < 255 ? weight : 255;
+  ring.entries[index % kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
+                                                 std::memory_order_release);
+}
+
+bool FindUnit(const Sample& sample, UnitSearch* search) {
+  if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
+  uint64_t lookup_address = 0;
+  return FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
+}
+
+// The unit of a sample, counted by what became of it.
+uint32_t Attribute(const Sample& sample) {
+  // Coz's own time, which is to be no reason to look at the function that is counted.
+  if (g_process != nullptr && IsCountedPlace(*g_process, sample.ip)) {
+    g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
+    return kNoUnit;
+  }
+  UnitSearch search;
+  if (FindUnit(sample, &search)) {
+    g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
+    PushSample(g_control->ring, search.unit, sample.weight);
+    return search.unit;
+  }
+  std::atomic<uint64_t>& counter =
+      search.unmapped ? g_control->samples.unmapped : g_control->samples.out_of_scope;
+  counter.fetch_add(sample.weight, std::memory_order_relaxed);
+  return kNoUnit;
+}
+
+// The selected unit and the given one are never the same.
+void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
+  const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
+  const uint64_t given = g_control->given.load(std::memory_order_relaxed);
+  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
+  const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
+  const SampledUnit sampled = selected   ? SampledUnit::kSelected
+                              : is_given ? SampledUnit::kGiven
+                                         : SampledUnit::kOther;
+  if (selection == 0) return;
+  CountSample(slot.ledger, sampled, SelectedUnit(selection));
+  uint64_t delay_ns = 0;
+  if (selected) {
+    g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
+    delay_ns = SelectedDelayNs(selection);
+  } else if (is_given) {
+    delay_ns = SelectedDelayNs(given);
+  }
+  if (delay_ns == 0) return;
+  const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
+  const uint64_t now_ns = MonotonicNowNs();
+  if (now_ns > deadline_ns) return;
+  // Of all threads that the sample stands for, this one imposes its own part.
+  const uint64_t weight = sample.weight / sample.threads;
+  if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
+  ChargePairs(*g_control, RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
+              &g_charge_budget);
+  if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
+  // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
+  const uint64_t ahead = weight < sample.span ? weight : sample.span;
+  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
+  ImposeSample(g_control->ledger, slot.ledger,
+               {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns},
+               now_ns);
+}
+
+// Whether the sample is at the instruction by which loops tell the CPU that they spin.
+bool Spins(const Sample& sample) {
+  uint32_t unit = kNoUnit;
+  const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
+  return is_in_file && IsAtSpinHint(sample.ip);
+}
+
+// In a wrapped wait, what it owes is credited when that ends.
+void CreditIfSpinning(const Sample& sample, ThreadLedger& ledger) {
+  const bool spins = Spins(sample);
+  if (spins) g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
+  NoteSpinning(ledger, spins);
+  if (!IsBehind(g_control->ledger, ledger)) return;
+  const uint64_t periods = sample.weight / sample.threads;
+  CreditSpinning(g_control->ledger, ledger, g_control->sampling_period_ns * periods);
+}
+
+// Stops for good when the supervisor said so, or is gone.
+bool ShouldStop() {
+  if (g_control->stop.load(std::memory_order_relaxed) != 0) return true;
+  if (t_until_check-- != 0) return false;
+  t_until_check = kSamplesBetweenChecks;
+  const uint64_t heartbeat_ns = g_control->heartbeat_ns.load(std::memory_order_relaxed);
+  if (MonotonicNowNs() < heartbeat_ns + kSupervisorSilenceNs) return false;
+  return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
+}
+
+// The supervisor has found that perf events cost this program too much.
+void ChangeSourceIfAsked() {
+  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 || !ChangeToCpuTimers()) {
+    return;
+  }
+  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  const uint32_t used = g_control->threads_high_water.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < used && i < kMaxThreads; ++i) {
+    const ThreadSlot& slot = g_control->threads[i];
+    const bool is_other = slot.state.load(std::memory_order_acquire) == ThreadState::kRunning &&
+                          slot.pid == g_pid && slot.tid != self;
+    if (is_other) SampleThreadByTimer(slot.tid);
+  }
+}
+
+}  // namespace
+
+void OnSample(const Sample& sample) {
+  if (ShouldStop()) {
+    StopSampler();
+    return;
+  }
+  ChangeSourceIfAsked();
+  ThreadSlot* slot = CurrentSlot();
+  // Of weight 0, it only gives the thread an occasion to pay.
+  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
+  if (slot == nullptr) return;
+  if (t_until_check % 64 == 0) PublishCounters(*g_control);
+  if (HoldsDelay(slot->ledger)) {
+    ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
+  }
+  if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
+  // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
+  if (Waits(slot->ledger)) return;
+  if (sample.weight != 0) CreditIfSpinning(sample, slot->ledger);
+  if (IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
+}
+
+void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
+  const uint64_t delay_ns =
+      g_shared_delay.Take(g_control->selection.load(std::memory_order_acquire), threads);
+  if (delay_ns == 0) return;
+  if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
+  ChargePairs(*g_control, RiseBy(g_control->ledger, ledger, delay_ns), &g_charge_budget);
+  ImposeDelay(g_control->ledger, ledger, delay_ns);
+}
+
+}  // namespace coz

@@ -1,0 +1,26 @@
+// What becomes of a sample of the profiled process: it is counted for its unit, imposes delay where that is selected, and its thread pays.
+//
+// Shape    functions on the process's one state (runtime_state.h)
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none
+// Threads  each thread its own samples
+// Signals  async-signal-safe: OnSample runs in the handler of the sampling signal
+// Source   docs/design.md, "The runtime" and "Delays"
+#ifndef COZ_RUNTIME_SAMPLE_HANDLER_H_
+#define COZ_RUNTIME_SAMPLE_HANDLER_H_
+
+#include <cstdint>
+
+#include "coz/sampler/sampler.h"
+#include "coz/sync/delay_ledger.h"
+
+namespace coz {
+
+void OnSample(const Sample& sample);
+
+// The calling thread is not sampled itself: its part of what the samples of `threads` others impose for it.
+void ImposeShare(uint64_t threads, ThreadLedger& ledger);
+
+}  // namespace coz
+
+#endif  // COZ_RUNTIME_SAMPLE_HANDLER_H_
