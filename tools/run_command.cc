@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "coz/experiment/random.h"
+#include "coz/experiment/seed.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
 #include "tools/report_output.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "coz/experiment/seed.h"
+
 namespace coz {
 namespace {
 

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "coz/base/random.h"
 #include "coz/experiment/options.h"
-#include "coz/experiment/random.h"
 #include "coz/experiment/record.h"
 #include "coz/experiment/recorder.h"
 #include "coz/experiment/speedup_deck.h"

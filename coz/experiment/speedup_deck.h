@@ -11,10 +11,11 @@
 #ifndef COZ_EXPERIMENT_SPEEDUP_DECK_H_
 #define COZ_EXPERIMENT_SPEEDUP_DECK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "coz/experiment/random.h"
+#include "coz/base/random.h"
 
 namespace coz {
 

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "coz/experiment/random.h"
+#include "coz/base/random.h"
 
 namespace coz {
 

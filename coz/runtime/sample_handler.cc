@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "coz/base/clock.h"
+#include "coz/base/random.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/charged_pairs.h"
 #include "coz/runtime/process_slots.h"
@@ -130,11 +131,30 @@ bool Spins(const Sample& sample) {
   return is_in_file && IsAtSpinHint(sample.ip);
 }
 
+bool LookSoon(const ThreadLedger& ledger) {
+  Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger));
+  return TakeExtraSampleAfter(random.ExponentialTime(g_control->sampling_period_ns));
+}
+
+void OnExtraSample(const Sample& sample, ThreadLedger& ledger) {
+  if (Waits(ledger) || NoteLook(ledger, Spins(sample))) {
+    LookSoon(ledger);
+  } else {
+    StopExtraSamples();
+  }
+}
+
 // In a wrapped wait, what it owes is credited when that ends.
 void CreditIfSpinning(const Sample& sample, ThreadLedger& ledger) {
   const bool spins = Spins(sample);
   if (spins) g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
-  NoteSpinning(ledger, spins);
+  if (!TakesExtraSamples()) {
+    if (spins && LookSoon(ledger)) {
+      BeginLooks(ledger);
+    } else {
+      NoteSpinning(ledger, spins);  // where there are no extra samples, this one has to do
+    }
+  }
   if (!IsBehind(g_control->ledger, ledger)) return;
   const uint64_t periods = sample.weight / sample.threads;
   CreditSpinning(g_control->ledger, ledger, g_control->sampling_period_ns * periods);
@@ -174,6 +194,10 @@ void OnSample(const Sample& sample) {
   }
   ChangeSourceIfAsked();
   ThreadSlot* slot = CurrentSlot();
+  if (sample.is_extra) {
+    if (slot != nullptr) OnExtraSample(sample, slot->ledger);
+    return;
+  }
   // Of weight 0, it only gives the thread an occasion to pay.
   const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
   if (slot == nullptr) return;

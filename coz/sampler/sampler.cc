@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -70,6 +71,9 @@ __attribute__((tls_model("initial-exec"))) thread_local Thread thread;
 
 constexpr uint32_t kMaxDropsInARow = 64;
 
+// Several times what a sample costs: a thread that does little but take them does nothing else.
+constexpr uint64_t kShortestExtraNs = 20 * 1000;
+
 void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);
 }
@@ -109,6 +113,14 @@ bool IsCallbackActive(const ucontext_t& context) {
   return interrupted_sp < thread.active_frame && ++thread.drops_in_a_row <= kMaxDropsInARow;
 }
 
+// A long thread has the inherited event, and so its own is there for extra samples.
+bool MayTakeExtraSamples() {
+  return process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
+         thread.samples_before_inherited == 0 && !thread.weighs_rest;
+}
+
+bool HasExtraEvent() { return MayTakeExtraSamples() && thread.source.fd_plus_1 != 0; }
+
 uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal, uint64_t span) {
   const uint64_t now_ns = ThreadCpuNowNs();
   if (info.si_code == SI_TIMER) {
@@ -131,8 +143,10 @@ void CallBack(const Sample& sample) {
   // active, or this thread sees that sampling has ended.
   process.active_callbacks.fetch_add(1);
   if (process.enabled.load()) {
-    Add(&process.counters.samples, 1);
-    Add(&process.counters.weight, sample.weight);
+    if (!sample.is_extra) {
+      Add(&process.counters.samples, 1);
+      Add(&process.counters.weight, sample.weight);
+    }
     process.callback(sample);
   }
   process.active_callbacks.fetch_sub(1);
@@ -196,6 +210,15 @@ uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
   return PeriodsInSignal(info);
 }
 
+void CallBackIn(const ucontext_t* context, Sample sample) {
+  thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  thread.drops_in_a_row = 0;
+  sample.ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
+  sample.context = context;
+  CallBack(sample);
+  thread.active_frame = 0;
+}
+
 void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   ErrnoSaver errno_saver;
   InterruptedCall call(static_cast<ucontext_t*>(raw_context));
@@ -207,20 +230,20 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (!process.enabled.load(std::memory_order_acquire) || thread.stopped) {
     return EndLateSource(*info);
   }
+  const auto* context = static_cast<const ucontext_t*>(raw_context);
+  if (IsThreadSigtrap(*info) && HasExtraEvent()) {
+    if (!IsCallbackActive(*context)) CallBackIn(context, {0, nullptr, 0, 1, 1, true});
+    return;
+  }
   const bool weighs_rest = thread.weighs_rest;
   if (!IsFromTheSourceInUse(*info)) return;
 
-  const auto* context = static_cast<const ucontext_t*>(raw_context);
   const uint64_t span = process.span.load(std::memory_order_relaxed);
   const uint64_t threads = ThreadsThatSampleStandsFor(*info);
   uint64_t weight = WeightOfSample(*info, periods, span) * threads;
   if (weighs_rest) weight += WeightOfRests(process.ended);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
-  thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-  thread.drops_in_a_row = 0;
-  const auto ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
-  CallBack({ip, context, weight, span, threads});
-  thread.active_frame = 0;
+  CallBackIn(context, {0, nullptr, weight, span, threads});
 }
 
 bool IsWanted(const SamplerOptions& options, SamplingSource source) {
@@ -368,6 +391,25 @@ void SampleThreadByTimer(int32_t tid) {
   const int result = StartTimerOfThread(tid, period, kSamplingSignal);
   if (result != 0 && result != -EINVAL)
     Add(&process.counters.unsampled_threads, 1);  // or it has ended
+}
+
+bool TakeExtraSampleAfter(uint64_t cpu_ns) {
+  if (!MayTakeExtraSamples() || !InSampledProcess()) return false;
+  cpu_ns = std::max(cpu_ns, kShortestExtraNs);
+  // Another thread may have made way for the program there.
+  if (HasExtraEvent() && !IsReservedDescriptor(thread.source.fd_plus_1 - 1)) thread.source = {};
+  if (!HasExtraEvent()) {
+    if (StartThreadSigtrap(cpu_ns, !process.kernel_included, &thread.source) != 0) return false;
+  }
+  if (ContinueThreadSigtrap(cpu_ns, thread.source) == 0) return true;
+  StopThreadSource(&thread.source);
+  return false;
+}
+
+bool TakesExtraSamples() { return HasExtraEvent(); }
+
+void StopExtraSamples() {
+  if (HasExtraEvent()) StopThreadSource(&thread.source);
 }
 
 void LeaveOutCpuTime(uint64_t cpu_ns) { thread.tracker.LeaveOut(cpu_ns); }

@@ -39,6 +39,7 @@ struct Sample {
   uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
   uint64_t span;     // sampling periods from one sample of this thread to the next
   uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
+  bool is_extra = false;  // see TakeExtraSampleAfter
 };
 
 // In signal context of the sampled thread.
@@ -97,6 +98,13 @@ void SampleThreadByTimer(int32_t tid);
 // `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause, say): no sample is to stand for it.
 // The kernel counts it all the same, so some samples weigh less. From the thread or a callback in it.
 void LeaveOutCpuTime(uint64_t cpu_ns);
+
+// From a callback: calls back in this thread after about `cpu_ns` more of its CPU time, and after each so much more until the next call,
+// with an extra sample of weight 0, which changes nothing about the others and is in no counter. For looks at times that keep no step with them. False where
+// threads are sampled by something else than kPerfSigtrap, live for a few periods, or there is no descriptor left.
+bool TakeExtraSampleAfter(uint64_t cpu_ns);
+bool TakesExtraSamples();
+void StopExtraSamples();
 
 // No callback begins after this returns, in any thread; those under way finish. The handler stays
 // installed, so that a signal under way does no harm.

@@ -175,6 +175,12 @@ void NoteSpinning(ThreadLedger& thread, bool spins) {
   if (spins) thread.spin_share += kWholeSpinShare / kSamples;
 }
 
+bool NoteLook(ThreadLedger& thread, bool spins) {
+  NoteSpinning(thread, spins);
+  thread.looks_left = spins ? kLooksInVain : thread.looks_left - 1;
+  return thread.looks_left != 0;
+}
+
 void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns) {
   const uint64_t spun_ns = ran_ns * thread.spin_share / kWholeSpinShare;
   if (spun_ns == 0) return;

@@ -137,6 +137,7 @@ struct ThreadLedger {
   std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
   // How much of its time it has spun of late, in kWholeSpinShare: see NoteSpinning. The owner's only.
   uint32_t spin_share;
+  uint32_t looks_left;
   // For delay that is imposed by stretches; see ImposeSample.
   Stretches stretches;
   // What a thread that is about to be created will run: for the thread itself, from its creator.
@@ -204,8 +205,18 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
 // only after it has written, the spinning thread is early by that once.
 constexpr uint32_t kWholeSpinShare = 1 << 16;
 
-// A sample of `thread`, which is in no wrapped wait, has found it spinning or not.
+// A look at `thread`, which is in no wrapped wait, has found it spinning or not. Looks are to be taken at random times, exponentially
+// distributed: regular samples keep step with rounds that take as long, the more so as what is paid at them moves the
+// rounds, and then they find the thread spinning always, or never.
 void NoteSpinning(ThreadLedger& thread, bool spins);
+
+// For whoever takes such looks: the first is due when a sample has found the thread spinning, which is no look itself, and others until so many
+// in a row have not.
+constexpr uint32_t kLooksInVain = 128;
+inline void BeginLooks(ThreadLedger& thread) { thread.looks_left = kLooksInVain; }
+
+// As NoteSpinning. Whether to look again.
+bool NoteLook(ThreadLedger& thread, bool spins);
 
 // Credits what it owes for the share that it has spun of the `ran_ns` that the sample stands for.
 void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns);

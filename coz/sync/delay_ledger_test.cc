@@ -242,6 +242,17 @@ TEST_F(DelayLedgerTest, OwedDelayIsCreditedForTheShareOfTimeThatAThreadSpins) {
   EXPECT_EQ(waiter_.paused_ns, 0u);
 }
 
+TEST_F(DelayLedgerTest, LooksGoOnUntilManyHaveBeenInVain) {
+  BeginLooks(waiter_);
+  for (uint32_t i = 1; i < kLooksInVain; ++i) ASSERT_TRUE(NoteLook(waiter_, false)) << i;
+  EXPECT_TRUE(NoteLook(waiter_, true));
+  for (uint32_t i = 1; i < kLooksInVain; ++i) ASSERT_TRUE(NoteLook(waiter_, false)) << i;
+  EXPECT_FALSE(NoteLook(waiter_, false));
+  Impose(sampled_, 1000);
+  CreditSpinning(*global_, waiter_, 1000);
+  EXPECT_LT(waiter_.credited_ns, 2u) << "that it once spun is forgotten";
+}
+
 TEST_F(DelayLedgerTest, WakeTableKeepsTheLastWakerOfAnObject) {
   int object = 0;
   EXPECT_EQ(global_->wakes.Find(&object), 0u);

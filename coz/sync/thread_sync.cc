@@ -32,6 +32,7 @@ void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
   ledger->spin_share = 0;
+  ledger->looks_left = 0;
   ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/experiment/random.h"
+#include "coz/base/random.h"
 #include "tools/supervisor/profile_recorder.h"
 
 namespace coz {

@@ -8,6 +8,7 @@
 #include "coz/base/clock.h"
 #include "coz/testing/sim/accuracy.h"
 #include "coz/testing/sim/random_program.h"
+#include "coz/testing/sim/study_programs.h"
 #include "gtest/gtest.h"
 
 namespace coz::sim {
@@ -119,6 +120,29 @@ TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
     EXPECT_LT(std::fabs(wait.error()), 0.005) << "the same with a wait, " << tested.round_us;
     EXPECT_EQ(SpinningShare(wait), 0);
   }
+}
+
+// Of two threads the one works for 1,000 us and the other for 700, and spins. Sampled at the same pace it is found spinning always, and by pausing it there is kept in step.
+TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByLooksAtRandomTimes) {
+  const StudyProgram study = SpinWait();
+  Question question;
+  question.line = 1;
+  ASSERT_EQ(study.lines[question.line], "helper");
+  question.duration_ns = 20 * kNsPerSecond;
+  MachineOptions without;
+  without.extra_samples = false;
+  double worst_without = 0;
+  for (const uint64_t period_us : {300, 430, 500, 700, 1000}) {
+    question.sampling_period_ns = period_us * kNsPerUs;
+    for (const double speedup : {0.25, 0.5, 0.75}) {
+      question.speedup = speedup;
+      EXPECT_LT(std::fabs(Ask(study.program, MachineOptions(), question).error()), 0.01)
+          << period_us << " us, " << speedup;
+      worst_without = std::max(worst_without, Ask(study.program, without, question).error());
+    }
+  }
+  RecordProperty("worst_error_without", Percent(worst_without));
+  EXPECT_GT(worst_without, 0.1);
 }
 
 TEST(LimitsTest, TheLineThatSpinsIsPredicted) {

@@ -12,7 +12,7 @@
 
 #include <string_view>
 
-#include "coz/experiment/random.h"
+#include "coz/base/random.h"
 #include "coz/testing/sim/program.h"
 
 namespace coz::sim {

@@ -223,6 +223,9 @@ bool Simulator::Account(Thread& thread) {
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
   const uint32_t line = LineOf(thread);
   line_cpu_ns_[line] += ran_ns;
+  const bool spins =
+      options_.spins_are_seen && (*thread.code)[thread.pc].kind == OpKind::kSpinUntil;
+  if (thread.takes_extra_samples) TakeExtraSamples(thread, ran_ns, spins);
   if (ran_ns < thread.until_sample_ns || options_.sampling_period_ns == 0) {
     thread.until_sample_ns -= std::min(ran_ns, thread.until_sample_ns);
     return false;
@@ -230,16 +233,28 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t past_ns = ran_ns - thread.until_sample_ns;
   const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
   total_samples_ += samples;
-  const bool spins =
-      options_.spins_are_seen && (*thread.code)[thread.pc].kind == OpKind::kSpinUntil;
   if (spins) spinning_samples_ += samples;
   line_samples_[line] += samples;
+  if (spins && options_.extra_samples && !thread.takes_extra_samples) {
+    thread.takes_extra_samples = true;
+    thread.until_extra_sample_ns = random_.ExponentialTime(options_.sampling_period_ns);
+    BeginLooks(thread.ledger);
+  }
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    NoteSpinning(thread.ledger, spins);
+    if (!thread.takes_extra_samples) NoteSpinning(thread.ledger, spins);
     if (selected_) CountSample(thread.ledger, UnitOf(line), selected_line_);
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
+}
+
+void Simulator::TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins) {
+  while (thread.until_extra_sample_ns <= ran_ns) {
+    ran_ns -= thread.until_extra_sample_ns;
+    thread.takes_extra_samples = NoteLook(thread.ledger, spins);
+    thread.until_extra_sample_ns = random_.ExponentialTime(options_.sampling_period_ns);
+  }
+  thread.until_extra_sample_ns -= ran_ns;
 }
 
 void Simulator::OnCpuEvent(Thread& thread) {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "coz/base/clock.h"
-#include "coz/experiment/random.h"
+#include "coz/base/random.h"
 #include "coz/experiment/target.h"
 #include "coz/sync/delay_ledger.h"
 #include "coz/testing/sim/program.h"
@@ -59,6 +59,8 @@ struct MachineOptions {
   bool hold_delays = true;
   // Whether loops that spin have the hint by which a sample tells that.
   bool spins_are_seen = true;
+  // Whether threads that spin are looked at after exponential times. False: at their regular samples, as where there are no perf events.
+  bool extra_samples = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
   // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
@@ -126,6 +128,8 @@ class Simulator {
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Whether a sample falls on this very moment.
   bool Account(Thread& thread);
+  // The looks during `ran_ns`, in which it has spun all the time or never.
+  void TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins);
   void ScheduleCpuEvent(Thread& thread);
   // Whether the thread's next sample would do anything. Others are only counted: most of a run has
   // no use for them.

@@ -37,6 +37,9 @@ struct Simulator::Thread {
 
   uint64_t work_left_ns = 0;
   uint64_t until_sample_ns = 0;
+  // Of the extra samples, while the thread spins now and then.
+  bool takes_extra_samples = false;
+  uint64_t until_extra_sample_ns = 0;
   uint64_t slice_left_ns = 0;
   uint64_t running_since_ns = 0;
 

@@ -1,7 +1,7 @@
 // Prints what really comes of each program of the study in virtual time, and the error of what is predicted, at 25, 50 and 75 %.
 // Usage: ./bazelw run //coz/testing/sim:study_report -- name=value ... with period_us=, seconds=, seed=, hold=, fair=, overshoot_us=,
-// cost_us=, latency_us= and prompt= as in accuracy_report. Then the same of one that spins, where samples can tell that and
-// where its loop has no hint, of which the mean is not.
+// cost_us=, latency_us= and prompt= as in accuracy_report. Then the same of one that spins, of which the mean is not: where looks at random
+// times can tell that, where regular samples have to, and where its loop has no hint.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -67,6 +67,9 @@ int Report(int argc, char** argv) {
   std::printf("mean absolute error %.2f, worst %.2f\n", errors.sum / errors.count, errors.worst);
   Errors of_spinning;
   StudyProgram spinning = SpinWait();
+  PrintStudy(spinning, machine, question, &of_spinning);
+  spinning.name = "regular";
+  machine.extra_samples = false;
   PrintStudy(spinning, machine, question, &of_spinning);
   spinning.name = "without hint";
   machine.spins_are_seen = false;

@@ -1,0 +1,90 @@
+// Extra samples, which a callback asks for.
+#include <thread>
+
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/testing/sampler_fixture.h"
+#include "coz/testing/in_child.h"
+
+namespace coz {
+namespace {
+
+using testing::RunInChild;
+
+using ExtraTest = SamplerTest;
+INSTANTIATE_TEST_SUITE_P(Sources, ExtraTest, EverySource(), NameOfSource);
+
+constexpr uint64_t kExtraNs = kMs / 4;
+
+thread_local uint64_t extras_here = 0;
+thread_local uint64_t extras_wanted = 0;
+
+// Asks from the first regular sample on, and stops after as many as are wanted.
+void CountBoth(const Sample& sample) {
+  periods_here += sample.weight;
+  if (!sample.is_extra) {
+    if (extras_here == 0 && !TakesExtraSamples()) {
+      outcome->values[4] += TakeExtraSampleAfter(kExtraNs) ? 1 : 0;
+    }
+    return;
+  }
+  outcome->values[5] += sample.weight;
+  if (++extras_here == extras_wanted) {
+    StopExtraSamples();
+  } else {
+    TakeExtraSampleAfter(kExtraNs);
+  }
+}
+
+TEST_P(ExtraTest, ComeBesideTheOthersAndChangeNothingAboutThem) {
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountBoth);
+              std::thread([] {
+                StartThreadSampling();
+                extras_wanted = 1 << 20;
+                BurnInUserCode(400 * kMs);
+                outcome->values[0] = ThreadCpuNs();
+                outcome->values[1] = periods_here;
+                outcome->values[2] = extras_here;
+                outcome->values[3] = CountDescriptorsOfPerf();
+                StopThreadSampling();
+              }).join();
+              StopSampler();
+              outcome->counters = ReadSamplerCounters();
+              outcome->values[6] = CountDescriptorsOfPerf();
+            }),
+            0);
+  const double periods = static_cast<double>(outcome->values[0]) / kMs;
+  EXPECT_NEAR(static_cast<double>(outcome->values[1]), periods, 0.1 * periods + 2);
+  EXPECT_LE(outcome->counters.samples, outcome->counters.weight);
+  EXPECT_EQ(outcome->values[5], 0u) << "the weight of extra samples";
+  EXPECT_EQ(outcome->values[6], 0u) << "descriptors left";
+  if (GetParam() == SamplingSource::kPerfSigtrap) {
+    EXPECT_EQ(outcome->values[3], 2u) << "the inherited event and the extra one";
+    // Each takes a while itself, and the machine may be busy.
+    EXPECT_GT(static_cast<double>(outcome->values[2]), 2 * periods);
+    EXPECT_LT(static_cast<double>(outcome->values[2]), 4.5 * periods);
+  } else {
+    EXPECT_EQ(outcome->values[2], 0u);
+    EXPECT_EQ(outcome->values[4], 0u) << "refused";
+  }
+}
+
+TEST_P(ExtraTest, EndWhenTheyAreStopped) {
+  if (GetParam() != SamplingSource::kPerfSigtrap) GTEST_SKIP() << "has none";
+  ASSERT_EQ(RunInChild([] {
+              Start(&CountBoth);
+              extras_wanted = 10;
+              BurnInUserCode(50 * kMs);
+              outcome->values[0] = extras_here;
+              outcome->values[1] = periods_here;
+              outcome->values[2] = CountDescriptorsOfPerf();
+              StopSampler();
+            }),
+            0);
+  EXPECT_EQ(outcome->values[0], 10u);
+  EXPECT_GT(outcome->values[1], 40u);
+  EXPECT_EQ(outcome->values[2], 1u) << "the inherited event";
+}
+
+}  // namespace
+}  // namespace coz
