@@ -12,7 +12,11 @@ if ! compgen -G 'nginx_*.orig.tar.gz' >/dev/null; then
   sed 's/^Types: deb$/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >apt/source.sources
   options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$PWD/apt" -o "Dir::State::Lists=$PWD/apt/lists")
   apt-get "${options[@]}" update >/dev/null
-  apt-get "${options[@]}" source --download-only nginx >/dev/null 2>&1
+  # Of the source package's files only this one is needed: a mirror that has dropped the others is good enough.
+  apt-get "${options[@]}" source --download-only nginx >apt/source.log 2>&1 || compgen -G 'nginx_*.orig.tar.gz' >/dev/null || {
+    echo "build.sh: apt-get source nginx brought no nginx_*.orig.tar.gz; see $PWD/apt/source.log, then run: apt-get update" >&2
+    exit 1
+  }
 fi
 if [[ ! -e nginx/objs/nginx ]]; then
   rm -rf nginx && mkdir nginx

@@ -133,7 +133,7 @@ bool Spins(const Sample& sample) {
 
 bool LookSoon(const ThreadLedger& ledger) {
   Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger));
-  return TakeExtraSampleAfter(random.ExponentialTime(g_control->sampling_period_ns));
+  return TakeExtraSampleAfter(random.ExponentialTime(kPeriodsBetweenLooks * g_control->sampling_period_ns));
 }
 
 void OnExtraSample(const Sample& sample, ThreadLedger& ledger) {

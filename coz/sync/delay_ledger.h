@@ -213,6 +213,8 @@ void NoteSpinning(ThreadLedger& thread, bool spins);
 // For whoever takes such looks: the first is due when a sample has found the thread spinning, which is no look itself, and others until so many
 // in a row have not.
 constexpr uint32_t kLooksInVain = 128;
+// The mean time between them, in sampling periods: a look costs what a sample does.
+constexpr uint64_t kPeriodsBetweenLooks = 4;
 inline void BeginLooks(ThreadLedger& thread) { thread.looks_left = kLooksInVain; }
 
 // As NoteSpinning. Whether to look again.

@@ -84,17 +84,15 @@ SharedChannel NewTcp4() { return NewTcp(AF_INET); }
 SharedChannel NewTcpMapped() { return NewTcp(AF_INET6); }
 
 SharedChannel NewUnixStream(bool flipped) {
-  static int count = 0;
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  // Abstract, so that nothing is left behind.
-  snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "coz-test-%d-%d", getpid(), ++count);
-  const socklen_t length =
-      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + strlen(address.sun_path + 1));
   auto channel = std::make_shared<Channel>();
   channel->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  EXPECT_EQ(bind(channel->listener, Any(address), length), 0);
+  // The kernel picks an abstract name, of which nothing is left behind: tests in sandboxes of their own may have the same process ID.
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  EXPECT_EQ(bind(channel->listener, Any(address), sizeof(address.sun_family)), 0);
   EXPECT_EQ(listen(channel->listener, 1), 0);
+  socklen_t length = sizeof(address);
+  EXPECT_EQ(getsockname(channel->listener, reinterpret_cast<sockaddr*>(&address), &length), 0);
   channel->output = socket(AF_UNIX, SOCK_STREAM, 0);
   EXPECT_EQ(connect(channel->output, Any(address), length), 0);
   channel->input = accept(channel->listener, nullptr, nullptr);

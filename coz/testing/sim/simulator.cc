@@ -237,7 +237,7 @@ bool Simulator::Account(Thread& thread) {
   line_samples_[line] += samples;
   if (spins && options_.extra_samples && !thread.takes_extra_samples) {
     thread.takes_extra_samples = true;
-    thread.until_extra_sample_ns = random_.ExponentialTime(options_.sampling_period_ns);
+    thread.until_extra_sample_ns = random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
     BeginLooks(thread.ledger);
   }
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
@@ -252,7 +252,7 @@ void Simulator::TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins) {
   while (thread.until_extra_sample_ns <= ran_ns) {
     ran_ns -= thread.until_extra_sample_ns;
     thread.takes_extra_samples = NoteLook(thread.ledger, spins);
-    thread.until_extra_sample_ns = random_.ExponentialTime(options_.sampling_period_ns);
+    thread.until_extra_sample_ns = random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
   }
   thread.until_extra_sample_ns -= ran_ns;
 }
