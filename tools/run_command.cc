@@ -63,7 +63,6 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   }
   if (arguments->sampling_period_ms > 0) {
     run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
-    run.span_of_first_thread = 1;
   }
   run.points.source = arguments->point_source == "breakpoint" ? VisitSource::kBreakpoint
                       : arguments->point_source == "uprobe"   ? VisitSource::kProbe
@@ -180,10 +179,8 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("RUNS");
   command
-      ->add_option(
-          "--sampling-period", a->sampling_period_ms,
-          "CPU time between samples of a thread (default 0.5, and 1 until there is a second "
-          "thread)")
+      ->add_option("--sampling-period", a->sampling_period_ms,
+                   "CPU time between samples of a thread (default 0.93)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
   command->add_flag("--awake", a->run.awake,

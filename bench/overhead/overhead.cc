@@ -17,6 +17,7 @@
 #include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/workload.h"
 #include "bench/overhead/measure.h"
+#include "coz/base/sampling_period.h"
 #include "coz/base/unique_fd.h"
 #include "coz/testing/run_command.h"
 #include "tools/supervisor/awake_cpus.h"
@@ -31,19 +32,20 @@ struct Row {
   const char* unit;
   double ns_per_unit;
   bool switches_threads;
-  int samples_per_ms;  // of work, at the default period; 0 where that says little
+  bool is_busy;  // so that what a sample costs can be told
 };
 
 constexpr Row kRows[] = {
-    {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6, false, 1},
-    {"CPU-bound run, two threads", "compute-two", "4000", "ms per ms of work", 1e6, false, 2},
-    {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1, false, 0},
-    {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3, true, 0},
-    {"visit to a progress point", "visit", "300000000", "ns", 1, false, 0},
-    {"thread create + join", "create-join", "20000", "µs", 1e3, true, 0},
-    {"thread per task, 20,000 threads", "thread-per-task", "20000", "µs", 1e3, true, 0},
+    {"CPU-bound run", "compute", "4000", "ms per ms of work", 1e6, false, true},
+    {"CPU-bound run, two threads", "compute-two", "4000", "ms per ms of work", 1e6, false, true},
+    {"mutex lock + unlock, uncontended", "mutex", "20000000", "ns", 1, false, false},
+    {"contended hand-off, mutex and condition variable", "hand-over", "50000", "µs", 1e3, true,
+     false},
+    {"visit to a progress point", "visit", "300000000", "ns", 1, false, false},
+    {"thread create + join", "create-join", "20000", "µs", 1e3, true, false},
+    {"thread per task, 20,000 threads", "thread-per-task", "20000", "µs", 1e3, true, false},
     {"1,000 live threads, a semaphore wait and 20 µs each", "many-threads", "50000", "µs", 1e3,
-     true, 0},
+     true, false},
 };
 
 struct Arguments {
@@ -148,12 +150,12 @@ class Bench {
   // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With a period of 20 ms
   // the kernel does all but set the hardware's timer, as its own next tick is nearer.
   static std::vector<Variant> KernelsShare(const Row& row) {
+    const std::string period_ns = std::to_string(kDefaultSamplingPeriodNs);
     if (row.switches_threads) {
-      return {{"event", {}, {"COZ_BENCH_INHERITED_EVENT=500000"}, {}},
+      return {{"event", {}, {"COZ_BENCH_INHERITED_EVENT=" + period_ns}, {}},
               {"event", {}, {"COZ_BENCH_INHERITED_EVENT=20000000"}, {}}};
     }
-    if (row.samples_per_ms == 0) return {};
-    const std::string period_ns = absl::StrFormat("%d", 1000000 / row.samples_per_ms);
+    if (!row.is_busy) return {};
     return {{"ring", {}, {"COZ_BENCH_RING_EVENT=" + period_ns}, {}},
             {"event", {}, {"COZ_BENCH_INHERITED_EVENT=" + period_ns}, {}}};
   }
@@ -170,10 +172,11 @@ class Bench {
     if (row.switches_threads) {
       notes_.push_back(absl::StrFormat(
           "%s with a perf event that threads inherit, and no profiler: ratio %s at a period of "
-          "0.5 ms, %s at 20 ms",
-          row.name, Show(events[0].ratio, 1, "%.3f"), Show(events[1].ratio, 1, "%.3f")));
+          "%.3g ms, %s at 20 ms",
+          row.name, Show(events[0].ratio, 1, "%.3f"), kDefaultSamplingPeriodNs / 1e6,
+          Show(events[1].ratio, 1, "%.3f")));
     }
-    if (row.samples_per_ms != 0) {
+    if (row.is_busy) {
       notes_.push_back(absl::StrFormat(
           "%s: a sample costs %s µs under coz; %s with a bare perf event, no profiler, whose "
           "samples go to a ring buffer; %s where it raises SIGTRAP, for an empty handler",
@@ -190,7 +193,7 @@ class Bench {
   // In µs, from the ratios, so that each run is compared with the bare one of its round.
   static std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) {
     if (!bare.value.has_value() || !sampled.ratio.has_value()) return "–";
-    const double us = bare.value->median / 1e3 / row.samples_per_ms;
+    const double us = bare.value->median / 1e3 * (kDefaultSamplingPeriodNs / row.ns_per_unit);
     const Sample& ratio = *sampled.ratio;
     return absl::StrFormat("%.1f [%.1f, %.1f]", (ratio.median - 1) * us, (ratio.low - 1) * us,
                            (ratio.high - 1) * us);

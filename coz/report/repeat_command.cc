@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/sampling_period.h"
 #include "coz/report/session_facts.h"
 
 namespace coz {
@@ -68,8 +69,7 @@ void AddChoice(const profile::Options& options, Words* words) {
 
 void AddSampling(const profile::Session& session, Words* words) {
   const profile::Options& options = session.options();
-  // Said explicitly, it holds for a lone thread too.
-  if (session.lone_thread_period_ns() == 0) {
+  if (session.sampling_period_ns() != kDefaultSamplingPeriodNs) {
     AddNumber("--sampling-period", static_cast<double>(session.sampling_period_ns()) / 1e6, words);
   }
   if (options.min_experiment_ns() != kDefaultExperimentNs) {

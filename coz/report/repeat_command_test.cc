@@ -1,5 +1,6 @@
 #include "coz/report/repeat_command.h"
 
+#include "coz/base/sampling_period.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,12 +13,11 @@ using ::testing::HasSubstr;
 profile::Session PlainSession() {
   profile::Session session;
   session.set_seed(18446744073709551615u);
-  session.set_sampling_period_ns(250'000);
+  session.set_sampling_period_ns(kDefaultSamplingPeriodNs);
   session.add_command("./my server");
   session.add_command("--port=80");
   session.mutable_options()->add_binary_scope("MAIN");
   session.mutable_options()->set_min_experiment_ns(500'000'000);
-  session.set_lone_thread_period_ns(1'000'000);
   return session;
 }
 
@@ -44,7 +44,7 @@ TEST(RepeatCommandTest, NamesEveryOption) {
   options.add_fixed_line("Work");
   options.add_fixed_virtual_speedup(0.25);
   options.add_fixed_virtual_speedup(0.5);
-  session.clear_lone_thread_period_ns();
+  session.set_sampling_period_ns(250'000);
   options.set_min_experiment_ns(250'000'000);
   options.set_sampler("cpu-timer");
   options.set_unwinder("libunwind");
@@ -91,11 +91,11 @@ TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   EXPECT_THAT(RepeatCommand(session), HasSubstr("--seed=100 --repeat=5 "));
 }
 
-// Profiles of versions that did not record the first thread's period.
-TEST(RepeatCommandTest, PeriodIsSaidWhereTheDefaultIsUnknown) {
+TEST(RepeatCommandTest, AnOlderVersionsDefaultPeriodIsSaid) {
   profile::Session session = PlainSession();
-  session.clear_lone_thread_period_ns();
-  EXPECT_THAT(RepeatCommand(session), HasSubstr("--sampling-period=0.25 "));
+  session.set_sampling_period_ns(500'000);
+  session.set_lone_thread_period_ns(1'000'000);
+  EXPECT_THAT(RepeatCommand(session), HasSubstr("--sampling-period=0.5 "));
 }
 
 TEST(RepeatCommandTest, MeasuredOptionsAreThoseThatFiguresDependOn) {

@@ -43,7 +43,7 @@ const char* SourceId(profile::SamplingSource source);
 const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
                                             const profile::Session& session);
 
-// "perf sigtrap every 0.5 ms of CPU time, user code", and what took over from it. `end` may be nullptr.
+// "perf sigtrap every 0.93 ms of CPU time, user code", and what took over from it. `end` may be nullptr.
 std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
                              const profile::SessionEnd* end);
 

@@ -24,7 +24,7 @@ namespace coz {
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 10;                 // of this layout
+inline constexpr uint32_t kControlVersion = 10;                // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -215,9 +215,8 @@ struct ControlBlock {
   int32_t supervisor_pid;
   uint64_t bytes;
   uint64_t sampling_period_ns;
-  uint64_t span_of_first_thread;  // see SamplerOptions
-  SamplingSource wanted_source;   // kNone: the best
-  uint32_t wanted_unwinder;       // UnwinderKind; 0: the best
+  SamplingSource wanted_source;  // kNone: the best
+  uint32_t wanted_unwinder;      // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
   Follow follow;
   uint32_t

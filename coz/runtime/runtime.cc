@@ -50,7 +50,6 @@ constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
 
 ThreadLedger* ReserveSlotForNewThread() {
   if (HasLeftProfile()) return nullptr;
-  UseEverySamplingPeriod();
   ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;
   slot->blocks_reserved_signal = BlocksReservedSignal();
@@ -112,9 +111,6 @@ void LeaveProfile() {
 SamplerStatus StartSampling(const ControlBlock& control) {
   SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
-  // Another process than the first is one that others meet.
-  const bool alone = g_pid == control.target_pid.load(std::memory_order_relaxed);
-  options.span_of_first_thread = alone ? control.span_of_first_thread : 1;
   options.source = control.wanted_source;
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
@@ -137,7 +133,6 @@ void PublishProcess(ProcessSlot& process, uint32_t image) {
 
 void OnFork() {
   if (g_control == nullptr || HasLeftProfile()) return;
-  if (g_control->follow == Follow::kAll) UseEverySamplingPeriod();
   const ThreadLedger* forker = CurrentThreadLedger();
   t_fork_local_delay_ns =
       (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)

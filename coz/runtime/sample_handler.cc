@@ -116,8 +116,8 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   ChargePairs(*g_control, RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
               &g_charge_budget);
   if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
-  // Of a sample that stands for more than one span, the rest has passed: it was spent in the kernel.
-  const uint64_t ahead = weight < sample.span ? weight : sample.span;
+  // Of a sample that stands for more than one period, the rest has passed: it was spent in the kernel.
+  const uint64_t ahead = weight < 1 ? weight : 1;
   ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
   ImposeSample(g_control->ledger, slot.ledger,
                {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns},
@@ -133,7 +133,8 @@ bool Spins(const Sample& sample) {
 
 bool LookSoon(const ThreadLedger& ledger) {
   Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger));
-  return TakeExtraSampleAfter(random.ExponentialTime(kPeriodsBetweenLooks * g_control->sampling_period_ns));
+  return TakeExtraSampleAfter(
+      random.ExponentialTime(kPeriodsBetweenLooks * g_control->sampling_period_ns));
 }
 
 void OnExtraSample(const Sample& sample, ThreadLedger& ledger) {

@@ -46,8 +46,7 @@ int DisablePerfEvent(int fd);
 // For one overflow, after which it is disabled. Not for an inherited event. Returns 0, or -errno.
 int EnablePerfEventOnce(int fd);
 
-// From the next overflow on, and in threads that inherit `fd` from now on; threads that have inherited it keep theirs. Returns 0, or
-// -errno.
+// Starts a new period of this length. Not for an inherited event. Returns 0, or -errno.
 int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);
 
 // Whether `info` was sent by a sigtrap event of this process's sampler: an inherited one, or one for the thread alone.

@@ -44,7 +44,6 @@ struct Process {
   std::atomic<SamplingSource> source{SamplingSource::kNone};
   bool kernel_included = false;
   uint64_t sampling_period_ns = 0;
-  std::atomic<uint64_t> span{1};
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   Counters counters;
@@ -77,8 +76,6 @@ constexpr uint64_t kShortestExtraNs = 20 * 1000;
 void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);
 }
-
-uint64_t SpanNs(uint64_t span) { return process.sampling_period_ns * span; }
 
 // A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
 bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
@@ -121,21 +118,22 @@ bool MayTakeExtraSamples() {
 
 bool HasExtraEvent() { return MayTakeExtraSamples() && thread.source.fd_plus_1 != 0; }
 
-uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal, uint64_t span) {
+uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
+  const uint64_t period_ns = process.sampling_period_ns;
   const uint64_t now_ns = ThreadCpuNowNs();
   if (info.si_code == SI_TIMER) {
     thread.tracker.Restart(now_ns);
-    const uint64_t left_out = thread.tracker.TakeLeftOut(periods_in_signal, SpanNs(span));
-    return (periods_in_signal - left_out) * span;
+    const uint64_t left_out = thread.tracker.TakeLeftOut(periods_in_signal, period_ns);
+    return periods_in_signal - left_out;
   }
-  const uint64_t ended = thread.tracker.Advance(now_ns, SpanNs(span));
+  const uint64_t ended = thread.tracker.Advance(now_ns, period_ns);
   if (process.kernel_included) {
-    return (ended - thread.tracker.TakeLeftOut(ended, SpanNs(span))) * span;
+    return ended - thread.tracker.TakeLeftOut(ended, period_ns);
   }
   // What was spent in the kernel belongs to no address that this sample could name. Pauses are spent there.
-  const uint64_t lost = ended - 1 - thread.tracker.TakeLeftOut(ended - 1, SpanNs(span));
-  Add(&process.counters.lost_periods, lost * span);
-  return span;
+  const uint64_t lost = ended - 1 - thread.tracker.TakeLeftOut(ended - 1, period_ns);
+  Add(&process.counters.lost_periods, lost);
+  return 1;
 }
 
 void CallBack(const Sample& sample) {
@@ -232,18 +230,17 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   }
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   if (IsThreadSigtrap(*info) && HasExtraEvent()) {
-    if (!IsCallbackActive(*context)) CallBackIn(context, {0, nullptr, 0, 1, 1, true});
+    if (!IsCallbackActive(*context)) CallBackIn(context, {0, nullptr, 0, 1, true});
     return;
   }
   const bool weighs_rest = thread.weighs_rest;
   if (!IsFromTheSourceInUse(*info)) return;
 
-  const uint64_t span = process.span.load(std::memory_order_relaxed);
   const uint64_t threads = ThreadsThatSampleStandsFor(*info);
-  uint64_t weight = WeightOfSample(*info, periods, span) * threads;
+  uint64_t weight = WeightOfSample(*info, periods) * threads;
   if (weighs_rest) weight += WeightOfRests(process.ended);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
-  CallBackIn(context, {0, nullptr, weight, span, threads});
+  CallBackIn(context, {0, nullptr, weight, threads});
 }
 
 bool IsWanted(const SamplerOptions& options, SamplingSource source) {
@@ -253,7 +250,7 @@ bool IsWanted(const SamplerOptions& options, SamplingSource source) {
 
 void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
   PerfEventOptions event;
-  event.sampling_period_ns = SpanNs(options.span_of_first_thread);
+  event.sampling_period_ns = options.sampling_period_ns;
   event.inherited_sigtrap = true;
   event.exclude_kernel = options.exclude_kernel;
   int fd = OpenTaskClock(event);
@@ -275,15 +272,13 @@ void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
 
 // The first thread's own source is the proof that the kind works.
 void TryPerfSetsig(const SamplerOptions& options, SamplerStatus* status) {
-  const int result =
-      StartThreadEvent(SpanNs(options.span_of_first_thread), kSamplingSignal, &thread.source);
+  const int result = StartThreadEvent(options.sampling_period_ns, kSamplingSignal, &thread.source);
   if (result == 0) process.source = SamplingSource::kPerfSetsig;
   status->perf_setsig_errno = -result;
 }
 
 void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
-  const int result =
-      StartThreadTimer(SpanNs(options.span_of_first_thread), kSamplingSignal, &thread.source);
+  const int result = StartThreadTimer(options.sampling_period_ns, kSamplingSignal, &thread.source);
   if (result == 0) {
     process.source = SamplingSource::kCpuTimer;
     process.kernel_included = true;
@@ -299,7 +294,6 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   process.source = SamplingSource::kNone;
   process.kernel_included = false;
   process.sampling_period_ns = options.sampling_period_ns;
-  process.span.store(options.span_of_first_thread);
   process.callback = options.callback;
   process.foreign_signal = options.foreign_signal;
   thread.stopped = false;
@@ -333,7 +327,7 @@ uint64_t StartThreadSampling() {
     return __builtin_expect(ThreadsAreShort(process.ended), 0) ? StartShortThread() : 0;
   }
   thread.tracker.Restart(ThreadCpuNowNs());
-  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
+  const uint64_t period = process.sampling_period_ns;
   int result = -ENOENT;
   if (source == SamplingSource::kPerfSetsig) {
     result = StartThreadEvent(period, kSamplingSignal, &thread.source);
@@ -356,18 +350,6 @@ void StopThreadSampling() {
   if (!thread.weighs_rest) Add(&process.counters.unsampled_ns, rest_ns);
 }
 
-void UseEverySamplingPeriod() {
-  if (process.span.load(std::memory_order_relaxed) == 1) return;
-  const int fd = process.inherited_fd.load(std::memory_order_relaxed);
-  const uint64_t period = process.sampling_period_ns;
-  const int result =
-      fd >= 0 ? SetPerfEventPeriod(fd, period) : SetThreadSourcePeriod(period, thread.source);
-  if (result != 0) return;
-  // What this thread has run since its last sample is left out; that is less than one of its long periods.
-  thread.tracker.Restart(ThreadCpuNowNs());
-  process.span.store(1, std::memory_order_relaxed);
-}
-
 bool ChangeToCpuTimers() {
   if (process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer) return false;
   if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return false;
@@ -378,7 +360,7 @@ bool ChangeToCpuTimers() {
     if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
   }
   CloseThreadEvent(&thread.source);
-  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
+  const uint64_t period = process.sampling_period_ns;
   if (thread.source.timer_plus_1 == 0 &&
       StartThreadTimer(period, kSamplingSignal, &thread.source) != 0) {
     Add(&process.counters.unsampled_threads, 1);
@@ -387,7 +369,7 @@ bool ChangeToCpuTimers() {
 }
 
 void SampleThreadByTimer(int32_t tid) {
-  const uint64_t period = SpanNs(process.span.load(std::memory_order_relaxed));
+  const uint64_t period = process.sampling_period_ns;
   const int result = StartTimerOfThread(tid, period, kSamplingSignal);
   if (result != 0 && result != -EINVAL)
     Add(&process.counters.unsampled_threads, 1);  // or it has ended

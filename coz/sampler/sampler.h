@@ -37,7 +37,6 @@ struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
   uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
-  uint64_t span;     // sampling periods from one sample of this thread to the next
   uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
   bool is_extra = false;  // see TakeExtraSampleAfter
 };
@@ -52,9 +51,6 @@ using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context
 
 struct SamplerOptions {
   uint64_t sampling_period_ns = 1000 * 1000;
-  // Sampling periods from one sample to the next as long as UseEverySamplingPeriod has not been called: where there is nobody to
-  // meet, samples need not be so close.
-  uint64_t span_of_first_thread = 1;
   // kNone: the best that works; any other: that one or nothing.
   SamplingSource source = SamplingSource::kNone;
   // True: do not even try to sample time in the kernel.
@@ -84,9 +80,6 @@ SamplerStatus StartSampler(const SamplerOptions& options);
 // them, where the calling thread is one of the others, else 0.
 uint64_t StartThreadSampling();
 void StopThreadSampling();
-
-// From now on each period ends with a sample. Before the first thread creates the second. Later calls do nothing.
-void UseEverySamplingPeriod();
 
 // From now on this process's threads are sampled by CPU timers, whatever sampled them before: for programs in which perf events, set
 // anew at each switch between processes, cost too much. True for the one caller that begins this, who then has to call

@@ -54,7 +54,9 @@ TEST_P(ExtraTest, ComeBesideTheOthersAndChangeNothingAboutThem) {
             }),
             0);
   const double periods = static_cast<double>(outcome->values[0]) / kMs;
-  EXPECT_NEAR(static_cast<double>(outcome->values[1]), periods, 0.1 * periods + 2);
+  // Extra samples are the kernel's work too, a tenth of the time and more on a slow machine: where that is left out, periods are lost to it.
+  const uint64_t ended = outcome->values[1] + outcome->counters.lost_periods;
+  EXPECT_NEAR(static_cast<double>(ended), periods, 0.1 * periods + 2);
   EXPECT_LE(outcome->counters.samples, outcome->counters.weight);
   EXPECT_EQ(outcome->values[5], 0u) << "the weight of extra samples";
   EXPECT_EQ(outcome->values[6], 0u) << "descriptors left";

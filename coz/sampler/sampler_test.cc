@@ -71,47 +71,6 @@ TEST_P(SamplerTest, TimeLeftOutIsNotSampled) {
   EXPECT_NEAR(weight, kernel_included ? periods / 2 : periods, periods / 8);
 }
 
-TEST_P(SamplerTest, SpanOfTheFirstThreadEndsWithUseEverySamplingPeriod) {
-  ASSERT_EQ(RunInChild([] {
-              SamplerOptions options;
-              options.sampling_period_ns = kMs;
-              options.span_of_first_thread = 20;
-              options.source = GetParam();
-              options.exclude_kernel = true;
-              options.callback = +[](const Sample& sample) {
-                const int when = sample.span == 1 ? 1 : 0;
-                ++outcome->values[when];
-                outcome->values[2 + when] += sample.weight;
-              };
-              StartSampler(options);
-              BurnInUserCode(300 * kMs);
-              UseEverySamplingPeriod();
-              UseEverySamplingPeriod();
-              BurnInUserCode(300 * kMs);
-              std::thread other([] {
-                StartThreadSampling();
-                const uint64_t before = outcome->values[3];
-                BurnInUserCode(100 * kMs);
-                outcome->values[4] = outcome->values[3] - before;
-                StopThreadSampling();
-              });
-              other.join();
-              StopSampler();
-            }),
-            0);
-  const auto& values = outcome->values;
-  EXPECT_GT(values[0], 0u);
-  EXPECT_LE(values[0], 16u);  // 15 spans
-  EXPECT_EQ(values[2] % 20, 0u);
-  EXPECT_GT(values[2], 150u);
-  EXPECT_GT(values[3], 200u);  // 400 periods
-  EXPECT_GT(values[4], 40u);   // the new thread's 100
-  // A timer comes with the kernel's tick of 4 ms.
-  if (GetParam() != SamplingSource::kCpuTimer) {
-    EXPECT_GT(values[1], 200u);
-  }
-}
-
 TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
   static auto in_loop = [](uint64_t ip) {
     const auto begin = reinterpret_cast<uint64_t>(&BurnInUserCode);

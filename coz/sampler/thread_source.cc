@@ -120,12 +120,6 @@ bool AdoptTimer(const siginfo_t& info, ThreadSource* source) {
   return false;
 }
 
-int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source) {
-  if (source.fd_plus_1 != 0) return SetPerfEventPeriod(source.fd_plus_1 - 1, sampling_period_ns);
-  if (source.timer_plus_1 == 0) return -ENOENT;
-  return SetTimerPeriod(source.timer_plus_1 - 1, sampling_period_ns);
-}
-
 void CloseThreadEvent(ThreadSource* source) {
   if (source->fd_plus_1 == 0) return;
   const int fd = source->fd_plus_1 - 1;

@@ -41,9 +41,6 @@ int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo);
 // `info` was sent by a timer, which is the calling thread's own from now on. False where it has another: this one is deleted.
 bool AdoptTimer(const siginfo_t& info, ThreadSource* source);
 
-// Starts a new period of this length. 0, or -errno.
-int SetThreadSourcePeriod(uint64_t sampling_period_ns, const ThreadSource& source);
-
 // Closes or deletes whatever is there.
 void StopThreadSource(ThreadSource* source);
 

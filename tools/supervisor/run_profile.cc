@@ -124,7 +124,6 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
 
   ControlBlock& block = control_.block();
   block.sampling_period_ns = options_.sampling_period_ns;
-  block.span_of_first_thread = options_.span_of_first_thread;
   block.wanted_source = options_.sampling_source;
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;

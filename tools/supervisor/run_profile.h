@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coz/base/sampling_period.h"
 #include "coz/report/profile.pb.h"
 #include "coz/runtime/control_block.h"
 #include "coz/sampler/sampler_status.h"
@@ -42,9 +43,7 @@ struct RunOptions {
   bool end_to_end = false;
   OutsidePointOptions points;  // beside the program's own
   std::optional<uint64_t> seed;
-  uint64_t sampling_period_ns = 500 * 1000;
-  // Periods between samples as long as the program has one thread.
-  uint64_t span_of_first_thread = 2;
+  uint64_t sampling_period_ns = kDefaultSamplingPeriodNs;
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.

@@ -135,9 +135,6 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   session.set_fallback_reason(ExplainSamplerStatus(sampler));
   session.set_kernel_samples_included(sampler.kernel_included);
   session.set_sampling_period_ns(options.sampling_period_ns);
-  if (options.span_of_first_thread > 1) {
-    session.set_lone_thread_period_ns(options.sampling_period_ns * options.span_of_first_thread);
-  }
   session.set_seed(*scheduler.seed);
   *session.mutable_options() = AskedOptions(options, series);
   session.mutable_options()->set_min_experiment_ns(scheduler.min_experiment_ns);
