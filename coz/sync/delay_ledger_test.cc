@@ -433,8 +433,29 @@ TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {
     Run(kPeriodNs);
     Call(kInside);
   }
-  // What two samples have left to impose, and two more.
-  EXPECT_LE(global_ns() - before_ns, 2 * kPeriodNs);
+  // What two samples have left to impose, and 32 more.
+  EXPECT_LE(global_ns() - before_ns, 34 * kPeriodNs / 2);
+}
+
+// The samples find the half of each round that is in the unit for twenty rounds, and then the other half for twenty, as where rounds take a
+// fortieth less than a sampling period.
+TEST_F(StretchTest, SamplesInStepImposeAsMuchInEachRound) {
+  LearnStretches(kPeriodNs / 2);
+  for (int i = 0; i < 400; ++i) {
+    const bool finds_it = i / 20 % 2 == 0;
+    const uint64_t before_ns = global_ns();
+    Run(kPeriodNs / 4);
+    if (finds_it) Sample(SampledUnit::kSelected);
+    Run(kPeriodNs / 4);
+    Call(kOutside);
+    Run(kPeriodNs / 4);
+    if (!finds_it) Sample(SampledUnit::kOther);
+    Run(kPeriodNs / 4);
+    Call(kInside);
+    if (i < 40) continue;
+    EXPECT_NEAR(static_cast<double>(global_ns() - before_ns), kPeriodNs / 4.0, kPeriodNs / 100.0)
+        << i;
+  }
 }
 
 TEST_F(StretchTest, LongStretchesImposeAtSamples) {
