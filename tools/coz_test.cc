@@ -17,6 +17,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/sampling_period.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile_reader.h"
 #include "coz/runtime/control_block.h"
@@ -303,6 +304,17 @@ TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {
     experiments += end.experiments();
   }
   EXPECT_EQ(experiments, static_cast<uint64_t>(profile.experiment_size()));
+  // Each run has a period of its own, by its seed; one that is given holds for all.
+  for (int i = 0; i < profile.session_size(); ++i) {
+    const uint64_t seed = 7 + static_cast<uint64_t>(i);
+    EXPECT_EQ(profile.session(i).sampling_period_ns(), DefaultSamplingPeriodNs(seed)) << i;
+  }
+  Run({"--repeat=2", "--seed=7", "--sampling-period=0.5"}, {Puppet("busy"), "0.3"});
+  const profile::Profile given = Profile();
+  ASSERT_EQ(given.session_size(), 2);
+  for (const profile::Session& session : given.session()) {
+    EXPECT_EQ(session.sampling_period_ns(), 500'000u);
+  }
 }
 
 // Figures of one line need five speedups and baselines: several runs of some tenths of a second, and not all forty.

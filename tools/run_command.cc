@@ -179,8 +179,10 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
       ->check(CLI::Range(1, 1000000))
       ->type_name("RUNS");
   command
-      ->add_option("--sampling-period", a->sampling_period_ms,
-                   "CPU time between samples of a thread (default 0.93)")
+      ->add_option(
+          "--sampling-period", a->sampling_period_ms,
+          "CPU time between samples of a thread (default: from 0.85 to 1, another for each "
+          "seed)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
   command->add_flag("--awake", a->run.awake,

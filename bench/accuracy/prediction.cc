@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/experiment/seed.h"
 #include "coz/report/analysis.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile_reader.h"
@@ -21,7 +22,8 @@ std::string FixedLine(const Line& line) { return absl::StrCat(line.file, ":", Li
 
 std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
                                     const std::vector<double>& speedups,
-                                    const PredictionOptions& options, const std::string& output) {
+                                    const PredictionOptions& options, const std::string& output,
+                                    uint64_t seed) {
   std::vector<std::string> percents = {"0"};
   for (double s : speedups) percents.push_back(absl::StrFormat("%g", 100 * s));
   std::vector<std::string> command = {RepositoryFile("tools/coz"), "run",
@@ -36,7 +38,7 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   if (options.sampling_period_ms > 0) {
     command.push_back(absl::StrFormat("--sampling-period=%g", options.sampling_period_ms));
   }
-  command.insert(command.end(), {"--output=" + output, "---"});
+  command.insert(command.end(), {absl::StrCat("--seed=", seed), "--output=" + output, "---"});
   return command;
 }
 
@@ -132,7 +134,7 @@ absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& p
 
 std::vector<std::string> SamplingCommand(const Case& one_case, const Line& line,
                                          const PredictionOptions& options) {
-  return CozCommand(one_case, line, {}, options, ProfilePath(options));
+  return CozCommand(one_case, line, {}, options, ProfilePath(options), DrawSeed());
 }
 
 absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
@@ -144,12 +146,15 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   const double seconds = options.seconds / sessions;
   const std::vector<std::string> program =
       ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us);
+  const uint64_t seed = DrawSeed();
   std::string merged;
   size_t first_session = 0;
   for (int i = 0; i < sessions; ++i) {
+    // Seeds in turn, as coz run --repeat gives its runs.
+    const std::vector<std::string> profiler =
+        CozCommand(one_case, line, speedups, options, output, seed + static_cast<uint64_t>(i));
     const absl::StatusOr<std::string> profile =
-        ProfileUndisturbed(CozCommand(one_case, line, speedups, options, output), program, seconds,
-                           output, options, &disturbance);
+        ProfileUndisturbed(profiler, program, seconds, output, options, &disturbance);
     if (!profile.ok()) return profile.status();
     merged += *profile;
     if (i == 0) first_session = merged.size();

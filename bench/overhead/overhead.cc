@@ -17,13 +17,15 @@
 #include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/workload.h"
 #include "bench/overhead/measure.h"
-#include "coz/base/sampling_period.h"
 #include "coz/base/unique_fd.h"
 #include "coz/testing/run_command.h"
 #include "tools/supervisor/awake_cpus.h"
 
 namespace coz::overhead {
 namespace {
+
+// About what a run draws for itself (coz/base/sampling_period.h).
+constexpr uint64_t kSamplingPeriodNs = 930 * 1000;
 
 struct Row {
   const char* name;
@@ -100,6 +102,7 @@ class Bench {
     std::vector<Variant> variants = {{"bare", {}, {}, {}}};
     variants.push_back({"coz",
                         {accuracy::RepositoryFile("tools/coz"), "run", "--fixed-speedup=0",
+                         absl::StrFormat("--sampling-period=%.3g", kSamplingPeriodNs / 1e6),
                          "--output=" + scratch_ + "/profile.pb", "---"},
                         {},
                         {}});
@@ -119,9 +122,9 @@ class Bench {
     double load[1] = {};
     getloadavg(load, 1);
     printf(
-        "%ld CPUs, Linux %s, load %.1f; sampling at the default period, no delays; %s; %d rounds "
-        "in turn; median [least, most]\n\n",
-        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0],
+        "%ld CPUs, Linux %s, load %.1f; a sample every %.3g ms, no delays; %s; %d rounds in turn; "
+        "median [least, most]\n\n",
+        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0], kSamplingPeriodNs / 1e6,
         arguments_.awake ? "idle CPUs poll" : "idle CPUs may halt", arguments_.rounds);
     printf("| what | unit | bare | coz | ratio |%s\n",
            arguments_.peer.empty() ? "" : " peer | peer's ratio |");
@@ -150,7 +153,7 @@ class Bench {
   // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With a period of 20 ms
   // the kernel does all but set the hardware's timer, as its own next tick is nearer.
   static std::vector<Variant> KernelsShare(const Row& row) {
-    const std::string period_ns = std::to_string(kDefaultSamplingPeriodNs);
+    const std::string period_ns = std::to_string(kSamplingPeriodNs);
     if (row.switches_threads) {
       return {{"event", {}, {"COZ_BENCH_INHERITED_EVENT=" + period_ns}, {}},
               {"event", {}, {"COZ_BENCH_INHERITED_EVENT=20000000"}, {}}};
@@ -173,7 +176,7 @@ class Bench {
       notes_.push_back(absl::StrFormat(
           "%s with a perf event that threads inherit, and no profiler: ratio %s at a period of "
           "%.3g ms, %s at 20 ms",
-          row.name, Show(events[0].ratio, 1, "%.3f"), kDefaultSamplingPeriodNs / 1e6,
+          row.name, Show(events[0].ratio, 1, "%.3f"), kSamplingPeriodNs / 1e6,
           Show(events[1].ratio, 1, "%.3f")));
     }
     if (row.is_busy) {
@@ -193,7 +196,7 @@ class Bench {
   // In µs, from the ratios, so that each run is compared with the bare one of its round.
   static std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) {
     if (!bare.value.has_value() || !sampled.ratio.has_value()) return "–";
-    const double us = bare.value->median / 1e3 * (kDefaultSamplingPeriodNs / row.ns_per_unit);
+    const double us = bare.value->median / 1e3 * (kSamplingPeriodNs / row.ns_per_unit);
     const Sample& ratio = *sampled.ratio;
     return absl::StrFormat("%.1f [%.1f, %.1f]", (ratio.median - 1) * us, (ratio.low - 1) * us,
                            (ratio.high - 1) * us);

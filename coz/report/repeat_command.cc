@@ -69,7 +69,7 @@ void AddChoice(const profile::Options& options, Words* words) {
 
 void AddSampling(const profile::Session& session, Words* words) {
   const profile::Options& options = session.options();
-  if (session.sampling_period_ns() != kDefaultSamplingPeriodNs) {
+  if (session.sampling_period_ns() != DefaultSamplingPeriodNs(session.seed())) {
     AddNumber("--sampling-period", static_cast<double>(session.sampling_period_ns()) / 1e6, words);
   }
   if (options.min_experiment_ns() != kDefaultExperimentNs) {

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 profile::Session PlainSession() {
   profile::Session session;
   session.set_seed(18446744073709551615u);
-  session.set_sampling_period_ns(kDefaultSamplingPeriodNs);
+  session.set_sampling_period_ns(DefaultSamplingPeriodNs(session.seed()));
   session.add_command("./my server");
   session.add_command("--port=80");
   session.mutable_options()->add_binary_scope("MAIN");
@@ -86,6 +86,7 @@ TEST(RepeatCommandTest, OneUnitIsLookedAtUnderTheSameConditions) {
 TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   profile::Session session = PlainSession();
   session.set_seed(102);
+  session.set_sampling_period_ns(DefaultSamplingPeriodNs(102));
   session.mutable_options()->set_repeat(5);
   session.mutable_options()->set_repetition(2);
   EXPECT_THAT(RepeatCommand(session), HasSubstr("--seed=100 --repeat=5 "));

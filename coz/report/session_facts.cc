@@ -21,6 +21,20 @@ uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::Se
                                                        : session.sampling_period_ns();
 }
 
+double MeanSamplingPeriodNs(const profile::Profile& profile) {
+  const SessionEnds ends(profile);
+  double cpu_ns = 0;
+  double samples = 0;
+  for (const profile::Session& session : profile.session()) {
+    const profile::SessionEnd* end = ends.Of(session);
+    // One at least: with no end, or no sample, in any of them it is the mean of the sessions.
+    const double weight = 1 + (end == nullptr ? 0 : static_cast<double>(end->total_samples()));
+    cpu_ns += weight * static_cast<double>(session.sampling_period_ns());
+    samples += weight;
+  }
+  return samples == 0 ? 0 : cpu_ns / samples;
+}
+
 const char* SourceId(profile::SamplingSource source) {
   switch (source) {
     case profile::SAMPLING_SOURCE_PERF_SIGTRAP:

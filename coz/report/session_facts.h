@@ -36,6 +36,9 @@ class SessionEnds {
 // CPU time between two samples of a thread: of a program that had one thread to its end, that of a lone thread. `end` may be nullptr.
 uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::SessionEnd* end);
 
+// The CPU time that a sample stands for in the mean over the profile's samples, as sessions have different periods. 0 without sessions.
+double MeanSamplingPeriodNs(const profile::Profile& profile);
+
 // "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
 const char* SourceId(profile::SamplingSource source);
 

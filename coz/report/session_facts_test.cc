@@ -37,6 +37,24 @@ TEST(SessionFactsTest, OnePeriodForAllIsThePeriodOfOneThread) {
   EXPECT_EQ(Between(profile), kPeriodNs);
 }
 
+TEST(SessionFactsTest, MeanPeriodIsThatOfTheSamples) {
+  EXPECT_EQ(MeanSamplingPeriodNs(profile::Profile()), 0);
+  profile::Profile profile;
+  const auto add = [&profile](uint64_t id, uint64_t period_ns) {
+    profile::Session* session = profile.add_session();
+    session->set_id(id);
+    session->set_sampling_period_ns(period_ns);
+  };
+  add(1, 700'000);
+  EXPECT_EQ(MeanSamplingPeriodNs(profile), 700'000);
+  add(2, 1'000'000);
+  EXPECT_EQ(MeanSamplingPeriodNs(profile), 850'000) << "cut short, both";
+  profile::SessionEnd* end = profile.add_session_end();
+  end->set_session(2);
+  end->set_total_samples(98);
+  EXPECT_EQ(MeanSamplingPeriodNs(profile), 997'000);
+}
+
 TEST(SessionFactsTest, SessionCutShortHasNoEnd) {
   profile::Profile profile = WithThreads(1);
   profile.mutable_session_end()->RemoveLast();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/sampling_period.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/experiment/seed.h"
 #include "coz/report/session_facts.h"
@@ -85,7 +86,7 @@ class Run : public ExperimentSink {
   bool IsPreciseEnough(bool at_end = false);
   std::vector<std::string> PointNames() const;
 
-  const RunOptions& options_;
+  RunOptions options_;
   Series series_;  // `earlier` is the recorder's
   SharedControl control_;
   UnitIndex units_;
@@ -111,8 +112,11 @@ class Run : public ExperimentSink {
 };
 
 absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
-  scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
   scheduler_options_.seed = options_.seed.value_or(DrawSeed());
+  if (options_.sampling_period_ns == 0) {
+    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
+  }
+  scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
   scheduler_options_.fixed_speedups = options_.fixed_speedups;
   scheduler_options_.end_to_end = options_.end_to_end;
   if (options_.min_experiment_ns) {

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coz/base/sampling_period.h"
 #include "coz/report/profile.pb.h"
 #include "coz/runtime/control_block.h"
 #include "coz/sampler/sampler_status.h"
@@ -43,7 +42,7 @@ struct RunOptions {
   bool end_to_end = false;
   OutsidePointOptions points;  // beside the program's own
   std::optional<uint64_t> seed;
-  uint64_t sampling_period_ns = kDefaultSamplingPeriodNs;
+  uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace coz {
 namespace {
 
@@ -56,11 +58,16 @@ std::optional<Estimate> TimePerVisit(const AnalyzedProfile& whole, size_t point)
 }
 
 std::optional<Estimate> CpuTimePerVisit(const AnalyzedProfile& whole, size_t point, size_t unit) {
-  if (whole.profile.session_size() == 0) return std::nullopt;
-  const double period_ns = static_cast<double>(whole.profile.session(0).sampling_period_ns());
+  absl::flat_hash_map<uint64_t, double> periods;
+  for (const profile::Session& session : whole.profile.session()) {
+    periods[session.id()] = static_cast<double>(session.sampling_period_ns());
+  }
   std::vector<Share> shares;
   ForEachBaseline(whole, point, [&](const ExperimentRow& row, const PointSeen& seen) {
-    shares.push_back({static_cast<double>(row.unit_samples.Of(unit)) * period_ns, seen.visits});
+    const auto period = periods.find(row.session);
+    if (period == periods.end()) return;
+    shares.push_back(
+        {static_cast<double>(row.unit_samples.Of(unit)) * period->second, seen.visits});
   });
   return Ratio(shares);
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/report_json.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
@@ -66,7 +67,7 @@ class Writer {
   void AddProgram() {
     if (whole_.profile.session_size() != 0) {
       const profile::Session& session = whole_.profile.session(0);
-      period_ns_ = static_cast<int64_t>(session.sampling_period_ns());
+      period_ns_ = std::llround(MeanSamplingPeriodNs(whole_.profile));
       out_.set_time_nanos(static_cast<int64_t>(session.start_unix_ns()));
     }
     out_.set_period(period_ns_);

@@ -1,5 +1,6 @@
 #include "coz/report/exchange/export_speedscope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "coz/report/report_json.h"
+#include "coz/report/session_facts.h"
 #include "coz/report/text_layout.h"
 #include "nlohmann/json.hpp"
 
@@ -81,10 +83,7 @@ struct Sampled {
 };
 
 Json CpuProfile(const AnalyzedProfile& whole, Frames* frames) {
-  const int64_t period_ns =
-      whole.profile.session_size() == 0
-          ? 1
-          : static_cast<int64_t>(whole.profile.session(0).sampling_period_ns());
+  const int64_t period_ns = std::max(std::llround(MeanSamplingPeriodNs(whole.profile)), 1LL);
   Sampled cpu;
   uint64_t in_scope = 0;
   for (const UnitRow& unit : whole.table.units) {
