@@ -104,8 +104,9 @@ class Study {
 
  private:
   bool Wanted(const Case& one_case) const {
-    return arguments_.only.empty() || std::find(arguments_.only.begin(), arguments_.only.end(),
-                                                one_case.name) != arguments_.only.end();
+    if (arguments_.only.empty()) return !one_case.is_crowded;
+    return std::find(arguments_.only.begin(), arguments_.only.end(), one_case.name) !=
+           arguments_.only.end();
   }
 
   void PrintHead() const {
@@ -283,7 +284,10 @@ int Main(int argc, char** argv) {
       "--sampled", arguments.also_sampled,
       "measure as well what the shortened program gains while coz samples it and pauses nothing");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
-  app.add_option("--only", arguments.only, "programs (default all)")->delimiter(',');
+  app.add_option("--only", arguments.only,
+                 "programs (default all but crowded_barrier and crowded_mutex, which have more "
+                 "threads than CPUs)")
+      ->delimiter(',');
   app.add_option(
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
       "share of a run that threads may wait for a CPU before it is repeated (default 0.02)");

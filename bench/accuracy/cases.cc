@@ -51,12 +51,17 @@ std::vector<Case> MakeCases() {
       MakeCase("thread_per_task", "a detached thread per task", "tasks", {"task", "prepare"}),
       MakeCase("thread_pool", "pool of two threads", "batches", {"task", "merge"}),
       MakeCase("plugin", "library opened by dlopen", "images", {"filter", "load"}),
+      MakeCase("crowded_barrier", "barrier, four threads on two CPUs", "rounds",
+               {"heavy", "light"}),
+      MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",
+               {"inside", "outside"}),
   };
   for (Case& one_case : cases) {
     for (Line& line : one_case.lines) {
       if (line.label == "helper" || line.label == "leader") line.file = "rounds.h";
     }
     if (one_case.name == "latency") one_case.is_latency = true;
+    if (one_case.name.rfind("crowded_", 0) == 0) one_case.is_crowded = true;
     if (one_case.name == "plugin") {
       one_case.lines[0].file = "plugin_library.cc";
       one_case.binary_scope = {"MAIN", "%libplugin%"};

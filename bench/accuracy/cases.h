@@ -24,6 +24,8 @@ struct Case {
   std::string what;  // is synchronized by what
   std::string point;
   bool is_latency = false;
+  // More threads than CPUs, of which no exactness is claimed: only where it is asked for by name.
+  bool is_crowded = false;
   std::vector<Line> lines;
   std::vector<std::string> binary_scope;  // empty: the default
 };

@@ -173,6 +173,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
 }
 
 std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Case& one_case) {
+  // The original takes delays off the duration without a sign: where they were longer than the experiment, it reads as centuries.
+  constexpr double kTooLongNs = 24 * 3600 * 1e9;
   std::map<double, PeerTotals> totals;
   double speedup = 0;
   double duration_ns = 0;
@@ -188,6 +190,8 @@ std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Cas
     if (is("experiment\t")) {
       speedup = atof(field("speedup"));
       duration_ns = atof(field("duration"));
+    } else if (duration_ns > kTooLongNs) {
+      continue;
     } else if (std::string(field("name")).rfind(one_case.point + "\t", 0) != 0) {
       continue;
     } else if (is("throughput-point\t") && !one_case.is_latency) {

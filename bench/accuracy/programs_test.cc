@@ -64,5 +64,21 @@ TEST(PeerProfileTest, AddsUpExperimentsOfOneSpeedup) {
   EXPECT_EQ(totals.at(0.5).duration_ns, 60);
 }
 
+// As of two threads joined by one that is idle: delays of 1.6 s in an experiment of 0.5.
+TEST(PeerProfileTest, LeavesOutExperimentsShorterThanNothing) {
+  Case one_case;
+  one_case.point = "pairs";
+  const std::map<double, PeerTotals> totals = ParsePeerProfile(
+      "experiment\tselected=a.cc:1\tspeedup=0.75\tduration=18446744072609551616\tselected-samples="
+      "1\n"
+      "throughput-point\tname=pairs\tdelta=10\n"
+      "experiment\tselected=a.cc:1\tspeedup=0.75\tduration=50\tselected-samples=1\n"
+      "throughput-point\tname=pairs\tdelta=20\n",
+      one_case);
+  ASSERT_EQ(totals.size(), 1u);
+  EXPECT_EQ(totals.at(0.75).duration_ns, 50);
+  EXPECT_EQ(totals.at(0.75).visits, 20);
+}
+
 }  // namespace
 }  // namespace coz::accuracy

@@ -30,6 +30,7 @@ std::atomic<uint64_t> g_last_visit_ns{0};
 std::atomic<uint64_t> g_latency_sum_ns{0};
 std::atomic<uint64_t> g_latencies{0};
 std::atomic<uint64_t> g_wait_for_cpu_ns{0};
+bool g_shares_cpus = false;
 
 [[noreturn]] void Fail(const char* what, const char* detail) {
   fprintf(stderr, "%s: %s\n", what, detail);
@@ -114,10 +115,18 @@ void UseCpu(int cpu) {
   pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
 }
 
+void ShareCpus(int cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu = 0; cpu < cpus; ++cpu) CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+  g_shares_cpus = true;
+}
+
 Thread::Thread(int cpu, std::function<void()> function) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  if (sysconf(_SC_NPROCESSORS_ONLN) > cpu) {
+  if (cpu != kAnyCpu && sysconf(_SC_NPROCESSORS_ONLN) > cpu) {
     const cpu_set_t only = OnlyCpu(cpu);
     pthread_attr_setaffinity_np(&attributes, sizeof(only), &only);
   }
@@ -128,6 +137,7 @@ Thread::Thread(int cpu, std::function<void()> function) {
 }
 
 void AddWaitForCpu() {
+  if (g_shares_cpus) return;
   const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   char text[128];

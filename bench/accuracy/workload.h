@@ -70,6 +70,10 @@ void SleepUs(uint64_t us);
 
 // The calling thread runs on this CPU alone; nothing where the machine has no such CPU.
 void UseCpu(int cpu);
+inline constexpr int kAnyCpu = -1;
+
+// The program runs on so many CPUs, for more threads than that: their waits for a CPU are its own doing, and do not count. Before it makes any.
+void ShareCpus(int cpus);
 
 // Adds what the calling thread has waited for a CPU so far to the program's figure.
 void AddWaitForCpu();

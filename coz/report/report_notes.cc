@@ -76,8 +76,8 @@ void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* n
   if (crowded * 5 < experiments || crowded == 0) return;
   notes->push_back(absl::StrFormat(
       "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
-      "so effects may look smaller or "
-      "less certain than they are; leave the machine idle, or give the program fewer threads",
+      "so effects may look smaller than they are, or larger; leave the machine idle, or give the "
+      "program fewer threads",
       crowded, experiments, runnable / crowded));
 }
 
