@@ -124,11 +124,11 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
                now_ns);
 }
 
-// Whether the sample is at the instruction by which loops tell the CPU that they spin.
+// Whether the sample is in a loop that tells the CPU that it spins.
 bool Spins(const Sample& sample) {
   uint32_t unit = kNoUnit;
   const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
-  return is_in_file && IsAtSpinHint(sample.ip);
+  return is_in_file && IsInSpinLoop(sample.ip);
 }
 
 bool LookSoon(const ThreadLedger& ledger) {
@@ -138,7 +138,8 @@ bool LookSoon(const ThreadLedger& ledger) {
 }
 
 void OnExtraSample(const Sample& sample, ThreadLedger& ledger) {
-  if (Waits(ledger) || NoteLook(ledger, Spins(sample))) {
+  // Regular samples keep step with rounds, and so would looks that find what they found.
+  if (Waits(ledger) || sample.is_late || NoteLook(ledger, Spins(sample))) {
     LookSoon(ledger);
   } else {
     StopExtraSamples();

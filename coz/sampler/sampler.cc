@@ -61,6 +61,7 @@ struct Thread {
   bool weighs_rest = false;
   bool first_own_sample = false;
   bool stopped = false;
+  uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
 };
 
 Process process;
@@ -69,6 +70,9 @@ Process process;
 __attribute__((tls_model("initial-exec"))) thread_local Thread thread;
 
 constexpr uint32_t kMaxDropsInARow = 64;
+
+// A signal that was pending when the handler returned comes within so much of the thread's CPU time.
+constexpr uint64_t kLateNs = 10 * 1000;
 
 // Several times what a sample costs: a thread that does little but take them does nothing else.
 constexpr uint64_t kShortestExtraNs = 20 * 1000;
@@ -214,7 +218,15 @@ void CallBackIn(const ucontext_t* context, Sample sample) {
   sample.ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
   sample.context = context;
   CallBack(sample);
+  if (HasExtraEvent()) thread.callback_end_ns = ThreadCpuNowNs();
   thread.active_frame = 0;
+}
+
+Sample ExtraSample() {
+  Sample sample = {0, nullptr, 0, 1};
+  sample.is_extra = true;
+  sample.is_late = ThreadCpuNowNs() < thread.callback_end_ns + kLateNs;
+  return sample;
 }
 
 void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
@@ -230,7 +242,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   }
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   if (IsThreadSigtrap(*info) && HasExtraEvent()) {
-    if (!IsCallbackActive(*context)) CallBackIn(context, {0, nullptr, 0, 1, true});
+    if (!IsCallbackActive(*context)) CallBackIn(context, ExtraSample());
     return;
   }
   const bool weighs_rest = thread.weighs_rest;

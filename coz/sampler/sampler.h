@@ -39,6 +39,8 @@ struct Sample {
   uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
   uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
   bool is_extra = false;  // see TakeExtraSampleAfter
+  // Of an extra one: it fell due while another sample was taken or its callback ran, and so finds the thread where that one did.
+  bool is_late = false;
 };
 
 // In signal context of the sampled thread.

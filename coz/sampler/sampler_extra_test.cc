@@ -88,5 +88,42 @@ TEST_P(ExtraTest, EndWhenTheyAreStopped) {
   EXPECT_EQ(outcome->values[2], 1u) << "the inherited event";
 }
 
+// Regular samples burn for longer than the time to the next extra one, which is late then; between them it comes in time.
+thread_local uint64_t late_here = 0;
+void BurnAndCountLate(const Sample& sample) {
+  if (!sample.is_extra) {
+    if (outcome->values[1] != 0) BurnInUserCode(kExtraNs * 3 / 2);
+    if (!TakesExtraSamples()) TakeExtraSampleAfter(kExtraNs);
+    return;
+  }
+  ++extras_here;
+  late_here += sample.is_late ? 1 : 0;
+  TakeExtraSampleAfter(kExtraNs);
+}
+
+TEST_P(ExtraTest, OneThatFellDueInACallbackIsLate) {
+  if (GetParam() != SamplingSource::kPerfSigtrap) GTEST_SKIP() << "has none";
+  for (const bool burns : {false, true}) {
+    ASSERT_EQ(RunInChild([burns] {
+                outcome->values[1] = burns ? 1 : 0;
+                Start(&BurnAndCountLate);
+                BurnInUserCode(200 * kMs);
+                outcome->values[2] = extras_here;
+                outcome->values[3] = late_here;
+                StopSampler();
+              }),
+              0);
+    const auto extras = static_cast<double>(outcome->values[2]);
+    const auto late = static_cast<double>(outcome->values[3]);
+    EXPECT_GT(extras, 50) << burns;
+    if (burns) {
+      EXPECT_GT(late, 0.15 * extras) << "one behind each regular sample";
+      EXPECT_LT(late, 0.7 * extras);
+    } else {
+      EXPECT_LT(late, 0.1 * extras);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace coz
