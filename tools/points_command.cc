@@ -108,6 +108,7 @@ void PrintOutcome(const FindPointsOutcome& outcome, const PointsArguments& argum
 
 void Execute(PointsArguments* arguments, int* exit_status) {
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
+  arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   bool was_stopped = false;
   const absl::StatusOr<ExitState> exit =
       FindPoints(arguments->find, [&](const FindPointsOutcome& outcome) {

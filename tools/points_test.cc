@@ -1,4 +1,6 @@
 // `coz points`: which functions are offered as progress points, and what is said where none can be.
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -101,6 +103,17 @@ TEST(PointsTest, ProgramThatEndsEarlierEndsCozAlike) {
   EXPECT_EQ(result.status, 3) << result.errors;
   EXPECT_EQ(result.output, "hello\nbye\n");
   EXPECT_THAT(result.errors, Not(HasSubstr("runs on")));
+}
+
+// As breakpoints do whose reason a hypervisor has lost; what traps by itself ends as ever.
+TEST(PointsTest, LostBreakpointsDoNotEndTheProgram) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult lost = Points({"--duration=1", "---", Puppet("busy"), "1", "int1"});
+  EXPECT_EQ(lost.status, 0) << lost.errors;
+  EXPECT_EQ(lost.output, "hello\nbye\n");
+  const CommandResult own = Points({"--duration=1", "---", Puppet("busy"), "1", "int3"});
+  EXPECT_EQ(own.signal, SIGTRAP) << own.errors;
+  EXPECT_EQ(own.output, "hello\n");
 }
 
 // Bad input: one sentence, before the program starts.

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "coz/points/code_places.h"
+#include "coz/points/lost_breakpoints.h"
 #include "coz/points/visit_counter.h"
 #include "coz/runtime/coz.h"
 
@@ -39,6 +40,7 @@ void VisitMark(benchmark::State& state) {
 BENCHMARK(VisitMark);
 
 void VisitBreakpoint(benchmark::State& state) {
+  const LostBreakpointGuard guard;
   absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), false);
   absl::Status status = counter.status();
   if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByBenchmark));

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "coz/points/lost_breakpoints.h"
 
 namespace coz {
 namespace {
@@ -259,6 +260,7 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset) {
 double MeasureBreakpointCostNs() {
   perf_event_attr attr =
       BreakpointAttributes(reinterpret_cast<uint64_t>(&Visited), Inheritance::kNone);
+  const LostBreakpointGuard guard;
   const UniqueFd fd(OpenEvent(&attr, 0, -1));
   return fd.ok() ? CostOfVisitNs() : 0;
 }

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "coz/points/code_places.h"
+#include "coz/points/lost_breakpoints.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/run_command.h"
 #include "gtest/gtest.h"
@@ -56,6 +58,7 @@ class Visitor {
     if (write(answers_[1], &byte, 1) != 1 || read(commands_[0], &byte, 1) != 1) _exit(1);
   }
   [[noreturn]] void Run(int visits, int threads) {
+    const LostBreakpointGuard guard;
     char byte = 0;
     if (read(commands_[0], &byte, 1) != 1) _exit(1);
     const auto visit = [visits] {
@@ -212,6 +215,30 @@ TEST_F(ProbeTest, CpuThatTheMachineHasNotIsNoCounter) {
   COZ_REQUIRE_CAPABILITY(Missing(VisitCounter::ForProbe(program_, offset_)));
   EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {1 << 15}).ok());
   EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {}).ok());
+}
+
+// As the kernel sends them: an exception of number 1 that has no reason, then a trap of the program's own.
+TEST(LostBreakpointTest, EndsNoProgramThatIsGuarded) {
+  const auto end_of_child = [](bool guarded, const char* trap) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::optional<LostBreakpointGuard> guard;
+      if (guarded) guard.emplace();
+      if (std::string(trap) == "int1")
+        asm volatile(".byte 0xf1");  // a debug exception without reason
+      if (std::string(trap) == "int3") asm volatile("int3");
+      _exit(guarded ? static_cast<int>(LostBreakpointGuard::lost()) : 100);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+  };
+  const int unguarded = end_of_child(false, "int1");
+  EXPECT_TRUE(WIFSIGNALED(unguarded) && WTERMSIG(unguarded) == SIGTRAP) << unguarded;
+  const int guarded = end_of_child(true, "int1");
+  EXPECT_TRUE(WIFEXITED(guarded) && WEXITSTATUS(guarded) == 1) << guarded;
+  const int own = end_of_child(true, "int3");
+  EXPECT_TRUE(WIFSIGNALED(own) && WTERMSIG(own) == SIGTRAP) << own;
 }
 
 }  // namespace

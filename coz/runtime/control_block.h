@@ -22,9 +22,11 @@ namespace coz {
 
 // Names a process of the target by where it finds the block.
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
+// In its place: there is no block. The library only keeps breakpoints that others set from ending the process (IsLostBreakpoint).
+inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 10;                // of this layout
+inline constexpr uint32_t kControlVersion = 11;                // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;

@@ -1,5 +1,7 @@
 #include "coz/runtime/process_slots.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -70,6 +72,15 @@ bool IsCountedPlace(const ProcessSlot& process, uint64_t ip) {
                      [ip](const std::atomic<uint64_t>& place) {
                        return place.load(std::memory_order_relaxed) == ip;
                      });
+}
+
+bool IsLostBreakpoint(const ProcessSlot& process, int code, int64_t trap, uint64_t ip) {
+  return MayBeLostBreakpoint(code, trap) && IsCountedPlace(process, ip);
+}
+
+bool MayBeLostBreakpoint(int code, int64_t trap) {
+  constexpr int64_t kDebugException = 1;  // of the program's own `int3` it is 3
+  return code == TRAP_BRKPT && trap == kDebugException;
 }
 
 }  // namespace coz

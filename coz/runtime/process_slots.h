@@ -24,6 +24,13 @@ void InheritCountedPlaces(const ProcessSlot& parent, ProcessSlot* child);
 // next to none of the time that this takes.
 bool IsCountedPlace(const ProcessSlot& process, uint64_t ip);
 
+// Whether a SIGTRAP is of a breakpoint that counts there, but the kernel was not told so: some hypervisors lose the reason of a debug
+// exception (DR6) when an interrupt comes at the same moment, and the kernel takes it for the program's own. `code` is the signal's, `trap`
+// the exception's number.
+bool IsLostBreakpoint(const ProcessSlot& process, int code, int64_t trap, uint64_t ip);
+// The same where it is not known what is counted.
+bool MayBeLostBreakpoint(int code, int64_t trap);
+
 inline uint32_t IndexOf(const ControlBlock& control, const ProcessSlot& slot) {
   return static_cast<uint32_t>(&slot - control.processes);
 }

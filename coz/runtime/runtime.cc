@@ -2,10 +2,13 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +28,7 @@
 #include "coz/runtime/signal_shield.h"
 #include "coz/runtime/thread_slots.h"
 #include "coz/sampler/sampler.h"
+#include "coz/sampler/sampling_signal.h"
 #include "coz/sampler/unwinder.h"
 #include "coz/sync/io_tables.h"
 #include "coz/sync/process_end.h"
@@ -45,6 +49,8 @@ using runtime_internal::t_left;
 
 // Local delay at the last fork of this thread.
 __thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec"))) = 0;
+// Breakpoints of which this thread had to be told by their address.
+__thread uint32_t t_lost_breakpoints __attribute__((tls_model("initial-exec"))) = 0;
 // For a supervisor that is gone.
 constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
 
@@ -108,13 +114,43 @@ void LeaveProfile() {
   }
 }
 
+// Of a lost breakpoint the same instruction is tried again, and counted then. Should it be lost again and again, the thread is let past it.
+void OnForeignSignal(int signal, siginfo_t* info, void* context) {
+  constexpr uint32_t kMostLost = 64;
+  constexpr greg_t kResumeFlag = 1 << 16;
+  greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  const bool is_lost =
+      g_process != nullptr && IsLostBreakpoint(*g_process, info->si_code, registers[REG_TRAPNO],
+                                               static_cast<uint64_t>(registers[REG_RIP]));
+  if (!is_lost) return DeliverForeignSignal(signal, info, context);
+  if (++t_lost_breakpoints % kMostLost == 0) registers[REG_EFL] |= kResumeFlag;
+}
+
+void OnTrapOfGuarded(int signal, siginfo_t* info, void* context) {
+  const greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  if (MayBeLostBreakpoint(info->si_code, registers[REG_TRAPNO])) return;
+  DeliverForeignSignal(signal, info, context);
+}
+
+// Nothing is profiled: somebody counts by breakpoints, and the process is to survive them.
+void GuardBreakpoints() {
+  InitSignalShield(kSamplingSignal);
+  InstallSignalHandler(kSamplingSignal, OnTrapOfGuarded);
+  UnblockSignal(kSamplingSignal);
+}
+
+bool IsGuardOnly() {
+  const char* control = getenv(kControlVariable);
+  return control != nullptr && strcmp(control, kGuardOnly) == 0;
+}
+
 SamplerStatus StartSampling(const ControlBlock& control) {
   SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
   options.source = control.wanted_source;
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
-  options.foreign_signal = DeliverForeignSignal;
+  options.foreign_signal = OnForeignSignal;
   if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0) return StartSampler(options);
   options.source = SamplingSource::kCpuTimer;
   const SamplerStatus status = StartSampler(options);
@@ -246,6 +282,7 @@ __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
   ResolveRealCalls();
   TakeOutSanitizer(environ);
+  if (IsGuardOnly()) return GuardBreakpoints();
   if (ControlBlock* control = MapControlBlock()) Attach(control);
 }
 

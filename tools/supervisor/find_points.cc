@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/points/stack_sampler.h"
 #include "coz/points/visit_counter.h"
+#include "coz/runtime/control_block.h"
 #include "coz/sourcemap/binary_info.h"
 #include "tools/supervisor/signal_inbox.h"
 
@@ -76,6 +77,8 @@ absl::Status Finder::Start() {
   StartOptions start;
   start.program = program_;
   start.arguments = options_.command;
+  start.preload = options_.runtime_library;
+  start.control_path = kGuardOnly;  // against lost breakpoints
   start.pid_cell = &pid_cell_;
   start.signal_mask = &inbox_.original_mask();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);

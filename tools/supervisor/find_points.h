@@ -26,6 +26,8 @@ namespace coz {
 
 struct FindPointsOptions {
   std::vector<std::string> command;
+  std::string
+      runtime_library;  // path of libcoz.so; empty: the program is not guarded against lost breakpoints
   uint64_t duration_ns = 0;
   bool stop = false;  // end the program after that; else it runs to its end
 };

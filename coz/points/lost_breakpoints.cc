@@ -1,0 +1,38 @@
+#include "coz/points/lost_breakpoints.h"
+
+#include <ucontext.h>
+
+#include <atomic>
+
+namespace coz {
+namespace {
+
+std::atomic<uint64_t> lost_breakpoints{0};
+
+void OnTrap(int signal, siginfo_t* info, void* context) {
+  constexpr greg_t kDebugException = 1;
+  const auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  if (info->si_code == TRAP_BRKPT && registers[REG_TRAPNO] == kDebugException) {
+    lost_breakpoints.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(signal, &standard, nullptr);
+  raise(signal);
+}
+
+}  // namespace
+
+LostBreakpointGuard::LostBreakpointGuard() {
+  struct sigaction action = {};
+  action.sa_sigaction = OnTrap;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGTRAP, &action, &before_);
+}
+
+LostBreakpointGuard::~LostBreakpointGuard() { sigaction(SIGTRAP, &before_, nullptr); }
+
+uint64_t LostBreakpointGuard::lost() { return lost_breakpoints.load(std::memory_order_relaxed); }
+
+}  // namespace coz
