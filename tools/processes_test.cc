@@ -81,6 +81,7 @@ class ProcessesTest : public ::testing::Test {
     };
     for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
     for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
+    for (const profile::BareStretch& bare : profile_.bare_stretch()) add(bare);
     return visits;
   }
 

@@ -58,6 +58,13 @@ struct SchedulerOptions {
   // is extended.
   uint64_t min_visits = 5;
 
+  // One bare stretch, without samples, for so many experiments, at a random place among them: what samples take is to be known.
+  // 0: none. A quarter as long as an experiment, or until the busiest point has had so many visits, but no
+  // longer than an experiment: many short ones, so that drift is the same in them as in baselines. In all some 3 % of the time.
+  uint64_t experiments_per_bare_stretch = 8;
+  uint64_t bare_stretches_per_experiment_length = 4;
+  uint64_t bare_stretch_visits = 25;
+
   // Delays begin so long before the measurement, baselines alike: what queues between threads held when the line was still slow
   // would count as its speedup's doing. Debts of the lead-in are paid within a sampling period of the start.
   uint64_t lead_in_ns = 20 * kNsPerMs;

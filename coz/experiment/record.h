@@ -110,6 +110,10 @@ class ExperimentSink {
   virtual void OnExperiment(const ExperimentRecord& record) = 0;
   // The experiment in progress was given up, as too short to keep.
   virtual void OnExperimentDropped() = 0;
+  // A stretch without samples and without delay begins; has been measured, `unit` and speedups meaning nothing. One given up is an experiment
+  // dropped.
+  virtual void OnBareStretchStarted(uint64_t /*start_ns*/) {}
+  virtual void OnBareStretch(const ExperimentRecord& /*record*/) {}
   // Called once when no progress point has been visited for SchedulerOptions::progress_warning_ns.
   // The wait goes on.
   virtual void OnNoProgress(uint64_t waited_ns) = 0;

@@ -33,6 +33,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
       speedup_random_(seed_, 1),
       look_random_(seed_, 2),
       focus_random_(seed_, 3),
+      bare_random_(seed_, 4),
+      next_bare_(DrawBareStretch()),
       length_ns_(options.min_experiment_ns) {}
 
 uint64_t Scheduler::Step() {
@@ -57,6 +59,12 @@ uint64_t Scheduler::Step() {
       break;
     case State::kDraining:
       next_step_ns_ = Drain();
+      break;
+    case State::kBareLeadIn:
+      next_step_ns_ = StartMeasuringBare();
+      break;
+    case State::kBare:
+      next_step_ns_ = RunBare();
       break;
     case State::kDone:
       break;
@@ -90,7 +98,19 @@ uint64_t Scheduler::WaitForProgress() {
   return now.now_ns + kWaitLookNs;
 }
 
+// One in each block of experiments, anywhere in it.
+uint64_t Scheduler::DrawBareStretch() {
+  const uint64_t block = options_.experiments_per_bare_stretch;
+  if (block == 0 || options_.end_to_end) return kNever;
+  return bare_blocks_++ * block + bare_random_.Below(block);
+}
+
 uint64_t Scheduler::WaitForSample() {
+  if (next_index_ >= next_bare_) {
+    next_bare_ = DrawBareStretch();
+    if (target_->SuspendSampling()) return StartBareStretch();
+    next_bare_ = kNever;
+  }
   const std::optional<UnitId> unit = ChooseUnit();
   if (unit.has_value()) return Begin(*unit, options_.end_to_end ? *run_start_ : target_->Read());
   state_ = State::kWaitingForSample;
@@ -191,12 +211,52 @@ uint64_t Scheduler::Run() {
   deadline_ns_ = now.now_ns + options_.lease_ns;
   target_->Extend(deadline_ns_);
 
+  return NextLook(now);
+}
+
+uint64_t Scheduler::NextLook(const TargetSnapshot& now) {
   const uint64_t look_ns =
       recorder_->HasLatencyPairs(now) ? options_.latency_look_ns : options_.look_ns;
   // Spread by half to either side, lest the looks fall in step with a program's own period.
   const uint64_t next_ns = now.now_ns + look_ns / 2 + look_random_.Below(look_ns + 1);
   const uint64_t end_ns = recorder_->start_ns() + planned_ns_;
   return !options_.end_to_end && end_ns > now.now_ns ? std::min(next_ns, end_ns) : next_ns;
+}
+
+// Delays have stopped with the experiment before.
+uint64_t Scheduler::StartBareStretch() {
+  state_ = State::kBareLeadIn;
+  return target_->NowNs() + options_.lead_in_ns;
+}
+
+uint64_t Scheduler::StartMeasuringBare() {
+  const TargetSnapshot start = target_->Read();
+  plan_ = ExperimentPlan();
+  recorder_.emplace(plan_, start);
+  planned_ns_ = std::max<uint64_t>(length_ns_ / options_.bare_stretches_per_experiment_length, 1);
+  state_ = State::kBare;
+  sink_->OnBareStretchStarted(start.now_ns);
+  return NextLook(start);
+}
+
+bool Scheduler::BareLongEnough(const TargetSnapshot& now) const {
+  const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
+  if (elapsed_ns < planned_ns_) return false;
+  return elapsed_ns >= length_ns_ || recorder_->BusiestVisits(now) >= options_.bare_stretch_visits;
+}
+
+uint64_t Scheduler::RunBare() {
+  const TargetSnapshot now = target_->Read();
+  if (!BareLongEnough(now)) {
+    recorder_->Look(now);
+    return NextLook(now);
+  }
+  target_->ResumeSampling();
+  const ExperimentRecord record = recorder_->Finish(options_, now, now.now_ns, true);
+  recorder_.reset();
+  state_ = State::kCooloff;
+  sink_->OnBareStretch(record);
+  return now.now_ns + options_.cooloff_ns;
 }
 
 uint64_t Scheduler::StartDrain(uint64_t max_owed_ns) {
@@ -228,6 +288,7 @@ uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
 }
 
 void Scheduler::Drop() {
+  if (InBareStretch()) target_->ResumeSampling();
   if (state_ == State::kLeadIn) target_->StopDelays();
   if (recorder_.has_value()) {
     target_->StopDelays();
@@ -238,8 +299,8 @@ void Scheduler::Drop() {
 }
 
 void Scheduler::StartAfresh() {
-  const bool in_progress =
-      state_ == State::kLeadIn || state_ == State::kRunning || state_ == State::kDraining;
+  const bool in_progress = state_ == State::kLeadIn || state_ == State::kRunning ||
+                           state_ == State::kDraining || InBareStretch();
   if (options_.end_to_end || stopping_ || !in_progress) return;
   Drop();
   state_ = State::kCooloff;
@@ -260,7 +321,7 @@ void Scheduler::Stop() {
 
 void Scheduler::Finish() {
   stopping_ = true;
-  if (state_ == State::kDone || !recorder_.has_value()) return Drop();
+  if (state_ == State::kDone || InBareStretch() || !recorder_.has_value()) return Drop();
   const TargetSnapshot end = target_->Read();
   const bool keep = options_.end_to_end || state_ == State::kDraining ||
                     end.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;

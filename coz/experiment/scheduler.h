@@ -73,6 +73,8 @@ class Scheduler {
     kLeadIn,
     kRunning,
     kDraining,
+    kBareLeadIn,
+    kBare,
     kCooloff,
     kDone
   };
@@ -84,8 +86,15 @@ class Scheduler {
   uint64_t StartMeasuring(const TargetSnapshot& start);
   uint64_t Run();
   uint64_t Drain();
+  uint64_t StartBareStretch();
+  uint64_t StartMeasuringBare();
+  uint64_t RunBare();
 
   uint64_t Begin(UnitId unit, const TargetSnapshot& start);
+  bool InBareStretch() const { return state_ == State::kBareLeadIn || state_ == State::kBare; }
+  uint64_t DrawBareStretch();
+  uint64_t NextLook(const TargetSnapshot& now);
+  bool BareLongEnough(const TargetSnapshot& now) const;
   bool LongEnough(const TargetSnapshot& now);
   uint64_t StartDrain(uint64_t max_owed_ns);
   uint64_t End(const TargetSnapshot& end, bool settled);
@@ -103,6 +112,7 @@ class Scheduler {
   Random speedup_random_;
   Random look_random_;
   Random focus_random_;
+  Random bare_random_;
 
   State state_ = State::kIdle;
   uint64_t next_step_ns_ = 0;
@@ -113,6 +123,8 @@ class Scheduler {
   std::vector<std::pair<UnitId, double>> focus_;
   ExperimentPlan plan_;  // of the experiment in progress
   uint64_t next_index_ = 0;
+  uint64_t bare_blocks_ = 0;  // of experiments, each with one bare stretch, that have been begun
+  uint64_t next_bare_;        // index of the experiment before which the next bare stretch comes
   uint64_t length_ns_;        // of experiments to come
   uint64_t planned_ns_ = 0;   // length of the one in progress
   uint64_t deadline_ns_ = 0;  // of the target's last Select or Extend

@@ -83,6 +83,10 @@ class ExperimentTarget {
   // From now on no sample adds a delay or counts as selected.
   virtual void StopDelays() = 0;
 
+  // No thread is sampled until ResumeSampling. False where that cannot be had, and nothing has changed then: nobody asks again.
+  virtual bool SuspendSampling() { return false; }
+  virtual void ResumeSampling() {}
+
   virtual TargetSnapshot Read() = 0;
 
   // Whether no running thread owes a delay. Threads that wait do not count: they pay or are

@@ -15,7 +15,9 @@
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/multiple_testing.h"
+#include "coz/report/outliers.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/sampling_slowdown.h"
 #include "coz/report/statistics.h"
 #include "coz/report/time_blocks.h"
 
@@ -122,6 +124,7 @@ class PointAnalyzer {
                 const AnalysisOptions& options, size_t point)
       : table_(table), index_(index), coarse_(coarse), options_(options) {
     result_.point = point;
+    result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
     // A run ends once, so one visit is all that an end-to-end experiment can have.
     end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
     usable_.resize(table.experiments.size());
@@ -154,6 +157,10 @@ class PointAnalyzer {
     const ExperimentRow& row = table_.experiments[i];
     const PointSeen& seen = *usable_[i];
     RateObservation o = {row.virtual_speedup, seen.duration, seen.visits, weight};
+    if (row.effective_duration_ns > 0) {
+      o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
+                  static_cast<double>(row.effective_duration_ns);
+    }
     // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be measured.
     if (row.achieved_virtual_speedup > 0) {
       o.achieved_virtual_speedup = row.achieved_virtual_speedup;
@@ -227,7 +234,13 @@ class PointAnalyzer {
       ++line->pooled_baselines;
       observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
     }
-    return InBlocks(std::move(observations));
+    std::vector<RateObservation> in_blocks = InBlocks(std::move(observations));
+    const std::vector<size_t> outliers = FindOutliers(in_blocks);
+    line->outliers = static_cast<int>(outliers.size());
+    for (auto i = outliers.rbegin(); i != outliers.rend(); ++i) {
+      in_blocks.erase(in_blocks.begin() + static_cast<std::ptrdiff_t>(*i));
+    }
+    return in_blocks;
   }
 
   // In units of slope: time per virtual speedup.

@@ -17,16 +17,20 @@
 // active. The effect on the whole run is that times (L's share of the run's samples) / (L's share of the samples in its
 // experiments). The paper uses rates per time; shares of samples are used here, since a virtual speedup changes the time
 // in which work is done but not the work. The factor is applied when it differs from 1 by more than its error explains.
+//
+// Outliers. Experiments that took far longer or shorter than those like them are left out (outliers.h).
 #ifndef COZ_REPORT_ANALYSIS_H_
 #define COZ_REPORT_ANALYSIS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/sampling_slowdown.h"
 #include "coz/report/statistics.h"
 
 namespace coz {
@@ -72,6 +76,7 @@ struct LineAnalysis {
   int baselines = 0;         // made for this line
   int pooled_baselines = 0;  // made for other lines, with this line active
   int others = 0;            // speedup above 0
+  int outliers = 0;  // of all these, spoilt by something from outside (outliers.h); not used
 };
 
 enum class SetAsideReason { kNoBaseline, kFewSpeedups, kFewVisits, kNeverActive, kNoFit };
@@ -90,6 +95,7 @@ struct PointAnalysis {
   // By samples, most first.
   std::vector<LineSetAside> set_aside;
   int low_visit_experiments = 0;
+  std::optional<SamplingSlowdown> sampling_slowdown;
 };
 
 struct Analysis {

@@ -437,6 +437,25 @@ TEST(AnalysisTest, FalseDiscoveriesStayBelowFivePercent) {
   EXPECT_GE(chosen.share(), 0.88);
 }
 
+// A neighbour on the machine has taken its CPU for a moment.
+TEST(AnalysisTest, AnExperimentThatWasSpoiltFromOutsideIsLeftOut) {
+  SyntheticOptions options;
+  options.noise = 0.005;
+  SyntheticProfile made(options, {Line(1, 0.5, 0.5)});
+  for (int i = 0; i < 3; ++i) AddSweep(&made);
+  const LineAnalysis before = AnalyzeOf(made.profile()).points.at(0).lines.at(0);
+  EXPECT_EQ(before.outliers, 0);
+  profile::Experiment* baseline = made.profile().mutable_experiment(1);
+  ASSERT_EQ(baseline->virtual_speedup(), 0);
+  profile::PointCounts* counts = baseline->mutable_point(0);
+  counts->set_visits(counts->visits() / 2);
+  const LineAnalysis after = AnalyzeOf(made.profile()).points.at(0).lines.at(0);
+  EXPECT_EQ(after.outliers, 1);
+  EXPECT_EQ(after.baselines, before.baselines) << "it was made all the same";
+  EXPECT_NEAR(after.slope.value, before.slope.value, 0.005);
+  EXPECT_LT(after.slope.high - after.slope.low, 1.2 * (before.slope.high - before.slope.low));
+}
+
 TEST(AnalysisTest, EmptyProfileHasNoPoints) { EXPECT_TRUE(AnalyzeOf({}).points.empty()); }
 
 }  // namespace

@@ -27,9 +27,10 @@ using PointKey = std::pair<std::string, int>;
 // Of a unit in one experiment: 49 days of CPU time at 1 ms.
 constexpr uint64_t kMaxSamples = UINT32_MAX;
 
-uint32_t TaintBits(const profile::Validity& validity) {
+template <typename Tainted>
+uint32_t TaintBits(const Tainted& tainted) {
   uint32_t bits = 0;
-  for (const profile::Taint& taint : validity.taint()) {
+  for (const profile::Taint& taint : tainted.taint()) {
     const int reason = profile::Taint::Reason_IsValid(taint.reason()) ? taint.reason() : 0;
     bits |= 1u << reason;
   }
@@ -77,6 +78,7 @@ class ExperimentTableBuilder::Impl {
     for (const profile::Unit& unit : records.unit()) AddUnit(unit);
     for (const profile::ProgressPoint& point : records.progress_point()) AddPoint(point);
     for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
+    for (const profile::BareStretch& bare : records.bare_stretch()) AddBare(bare);
     for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
     for (const profile::SessionEnd& end : records.session_end()) {
       ended_[end.session()] = end.run_time_ns();
@@ -85,6 +87,7 @@ class ExperimentTableBuilder::Impl {
 
   ExperimentTable Finish() {
     for (ExperimentRow& row : table_.experiments) row.part = PartOf(row);
+    for (BareRow& row : table_.bare) row.part = PartOf(row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
     return std::move(table_);
@@ -131,7 +134,8 @@ class ExperimentTableBuilder::Impl {
         row.kind == profile::PROGRESS_POINT_KIND_LATENCY ? counts.arrivals() : counts.visits();
   }
 
-  uint32_t PartOf(const ExperimentRow& row) const {
+  template <typename Row>
+  uint32_t PartOf(const Row& row) const {
     const auto changes = source_changes_.find(row.session);
     if (changes == source_changes_.end()) return 0;
     return static_cast<uint32_t>(
@@ -139,14 +143,16 @@ class ExperimentTableBuilder::Impl {
                       [&row](uint64_t at_ns) { return at_ns <= row.start_ns; }));
   }
 
-  void AddSeen(const profile::PointCounts& counts, ExperimentRow* row) {
+  // `duration_ns`: effective, of the experiment or stretch.
+  template <typename Row>
+  void AddSeen(const profile::PointCounts& counts, uint64_t duration_ns, Row* row) {
     const double in_flight = counts.in_flight_average();
     if (!std::isfinite(in_flight) || in_flight < 0) return;
     const auto it = point_ids_.find({row->session, counts.point()});
     if (it == point_ids_.end()) return;
     PointSeen seen;
     seen.point = it->second;
-    seen.duration = static_cast<double>(row->effective_duration_ns);
+    seen.duration = static_cast<double>(duration_ns);
     if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
       seen.visits =
@@ -205,8 +211,27 @@ class ExperimentTableBuilder::Impl {
     if (selected < 0) return;
     row.unit = static_cast<size_t>(selected);
     row.points.reserve(static_cast<size_t>(record.point_size()));
-    for (const profile::PointCounts& counts : record.point()) AddSeen(counts, &row);
+    for (const profile::PointCounts& counts : record.point()) {
+      AddSeen(counts, record.effective_duration_ns(), &row);
+    }
     table_.experiments.push_back(std::move(row));
+  }
+
+  void AddBare(const profile::BareStretch& record) {
+    if (!bare_seen_.insert({record.session(), record.start_ns()}).second) {
+      ++table_.duplicates;
+      return;
+    }
+    for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
+    BareRow row;
+    row.session = record.session();
+    row.start_ns = record.start_ns();
+    row.elapsed_ns = record.elapsed_ns();
+    row.taints = TaintBits(record);
+    for (const profile::PointCounts& counts : record.point()) {
+      AddSeen(counts, record.elapsed_ns(), &row);
+    }
+    table_.bare.push_back(std::move(row));
   }
 
   void AddCounts(const profile::SampleCounts& counts) {
@@ -230,6 +255,7 @@ class ExperimentTableBuilder::Impl {
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
   absl::flat_hash_map<SessionAndId, size_t> point_ids_;
   absl::flat_hash_set<SessionAndId> seen_;
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> bare_seen_;  // session and start
   absl::flat_hash_map<uint64_t, uint64_t> last_ns_;  // end of the last experiment, by session
   absl::flat_hash_map<uint64_t, uint64_t> ended_;    // run time, of sessions that have ended
 };

@@ -89,10 +89,21 @@ struct ExperimentRow {
   bool IsBaseline() const;
 };
 
+// What is used of a profile::BareStretch.
+struct BareRow {
+  uint64_t session = 0;
+  uint64_t start_ns = 0;
+  uint64_t elapsed_ns = 0;
+  std::vector<PointSeen> points;
+  uint32_t part = 0;    // as ExperimentRow's
+  uint32_t taints = 0;  // as ExperimentRow's
+};
+
 struct ExperimentTable {
   std::vector<UnitRow> units;
   std::vector<PointRow> points;
   std::deque<ExperimentRow> experiments;
+  std::deque<BareRow> bare;
   // Sum over sessions; of a session that was cut short, to the end of its last experiment.
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line

@@ -169,7 +169,8 @@ class Merger {
     if (record.session_end_size() != 0) return record.session_end(0).session();
     if (record.binary_size() != 0) return record.binary(0).session();
     if (record.process_size() != 0) return record.process(0).session();
-    return record.source_change_size() != 0 ? record.source_change(0).session() : 0;
+    if (record.source_change_size() != 0) return record.source_change(0).session();
+    return record.bare_stretch_size() != 0 ? record.bare_stretch(0).session() : 0;
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {

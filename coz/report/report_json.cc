@@ -223,9 +223,16 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"baselines", line.baselines},
           {"pooled_baselines", line.pooled_baselines},
           {"experiments", line.others},
+          {"outliers", line.outliers},
           {"best_speedup", line.speedups.empty() ? Json(nullptr) : Json(line.best)},
           {"speedups", SpeedupsJson(line, latencies)},
           {"curve", CurveJson(line.curve)}};
+}
+
+// What being sampled takes; null where the profile cannot tell.
+Json SlowdownJson(const std::optional<SamplingSlowdown>& slowdown) {
+  if (!slowdown.has_value()) return nullptr;
+  return {{"time_share", Interval(slowdown->share)}, {"bare_stretches", slowdown->stretches}};
 }
 
 Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
@@ -253,6 +260,7 @@ Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
                       {"counted_by", row.counted_by},
                       {"visit_cost_ns", row.visit_cost_ns},
                       {"latency", LatencyJson(row, SummarizeLatency(table, point.point))},
+                      {"sampling_slowdown", SlowdownJson(point.sampling_slowdown)},
                       {"experiments_with_few_visits", point.low_visit_experiments},
                       {"lines", lines},
                       {"set_aside", set_aside}});

@@ -60,6 +60,19 @@ void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
                                 " not used: ", absl::StrJoin(reasons, ", ")));
 }
 
+void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
+  int most = 0;
+  for (const PointAnalysis& point : analysis.points) {
+    for (const LineAnalysis& line : point.lines) most = std::max(most, line.outliers);
+  }
+  if (most == 0) return;
+  notes->push_back(
+      absl::StrCat("up to ", Counted(static_cast<uint64_t>(most), "experiment"),
+                   " of a line took far longer or shorter than those like it, as if something else "
+                   "had disturbed the machine, and ",
+                   most == 1 ? "is" : "are", " not used for it"));
+}
+
 // Half a thread of tolerance: the coz command itself runs now and then.
 bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
 
@@ -317,6 +330,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
+  AddOutliers(analysis, &notes);
   AddOversubscribed(table, &notes);
   AddOwed(table, &notes);
   const BaselineUse use = SumBaselines(profile, table);

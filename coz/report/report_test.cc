@@ -286,8 +286,9 @@ TEST(ReportTest, SaysThatThreadsSpin) {
   spin(0.04, 0.4);
   EXPECT_THAT(ReportOf(made), Not(HasSubstr("wait for something on their CPU")));
   spin(0.2, 0.4);
-  EXPECT_THAT(ReportOf(made),
-              HasSubstr("20 % of the samples fell into loops that wait for something on their CPU"));
+  EXPECT_THAT(
+      ReportOf(made),
+      HasSubstr("20 % of the samples fell into loops that wait for something on their CPU"));
 }
 
 TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
@@ -454,6 +455,35 @@ TEST(ReportTest, UnwritableOutputIsAStatus) {
   options.path = Save(FourLines());
   std::ofstream full("/dev/full");
   EXPECT_EQ(RunReport(options, full).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(ReportTest, SaysWhatSamplingTakesWhereItIsMuch) {
+  for (const double share : {0.09, 0.01}) {
+    SyntheticOptions options;
+    options.noise = 0.002;
+    options.bare_share = share;
+    SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.5, 0.5, {}}});
+    for (int i = 0; i < 20; ++i) {
+      made.AddRandomExperiments(8);
+      made.AddBareStretch();
+    }
+    const std::string report = ReportOf(made.profile());
+    const bool says = report.find("being sampled takes 9 % (") != std::string::npos;
+    EXPECT_EQ(says, share > 0.02) << report;
+  }
+}
+
+TEST(ReportTest, SaysThatExperimentsWereSpoiltFromOutside) {
+  SyntheticOptions options;
+  options.noise = 0.005;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 16; ++i) made.AddExperiment(0, 0);
+  for (int i = 1; i <= 10; ++i) made.AddExperiment(0, 0.1 * i);
+  EXPECT_THAT(ReportOf(made.profile()), Not(HasSubstr("took far longer")));
+  profile::PointCounts* counts = made.profile().mutable_experiment(3)->mutable_point(0);
+  counts->set_visits(counts->visits() / 2);
+  EXPECT_THAT(ReportOf(made.profile(), 300),
+              HasSubstr("up to 1 experiment of a line took far longer or shorter"));
 }
 
 }  // namespace

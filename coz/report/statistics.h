@@ -30,6 +30,8 @@ struct RateObservation {
   // Experiments are compared within their block alone: a stretch of time, short enough for the program to stay the same. Blocks
   // without a baseline are not used. Counted from 0.
   int block = 0;
+  // As `duration`, with the delay that was inserted; 0: none was.
+  double elapsed = 0;
 };
 
 bool IsBaseline(const RateObservation& observation);

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "coz/sampler/sampler_status.h"
+#include "coz/sampler/shared_event.h"
 #include "coz/sync/delay_ledger.h"
 #include "coz/sync/io_tables.h"
 
@@ -161,6 +162,7 @@ struct ProcessSlot {
   // Where threads stop that breakpoints count, or go on that probes have counted; 0: nowhere. A sample at such an address fell into what
   // counting costs. Of more probes than have room the rest are missing. Written by the supervisor; a child of fork begins with its parent's.
   std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
+  SharedEvent event;  // by which the supervisor suspends its sampling
 };
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
@@ -238,6 +240,7 @@ struct ControlBlock {
       selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone
   std::atomic<uint64_t> heartbeat_ns;
   std::atomic<uint32_t> stop;            // the target samples no more
+  SuspensionCount suspensions;           // of sampling
   std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events, which cost too much
 
   // Written by the target.

@@ -151,6 +151,8 @@ SamplerStatus StartSampling(const ControlBlock& control) {
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
   options.foreign_signal = OnForeignSignal;
+  options.shared_event = &g_process->event;
+  options.suspensions = &control.suspensions;
   if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0) return StartSampler(options);
   options.source = SamplingSource::kCpuTimer;
   const SamplerStatus status = StartSampler(options);

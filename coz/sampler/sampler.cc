@@ -46,6 +46,8 @@ struct Process {
   uint64_t sampling_period_ns = 0;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
+  SharedEvent* shared_event = nullptr;
+  const SuspensionCount* suspensions = nullptr;
   Counters counters;
   EndedThreads ended;
 };
@@ -62,6 +64,7 @@ struct Thread {
   bool first_own_sample = false;
   bool stopped = false;
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
+  uint32_t suspensions = 0;      // the count when the tracker last knew the thread's time
 };
 
 Process process;
@@ -83,6 +86,39 @@ void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
 
 // A child of vfork, or one of fork that has not told us, shares our descriptors but is not us.
 bool InSampledProcess() { return RawSyscall(SYS_getpid) == process.pid; }
+
+uint32_t Suspensions() { return process.suspensions == nullptr ? 0 : process.suspensions->load(); }
+
+// Where another process finds the inherited event; -1: nowhere.
+void ShareEvent(int fd) {
+  if (process.shared_event != nullptr) process.shared_event->fd_plus_1.store(fd + 1);
+}
+
+void ShareAndEnableEvent(int fd) {
+  if (process.shared_event == nullptr) {
+    EnablePerfEvent(fd);
+    return;
+  }
+  const SharedEventHold hold(process.shared_event);
+  ShareEvent(fd);
+  if (!IsSuspended(Suspensions())) EnablePerfEvent(fd);
+}
+
+void DisableEventForExec(int fd) {
+  if (process.shared_event == nullptr) {
+    DisablePerfEvent(fd);
+    return;
+  }
+  const SharedEventHold hold(process.shared_event);
+  ShareEvent(-1);
+  DisablePerfEvent(fd);
+}
+
+// Gives up the descriptor, -1 where there is none.
+int TakeInheritedEvent() {
+  ShareEvent(-1);
+  return process.inherited_fd.exchange(-1);
+}
 
 void EndThreadSource() {
   if (!process.stopped_for_good.load(std::memory_order_relaxed)) StopThreadSource(&thread.source);
@@ -202,6 +238,22 @@ bool IsFromTheSourceInUse(const siginfo_t& info) {
   return info.si_code == SI_TIMER && AdoptTimer(info, &thread.source);
 }
 
+// Sampling is suspended, and an event of the thread's own, or a signal that was under way, has come all the same. Threads that are there
+// then are sampled by the inherited event when it is resumed.
+bool IsToRest() {
+  if (process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) return false;
+  const uint32_t suspensions = Suspensions();
+  if (suspensions == thread.suspensions && !IsSuspended(suspensions)) return false;
+  thread.suspensions = suspensions;
+  // What has run since the last sample is nobody's.
+  thread.tracker.Restart(ThreadCpuNowNs() - process.sampling_period_ns);
+  if (!IsSuspended(suspensions)) return false;
+  StopThreadSource(&thread.source);
+  thread.samples_before_inherited = 0;
+  thread.weighs_rest = false;
+  return true;
+}
+
 // A sample of an event of the thread's own stands for other threads too.
 uint64_t ThreadsThatSampleStandsFor(const siginfo_t& info) {
   return IsThreadSigtrap(info) ? thread.stands_for : 1;
@@ -240,6 +292,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (!process.enabled.load(std::memory_order_acquire) || thread.stopped) {
     return EndLateSource(*info);
   }
+  if (IsToRest()) return;
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   if (IsThreadSigtrap(*info) && HasExtraEvent()) {
     if (!IsCallbackActive(*context)) CallBackIn(context, ExtraSample());
@@ -308,6 +361,9 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   process.sampling_period_ns = options.sampling_period_ns;
   process.callback = options.callback;
   process.foreign_signal = options.foreign_signal;
+  process.shared_event = options.shared_event;
+  process.suspensions = options.suspensions;
+  thread.suspensions = Suspensions();
   thread.stopped = false;
   thread.tracker.Restart(ThreadCpuNowNs());
   InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
@@ -320,7 +376,7 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   status.source = process.source;
   status.kernel_included = process.kernel_included;
   if (process.source == SamplingSource::kPerfSigtrap) {
-    EnablePerfEvent(process.inherited_fd.load(std::memory_order_relaxed));
+    ShareAndEnableEvent(process.inherited_fd.load(std::memory_order_relaxed));
   } else if (process.source == SamplingSource::kNone) {
     process.enabled.store(false);
   }
@@ -336,7 +392,9 @@ uint64_t StartThreadSampling() {
   if (source == SamplingSource::kPerfSigtrap) {
     thread.samples_before_inherited = 0;
     thread.weighs_rest = false;
-    return __builtin_expect(ThreadsAreShort(process.ended), 0) ? StartShortThread() : 0;
+    thread.suspensions = Suspensions();
+    const bool takes_own = ThreadsAreShort(process.ended) && !IsSuspended(thread.suspensions);
+    return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
   }
   thread.tracker.Restart(ThreadCpuNowNs());
   const uint64_t period = process.sampling_period_ns;
@@ -355,7 +413,9 @@ void StopThreadSampling() {
   const bool has_samples_of_others = thread.samples_before_inherited != 0 && !thread.weighs_rest;
   EndThreadSource();
   if (!process.enabled.load(std::memory_order_acquire)) return;
-  if (has_samples_of_others) return;
+  // Part of its time was in a suspension.
+  const bool is_known = thread.suspensions == Suspensions() && !IsSuspended(thread.suspensions);
+  if (has_samples_of_others || !is_known) return;
   const uint64_t now_ns = ThreadCpuNowNs();
   const uint64_t rest_ns = thread.tracker.RestNs(now_ns);
   NoteThreadEnd(process.ended, now_ns, rest_ns);
@@ -366,7 +426,7 @@ bool ChangeToCpuTimers() {
   if (process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer) return false;
   if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return false;
   if (process.source.exchange(SamplingSource::kCpuTimer) == SamplingSource::kCpuTimer) return false;
-  const int fd = process.inherited_fd.exchange(-1);
+  const int fd = TakeInheritedEvent();
   if (fd >= 0) {
     DisablePerfEvent(fd);
     if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
@@ -411,7 +471,7 @@ void LeaveOutCpuTime(uint64_t cpu_ns) { thread.tracker.LeaveOut(cpu_ns); }
 void StopSampler() {
   if (!InSampledProcess()) return;
   process.enabled.store(false);
-  const int fd = process.inherited_fd.exchange(-1);
+  const int fd = TakeInheritedEvent();
   if (fd >= 0) {
     DisablePerfEvent(fd);
     ReleaseDescriptor(fd);
@@ -431,6 +491,8 @@ uint32_t ActiveSampleCallbacks() { return process.active_callbacks.load(); }
 void OnForkInChild() {
   process.enabled.store(false);
   process.active_callbacks.store(0);
+  process.shared_event = nullptr;  // the parent's
+  process.suspensions = nullptr;
   const int fd = process.inherited_fd.exchange(-1);
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
@@ -445,10 +507,10 @@ void MakeWayForDescriptor(int fd) {
   const int moved = MoveOutOfTheWay(fd);
   if (moved == fd) {  // no room: the program closes the event by taking its number
     int inherited = fd;
-    process.inherited_fd.compare_exchange_strong(inherited, -1);
+    if (process.inherited_fd.compare_exchange_strong(inherited, -1)) ShareEvent(-1);
   } else if (ReserveDescriptor(moved)) {
     int inherited = fd;
-    process.inherited_fd.compare_exchange_strong(inherited, moved);
+    if (process.inherited_fd.compare_exchange_strong(inherited, moved)) ShareEvent(moved);
     // Another thread's event stays open until the process ends, and sends nothing when its thread has.
     if (thread.source.fd_plus_1 == fd + 1) thread.source.fd_plus_1 = moved + 1;
   }
@@ -458,7 +520,7 @@ void MakeWayForDescriptor(int fd) {
 void PrepareForExec() {
   if (!InSampledProcess()) return;
   const int fd = process.inherited_fd.load(std::memory_order_relaxed);
-  if (fd >= 0) DisablePerfEvent(fd);
+  if (fd >= 0) DisableEventForExec(fd);
   StopThreadSource(&thread.source);
   thread.samples_before_inherited = 0;
   thread.weighs_rest = false;
@@ -467,7 +529,7 @@ void PrepareForExec() {
 void ResumeAfterFailedExec() {
   if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return;
   const int fd = process.inherited_fd.load(std::memory_order_relaxed);
-  if (fd >= 0) EnablePerfEvent(fd);
+  if (fd >= 0) ShareAndEnableEvent(fd);
   StartThreadSampling();
 }
 

@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "coz/sampler/sampler_status.h"
+#include "coz/sampler/shared_event.h"
 
 namespace coz {
 
@@ -59,6 +60,9 @@ struct SamplerOptions {
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
+  // Where another process may suspend the sampling of this one; both or neither. With kPerfSigtrap alone: the other sources are not suspended.
+  SharedEvent* shared_event = nullptr;
+  const SuspensionCount* suspensions = nullptr;
 };
 
 // Sums over all threads since StartSampler.

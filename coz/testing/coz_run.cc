@@ -26,7 +26,7 @@ CozRunTest::CozRunTest() { options_.folder = TemporaryFolder(); }
 
 CommandResult CozRunTest::Run(const std::vector<std::string>& coz_options,
                               const std::vector<std::string>& program) {
-  std::vector<std::string> arguments = {Coz(), "run", "--experiment-length=0.1"};
+  std::vector<std::string> arguments = {Coz(), "run", "--experiment-length=" + experiment_seconds_};
   arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
   arguments.emplace_back("---");
   arguments.insert(arguments.end(), program.begin(), program.end());

@@ -30,7 +30,7 @@ class CozRunTest : public ::testing::Test {
  protected:
   CozRunTest();
 
-  // Runs `coz run` with experiments of 0.1 s, so that a second is enough for some.
+  // Runs `coz run` with experiments of `experiment_seconds_`.
   CommandResult Run(const std::vector<std::string>& coz_options,
                     const std::vector<std::string>& program);
 
@@ -38,6 +38,7 @@ class CozRunTest : public ::testing::Test {
   profile::Profile Profile(const std::string& name = "profile.pb") const;
 
   CommandOptions options_;
+  std::string experiment_seconds_ = "0.1";  // so that a second is enough for some
 };
 
 }  // namespace coz::testing

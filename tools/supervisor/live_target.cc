@@ -76,7 +76,7 @@ bool IsRunning(const ControlBlock& control, const ThreadSlot& slot) {
 
 }  // namespace
 
-LiveTarget::LiveTarget(ControlBlock* control) : control_(*control) {
+LiveTarget::LiveTarget(ControlBlock* control) : control_(*control), sampling_(control) {
   // This process's CPUs, which the target has inherited: what its threads do with them is their own affair.
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);

@@ -21,6 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "coz/experiment/target.h"
 #include "coz/runtime/control_block.h"
+#include "tools/supervisor/sampling_switch.h"
 
 namespace coz {
 
@@ -76,6 +77,8 @@ class LiveTarget : public ExperimentTarget {
   void Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
   void Extend(uint64_t deadline_ns) override;
   void StopDelays() override;
+  bool SuspendSampling() override { return sampling_.Suspend(); }
+  void ResumeSampling() override { sampling_.Resume(); }
   TargetSnapshot Read() override;
   bool Settled() override;
   std::optional<UnitId> RandomSampledUnit(Random& random) override;
@@ -121,6 +124,7 @@ class LiveTarget : public ExperimentTarget {
   void CountRunnable(uint64_t now_ns);
 
   ControlBlock& control_;
+  SamplingSwitch sampling_;
   uint64_t stops_ = 0;
   uint64_t ring_read_ = 0;
   uint64_t lost_in_ring_ = 0;

@@ -47,6 +47,17 @@ profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
   return profile::PROGRESS_POINT_KIND_THROUGHPUT;
 }
 
+template <typename Written>
+void AddTaints(const ExperimentRecord& record, Written* written) {
+  for (const Taint& taint : record.taints) {
+    // What only makes a figure less certain is seen in the figure.
+    if (!Invalidates(taint.kind)) continue;
+    profile::Taint* added = written->add_taint();
+    added->set_reason(ReasonOf(taint.kind));
+    added->set_detail(taint.reason);
+  }
+}
+
 void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
   validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
   validity->set_paid_ns(record.paid_ns);
@@ -60,13 +71,7 @@ void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));
   validity->set_drain_ns(record.drain_ns);
-  for (const Taint& taint : record.taints) {
-    // What only makes a figure less certain is seen in the figure.
-    if (!Invalidates(taint.kind)) continue;
-    profile::Taint* written = validity->add_taint();
-    written->set_reason(ReasonOf(taint.kind));
-    written->set_detail(taint.reason);
-  }
+  AddTaints(record, validity);
 }
 
 }  // namespace
@@ -186,13 +191,14 @@ void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts
   before = now;
 }
 
-void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
+template <typename Written>
+void ProfileRecorder::AddPoints(const ExperimentRecord& record, Written* written,
                                 profile::Profile* chunk) {
   for (uint32_t point = 0; point < record.points.size(); ++point) {
     const PointDelta& delta = record.points[point];
     const bool in_flight = delta.in_flight_ns > 0;
     if (delta.visits == 0 && delta.arrivals == 0 && delta.departures == 0 && !in_flight) continue;
-    profile::PointCounts* counts = experiment->add_point();
+    profile::PointCounts* counts = written->add_point();
     counts->set_point(PointOf(point, chunk));
     counts->set_visits(delta.visits);
     counts->set_arrivals(delta.arrivals);
@@ -206,7 +212,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, profile::Experim
     }
   }
   if (end_to_end_) {
-    profile::PointCounts* counts = experiment->add_point();
+    profile::PointCounts* counts = written->add_point();
     counts->set_point(PointOf(kEndToEndPoint, chunk));
     counts->set_visits(1);
   }
@@ -245,6 +251,22 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   experiment->mutable_validity()->set_throttled(
       MostThrottled(written_.session(0), *experiment, ReadSampleRateLimit()));
   Append(chunk);
+  between_start_ns_ = record.start_ns + record.elapsed_ns;
+  between_start_ = target_->last_read();
+}
+
+void ProfileRecorder::WriteBareStretch(const ExperimentRecord& record) {
+  profile::Profile chunk;
+  AddBinaries(&chunk);
+  profile::BareStretch* bare = chunk.add_bare_stretch();
+  bare->set_session(session_);
+  bare->set_start_ns(record.start_ns - start_ns_);
+  bare->set_elapsed_ns(record.elapsed_ns);
+  bare->set_total_samples(record.total_samples);
+  AddPoints(record, bare, &chunk);
+  AddTaints(record, bare);
+  Append(chunk);
+  // Its samples, of which there are next to none, are told with those of the time between.
   between_start_ns_ = record.start_ns + record.elapsed_ns;
   between_start_ = target_->last_read();
 }

@@ -48,6 +48,7 @@ class ProfileRecorder {
   // The progress point that the end of the program visits: in every experiment of an end-to-end run.
   void AddEndToEndPoint() { end_to_end_ = true; }
   void WriteExperiment(const ExperimentRecord& record);
+  void WriteBareStretch(const ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.
@@ -70,8 +71,9 @@ class ProfileRecorder {
   template <typename Record>
   void AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples, Record* record,
                       profile::Profile* chunk);
-  void AddPoints(const ExperimentRecord& record, profile::Experiment* experiment,
-                 profile::Profile* chunk);
+  // Adds the counts of points to what is written of `record`.
+  template <typename Written>
+  void AddPoints(const ExperimentRecord& record, Written* written, profile::Profile* chunk);
   // Latencies of requests since the last call; `counts` null: they belong to no experiment.
   void TakeLatencies(uint32_t point, profile::PointCounts* counts);
   // Objects that have been read since the last call.

@@ -71,6 +71,8 @@ class Run : public ExperimentSink {
   void OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t start_ns) override;
   void OnExperiment(const ExperimentRecord& record) override;
   void OnExperimentDropped() override { current_.clear(); }
+  void OnBareStretchStarted(uint64_t start_ns) override;
+  void OnBareStretch(const ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
   void WriteHead();
@@ -124,6 +126,8 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
     scheduler_options_.max_experiment_ns =
         std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
   }
+  // What is given is sped up by samples, without which baselines could not be compared.
+  if (!options_.given.empty()) scheduler_options_.experiments_per_bare_stretch = 0;
   if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
 
   ControlBlock& block = control_.block();
@@ -204,6 +208,16 @@ void Run::OnExperiment(const ExperimentRecord& record) {
                         record.selected_samples, static_cast<double>(record.elapsed_ns) / 1e6));
     for (const Taint& taint : record.taints) Say(absl::StrCat("  ", taint.reason));
   }
+  current_.clear();
+}
+
+void Run::OnBareStretchStarted(uint64_t) {
+  current_ = "the program without samples";
+  recorder_->WriteBetweenExperiments();
+}
+
+void Run::OnBareStretch(const ExperimentRecord& record) {
+  recorder_->WriteBareStretch(record);
   current_.clear();
 }
 

@@ -42,6 +42,10 @@ class FakeTarget : public ExperimentTarget {
   std::vector<double> unit_shares = {1.0};  // of one thread's samples, which come each millisecond
   uint64_t settle_ns = 0;                   // from StopDelays until the other threads have paid
   bool never_settles = false;
+  bool may_suspend = false;
+  double bare_rate = 1;  // visits without samples, for each with them
+  int suspensions = 0;
+  int resumptions = 0;
   TargetSnapshot counters;
 
   std::vector<Selection> selections;
@@ -60,6 +64,15 @@ class FakeTarget : public ExperimentTarget {
     selected_ = false;
     stops_ns.push_back(counters.now_ns);
   }
+  bool SuspendSampling() override {
+    ++suspensions;
+    return suspended_ = may_suspend;
+  }
+  void ResumeSampling() override {
+    ++resumptions;
+    suspended_ = false;
+  }
+  bool suspended() const { return suspended_; }
   TargetSnapshot Read() override {
     counters.points.resize(std::max(counters.points.size(), program.size()));
     for (size_t i = 0; i < visits_.size(); ++i) {
@@ -100,10 +113,12 @@ class FakeTarget : public ExperimentTarget {
     for (size_t i = 0; i < program.size(); ++i) {
       const uint64_t now_ns = counters.now_ns;
       if (now_ns < program[i].first_visit_ns || now_ns > program[i].last_visit_ns) continue;
-      visits_[i] += program[i].visits_per_second * static_cast<double>(step_ns - paused_ns) / 1e9;
+      visits_[i] += program[i].visits_per_second * (suspended_ ? bare_rate : 1) *
+                    static_cast<double>(step_ns - paused_ns) / 1e9;
     }
   }
   void Sample() {
+    if (suspended_) return;
     ++counters.total_samples;
     sampled_ = true;
     if (!selected_) return;
@@ -122,6 +137,7 @@ class FakeTarget : public ExperimentTarget {
   double share_sum_ = 0;
   uint64_t to_pause_ns_ = 0;
   bool selected_ = false;
+  bool suspended_ = false;
   bool sampled_ = false;
 };
 
@@ -134,6 +150,8 @@ class FakeSink : public ExperimentSink {
   };
   std::vector<Start> starts;
   std::vector<ExperimentRecord> records;
+  std::vector<ExperimentRecord> bare;
+  std::vector<uint64_t> bare_starts_ns;
   int dropped = 0;
   std::vector<uint64_t> no_progress_ns;
 
@@ -142,6 +160,8 @@ class FakeSink : public ExperimentSink {
   }
   void OnExperiment(const ExperimentRecord& record) override { records.push_back(record); }
   void OnExperimentDropped() override { ++dropped; }
+  void OnBareStretchStarted(uint64_t start_ns) override { bare_starts_ns.push_back(start_ns); }
+  void OnBareStretch(const ExperimentRecord& record) override { bare.push_back(record); }
   void OnNoProgress(uint64_t waited_ns) override { no_progress_ns.push_back(waited_ns); }
 };
 

@@ -54,6 +54,9 @@ struct SyntheticOptions {
   double running_threads = 1;
   // By the one thread that pauses, as a share of an experiment's delay.
   double overslept_share = 0;
+  // Bare stretches: of the time of a visit, what samples take.
+  double bare_share = 0;
+  uint64_t bare_stretch_ns = 125'000'000;
 };
 
 class SyntheticProfile {
@@ -65,6 +68,7 @@ class SyntheticProfile {
   // `count` experiments with lines chosen by share, and speedups as the scheduler chooses them: 0
   // with probability ¼, else 5 %, 10 %, … 100 %.
   void AddRandomExperiments(int count);
+  void AddBareStretch();
   // SessionEnd; without it the session looks killed.
   void End();
 
