@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "bench/accuracy/cases.h"
 #include "bench/accuracy/program_run.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz::accuracy {
 

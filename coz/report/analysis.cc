@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "coz/report/coarse_samples.h"
-#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
-#include "coz/report/multiple_testing.h"
-#include "coz/report/outliers.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/sampling_slowdown.h"
-#include "coz/report/statistics.h"
-#include "coz/report/time_blocks.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/statistics/multiple_testing.h"
+#include "coz/report/statistics/outliers.h"
+#include "coz/report/statistics/statistics.h"
+#include "coz/report/statistics/time_blocks.h"
 
 namespace coz {
 namespace {

@@ -27,11 +27,11 @@
 #include <optional>
 #include <vector>
 
-#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/sampling_slowdown.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 

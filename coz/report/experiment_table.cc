@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "coz/report/profile.pb.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 #include "coz/report/unit_samples.h"
 
 namespace coz {

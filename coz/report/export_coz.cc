@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis.h"
-#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/latency_summary.h"
 #include "coz/report/profile.pb.h"
 #include "coz/report/repeat_command.h"
 #include "coz/report/session_facts.h"
+#include "coz/report/statistics/curve.h"
 #include "coz/report/verdict.h"
 #include "nlohmann/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/report/time_blocks.h"
+#include "coz/report/statistics/time_blocks.h"
 
 namespace coz {
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "coz/report/experiment_table.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 

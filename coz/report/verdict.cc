@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis.h"
-#include "coz/report/curve.h"
 #include "coz/report/experiment_table.h"
 #include "coz/report/profile.pb.h"
+#include "coz/report/statistics/curve.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "coz/report/analyzed_profile.h"
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 

@@ -1,11 +1,11 @@
-#include "coz/report/time_blocks.h"
+#include "coz/report/statistics/time_blocks.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <tuple>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 

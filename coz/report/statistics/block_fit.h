@@ -8,13 +8,13 @@
 // Signals  not async-signal-safe
 // Source   Frisch, Waugh and Lovell for taking the levels out; Bell and McCaffrey 2002 for HC2 and Satterthwaite's degrees of
 //          freedom
-#ifndef COZ_REPORT_BLOCK_FIT_H_
-#define COZ_REPORT_BLOCK_FIT_H_
+#ifndef COZ_REPORT_STATISTICS_BLOCK_FIT_H_
+#define COZ_REPORT_STATISTICS_BLOCK_FIT_H_
 
 #include <cstddef>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 
@@ -73,4 +73,4 @@ class BlockFit {
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_BLOCK_FIT_H_
+#endif  // COZ_REPORT_STATISTICS_BLOCK_FIT_H_

@@ -7,8 +7,8 @@
 // Signals  not async-signal-safe
 // Source   Benjamini and Hochberg 1995; they hold for the positive dependence that shared baselines cause (Benjamini and
 //          Yekutieli 2001). Incomplete beta function: DLMF 8.17
-#ifndef COZ_REPORT_MULTIPLE_TESTING_H_
-#define COZ_REPORT_MULTIPLE_TESTING_H_
+#ifndef COZ_REPORT_STATISTICS_MULTIPLE_TESTING_H_
+#define COZ_REPORT_STATISTICS_MULTIPLE_TESTING_H_
 
 #include <vector>
 
@@ -22,4 +22,4 @@ std::vector<double> QValues(const std::vector<double>& p_values);
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_MULTIPLE_TESTING_H_
+#endif  // COZ_REPORT_STATISTICS_MULTIPLE_TESTING_H_

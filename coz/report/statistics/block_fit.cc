@@ -1,4 +1,4 @@
-#include "coz/report/block_fit.h"
+#include "coz/report/statistics/block_fit.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 namespace {

@@ -9,13 +9,13 @@
 // Signals  not async-signal-safe
 // Source   HC3 of MacKinnon and White 1985 for the band of bent curves; curve_test.cc for how often straight lines are taken for
 //          bent ones (the threshold allows for the search of k), and bent ones found
-#ifndef COZ_REPORT_CURVE_H_
-#define COZ_REPORT_CURVE_H_
+#ifndef COZ_REPORT_STATISTICS_CURVE_H_
+#define COZ_REPORT_STATISTICS_CURVE_H_
 
 #include <optional>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 
@@ -43,4 +43,4 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_CURVE_H_
+#endif  // COZ_REPORT_STATISTICS_CURVE_H_

@@ -1,4 +1,4 @@
-#include "coz/report/outliers.h"
+#include "coz/report/statistics/outliers.h"
 
 #include <algorithm>
 #include <cmath>

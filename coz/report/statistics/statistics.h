@@ -7,8 +7,8 @@
 // Signals  not async-signal-safe
 // Source   the paper (Curtsinger, Berger, SOSP 2015) for p and 1 - p_s/p_0; Bell and McCaffrey 2002 for the small-sample
 //          correction (HC2 and Satterthwaite's degrees of freedom); statistics_test.cc for the coverage measured, with drift too
-#ifndef COZ_REPORT_STATISTICS_H_
-#define COZ_REPORT_STATISTICS_H_
+#ifndef COZ_REPORT_STATISTICS_STATISTICS_H_
+#define COZ_REPORT_STATISTICS_STATISTICS_H_
 
 #include <cstddef>
 #include <limits>
@@ -79,4 +79,4 @@ int SpeedupKey(double virtual_speedup);
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_STATISTICS_H_
+#endif  // COZ_REPORT_STATISTICS_STATISTICS_H_

@@ -8,13 +8,13 @@
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
 // Source   blocking, as in the design of experiments; statistics_test.cc and analysis_test.cc for coverage under drift
-#ifndef COZ_REPORT_TIME_BLOCKS_H_
-#define COZ_REPORT_TIME_BLOCKS_H_
+#ifndef COZ_REPORT_STATISTICS_TIME_BLOCKS_H_
+#define COZ_REPORT_STATISTICS_TIME_BLOCKS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 
@@ -34,4 +34,4 @@ std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_TIME_BLOCKS_H_
+#endif  // COZ_REPORT_STATISTICS_TIME_BLOCKS_H_

@@ -1,4 +1,4 @@
-#include "coz/report/multiple_testing.h"
+#include "coz/report/statistics/multiple_testing.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "coz/report/curve.h"
+#include "coz/report/statistics/curve.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 #include "gtest/gtest.h"
 
 namespace coz {

@@ -1,4 +1,4 @@
-#include "coz/report/curve.h"
+#include "coz/report/statistics/curve.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 namespace {

@@ -1,4 +1,4 @@
-#include "coz/report/time_blocks.h"
+#include "coz/report/statistics/time_blocks.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "coz/report/block_fit.h"
-#include "coz/report/multiple_testing.h"
+#include "coz/report/statistics/block_fit.h"
+#include "coz/report/statistics/multiple_testing.h"
 
 namespace coz {
 namespace {

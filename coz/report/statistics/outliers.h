@@ -10,13 +10,13 @@
 // An experiment is compared with the others of its speedup, each by the level of its block. The limit is so far out, six standard deviations
 // and at least a twentieth of its time, that ordinary noise does not get there: one in 10^8 of a normal distribution. Whether it is
 // above or below, which line and what speedup makes no difference, so that leaving out favours no result.
-#ifndef COZ_REPORT_OUTLIERS_H_
-#define COZ_REPORT_OUTLIERS_H_
+#ifndef COZ_REPORT_STATISTICS_OUTLIERS_H_
+#define COZ_REPORT_STATISTICS_OUTLIERS_H_
 
 #include <cstddef>
 #include <vector>
 
-#include "coz/report/statistics.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz {
 
@@ -24,4 +24,4 @@ std::vector<size_t> FindOutliers(const std::vector<RateObservation>& observation
 
 }  // namespace coz
 
-#endif  // COZ_REPORT_OUTLIERS_H_
+#endif  // COZ_REPORT_STATISTICS_OUTLIERS_H_
