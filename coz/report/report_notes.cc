@@ -17,6 +17,7 @@
 #include "coz/report/profile.pb.h"
 #include "coz/report/profile_reader.h"
 #include "coz/report/session_facts.h"
+#include "coz/report/statistics/statistics.h"
 #include "coz/report/text_layout.h"
 
 namespace coz {
@@ -291,6 +292,17 @@ std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
       "is passed less often (`coz points` lists some), put COZ_PROGRESS there, or count samples "
       "with --progress-sampled",
       static_cast<double>(point.visit_cost_ns) / 1000, 100 * share);
+}
+
+std::string CostOfSampling(const PointAnalysis& point) {
+  constexpr double kWorthSaying = 0.02;
+  if (!point.sampling_slowdown.has_value()) return "";
+  const Estimate& share = point.sampling_slowdown->share;
+  if (share.value < kWorthSaying || share.low < 0) return "";
+  return absl::StrFormat(
+      "being sampled takes %.0f %% (%.0f to %.0f) of the time here, which predictions are shares "
+      "of",
+      100 * share.value, 100 * share.low, 100 * share.high);
 }
 
 const char* TaintWords(int reason) {

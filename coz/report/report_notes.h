@@ -26,6 +26,9 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
 // What counting a point's visits by the kernel takes of the program's time, a sentence; empty where it hardly matters.
 std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns);
 
+// What being sampled takes of the time of a visit to the point, a sentence without a full stop; empty where it hardly matters, or is not known.
+std::string CostOfSampling(const PointAnalysis& point);
+
 // Why an experiment is not used (profile::Taint::Reason), in words.
 const char* TaintWords(int reason);
 

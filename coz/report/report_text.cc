@@ -124,7 +124,7 @@ class PointRenderer {
         Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
         row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
-    absl::StrAppend(&text, CostLine(row), SamplingLine(point));
+    absl::StrAppend(&text, CostLines(point));
     if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));
     }
@@ -142,21 +142,14 @@ class PointRenderer {
   }
 
  private:
-  // What counting by the kernel takes of the program's time, where it matters.
-  std::string CostLine(const PointRow& row) const {
-    const std::string cost = CostOfCounting(row, table_.run_time_ns);
-    return cost.empty() ? "" : absl::StrCat("  ", cost, "\n");
-  }
-
-  static std::string SamplingLine(const PointAnalysis& point) {
-    constexpr double kWorthSaying = 0.02;
-    if (!point.sampling_slowdown.has_value()) return "";
-    const Estimate& share = point.sampling_slowdown->share;
-    if (share.value < kWorthSaying || share.low < 0) return "";
-    return absl::StrFormat(
-        "  being sampled takes %.0f %% (%.0f to %.0f) of the time here, which predictions are "
-        "shares of\n",
-        100 * share.value, 100 * share.low, 100 * share.high);
+  // What counting by the kernel and sampling take of the program's time, where it matters.
+  std::string CostLines(const PointAnalysis& point) const {
+    std::string text;
+    for (const std::string& cost :
+         {CostOfCounting(table_.points[point.point], table_.run_time_ns), CostOfSampling(point)}) {
+      if (!cost.empty()) absl::StrAppend(&text, "  ", cost, "\n");
+    }
+    return text;
   }
 
   size_t Shown(size_t n) const {

@@ -4,8 +4,9 @@
 //   version, title          of coz; the command's name
 //   facts, sessions, notes  see run_facts.h; notes are sentences. more_sessions: how many are not listed
 //   folder                  what all files begin with; the page leaves it out
-//   points                  {name, kind, visits, counted_by, latency, low_visits}, most visited first; latency, of a pair: {in, out: a second,
-//                           under_way, mean, p50, p99: ms or null, stable}, else null
+//   points                  {name, kind, visits, counted_by, visit_cost_ns, cost, sampling: what counting and sampling take, sentences or "", latency,
+//                           low_visits}, most visited first; latency, of a pair: {in, out: a second, under_way, mean, p50, p99: ms or null,
+//                           error: a sentence or "", stable}, else null
 //   files                   {path, changed, missing, runs: [[first line, text…]…]}; runs is left out where nothing could be read
 //   units                   [file, line, function, share of samples, kind]; file is -1 where the unit has none
 //   lines                   {p: point, u: unit, v: verdict, s: slope, f: phase factor, a: slope while active, b: own baselines,
@@ -110,6 +111,7 @@ class Builder {
                                  {"counted_by", row.counted_by},
                                  {"visit_cost_ns", row.visit_cost_ns},
                                  {"cost", CostOfCounting(row, table_.run_time_ns)},
+                                 {"sampling", CostOfSampling(point)},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
     point_numbers_[point.point] = index;

@@ -6,6 +6,7 @@
 #include "coz/report/experiment_table.h"
 #include "coz/report/plot/plot_page.h"
 #include "coz/report/plot/testing/sample_profile.h"
+#include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -59,6 +60,22 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   EXPECT_GT(latency["in"].get<double>(), 0);
   EXPECT_GT(latency["under_way"].get<double>(), 0);
   EXPECT_EQ(latency["stable"], true);
+}
+
+TEST(PlotDataTest, PointsSayWhatSamplingTakes) {
+  for (const double share : {0.09, 0.01}) {
+    report_testing::SyntheticOptions options;
+    options.noise = 0.002;
+    options.bare_share = share;
+    report_testing::SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.5, 0.5, {}}});
+    for (int i = 0; i < 20; ++i) {
+      made.AddRandomExperiments(8);
+      made.AddBareStretch();
+    }
+    const std::string sentence = DataOf(made.profile())["points"][0]["sampling"];
+    EXPECT_EQ(sentence.find("being sampled takes 9 %"), share > 0.02 ? 0 : std::string::npos)
+        << sentence;
+  }
 }
 
 TEST(PlotDataTest, NoTextEndsTheDataElement) {

@@ -30,7 +30,8 @@ const runPage = {
       point.visits.toLocaleString('en'),
       String(lines.filter((line) => line.point === i).length),
       String(aside.filter((line) => line.point === i).length),
-      String(point.low_visits)])), ...this.latencies());
+      String(point.low_visits)])),
+    ...data.points.filter((point) => point.sampling).map((point) => element('p', {}, `${point.name}: ${point.sampling}.`)), ...this.latencies());
   },
 
   // Throughput and latency of pairs, as the program is.
