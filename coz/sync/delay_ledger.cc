@@ -59,7 +59,8 @@ uint64_t DelayFor(Stretches& stretches, const StretchKind& kind, uint64_t ran_ns
   const int64_t most_ns = stretches.balance_ns + static_cast<int64_t>(ahead_ns);
   if (most_ns <= 0) return 0;
   ran_ns = std::min(ran_ns, 4 * stretches.period_ns);
-  const uint64_t delay_ns = sampled_ns * ran_ns / (kind.samples * stretches.period_ns);
+  // The samples' mean first: with periods of a second the product would not fit.
+  const uint64_t delay_ns = sampled_ns / kind.samples * ran_ns / stretches.period_ns;
   return std::min(delay_ns, static_cast<uint64_t>(most_ns));
 }
 

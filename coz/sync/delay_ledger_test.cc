@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "coz/base/clock.h"
+
 namespace coz {
 namespace {
 
@@ -308,7 +310,7 @@ const void* const kOutside = &kSites[1];
 class StretchTest : public DelayLedgerTest {
  protected:
   SampleDelay Half(uint64_t deadline_ns = kForever) const {
-    return {SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs, deadline_ns};
+    return {SampledUnit::kSelected, period_ns_ / 2, period_ns_, deadline_ns};
   }
   void Run(uint64_t ns) { now_ns_ += ns; }
   void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
@@ -332,6 +334,7 @@ class StretchTest : public DelayLedgerTest {
   uint64_t global_ns() const { return global_->global_delay_ns; }
 
   uint64_t now_ns_ = 1;
+  uint64_t period_ns_ = kPeriodNs;
 };
 
 TEST_F(StretchTest, SamplesOfAnUnknownKindImposeAtOnce) {
@@ -353,6 +356,15 @@ TEST_F(StretchTest, KnownStretchesImposeByTheirLength) {
   Call(kOutside);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20 + kPeriodNs / 10);
   EXPECT_EQ(sampled_.local_delay_ns, global_ns());
+}
+
+TEST_F(StretchTest, PeriodsMayBeAsLongAsASecond) {
+  period_ns_ = kNsPerSecond;
+  LearnStretches(period_ns_ / 2);
+  const uint64_t before_ns = global_ns();
+  Run(2 * period_ns_);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, period_ns_);
 }
 
 TEST_F(StretchTest, SamplesAndStretchesImposeAsMuchInTheLongRun) {
