@@ -108,9 +108,12 @@ TEST(PointsTest, ProgramThatEndsEarlierEndsCozAlike) {
 // As breakpoints do whose reason a hypervisor has lost; what traps by itself ends as ever.
 TEST(PointsTest, LostBreakpointsDoNotEndTheProgram) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  const CommandResult lost = Points({"--duration=1", "---", Puppet("busy"), "1", "int1"});
+  const CommandResult lost = Points({"--duration=1", "---", Puppet("busy"), "1", "lost"});
   EXPECT_EQ(lost.status, 0) << lost.errors;
   EXPECT_EQ(lost.output, "hello\nbye\n");
+  // `int1` where it is reported at the instruction, as by some hypervisors: ends the program as without coz. Elsewhere it looks like a lost one.
+  const CommandResult int1 = Points({"--duration=1", "---", Puppet("busy"), "1", "int1"});
+  EXPECT_TRUE(int1.signal == SIGTRAP || int1.output == "hello\nbye\n") << int1.errors;
   const CommandResult own = Points({"--duration=1", "---", Puppet("busy"), "1", "int3"});
   EXPECT_EQ(own.signal, SIGTRAP) << own.errors;
   EXPECT_EQ(own.output, "hello\n");

@@ -15,6 +15,7 @@
 #include "coz/points/code_places.h"
 #include "coz/points/lost_breakpoints.h"
 #include "coz/testing/capabilities.h"
+#include "coz/testing/lost_breakpoint.h"
 #include "coz/testing/run_command.h"
 #include "gtest/gtest.h"
 
@@ -224,8 +225,7 @@ TEST(LostBreakpointTest, EndsNoProgramThatIsGuarded) {
     if (child == 0) {
       std::optional<LostBreakpointGuard> guard;
       if (guarded) guard.emplace();
-      if (std::string(trap) == "int1")
-        asm volatile(".byte 0xf1");  // a debug exception without reason
+      if (std::string(trap) == "lost") RaiseLostBreakpoint();
       if (std::string(trap) == "int3") asm volatile("int3");
       _exit(guarded ? static_cast<int>(LostBreakpointGuard::lost()) : 100);
     }
@@ -233,9 +233,9 @@ TEST(LostBreakpointTest, EndsNoProgramThatIsGuarded) {
     waitpid(child, &status, 0);
     return status;
   };
-  const int unguarded = end_of_child(false, "int1");
+  const int unguarded = end_of_child(false, "lost");
   EXPECT_TRUE(WIFSIGNALED(unguarded) && WTERMSIG(unguarded) == SIGTRAP) << unguarded;
-  const int guarded = end_of_child(true, "int1");
+  const int guarded = end_of_child(true, "lost");
   EXPECT_TRUE(WIFEXITED(guarded) && WEXITSTATUS(guarded) == 1) << guarded;
   const int own = end_of_child(true, "int3");
   EXPECT_TRUE(WIFSIGNALED(own) && WTERMSIG(own) == SIGTRAP) << own;

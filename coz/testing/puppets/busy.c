@@ -1,7 +1,6 @@
 /*
  * Works for a while, visits a progress point, and ends as it was told.
- *
- *   busy SECONDS [status N | signal N | never | int1: debug exceptions without reason, as lost breakpoints are | int3]
+ *   busy SECONDS [status N | signal N | never | lost: breakpoints without reason, coz/testing/lost_breakpoint.h | int1 | int3]
  *
  * Two threads; each visits "work" after some 100 us of CPU time. With `never` no point is visited. Prints "hello" first and
  * "bye" last, and copies standard input between them where there is any.
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "coz.h"
+#include "coz/testing/lost_breakpoint.h"
 
 static atomic_int stop;
 static atomic_int visit = 1;
@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     if (now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec)) break;
     x = spin(x);
+    if (strcmp(what, "lost") == 0) RaiseLostBreakpoint();
     if (strcmp(what, "int1") == 0) __asm__ volatile(".byte 0xf1");
     if (strcmp(what, "int3") == 0) __asm__ volatile("int3");
     if (atomic_load(&visit)) COZ_PROGRESS_NAMED("work");
