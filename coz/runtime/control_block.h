@@ -27,7 +27,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 11;                // of this layout
+inline constexpr uint32_t kControlVersion = 12;                // of this layout
 
 inline constexpr uint32_t kMaxModules = 256;
 inline constexpr uint32_t kMaxPoints = 256;
@@ -232,9 +232,7 @@ struct ControlBlock {
   // Written by the supervisor's child before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;
 
-  // Written by the supervisor at any time. The selection is `(unit + 1) << 32 | delay per sample in ns`; 0 when there is none.
-  std::atomic<uint64_t> selection;
-  // As `selection`: what is sped up in every experiment, baselines too. 0 when there is none.
+  // Written by the supervisor at any time. As the ledger's selection, which is `(unit + 1) << 32 | delay per sample in ns`: what is sped up in every experiment, baselines too. 0 when there is none.
   std::atomic<uint64_t> given;
   std::atomic<uint64_t>
       selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone

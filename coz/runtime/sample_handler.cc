@@ -90,7 +90,7 @@ uint32_t Attribute(const Sample& sample) {
 
 // The selected unit and the given one are never the same.
 void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
-  const uint64_t selection = g_control->selection.load(std::memory_order_acquire);
+  const uint64_t selection = g_control->ledger.selection.load(std::memory_order_acquire);
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
   const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
   const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
@@ -119,9 +119,10 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   // Of a sample that stands for more than one period, the rest has passed: it was spent in the kernel.
   const uint64_t ahead = weight < 1 ? weight : 1;
   ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
-  ImposeSample(g_control->ledger, slot.ledger,
-               {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns},
-               now_ns);
+  ImposeSample(
+      g_control->ledger, slot.ledger,
+      {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns, selection},
+      now_ns);
 }
 
 // Whether the sample is in a loop that tells the CPU that it spins.
@@ -216,7 +217,7 @@ void OnSample(const Sample& sample) {
 
 void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
   const uint64_t delay_ns =
-      g_shared_delay.Take(g_control->selection.load(std::memory_order_acquire), threads);
+      g_shared_delay.Take(g_control->ledger.selection.load(std::memory_order_acquire), threads);
   if (delay_ns == 0) return;
   if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
   ChargePairs(*g_control, RiseBy(g_control->ledger, ledger, delay_ns), &g_charge_budget);

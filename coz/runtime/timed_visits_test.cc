@@ -47,9 +47,11 @@ TEST_F(TimedVisitsTest, DelayThatIsHeldCountsAsFarAsTheThreadHasRun) {
   // Its stretches are all in the selected unit, of which half is to be saved.
   Stretches& stretches = ledger.stretches;
   stretches.kinds[0] = {nullptr, 64, 64, 0, 400 * kNsPerMs, 0};
+  global.selection = 1;
   const uint64_t start_ns = MonotonicNowNs();
   ImposeSample(global, ledger,
-               {SampledUnit::kSelected, 500 * kNsPerMs, 1000 * kNsPerMs, ~uint64_t{0}}, start_ns);
+               {SampledUnit::kSelected, 500 * kNsPerMs, 1000 * kNsPerMs, ~uint64_t{0}, 1},
+               start_ns);
   ASSERT_TRUE(HoldsDelay(ledger));
   EXPECT_EQ(ledger.local_delay_ns, 0u);
   ResumeHold(ledger, start_ns - 400 * kNsPerMs);

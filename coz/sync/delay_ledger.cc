@@ -70,10 +70,15 @@ void ImposePending(GlobalLedger& global, ThreadLedger& thread, uint64_t least_ns
   thread.stretches.pending_ns = 0;
 }
 
+bool IsOver(const GlobalLedger& global, const Stretches& stretches, uint64_t now_ns) {
+  return now_ns > stretches.deadline_ns || global.selection.load(std::memory_order_relaxed) !=
+                                               stretches.selection.load(std::memory_order_relaxed);
+}
+
 // False where the experiment is over.
-bool AccountForStretch(Stretches& stretches, uint64_t now_ns) {
-  if (now_ns > stretches.deadline_ns) {
-    stretches.on.store(0, std::memory_order_relaxed);
+bool AccountForStretch(const GlobalLedger& global, Stretches& stretches, uint64_t now_ns) {
+  if (IsOver(global, stretches, now_ns)) {
+    stretches.selection.store(0, std::memory_order_relaxed);
     return false;
   }
   const uint64_t ran_ns = stretches.TakeRunningTime(now_ns);
@@ -100,7 +105,7 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
   Stretches& stretches = thread.stretches;
   const BusyScope busy(stretches);
   if (!busy.is_first() || Waits(thread)) return ImposeDelay(global, thread, sample.delay_ns);
-  if (!HoldsDelay(thread)) {
+  if (stretches.selection.load(std::memory_order_relaxed) != sample.selection) {
     stretches.balance_ns = 0;
     stretches.pending_ns = 0;
     stretches.ran_ns = 0;
@@ -108,7 +113,7 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
     stretches.selected_delay_ns = 0;
     stretches.given_delay_ns = 0;
     stretches.Resume(now_ns);
-    stretches.on.store(1, std::memory_order_relaxed);
+    stretches.selection.store(sample.selection, std::memory_order_relaxed);
   }
   stretches.deadline_ns = sample.deadline_ns;
   stretches.period_ns = sample.period_ns;
@@ -130,7 +135,7 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
 
 void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
   const BusyScope busy(thread.stretches);
-  if (busy.is_first() && AccountForStretch(thread.stretches, now_ns)) {
+  if (busy.is_first() && AccountForStretch(global, thread.stretches, now_ns)) {
     ImposePending(global, thread, kLeastReleaseNs);
   }
 }
@@ -138,7 +143,7 @@ void ReleaseHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_n
 void ReleaseAllHeldDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns) {
   Stretches& stretches = thread.stretches;
   const BusyScope busy(stretches);
-  if (!busy.is_first() || !AccountForStretch(stretches, now_ns)) return;
+  if (!busy.is_first() || !AccountForStretch(global, stretches, now_ns)) return;
   if (stretches.balance_ns > 0) {
     stretches.pending_ns += static_cast<uint64_t>(stretches.balance_ns);
     stretches.balance_ns = 0;
@@ -150,7 +155,7 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
   Stretches& stretches = thread.stretches;
   const BusyScope busy(stretches);
   if (!busy.is_first()) return;
-  const bool goes_on = AccountForStretch(stretches, now_ns);
+  const bool goes_on = AccountForStretch(global, stretches, now_ns);
   if (StretchKind* kind = stretches.Find(stretches.site.load(std::memory_order_relaxed))) {
     const auto length_ns = static_cast<uint32_t>(std::min(stretches.length_ns, uint64_t{1} << 31));
     kind->mean_ns =

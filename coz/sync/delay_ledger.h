@@ -107,6 +107,9 @@ struct GlobalLedger {
   // The highest local delay that a thread has left for those whom it wakes through a descriptor: above the global delay only where
   // that was one with excess, a moment ago.
   std::atomic<uint64_t> highest_told_ns;
+  // What is sped up at this moment, and by how much; 0: nothing. Here it only matters whether it is still the same: what is left of one
+  // experiment's stretches is no part of the next. Written by the supervisor.
+  std::atomic<uint64_t> selection;
   alignas(64) WakeTable wakes;
 };
 
@@ -196,6 +199,7 @@ struct SampleDelay {
   uint64_t delay_ns;
   uint64_t period_ns;
   uint64_t deadline_ns;  // the end of the experiment
+  uint64_t selection;    // as the ledger had it when `delay_ns` was read; not 0
 };
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns);
@@ -224,7 +228,7 @@ bool NoteLook(ThreadLedger& thread, bool spins);
 void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns);
 
 inline bool HoldsDelay(const ThreadLedger& thread) {
-  return thread.stretches.on.load(std::memory_order_relaxed) != 0;
+  return thread.stretches.selection.load(std::memory_order_relaxed) != 0;
 }
 
 // Imposes what the thread's running time until now stands for: at each sample, and before it pays, wakes or waits. Less than

@@ -309,8 +309,9 @@ const void* const kOutside = &kSites[1];
 
 class StretchTest : public DelayLedgerTest {
  protected:
+  StretchTest() { global_->selection = 1; }
   SampleDelay Half(uint64_t deadline_ns = kForever) const {
-    return {SampledUnit::kSelected, period_ns_ / 2, period_ns_, deadline_ns};
+    return {SampledUnit::kSelected, period_ns_ / 2, period_ns_, deadline_ns, global_->selection};
   }
   void Run(uint64_t ns) { now_ns_ += ns; }
   void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
@@ -531,6 +532,26 @@ TEST_F(StretchTest, NothingIsImposedAfterTheExperiment) {
   ReleaseAllHeldDelay(*global_, sampled_, now_ns_);
   EXPECT_EQ(global_ns(), before_ns);
   EXPECT_FALSE(HoldsDelay(sampled_));
+}
+
+TEST_F(StretchTest, NothingIsImposedOnceSomethingElseIsSelected) {
+  LearnStretches(kPeriodNs / 2);
+  ASSERT_TRUE(HoldsDelay(sampled_));
+  const uint64_t before_ns = global_ns();
+  global_->selection = 2;
+  Run(kPeriodNs / 2);
+  Call(kOutside);
+  EXPECT_EQ(global_ns(), before_ns);
+  EXPECT_FALSE(HoldsDelay(sampled_));
+}
+
+TEST_F(StretchTest, TheNextSelectionStartsWithNothingAheadOfItsSamples) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.balance_ns = -int64_t{16} * kPeriodNs;
+  global_->selection = 2;
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  ImposeSample(*global_, sampled_, Half(), now_ns_);
+  EXPECT_EQ(sampled_.stretches.balance_ns, kPeriodNs / 2);
 }
 
 TEST_F(StretchTest, AtItsEndAThreadImposesWhatItsSamplesStandForBeyondItsStretches) {

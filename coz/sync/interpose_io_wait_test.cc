@@ -383,7 +383,8 @@ TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
     ThreadLedger& ledger = *CurrentThreadLedger();
     ledger.local_delay_ns = process.global().global_delay_ns + kExcessNs;
     ledger.stretches.deadline_ns = ~uint64_t{0};
-    ledger.stretches.on = 1;
+    process.global().selection = 1;
+    ledger.stretches.selection = 1;
     reader.Announce();
     EXPECT_TRUE(Receives(channel->input));
     after_ns = ledger.local_delay_ns;

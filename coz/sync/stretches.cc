@@ -13,7 +13,7 @@ constexpr uint64_t kLongPeriods = 3;
 }  // namespace
 
 void Stretches::Reset() {
-  on.store(0, std::memory_order_relaxed);
+  selection.store(0, std::memory_order_relaxed);
   busy.store(0, std::memory_order_relaxed);
   site.store(nullptr, std::memory_order_relaxed);
   skipped_calls = 0;

@@ -38,7 +38,8 @@ struct Stretches {
   static constexpr int kKinds = 8;
 
   std::atomic<const void*> site;  // of the stretch in progress
-  std::atomic<uint32_t> on;       // delay is imposed by stretches, until the deadline
+  // The ledger's selection for which delay is imposed by stretches, until the deadline or another one; 0: none.
+  std::atomic<uint64_t> selection;
   std::atomic<uint32_t> busy;
   uint32_t unit;  // the selected one, for which kinds were counted
   uint64_t deadline_ns;

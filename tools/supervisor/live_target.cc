@@ -329,15 +329,15 @@ void LiveTarget::Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t dead
   control_.ledger.forgiven_below_ns.store(selection_start_delay_ns_, std::memory_order_relaxed);
   selection_start_delay_ns_ = delay_ns;
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
-  control_.selection.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
-                           std::memory_order_release);
+  control_.ledger.selection.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
+                                  std::memory_order_release);
 }
 
 void LiveTarget::Extend(uint64_t deadline_ns) {
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
 }
 
-void LiveTarget::StopDelays() { control_.selection.store(0, std::memory_order_release); }
+void LiveTarget::StopDelays() { control_.ledger.selection.store(0, std::memory_order_release); }
 
 bool LiveTarget::SleepsInKernel(const ThreadSlot& slot) const {
   if (slot.ledger.pausing.load(std::memory_order_relaxed) != 0) return false;

@@ -169,11 +169,11 @@ TEST_F(LiveTargetTest, CollectsDebtsOfTwoExperimentsAndNoMore) {
 
 TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
   target_.Select(0, 250000, 77);
-  EXPECT_EQ(SelectedUnit(control_->selection), 0u);
-  EXPECT_EQ(SelectedDelayNs(control_->selection), 250000u);
+  EXPECT_EQ(SelectedUnit(control_->ledger.selection), 0u);
+  EXPECT_EQ(SelectedDelayNs(control_->ledger.selection), 250000u);
   EXPECT_EQ(control_->selection_deadline_ns.load(), 77u);
   target_.StopDelays();
-  EXPECT_EQ(SelectedUnit(control_->selection), kNoUnit);
+  EXPECT_EQ(SelectedUnit(control_->ledger.selection), kNoUnit);
 }
 
 TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {

@@ -35,7 +35,34 @@ RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
   return drawn;
 }
 
-double RealRate(const Program& program, const MachineOptions& machine, const Question& question,
+namespace {
+
+// Of all requests, what is known of those under way at `now_ns` included: the sum of their times in flight.
+double TimeInFlight(const PointCounts& counts, uint64_t now_ns) {
+  return static_cast<double>((counts.arrivals - counts.departures) * now_ns +
+                             counts.departure_time_sum_ns - counts.arrival_time_sum_ns);
+}
+
+double Cost(const PointCounts& before, uint64_t before_ns, const PointCounts& after,
+            uint64_t after_ns) {
+  const uint64_t departures = after.departures - before.departures;
+  if (departures > 0) {
+    return (TimeInFlight(after, after_ns) - TimeInFlight(before, before_ns)) /
+           static_cast<double>(departures);
+  }
+  return static_cast<double>(after_ns - before_ns) /
+         static_cast<double>(after.visits - before.visits);
+}
+
+double CostOf(const ExperimentRecord& record) {
+  const PointDelta& point = record.points[0];
+  if (point.departures > 0) return point.in_flight_ns / static_cast<double>(point.departures);
+  return static_cast<double>(record.effective_duration_ns) / static_cast<double>(point.visits);
+}
+
+}  // namespace
+
+double RealCost(const Program& program, const MachineOptions& machine, const Question& question,
                 double faster_by) {
   MachineOptions options = machine;
   options.sampling_period_ns = 0;
@@ -43,10 +70,10 @@ double RealRate(const Program& program, const MachineOptions& machine, const Que
   options.faster_by = faster_by;
   Simulator simulator(program, options);
   simulator.RunUntil(question.warmup_ns);
-  const uint64_t before = simulator.points()[0].visits;
-  simulator.RunUntil(question.warmup_ns + question.duration_ns);
-  return static_cast<double>(simulator.points()[0].visits - before) /
-         static_cast<double>(question.duration_ns);
+  const PointCounts before = simulator.points()[0];
+  const uint64_t end_ns = question.warmup_ns + question.duration_ns;
+  simulator.RunUntil(end_ns);
+  return Cost(before, question.warmup_ns, simulator.points()[0], end_ns);
 }
 
 std::vector<ExperimentRecord> RunExperiments(const Program& program, const MachineOptions& machine,
@@ -67,9 +94,9 @@ std::vector<ExperimentRecord> RunExperiments(const Program& program, const Machi
 
 Answer Ask(const Program& program, const MachineOptions& machine, const Question& question) {
   Answer answer;
-  const double before = RealRate(program, machine, question, 0);
-  const double after = RealRate(program, machine, question, question.speedup);
-  answer.real = 1 - before / after;
+  const double before = RealCost(program, machine, question, 0);
+  const double after = RealCost(program, machine, question, question.speedup);
+  answer.real = 1 - after / before;
 
   SchedulerOptions options;
   options.seed = machine.seed;
@@ -84,8 +111,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
       program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);
   if (records.empty()) return answer;
   answer.experiment = records[0];
-  answer.predicted = 1 - static_cast<double>(records[0].effective_duration_ns) * before /
-                             static_cast<double>(records[0].points[0].visits);
+  answer.predicted = 1 - CostOf(records[0]) / before;
   return answer;
 }
 

@@ -46,9 +46,9 @@ struct Answer {
   double error() const { return predicted - real; }
 };
 
-// Visits of point 0 per ns over `duration_ns`, without a profiler, with the question's line made
-// faster by `faster_by`.
-double RealRate(const Program& program, const MachineOptions& machine, const Question& question,
+// Of point 0, over `duration_ns`, without a profiler, with the question's line made faster by `faster_by`: ns per visit; where it is a
+// latency pair, ns that a request is in flight.
+double RealCost(const Program& program, const MachineOptions& machine, const Question& question,
                 double faster_by);
 
 // Runs the scheduler on the program until `end_ns`. Each experiment goes into the result.

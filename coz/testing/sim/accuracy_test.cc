@@ -235,8 +235,8 @@ TEST(AccuracyTest, ShortExperimentsOfAnOrdinaryProfileAddUpToTheTruth) {
     Question question;
     question.line = line;
     for (const int percent : {25, 50, 75}) {
-      const double real = 1 - RealRate(program, MachineOptions(), question, 0) /
-                                  RealRate(program, MachineOptions(), question, percent / 100.0);
+      const double real = 1 - RealCost(program, MachineOptions(), question, percent / 100.0) /
+                                  RealCost(program, MachineOptions(), question, 0);
       EXPECT_NEAR(1 - period(line, percent) / period(line, 0), real, 0.025)
           << "line " << line << " at " << percent << " %";
     }

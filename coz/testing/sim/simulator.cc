@@ -237,7 +237,8 @@ bool Simulator::Account(Thread& thread) {
   line_samples_[line] += samples;
   if (spins && options_.extra_samples && !thread.takes_extra_samples) {
     thread.takes_extra_samples = true;
-    thread.until_extra_sample_ns = random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
+    thread.until_extra_sample_ns =
+        random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
     BeginLooks(thread.ledger);
   }
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
@@ -252,7 +253,8 @@ void Simulator::TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins) {
   while (thread.until_extra_sample_ns <= ran_ns) {
     ran_ns -= thread.until_extra_sample_ns;
     thread.takes_extra_samples = NoteLook(thread.ledger, spins);
-    thread.until_extra_sample_ns = random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
+    thread.until_extra_sample_ns =
+        random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
   }
   thread.until_extra_sample_ns -= ran_ns;
 }
@@ -288,8 +290,10 @@ void Simulator::Impose(Thread& thread, SampledUnit unit, uint64_t delay_ns) {
     thread.ledger.imposed_ns += delay_ns;
     ledger_->global_delay_ns += delay_ns;
   } else if (options_.hold_delays) {
-    ImposeSample(*ledger_, thread.ledger,
-                 {unit, delay_ns, options_.sampling_period_ns, deadline_ns_}, now_ns_);
+    ImposeSample(
+        *ledger_, thread.ledger,
+        {unit, delay_ns, options_.sampling_period_ns, deadline_ns_, ledger_->selection.load()},
+        now_ns_);
   } else {
     ImposeDelay(*ledger_, thread.ledger, delay_ns);
   }
@@ -338,6 +342,16 @@ void Simulator::NoteCall(Thread& thread) {
 
 void Simulator::ReleaseAll(Thread& thread) {
   Release(thread, [&] { ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_); });
+}
+
+// As _coz_timed_visit does it.
+void Simulator::CountTimed(Thread& thread, uint64_t PointCounts::*visits,
+                           uint64_t PointCounts::*timed, uint64_t PointCounts::*time_sum_ns,
+                           PointCounts* counts) {
+  Release(thread, [&] { ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
+  ++(counts->*visits);
+  ++(counts->*timed);
+  counts->*time_sum_ns += now_ns_ - thread.ledger.local_delay_ns.load();
 }
 
 void Simulator::OnImposed() {
@@ -410,11 +424,17 @@ void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
 
 void Simulator::Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
   selected_ = true;
+  ledger_->selection = (uint64_t{line} + 1) << 32 | delay_per_sample_ns;
   selected_line_ = line;
   selection_start_delay_ns_ = ledger_->global_delay_ns.load();
   delay_per_sample_ns_ = delay_per_sample_ns;
   deadline_ns_ = deadline_ns;
   ReviewSchedules();
+}
+
+void Simulator::StopDelays() {
+  selected_ = false;
+  ledger_->selection = 0;
 }
 
 namespace {

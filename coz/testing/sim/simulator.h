@@ -93,7 +93,7 @@ class Simulator {
   // What the supervisor has: see ExperimentTarget.
   void Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
   void Extend(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
-  void StopDelays() { selected_ = false; }
+  void StopDelays();
   bool Settled() const;
   TargetSnapshot Snapshot() const;
   // Samples by line since the last call.
@@ -179,7 +179,10 @@ class Simulator {
   Outcome ExecuteRwLock(Thread& thread, RwLock& lock, bool write);
   Outcome ExecuteRwUnlock(Thread& thread, RwLock& lock);
   Outcome ExecuteReadInput(Thread& thread, uint32_t input);
-  Outcome ExecuteSleep(Thread& thread, uint64_t ns);
+  Outcome EndOutsideWait(Thread& thread);
+  Outcome ExecuteSleep(Thread& thread, const Op& op);
+  void CountTimed(Thread& thread, uint64_t PointCounts::*visits, uint64_t PointCounts::*timed,
+                  uint64_t PointCounts::*time_sum_ns, PointCounts* counts);
   Outcome ExecuteSpawn(Thread& thread, const Op& op);
   Outcome ExecuteJoin(Thread& thread, uint32_t child);
   void ExecuteExit(Thread& thread);

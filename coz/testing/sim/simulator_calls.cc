@@ -50,20 +50,18 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
       return ExecuteWork(thread, op);
     case OpKind::kSpinUntil:
       return Variable(thread, op.b) >= op.value ? Outcome::kNext : Outcome::kWork;
-    case OpKind::kSleep:
-      return ExecuteSleep(thread, op.ns);
-    case OpKind::kReadInput:
-      return ExecuteReadInput(thread, op.a);
     case OpKind::kSpawn:
       return ExecuteSpawn(thread, op);
     case OpKind::kProgress:
       ++points_.at(op.a).visits;
       return Outcome::kNext;
     case OpKind::kBegin:
-      ++points_.at(op.a).arrivals;
+      CountTimed(thread, &PointCounts::arrivals, &PointCounts::timed_arrivals,
+                 &PointCounts::arrival_time_sum_ns, &points_.at(op.a));
       return Outcome::kNext;
     case OpKind::kEnd:
-      ++points_.at(op.a).departures;
+      CountTimed(thread, &PointCounts::departures, &PointCounts::timed_departures,
+                 &PointCounts::departure_time_sum_ns, &points_.at(op.a));
       return Outcome::kNext;
     case OpKind::kAdd:
       AddToVariable(thread, op.a, op.value);
@@ -109,6 +107,10 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
       return ExecuteRwUnlock(thread, *rwlocks_.at(op.a));
     case OpKind::kJoin:
       return ExecuteJoin(thread, op.b);
+    case OpKind::kSleep:
+      return ExecuteSleep(thread, op);
+    case OpKind::kReadInput:
+      return ExecuteReadInput(thread, op.a);
     default:
       Fail("an unknown instruction");
   }
@@ -136,25 +138,30 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
   return thread.work_left_ns > 0 ? Outcome::kWork : Outcome::kNext;
 }
 
-Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, uint64_t ns) {
-  if (thread.phase != kEntry) {
-    EndWaitUncredited(thread.ledger);
-    return Outcome::kNext;
-  }
+// Of a wait that no thread ends: what was inserted meanwhile is paid.
+Simulator::Outcome Simulator::EndOutsideWait(Thread& thread) {
+  EndWait(thread, /*by_thread=*/false, nullptr);
+  return PayInCall(thread) ? Outcome::kStop : Outcome::kNext;
+}
+
+Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {
+  if (thread.phase == kWaited) return EndOutsideWait(thread);
   thread.phase = kWaited;
+  StartWait(thread);
   thread.ledger.blocked.store(kBlockedByClock);
   LeaveCpu(thread, ThreadState::kSleeping);
-  Push(now_ns_ + ns, thread);
+  Push(now_ns_ + (op.b == 0 ? op.ns : thread.random.ExponentialTime(op.ns)), thread);
   return Outcome::kStop;
 }
 
 Simulator::Outcome Simulator::ExecuteReadInput(Thread& thread, uint32_t input) {
-  if (thread.phase != kEntry) return Outcome::kNext;
+  if (thread.phase == kWaited) return EndOutsideWait(thread);
   if (input_ready_.at(input) > 0) {
     --input_ready_[input];
     return Outcome::kNext;
   }
   thread.phase = kWaited;
+  StartWait(thread);
   input_waiters_[input].push_back(&thread);
   LeaveCpu(thread, ThreadState::kSleeping);
   return Outcome::kStop;

@@ -174,6 +174,25 @@ StudyProgram SpinWait() {
   return study;
 }
 
+StudyProgram Latency() {
+  constexpr uint32_t kOrders = 0;  // variable
+  StudyProgram study = Named("latency", {"serve", "receive"}, 2);
+  study.program.variables = 1;
+  study.program.mutexes = 1;
+  study.program.conditions = 1;
+  Builder server(&study.program.codes[0]);
+  server.On(OpKind::kLock, 0);
+  server.WhileLess(kOrders, 1, [](CodeBuilder& c) { c.CondWait(0, 0); });
+  server.Increase(kOrders, -1).On(OpKind::kUnlock, 0);
+  server.Us(0, 500).On(OpKind::kEnd, 0).Jump(0);
+  Builder receiver(&study.program.codes[1]);
+  receiver.SleepRandom(1500 * kNsPerUs);
+  receiver.Us(1, 60).On(OpKind::kBegin, 0).On(OpKind::kLock, 0).Increase(kOrders, 1);
+  receiver.On(OpKind::kSignal, 0).On(OpKind::kUnlock, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
 std::vector<StudyProgram> StudyPrograms() {
   return {Mutex(),
           Barrier(),

@@ -28,6 +28,9 @@ struct StudyProgram {
 // Two threads that work beside each other and spin until the other has arrived.
 StudyProgram SpinWait();
 
+// An open loop: orders come at random, whether the server keeps up or not. Its progress is a latency pair.
+StudyProgram Latency();
+
 // Those whose threads wait for each other, and are predicted.
 std::vector<StudyProgram> StudyPrograms();
 

@@ -1,5 +1,6 @@
 // The programs of the accuracy study in virtual time, at a sampling period about that of coz run: what a machine adds is left out, so what is left
 // is the error of the method.
+#include <map>
 #include <string>
 
 #include "coz/base/clock.h"
@@ -30,6 +31,32 @@ TEST_P(StudyTest, IsPredictedWithinOnePoint) {
             << study.name << " " << study.lines[line] << " " << percent << " %, " << period_us
             << " us";
       }
+    }
+  }
+}
+
+// Delay is imposed ahead of the samples that it stands for, and what is ahead at the end of an experiment is no part of the next.
+TEST_P(StudyTest, ExperimentsKeepTheirDelayToThemselves) {
+  const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
+  for (uint32_t line = 0; line < kStudiedLines; ++line) {
+    SchedulerOptions options;
+    options.seed = 7;
+    options.sampling_period_ns = 570 * kNsPerUs;
+    options.fixed_units = {line};
+    options.fixed_speedups = {0, 0.25, 0.75};
+    std::map<double, double> achieved;
+    std::map<double, int> experiments;
+    for (const ExperimentRecord& record :
+         RunExperiments(study.program, MachineOptions(), options, 0, 120 * kNsPerSecond)) {
+      achieved[record.virtual_speedup] += record.achieved_virtual_speedup;
+      ++experiments[record.virtual_speedup];
+      if (record.virtual_speedup == 0) {
+        EXPECT_EQ(record.inserted_delay_ns, 0u);
+      }
+    }
+    for (const auto& [speedup, sum] : achieved) {
+      EXPECT_NEAR(sum / experiments[speedup], speedup, 0.02)
+          << study.name << " " << study.lines[line];
     }
   }
 }
