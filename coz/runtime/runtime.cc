@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "coz/base/clock.h"
@@ -233,6 +234,21 @@ void CountUnfollowed() {
   g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Of more threads it costs too much to ask.
+constexpr uint32_t kMostThreadsAsked = 64;
+
+uint64_t HighestLocalDelay(uint64_t now_ns) {
+  const uint32_t threads = g_control->threads_high_water.load(std::memory_order_acquire);
+  if (threads > kMostThreadsAsked) return 0;
+  uint64_t highest_ns = 0;
+  for (uint32_t i = 0; i < threads; ++i) {
+    const ThreadSlot& slot = g_control->threads[i];
+    if (slot.state.load(std::memory_order_acquire) != ThreadState::kRunning) continue;
+    highest_ns = std::max(highest_ns, LocalDelayAt(g_control->ledger, slot.ledger, now_ns));
+  }
+  return highest_ns;
+}
+
 void PayAtExit() { PayBeforeProcessEnds(); }
 
 // Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
@@ -260,7 +276,7 @@ void Attach(ControlBlock* control) {
   SetIoTables(&control->io);
   InitThreadSync(&control->ledger,
                  {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile, OnFork,
-                  OnForkInChildProcess, CountUnfollowed, LeaveOutCpuTime});
+                  OnForkInChildProcess, CountUnfollowed, LeaveOutCpuTime, HighestLocalDelay});
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);

@@ -50,18 +50,35 @@ class BusyScope {
 constexpr uint64_t kMostSamplesAhead = 32;
 constexpr uint64_t kMostSamplesBehind = 2;
 
-// What `ran_ns` of a stretch of this kind stand for.
-uint64_t DelayFor(Stretches& stretches, const StretchKind& kind, uint64_t ran_ns) {
+// What a sampling period of a stretch of this kind stands for.
+uint64_t DelayPerPeriod(const Stretches& stretches, const StretchKind& kind) {
   const uint64_t sampled_ns =
       kind.selected * stretches.selected_delay_ns + kind.given * stretches.given_delay_ns;
+  return sampled_ns / kind.samples;
+}
+
+// In longer ones there are samples.
+uint64_t MostRunningTime(const Stretches& stretches) { return 4 * stretches.period_ns; }
+
+// What `ran_ns` of a stretch of this kind stand for.
+uint64_t DelayFor(const Stretches& stretches, const StretchKind& kind, uint64_t ran_ns) {
   const uint64_t ahead_ns =
       kMostSamplesAhead * std::max(stretches.selected_delay_ns, stretches.given_delay_ns);
   const int64_t most_ns = stretches.balance_ns + static_cast<int64_t>(ahead_ns);
   if (most_ns <= 0) return 0;
-  ran_ns = std::min(ran_ns, 4 * stretches.period_ns);
+  ran_ns = std::min(ran_ns, MostRunningTime(stretches));
   // The samples' mean first: with periods of a second the product would not fit.
-  const uint64_t delay_ns = sampled_ns / kind.samples * ran_ns / stretches.period_ns;
+  const uint64_t delay_ns = DelayPerPeriod(stretches, kind) * ran_ns / stretches.period_ns;
   return std::min(delay_ns, static_cast<uint64_t>(most_ns));
+}
+
+// For others to see.
+void TellRate(Stretches& stretches, const StretchKind* kind) {
+  uint64_t rate = 0;
+  if (kind != nullptr && stretches.period_ns != 0 && stretches.IsSpread(*kind)) {
+    rate = Stretches::kWholeRate * DelayPerPeriod(stretches, *kind) / stretches.period_ns;
+  }
+  stretches.rate.store(static_cast<uint32_t>(rate), std::memory_order_relaxed);
 }
 
 void ImposePending(GlobalLedger& global, ThreadLedger& thread, uint64_t least_ns) {
@@ -120,6 +137,7 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
   (sample.unit == SampledUnit::kGiven ? stretches.given_delay_ns : stretches.selected_delay_ns) =
       sample.delay_ns;
   StretchKind* kind = stretches.Find(stretches.site.load(std::memory_order_relaxed));
+  TellRate(stretches, kind);
   if (kind == nullptr || !stretches.IsSpread(*kind)) {
     if (kind != nullptr) kind->prepaid_ns = sample.delay_ns / 2;
     return ImposeDelay(global, thread, sample.delay_ns);
@@ -163,8 +181,20 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
   }
   stretches.length_ns = 0;
   stretches.site.store(site, std::memory_order_relaxed);
+  TellRate(stretches, goes_on ? stretches.Find(site) : nullptr);
   stretches.Resume(now_ns);  // also after a wait whose end nobody has told
   if (goes_on) ImposePending(global, thread, kLeastReleaseNs);
+}
+
+uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns) {
+  const Stretches& stretches = thread.stretches;
+  const uint64_t selection = stretches.selection.load(std::memory_order_relaxed);
+  if (selection == 0 || selection != global.selection.load(std::memory_order_relaxed)) return 0;
+  const uint64_t since_ns = stretches.running_since_ns.load(std::memory_order_relaxed);
+  if (since_ns == 0 || since_ns > now_ns) return 0;
+  const uint64_t ran_ns = std::min(now_ns - since_ns, kMostAccruedNs);
+  return thread.local_delay_ns.load(std::memory_order_relaxed) +
+         ran_ns * stretches.rate.load(std::memory_order_relaxed) / Stretches::kWholeRate;
 }
 
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {

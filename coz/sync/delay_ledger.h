@@ -250,6 +250,11 @@ inline bool CallEndsStretch(ThreadLedger& thread) {
 // The thread has not run until now: it has waited or paused.
 inline void ResumeHold(ThreadLedger& thread, uint64_t now_ns) { thread.stretches.Resume(now_ns); }
 
+// The local delay of a thread with what the stretch in progress stands for so far, which it imposes when that ends; 0 where that is nothing.
+// For any thread to ask.
+inline constexpr uint64_t kMostAccruedNs = 4 * 1000 * 1000;
+uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns);
+
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
 

@@ -534,6 +534,32 @@ TEST_F(StretchTest, NothingIsImposedAfterTheExperiment) {
   EXPECT_FALSE(HoldsDelay(sampled_));
 }
 
+TEST_F(StretchTest, OthersCanAskWhatAStretchInProgressStandsFor) {
+  LearnStretches(kPeriodNs / 2);
+  Call(kInside);
+  const uint64_t local_ns = sampled_.local_delay_ns;
+  Run(kPeriodNs / 5);
+  EXPECT_NEAR(LocalDelayAt(*global_, sampled_, now_ns_), local_ns + kPeriodNs / 10,
+              kPeriodNs / 1000);
+  EXPECT_EQ(sampled_.local_delay_ns, local_ns) << "asking imposes nothing";
+  Call(kOutside);
+  EXPECT_NEAR(sampled_.local_delay_ns, local_ns + kPeriodNs / 10, kPeriodNs / 1000);
+  Run(kPeriodNs / 5);
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_), sampled_.local_delay_ns);
+}
+
+TEST_F(StretchTest, WhoWaitsOrIsOfAnotherExperimentStandsForNothing) {
+  LearnStretches(kPeriodNs / 2);
+  Call(kInside);
+  Run(kPeriodNs / 5);
+  ASSERT_GT(LocalDelayAt(*global_, sampled_, now_ns_), sampled_.local_delay_ns);
+  global_->selection = 2;
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_), 0u);
+  global_->selection = 1;
+  BeginWait(sampled_, now_ns_);
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_ + kPeriodNs), 0u);
+}
+
 TEST_F(StretchTest, NothingIsImposedOnceSomethingElseIsSelected) {
   LearnStretches(kPeriodNs / 2);
   ASSERT_TRUE(HoldsDelay(sampled_));

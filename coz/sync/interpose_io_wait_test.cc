@@ -397,6 +397,38 @@ TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
   EXPECT_LT(after_ns, process.global().global_delay_ns + kExcessNs);
 }
 
+TEST(AccruedDelayTest, WhoeverTheClockWakesPaysForStretchesInProgress) {
+  FakeProcess process;
+  process.Impose(kNsPerMs);
+  process.RunInSelectedLine();
+  usleep(1000);
+  EXPECT_GE(process.main_ledger().local_delay_ns,
+            process.global().global_delay_ns + kMostAccruedNs / 2);
+  process.global().selection = 2;  // of another experiment
+  process.Impose(kMostAccruedNs);
+  usleep(1000);
+  EXPECT_LT(process.main_ledger().local_delay_ns,
+            process.global().global_delay_ns + kMostAccruedNs / 2);
+}
+
+TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
+  FakeProcess process;
+  const SharedChannel channel = NewPipe();
+  process.Impose(kNsPerMs);
+  testing::WatchedThread reader;
+  uint64_t paused_ns = 0;
+  std::thread thread([&] {
+    reader.Announce();
+    EXPECT_TRUE(Receives(channel->input));
+    paused_ns = CurrentThreadLedger()->paused_ns;
+  });
+  WaitUntil("the reader waits", [&] { return reader.IsBlocked(true); });
+  process.RunInSelectedLine();
+  Send(channel->output);
+  thread.join();
+  EXPECT_LT(paused_ns, kMostAccruedNs / 2);
+}
+
 class OutsideWaitTest : public ::testing::TestWithParam<NamedScenario> {
  protected:
   FakeProcess process_;

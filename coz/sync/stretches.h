@@ -36,6 +36,7 @@ struct StretchKind {
 
 struct Stretches {
   static constexpr int kKinds = 8;
+  static constexpr uint32_t kWholeRate = 1 << 16;
 
   std::atomic<const void*> site;  // of the stretch in progress
   // The ledger's selection for which delay is imposed by stretches, until the deadline or another one; 0: none.
@@ -56,6 +57,8 @@ struct Stretches {
   uint32_t calls;
   uint32_t calls_at_sample;
   uint32_t skipped_calls;  // a mask: of so many and one calls one ends a stretch
+  std::atomic<uint32_t>
+      rate;  // delay that falls due while the stretch in progress runs, in kWholeRate of its time
   StretchKind kinds[kKinds];
 
   // For a new thread.

@@ -64,8 +64,9 @@ void NotePauseCpu(ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns
   if (sync_internal::g_hooks.paused != nullptr) sync_internal::g_hooks.paused(cpu_ns - nested_ns);
 }
 
-// False where nothing was owed.
-bool PayOnce(ThreadLedger& thread) {
+// False where nothing was owed, of which `owed(now)` tells how much.
+template <typename Owed>
+bool PayOnce(ThreadLedger& thread, Owed owed) {
   // What a handler of this thread pays from here on is part of the time that passes, and is recorded
   // by the handler.
   uint64_t paid_ns;
@@ -78,7 +79,7 @@ bool PayOnce(ThreadLedger& thread) {
     start_ns = MonotonicNowNs();
     start_cpu_ns = ThreadCpuNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
-  const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, thread);
+  const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
   if (HoldsDelay(thread)) thread.stretches.Stop(start_ns);
   const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
@@ -88,16 +89,21 @@ bool PayOnce(ThreadLedger& thread) {
   return true;
 }
 
+template <typename Owed>
+void PayAll(ThreadLedger& thread, Owed owed) {
+  thread.pausing.store(1, std::memory_order_relaxed);
+  for (int i = 0; i < kMostPauses && PayOnce(thread, owed); ++i) {
+  }
+  thread.pausing.store(0, std::memory_order_relaxed);
+  if (HoldsDelay(thread)) ResumeHold(thread, MonotonicNowNs());
+}
+
 void PayWhatIsOwed(ThreadLedger& thread) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   if (!IsBehind(*sync_internal::g_ledger, thread)) return;
-  thread.pausing.store(1, std::memory_order_relaxed);
-  for (int i = 0; i < kMostPauses && PayOnce(thread); ++i) {
-  }
-  thread.pausing.store(0, std::memory_order_relaxed);
-  if (HoldsDelay(thread)) ResumeHold(thread, MonotonicNowNs());
+  PayAll(thread, [&thread](uint64_t) { return OwedDelay(*sync_internal::g_ledger, thread); });
 }
 
 }  // namespace
@@ -106,6 +112,16 @@ void PayDebt(ThreadLedger& thread) {
   if (HasLeftThreadSync()) return;
   if (HoldsDelay(thread)) ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
   PayWhatIsOwed(thread);
+}
+
+void PayAccrued(ThreadLedger& thread) {
+  if (HasLeftThreadSync() || sync_internal::g_hooks.highest_local_delay == nullptr) return;
+  const auto accrued_ns = [&thread](uint64_t now_ns) {
+    const uint64_t highest_ns = sync_internal::g_hooks.highest_local_delay(now_ns);
+    const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+    return highest_ns < local_ns + kLeastReleaseNs ? 0 : highest_ns - local_ns;
+  };
+  if (accrued_ns(MonotonicNowNs()) != 0) PayAll(thread, accrued_ns);
 }
 
 void ReleaseAtCall(ThreadLedger& thread, const void* site) {

@@ -42,6 +42,8 @@ struct ThreadHooks {
   void (*unfollowed)() = nullptr;
   // The calling thread has paused, and that took so much of its CPU time. Null: nobody is told.
   void (*paused)(uint64_t cpu_ns) = nullptr;
+  // The largest LocalDelayAt(now_ns) of all threads, or 0. Null: nobody knows the others.
+  uint64_t (*highest_local_delay)(uint64_t now_ns) = nullptr;
 };
 
 namespace sync_internal {
@@ -129,6 +131,11 @@ inline void PayAfterWait() {
   ThreadLedger* thread = sync_internal::t_ledger;
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
 }
+
+// The caller comes out of a wait that no profiled thread has ended: pauses for what other threads' stretches in progress stand for, too. What comes
+// from outside would else overtake what is sped up: a request that comes while another is served would find the server busy, where that one's
+// service is over in virtual time.
+void PayAccrued(ThreadLedger& thread);
 
 // Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that goes on at `site`.
 void PayBeforeWakeAt(const void* object, const void* site);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <string>
 
+#include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/thread_exit.h"
 #include "coz/sync/thread_sync.h"
@@ -56,6 +57,14 @@ void Exit(ThreadLedger* ledger) {
   ++g_state->exited;
 }
 
+uint64_t HighestLocalDelay(uint64_t now_ns) {
+  uint64_t highest_ns = 0;
+  for (int i = 0; i < g_state->used; ++i) {
+    highest_ns = std::max(highest_ns, LocalDelayAt(g_state->global, g_state->ledgers[i], now_ns));
+  }
+  return highest_ns;
+}
+
 }  // namespace
 
 FakeProcess::FakeProcess() {
@@ -66,8 +75,9 @@ FakeProcess::FakeProcess() {
   const uint64_t start_ns = g_state == nullptr ? 0 : g_state->global.global_delay_ns.load();
   g_state = new State();
   g_state->global.global_delay_ns = start_ns;
-  InitThreadSync(&g_state->global,
-                 {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, Start, Exit});
+  ThreadHooks hooks = {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, Start, Exit};
+  hooks.highest_local_delay = HighestLocalDelay;
+  InitThreadSync(&g_state->global, hooks);
   EnterThreadSync(Reserve(), start_ns);
   g_state->reserved = 0;
 }
@@ -85,6 +95,15 @@ void FakeProcess::ImposeBeyondExcess(uint64_t delay_ns) {
     most_ns = std::max<uint64_t>(most_ns, g_state->ledgers[i].local_delay_ns);
   }
   g_state->global.global_delay_ns = most_ns + delay_ns;
+}
+
+void FakeProcess::RunInSelectedLine() {
+  g_state->global.selection = 1;
+  ThreadLedger& ledger = *Reserve();
+  ledger.local_delay_ns = g_state->global.global_delay_ns.load();
+  ledger.stretches.selection = 1;
+  ledger.stretches.rate = Stretches::kWholeRate / 2;
+  ledger.stretches.running_since_ns = MonotonicNowNs() - kMostAccruedNs;
 }
 
 uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {

@@ -394,6 +394,11 @@ bool Simulator::Pay(Thread& thread) {
   if (!IsBehind(*ledger_, thread.ledger)) return false;
   const uint64_t owed_ns = OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
+  Pause(thread, owed_ns);
+  return true;
+}
+
+void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
   thread.pausing = true;
   thread.ledger.stretches.Stop(now_ns_);
   thread.pause_start_ns = now_ns_;
@@ -401,7 +406,6 @@ bool Simulator::Pay(Thread& thread) {
   LeaveCpu(thread, ThreadState::kPausing);
   Push(now_ns_ + owed_ns + random_.Below(options_.pause_overshoot_ns + 1) + options_.pause_cost_ns,
        thread);
-  return true;
 }
 
 void Simulator::PublishBeforeWake(Thread& waker, const void* object) {

@@ -57,6 +57,8 @@ struct MachineOptions {
   // The ledger's rule: the delay of a sample is released as the sampled thread runs on, where threads
   // meet more often than they are sampled. False: the paper's, always imposed at once.
   bool hold_delays = true;
+  // Whether a thread that no other has woken pays what stretches in progress stand for so far.
+  bool pay_accrued = true;
   // Whether loops that spin have the hint by which a sample tells that.
   bool spins_are_seen = true;
   // Whether threads that spin are looked at after exponential times. False: at their regular samples, as where there are no perf events.
@@ -151,6 +153,9 @@ class Simulator {
   bool Pay(Thread& thread);
   // Again for what is inserted during its pauses, up to `pauses_per_call` times.
   bool PayInCall(Thread& thread);
+  void Pause(Thread& thread, uint64_t owed_ns);
+  // What other threads' stretches in progress stand for, too.
+  bool PayAccruedInCall(Thread& thread);
   void PayAtSample(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);

@@ -125,6 +125,25 @@ bool Simulator::PayInCall(Thread& thread) {
   return false;
 }
 
+bool Simulator::PayAccruedInCall(Thread& thread) {
+  if (!options_.pay_accrued || !selected_ || thread.pauses >= options_.pauses_per_call) {
+    thread.pauses = 0;
+    return false;
+  }
+  uint64_t highest_ns = 0;
+  for (const auto& other : threads_) {
+    highest_ns = std::max(highest_ns, LocalDelayAt(*ledger_, other->ledger, now_ns_));
+  }
+  const uint64_t local_ns = thread.ledger.local_delay_ns.load();
+  if (highest_ns < local_ns + kLeastReleaseNs) {
+    thread.pauses = 0;
+    return false;
+  }
+  ++thread.pauses;
+  Pause(thread, highest_ns - local_ns);
+  return true;
+}
+
 Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
   if (thread.phase != kEntry) return Outcome::kNext;
   thread.phase = kPaid;
@@ -141,7 +160,7 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
 // Of a wait that no thread ends: what was inserted meanwhile is paid.
 Simulator::Outcome Simulator::EndOutsideWait(Thread& thread) {
   EndWait(thread, /*by_thread=*/false, nullptr);
-  return PayInCall(thread) ? Outcome::kStop : Outcome::kNext;
+  return PayInCall(thread) || PayAccruedInCall(thread) ? Outcome::kStop : Outcome::kNext;
 }
 
 Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {

@@ -203,7 +203,8 @@ std::vector<StudyProgram> StudyPrograms() {
           Rounds("short_rounds", 100, 150),
           ForkJoin(),
           Join(),
-          ThreadPool()};
+          ThreadPool(),
+          Latency()};
 }
 
 }  // namespace coz::sim

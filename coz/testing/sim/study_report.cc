@@ -1,7 +1,7 @@
 // Prints what really comes of each program of the study in virtual time, and the error of what is predicted, at 25, 50 and 75 %.
 // Usage: ./bazelw run //coz/testing/sim:study_report -- name=value ... with period_us=, seconds=, seed=, hold=, fair=, overshoot_us=,
-// cost_us=, latency_us= and prompt= as in accuracy_report. Then the same of an open loop and of one that spins, of which the mean is not; the
-// latter where looks at random times can tell that, where regular samples have to, and where its loop has no hint.
+// cost_us=, latency_us= and prompt= as in accuracy_report, and accrued=0 for the rule of MachineOptions::pay_accrued. Then the same of one that
+// spins, of which the mean is not: where looks at random times can tell that, where regular samples have to, and where its loop has no hint.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -59,14 +59,13 @@ int Report(int argc, char** argv) {
   machine.hold_delays = argument("hold", 1) != 0;
   machine.prompt_pauses = argument("prompt", 0) != 0;
   machine.fair_mutexes = argument("fair", 0) != 0;
+  machine.pay_accrued = argument("accrued", 1) != 0;
   Question question;
   question.duration_ns = argument("seconds", 60) * kNsPerSecond;
   question.sampling_period_ns = argument("period_us", 500) * kNsPerUs;
   Errors errors;
   for (const StudyProgram& study : StudyPrograms()) PrintStudy(study, machine, question, &errors);
   std::printf("mean absolute error %.2f, worst %.2f\n", errors.sum / errors.count, errors.worst);
-  Errors of_open_loop;
-  PrintStudy(Latency(), machine, question, &of_open_loop);
   Errors of_spinning;
   StudyProgram spinning = SpinWait();
   PrintStudy(spinning, machine, question, &of_spinning);

@@ -35,6 +35,16 @@ TEST_P(StudyTest, IsPredictedWithinOnePoint) {
   }
 }
 
+// A request that comes while another is served comes later in virtual time than when that service is over, where it ends soon.
+TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
+  Question question;
+  question.speedup = 0.75;
+  MachineOptions machine;
+  EXPECT_NEAR(Ask(Latency().program, machine, question).error(), 0, 0.01);
+  machine.pay_accrued = false;
+  EXPECT_GT(Ask(Latency().program, machine, question).error(), 0.03);
+}
+
 // Delay is imposed ahead of the samples that it stands for, and what is ahead at the end of an experiment is no part of the next.
 TEST_P(StudyTest, ExperimentsKeepTheirDelayToThemselves) {
   const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
