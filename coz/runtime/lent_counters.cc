@@ -1,7 +1,5 @@
 #include "coz/runtime/lent_counters.h"
 
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
 
@@ -48,11 +46,6 @@ bool BeginReading() {
 }
 void EndReading() { g_users.fetch_sub(1, std::memory_order_release); }
 
-uint64_t EventAt(int fd) {
-  uint64_t event = 0;
-  return RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &event) == 0 ? event : 0;
-}
-
 void GiveBack(int fd) {
   if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
 }
@@ -62,7 +55,7 @@ int CopyOf(int supervisor, const Copy& lent, bool one_thread) {
   const int copy = static_cast<int>(RawSyscall(SYS_pidfd_getfd, supervisor, lent.fd, 0));
   if (copy < 0) return -1;
   const int moved = one_thread ? MoveBeyondLimit(copy) : MoveOutOfTheWay(copy);
-  if (moved != copy && EventAt(moved) == lent.event && ReserveDescriptor(moved)) return moved;
+  if (moved != copy && PerfEventId(moved) == lent.event && ReserveDescriptor(moved)) return moved;
   RawSyscall(SYS_close, moved);
   return -1;
 }
@@ -146,7 +139,7 @@ bool Sum(uint32_t point, PairEnd end, uint64_t* visits) {
     if (copy.fd < 0) continue;
     uint64_t count = 0;
     // The program may have put another file in its place.
-    if (EventAt(copy.fd) != copy.event ||
+    if (PerfEventId(copy.fd) != copy.event ||
         RawSyscall(SYS_read, copy.fd, &count, sizeof(count)) != sizeof(count)) {
       return false;
     }

@@ -140,6 +140,11 @@ int DisablePerfEvent(int fd) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
+uint64_t PerfEventId(int fd) {
+  uint64_t id = 0;
+  return RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+}
+
 int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns) {
   return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, &sampling_period_ns));
 }

@@ -49,6 +49,9 @@ int EnablePerfEventOnce(int fd);
 // Starts a new period of this length. Not for an inherited event. Returns 0, or -errno.
 int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);
 
+// The kernel's number of the event, whatever descriptor leads to it; 0 where `fd` is no event.
+uint64_t PerfEventId(int fd);
+
 // Whether `info` was sent by a sigtrap event of this process's sampler: an inherited one, or one for the thread alone.
 bool IsInheritedSigtrap(const siginfo_t& info);
 bool IsThreadSigtrap(const siginfo_t& info);

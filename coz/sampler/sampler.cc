@@ -91,7 +91,9 @@ uint32_t Suspensions() { return process.suspensions == nullptr ? 0 : process.sus
 
 // Where another process finds the inherited event; -1: nowhere.
 void ShareEvent(int fd) {
-  if (process.shared_event != nullptr) process.shared_event->fd_plus_1.store(fd + 1);
+  if (process.shared_event == nullptr) return;
+  process.shared_event->event.store(fd < 0 ? 0 : PerfEventId(fd));
+  process.shared_event->fd_plus_1.store(fd + 1);
 }
 
 void ShareAndEnableEvent(int fd) {

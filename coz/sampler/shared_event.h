@@ -5,7 +5,7 @@
 // Errors   none here: whoever suspends sees whether the descriptor can be had (pidfd_getfd) and the event disabled
 // Threads  safe, across processes
 // Signals  async-signal-safe; Hold sleeps for moments, in neither a handler nor for long
-// Source   perf_event_open(2): PERF_EVENT_IOC_DISABLE of an inherited event reaches each thread that has inherited it
+// Source   perf_event_open(2): PERF_EVENT_IOC_ID; PERF_EVENT_IOC_DISABLE of an inherited event reaches each thread that has inherited it
 //
 // To suspend: make the count odd; then, for each process, hold its event, disable it, release it. To resume: make the count even, and enable them
 // likewise. A process that starts to sample meanwhile looks at the count while it holds its own event, so either side sees the other.
@@ -26,6 +26,9 @@ namespace coz {
 struct SharedEvent {
   // Number of the inherited event's descriptor in its process, + 1; 0: there is none, or it is not to be touched now. Written by that process.
   std::atomic<int32_t> fd_plus_1;
+  // The kernel's number of that event, PERF_EVENT_IOC_ID: a program that makes the system call itself may have closed the descriptor and opened an
+  // event of its own, which got its number.
+  std::atomic<uint64_t> event;
   std::atomic<uint32_t> held;  // 1: by who enables or disables it
 };
 

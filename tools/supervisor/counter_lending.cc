@@ -1,9 +1,8 @@
 #include "tools/supervisor/counter_lending.h"
 
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
-
 #include <tuple>
+
+#include "coz/sampler/perf_event.h"
 
 namespace coz {
 namespace {
@@ -36,9 +35,7 @@ std::vector<Entry> EntriesOf(const std::vector<LendableCounter>& counters) {
       entries.push_back({-1, 0, counter.visits_before, counter.point, counter.end});
     }
     for (const int fd : counter.descriptors) {
-      uint64_t event = 0;
-      ioctl(fd, PERF_EVENT_IOC_ID, &event);
-      entries.push_back({fd, event, 0, counter.point, counter.end});
+      entries.push_back({fd, PerfEventId(fd), 0, counter.point, counter.end});
     }
   }
   return entries;

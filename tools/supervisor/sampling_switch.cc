@@ -1,13 +1,13 @@
 #include "tools/supervisor/sampling_switch.h"
 
-#include <linux/perf_event.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "coz/sampler/perf_event.h"
 
 namespace coz {
 namespace {
@@ -33,6 +33,7 @@ SamplingSwitch::Access SamplingSwitch::Take(const ProcessSlot& process, uint32_t
     if (!pidfd.ok()) return Access::kNone;  // it has ended
     UniqueFd event(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), fd_plus_1 - 1, 0)));
     if (event.ok()) {
+      if (PerfEventId(event.get()) != process.event.event.load()) continue;
       copies_.insert_or_assign(index, Copy{process.pid, image, fd_plus_1, std::move(event)});
       return Access::kHad;
     }
@@ -65,7 +66,7 @@ bool SamplingSwitch::Suspend() {
   }
   suspended_ = true;
   control_.suspensions.fetch_add(1);
-  const bool all = ForEachEvent([](int event) { ioctl(event, PERF_EVENT_IOC_DISABLE, 0); });
+  const bool all = ForEachEvent(DisablePerfEvent);
   if (!all) Resume();
   return all;
 }
@@ -74,7 +75,7 @@ void SamplingSwitch::Resume() {
   if (!suspended_) return;
   suspended_ = false;
   control_.suspensions.fetch_add(1);
-  ForEachEvent([](int event) { ioctl(event, PERF_EVENT_IOC_ENABLE, 0); });
+  ForEachEvent(EnablePerfEvent);
   copies_.clear();
 }
 
