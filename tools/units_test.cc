@@ -137,6 +137,23 @@ TEST_F(UnitsTest, GivenUnitIsSpedUpInBaselinesToo) {
   EXPECT_THAT(result.errors, HasSubstr("Decode is 50 % faster already"));
 }
 
+// Threads impose the delay of samples as they run on, ahead of them. What is ahead when an experiment ends must not be missing from the next.
+TEST_F(UnitsTest, AnExperimentAchievesItsSpeedupBehindALargerOne) {
+  const CommandResult result =
+      Run({"--unit=function", "--fixed-unit=Compress", "--fixed-speedup=25,75"}, {Pipeline(), "6"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  double achieved = 0;
+  int experiments = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    if (experiment.virtual_speedup() != 0.25) continue;
+    achieved += experiment.achieved_virtual_speedup();
+    ++experiments;
+  }
+  ASSERT_GT(experiments, 0);
+  EXPECT_GT(achieved / experiments, 0.2);
+}
+
 TEST_F(UnitsTest, UnknownNamesGetTheClosestOnes) {
   ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}),
                     "the closest are busy.c:");
