@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,9 +24,6 @@
 
 namespace coz::overhead {
 namespace {
-
-// About what a run draws for itself (coz/base/sampling_period.h).
-constexpr uint64_t kSamplingPeriodNs = 930 * 1000;
 
 struct Row {
   const char* name;
@@ -52,6 +50,8 @@ constexpr Row kRows[] = {
 
 struct Arguments {
   std::string peer;
+  double sampling_period_ms =
+      0.93;  // about what a run draws for itself (coz/base/sampling_period.h)
   int rounds = 5;
   bool realtime = false;
   bool awake = false;
@@ -102,7 +102,7 @@ class Bench {
     std::vector<Variant> variants = {{"bare", {}, {}, {}}};
     variants.push_back({"coz",
                         {accuracy::RepositoryFile("tools/coz"), "run", "--fixed-speedup=0",
-                         absl::StrFormat("--sampling-period=%.3g", kSamplingPeriodNs / 1e6),
+                         absl::StrFormat("--sampling-period=%.3g", arguments_.sampling_period_ms),
                          "--output=" + scratch_ + "/profile.pb", "---"},
                         {},
                         {}});
@@ -124,7 +124,7 @@ class Bench {
     printf(
         "%ld CPUs, Linux %s, load %.1f; a sample every %.3g ms, no delays; %s; %d rounds in turn; "
         "median [least, most]\n\n",
-        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0], kSamplingPeriodNs / 1e6,
+        sysconf(_SC_NPROCESSORS_ONLN), names.release, load[0], arguments_.sampling_period_ms,
         arguments_.awake ? "idle CPUs poll" : "idle CPUs may halt", arguments_.rounds);
     printf("| what | unit | bare | coz | ratio |%s\n",
            arguments_.peer.empty() ? "" : " peer | peer's ratio |");
@@ -152,8 +152,9 @@ class Bench {
 
   // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With a period of 20 ms
   // the kernel does all but set the hardware's timer, as its own next tick is nearer.
-  static std::vector<Variant> KernelsShare(const Row& row) {
-    const std::string period_ns = std::to_string(kSamplingPeriodNs);
+  std::vector<Variant> KernelsShare(const Row& row) const {
+    const std::string period_ns =
+        absl::StrFormat("%.0f", std::round(arguments_.sampling_period_ms * 1e6));
     if (row.switches_threads) {
       return {{"event", {}, {"COZ_BENCH_INHERITED_EVENT=" + period_ns}, {}},
               {"event", {}, {"COZ_BENCH_INHERITED_EVENT=20000000"}, {}}};
@@ -176,7 +177,7 @@ class Bench {
       notes_.push_back(absl::StrFormat(
           "%s with a perf event that threads inherit, and no profiler: ratio %s at a period of "
           "%.3g ms, %s at 20 ms",
-          row.name, Show(events[0].ratio, 1, "%.3f"), kSamplingPeriodNs / 1e6,
+          row.name, Show(events[0].ratio, 1, "%.3f"), arguments_.sampling_period_ms,
           Show(events[1].ratio, 1, "%.3f")));
     }
     if (row.is_busy) {
@@ -194,9 +195,10 @@ class Bench {
   }
 
   // In µs, from the ratios, so that each run is compared with the bare one of its round.
-  static std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) {
+  std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) const {
     if (!bare.value.has_value() || !sampled.ratio.has_value()) return "–";
-    const double us = bare.value->median / 1e3 * (kSamplingPeriodNs / row.ns_per_unit);
+    const double us =
+        bare.value->median / 1e3 * (arguments_.sampling_period_ms * 1e6 / row.ns_per_unit);
     const Sample& ratio = *sampled.ratio;
     return absl::StrFormat("%.1f [%.1f, %.1f]", (ratio.median - 1) * us, (ratio.low - 1) * us,
                            (ratio.high - 1) * us);
@@ -260,6 +262,8 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("What the profiler costs a program when it samples and inserts no delays.");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
+  app.add_option("--sampling-period", arguments.sampling_period_ms,
+                 "in ms (default 0.93); a shorter one tells better what a sample costs");
   app.add_option("--rounds", arguments.rounds, "of runs in turn (default 5)");
   app.add_option("--only", arguments.only,
                  "compute, compute-two, mutex, hand-over, visit, create-join, thread-per-task, "
