@@ -1,7 +1,7 @@
 """A fuzz target, and a test that runs it over its corpus with any compiler, so that no find comes back."""
 
 def fuzz_target(name, corpus, deps, srcs = None):
-    """NAME_fuzzer for tools/fuzz.sh (clang's libFuzzer) and NAME_corpus_test.
+    """NAME_fuzzer for tools/scripts/fuzz.sh (clang's libFuzzer) and NAME_corpus_test.
 
     Args:
       name: NAME_fuzzer.cc holds LLVMFuzzerTestOneInput.

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <memory>
 
-#include "coz/report/annotate.h"
+#include "coz/report/text/annotate.h"
 #include "tools/command_line.h"
 #include "tools/suggest_names.h"
 

@@ -6,7 +6,7 @@
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"
-#include "coz/report/report_json.h"
+#include "coz/report/json/report_json.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/output_file.h"

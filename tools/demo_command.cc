@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/target/awake_cpus.h"
 #include "tools/command_line.h"
 #include "tools/report_output.h"
-#include "tools/supervisor/awake_cpus.h"
-#include "tools/supervisor/run_profile.h"
 
 namespace coz {
 namespace {

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
-#include "coz/report/export_coz.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
 

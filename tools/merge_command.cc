@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "coz/report/merge.h"
+#include "coz/report/format/merge.h"
 #include "tools/command_line.h"
 
 namespace coz {

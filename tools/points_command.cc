@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
-#include "tools/supervisor/find_points.h"
 
 namespace coz {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "tools/supervisor/run_profile.h"
+#include "coz/supervisor/run/run_profile.h"
 
 namespace coz {
 

@@ -3,11 +3,11 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/experiment/seed.h"
+#include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/run/until_goal.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
 #include "tools/report_output.h"
-#include "tools/supervisor/run_profile.h"
-#include "tools/supervisor/until_goal.h"
 #include "tools/unit_options.h"
 
 namespace coz {

@@ -7,7 +7,7 @@
 
 #include "CLI/App.hpp"
 #include "absl/status/status.h"
-#include "tools/supervisor/run_profile.h"
+#include "coz/supervisor/run/run_profile.h"
 
 namespace coz {
 

@@ -16,8 +16,8 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
-#include "coz/report/live_table.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/text/live_table.h"
+#include "coz/report/text/text_layout.h"
 #include "tools/command_line.h"
 
 namespace coz {

@@ -22,8 +22,8 @@
 #include "bench/accuracy/scheduling.h"
 #include "bench/accuracy/truth.h"
 #include "bench/accuracy/workload.h"
+#include "coz/supervisor/target/awake_cpus.h"
 #include "coz/testing/run_command.h"
-#include "tools/supervisor/awake_cpus.h"
 
 namespace coz::accuracy {
 namespace {

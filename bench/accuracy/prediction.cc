@@ -11,9 +11,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/experiment/seed.h"
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile_reader.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile_reader.h"
 
 namespace coz::accuracy {
 namespace {

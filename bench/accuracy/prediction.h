@@ -5,7 +5,7 @@
 // Errors   those of RunAndRead; NOT_FOUND where the profile says nothing about the line
 // Threads  safe
 // Signals  none
-// Source   coz/report/analysis.h; the original's libcoz/profiler.cpp for the lines it writes
+// Source   coz/report/analysis/analysis.h; the original's libcoz/profiler.cpp for the lines it writes
 #ifndef COZ_BENCH_ACCURACY_PREDICTION_H_
 #define COZ_BENCH_ACCURACY_PREDICTION_H_
 

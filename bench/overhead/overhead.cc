@@ -19,8 +19,8 @@
 #include "bench/accuracy/workload.h"
 #include "bench/overhead/measure.h"
 #include "coz/base/unique_fd.h"
+#include "coz/supervisor/target/awake_cpus.h"
 #include "coz/testing/run_command.h"
-#include "tools/supervisor/awake_cpus.h"
 
 namespace coz::overhead {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile.pb.h"
-#include "coz/report/profile_reader.h"
-#include "coz/report/report_text.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
 #include "coz/report/testing/synthetic_profile.h"
+#include "coz/report/text/report_text.h"
 
 namespace coz {
 namespace {

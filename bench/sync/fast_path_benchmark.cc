@@ -10,8 +10,8 @@
 
 #include <atomic>
 
-#include "coz/sync/thread_sync.h"
-#include "coz/sync/wrapped_calls.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
 
 namespace coz {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "bench/median.h"
 #include "coz/base/clock.h"
-#include "coz/sync/pause.h"
+#include "coz/sync/interpose/pause.h"
 
 namespace coz {
 namespace {

@@ -7,12 +7,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile_reader.h"
-#include "coz/report/report_json.h"
-#include "coz/report/report_notes.h"
-#include "coz/report/report_text.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/report/json/report_json.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/text/report_text.h"
 #include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

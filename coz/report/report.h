@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "coz/report/analysis.h"
-#include "coz/report/report_text.h"
-#include "coz/report/selector.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/condition/fail_condition.h"
+#include "coz/report/text/report_text.h"
 
 namespace coz {
 

@@ -14,9 +14,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/text/text_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

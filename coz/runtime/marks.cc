@@ -3,12 +3,12 @@
 #include <cstdint>
 
 #include "coz/base/clock.h"
-#include "coz/runtime/control_block.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/timed_visits.h"
-#include "coz/sync/thread_sync.h"
+#include "coz/shared/control_block.h"
+#include "coz/sync/interpose/thread_sync.h"
 
 namespace coz {
 namespace {

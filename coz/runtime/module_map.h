@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "coz/runtime/control_block.h"
+#include "coz/shared/control_block.h"
 #include "coz/sourcemap/line_table.h"
 
 namespace coz {

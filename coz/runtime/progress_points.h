@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-#include "coz/runtime/control_block.h"
+#include "coz/shared/control_block.h"
 
 namespace coz {
 

@@ -5,11 +5,11 @@
 // Errors   none
 // Threads  safe
 // Signals  async-signal-safe; Forget… belongs into the child of a fork
-// Source   coz/runtime/control_block.h
+// Source   coz/shared/control_block.h
 #ifndef COZ_RUNTIME_PUBLISHED_COUNTERS_H_
 #define COZ_RUNTIME_PUBLISHED_COUNTERS_H_
 
-#include "coz/runtime/control_block.h"
+#include "coz/shared/control_block.h"
 
 namespace coz {
 

@@ -17,25 +17,26 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
-#include "coz/runtime/control_block.h"
-#include "coz/runtime/control_mapping.h"
-#include "coz/runtime/lent_counters.h"
-#include "coz/runtime/preload_environment.h"
-#include "coz/runtime/process_slots.h"
+#include "coz/base/sampling_signal.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
-#include "coz/runtime/signal_shield.h"
-#include "coz/runtime/thread_slots.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/sampling_signal.h"
 #include "coz/sampler/unwinder.h"
-#include "coz/sync/io_tables.h"
-#include "coz/sync/process_end.h"
-#include "coz/sync/thread_exit.h"
-#include "coz/sync/thread_sync.h"
-#include "coz/sync/wrapped_calls.h"
+#include "coz/shared/control_block.h"
+#include "coz/shared/control_mapping.h"
+#include "coz/shared/lent_counters.h"
+#include "coz/shared/process_slots.h"
+#include "coz/shared/thread_slots.h"
+#include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/preload_environment.h"
+#include "coz/sync/interpose/process_end.h"
+#include "coz/sync/interpose/process_hooks.h"
+#include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/thread_exit.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
 
 namespace coz {
 namespace {
@@ -261,6 +262,28 @@ void AwaitBreakpoints(const ProcessSlot& process, uint32_t image) {
   }
 }
 
+void BeforeUnload() { g_modules.BeginUnload(); }
+
+void AfterUnload() {
+  ForgetUnwindCache();
+  g_modules.EndUnload();
+}
+
+void NoteUnreachableProgram() {
+  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
+  g_control->programs_unreachable.store(1, std::memory_order_relaxed);
+}
+
+void PrepareProcessForExec() {
+  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
+  PrepareForExec();
+}
+
+void ResumeProcessAfterFailedExec() {
+  ResumeAfterFailedExec();
+  g_process->state.store(ProcessState::kRunning, std::memory_order_release);
+}
+
 void Attach(ControlBlock* control) {
   const pid_t pid = getpid();
   ProcessSlot* process = TakeProcessSlot(*control, pid, getppid());
@@ -277,6 +300,10 @@ void Attach(ControlBlock* control) {
   InitThreadSync(&control->ledger,
                  {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile, OnFork,
                   OnForkInChildProcess, CountUnfollowed, LeaveOutCpuTime, HighestLocalDelay});
+  g_process_hooks = {IsProfiledProcess,     NoteUnreachableProgram,
+                     PrepareProcessForExec, ResumeProcessAfterFailedExec,
+                     BeforeUnload,          AfterUnload,
+                     MakeWayForDescriptor};
   InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);
@@ -313,31 +340,9 @@ __attribute__((constructor)) void InitRuntime() {
 
 }  // namespace
 
-void BeforeUnload() { g_modules.BeginUnload(); }
-
-void AfterUnload() {
-  ForgetUnwindCache();
-  g_modules.EndUnload();
-}
-
 // The system call last: it may be forbidden by then.
 bool IsProfiledProcess() { return g_process != nullptr && !HasLeftProfile() && getpid() == g_pid; }
 
 bool HasLeftProfile() { return HasLeftThreadSync(); }
-
-void NoteUnreachableProgram() {
-  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
-  g_control->programs_unreachable.store(1, std::memory_order_relaxed);
-}
-
-void PrepareProcessForExec() {
-  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
-  PrepareForExec();
-}
-
-void ResumeProcessAfterFailedExec() {
-  ResumeAfterFailedExec();
-  g_process->state.store(ProcessState::kRunning, std::memory_order_release);
-}
 
 }  // namespace coz

@@ -18,17 +18,6 @@ bool IsProfiledProcess();
 // inherit that.
 bool HasLeftProfile();
 
-// A program is started without the library, as it could not use it (preload_environment.h). Fit for a child of vfork.
-void NoteUnreachableProgram();
-
-// Around execve, in a profiled process.
-void PrepareProcessForExec();
-void ResumeProcessAfterFailedExec();
-
-// Around dlclose in the target. AfterUnload is not for handlers.
-void BeforeUnload();
-void AfterUnload();
-
 }  // namespace coz
 
 #endif  // COZ_RUNTIME_RUNTIME_H_

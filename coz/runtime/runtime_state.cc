@@ -3,9 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "coz/runtime/process_slots.h"
-#include "coz/runtime/thread_slots.h"
-#include "coz/sync/thread_sync.h"
+#include "coz/shared/process_slots.h"
+#include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::runtime_internal {
 

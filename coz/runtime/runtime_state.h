@@ -11,9 +11,9 @@
 
 #include <sys/types.h>
 
-#include "coz/runtime/control_block.h"
 #include "coz/runtime/module_map.h"
-#include "coz/sync/delay_ledger.h"
+#include "coz/shared/control_block.h"
+#include "coz/sync/delay/delay_ledger.h"
 
 namespace coz::runtime_internal {
 

@@ -9,14 +9,14 @@
 #include "coz/base/clock.h"
 #include "coz/base/random.h"
 #include "coz/base/raw_syscall.h"
-#include "coz/runtime/charged_pairs.h"
-#include "coz/runtime/process_slots.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
-#include "coz/runtime/shared_delay.h"
-#include "coz/runtime/spin_hint.h"
 #include "coz/sampler/unwinder.h"
-#include "coz/sync/thread_sync.h"
+#include "coz/shared/charged_pairs.h"
+#include "coz/shared/process_slots.h"
+#include "coz/sync/delay/shared_delay.h"
+#include "coz/sync/delay/spin_hint.h"
+#include "coz/sync/interpose/thread_sync.h"
 
 namespace coz {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "coz/sampler/sampler.h"
-#include "coz/sync/delay_ledger.h"
+#include "coz/sync/delay/delay_ledger.h"
 
 namespace coz {
 

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "coz/runtime/control_block.h"
+#include "coz/shared/control_block.h"
 
 namespace coz {
 

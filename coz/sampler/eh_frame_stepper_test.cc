@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "coz/base/sampling_signal.h"
 #include "coz/sampler/libunwind_stepper.h"
 #include "coz/sampler/object_finder.h"
-#include "coz/sampler/sampling_signal.h"
 #include "coz/testing/in_child.h"
 
 namespace coz {

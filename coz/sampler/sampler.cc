@@ -11,13 +11,13 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
+#include "coz/base/interrupted_call.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
+#include "coz/base/sampling_signal.h"
 #include "coz/base/thread_cpu_clock.h"
-#include "coz/sampler/interrupted_call.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
-#include "coz/sampler/sampling_signal.h"
 #include "coz/sampler/short_threads.h"
 #include "coz/sampler/thread_source.h"
 

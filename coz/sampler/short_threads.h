@@ -5,7 +5,7 @@
 // * Threads of two periods or more: the samples there are weigh as much more as the rests are long.
 // * Shorter ones: one of some threads has an event of its own at first, whose first period is any part of a whole one and whose
 //   samples stand for all of them; the others are left out. Not all have one, because it costs as much as a short thread. What such samples
-//   impose is imposed by all of them (coz/runtime/shared_delay.h).
+//   impose is imposed by all of them (coz/sync/delay/shared_delay.h).
 //
 // Shape    sums over the threads that have ended, of which a plan for the next is made
 // Units    ns of thread CPU time; whole sampling periods

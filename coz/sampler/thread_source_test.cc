@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/base/sampling_signal.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/sampling_signal.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/in_child.h"
 
@@ -38,7 +38,8 @@ uint64_t ThreadCpuNs() {
 void Burn(uint64_t cpu_ns) {
   const uint64_t end_ns = ThreadCpuNs() + cpu_ns;
   while (ThreadCpuNs() < end_ns) {
-    for (volatile int i = 0; i < 100000; i = i + 1) {  // in user code, where alone samples are taken
+    for (volatile int i = 0; i < 100000;
+         i = i + 1) {  // in user code, where alone samples are taken
     }
   }
 }

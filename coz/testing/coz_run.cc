@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "coz/report/profile_reader.h"
+#include "coz/report/format/profile_reader.h"
 
 namespace coz::testing {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/testing/run_command.h"
 #include "gtest/gtest.h"
 

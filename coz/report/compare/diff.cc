@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/compare/progress.h"
-#include "coz/report/report_text.h"
-#include "coz/report/unit_names.h"
+#include "coz/report/text/report_text.h"
+#include "coz/report/text/unit_names.h"
 
 namespace coz {
 namespace {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace coz {

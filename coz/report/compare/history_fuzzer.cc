@@ -7,7 +7,7 @@
 #include <string>
 
 #include "coz/report/compare/history.h"
-#include "coz/report/report_json.h"
+#include "coz/report/json/report_json.h"
 #include "nlohmann/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

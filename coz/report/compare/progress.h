@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/statistics/statistics.h"
 
 namespace coz {

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
-#include "coz/report/unit_names.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/report/text/unit_names.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace coz {

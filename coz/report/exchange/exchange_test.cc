@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
-#include "coz/report/export_coz.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/io/gzip_stream.h"

@@ -12,7 +12,7 @@
 
 #include <ostream>
 
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 
 namespace coz {
 

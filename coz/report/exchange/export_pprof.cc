@@ -8,9 +8,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "coz/report/report_json.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/json/report_json.h"
+#include "coz/report/text/text_layout.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 

@@ -14,7 +14,7 @@
 #include <ostream>
 
 #include "absl/status/status.h"
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/exchange/pprof.pb.h"
 
 namespace coz {

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "coz/report/report_json.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/json/report_json.h"
+#include "coz/report/text/text_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {

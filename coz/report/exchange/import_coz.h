@@ -19,7 +19,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz {
 

@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/exchange/import_coz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

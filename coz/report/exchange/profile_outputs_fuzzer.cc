@@ -9,18 +9,18 @@
 #include <string>
 #include <utility>
 
-#include "coz/report/analyzed_profile.h"
+#include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/compare/diff.h"
+#include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
-#include "coz/report/export_coz.h"
-#include "coz/report/live_table.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/report/json/report_json.h"
 #include "coz/report/plot/plot_data.h"
 #include "coz/report/plot/plot_page.h"
-#include "coz/report/profile_reader.h"
-#include "coz/report/report_json.h"
+#include "coz/report/text/live_table.h"
 #include "nlohmann/json.hpp"
 
 namespace {

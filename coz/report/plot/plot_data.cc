@@ -28,16 +28,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "coz/report/latency_summary.h"
+#include "coz/report/analysis/latency_summary.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/json/report_json.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
-#include "coz/report/report_json.h"
-#include "coz/report/report_notes.h"
-#include "coz/report/report_text.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
-#include "coz/report/verdict.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/text/report_text.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/report/text/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile.pb.h"
-#include "coz/report/profile_reader.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace coz {

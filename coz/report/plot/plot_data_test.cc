@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "coz/report/experiment_table.h"
+#include "coz/report/analysis/experiment_table.h"
 #include "coz/report/plot/plot_page.h"
 #include "coz/report/plot/testing/sample_profile.h"
 #include "coz/report/testing/synthetic_profile.h"

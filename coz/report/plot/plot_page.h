@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coz/report/analysis.h"
+#include "coz/report/analysis/analysis.h"
 #include "coz/report/plot/plot_data.h"
 
 namespace coz {

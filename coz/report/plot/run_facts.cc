@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "coz/report/repeat_command.h"
-#include "coz/report/report_notes.h"
-#include "coz/report/session_facts.h"
-#include "coz/report/text_layout.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/text/repeat_command.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/text/text_layout.h"
 
 namespace coz {
 namespace {

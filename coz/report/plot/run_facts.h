@@ -9,9 +9,9 @@
 #ifndef COZ_REPORT_PLOT_RUN_FACTS_H_
 #define COZ_REPORT_PLOT_RUN_FACTS_H_
 
-#include "coz/report/analysis.h"
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile.pb.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace coz {

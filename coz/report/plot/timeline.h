@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile.pb.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz {
 

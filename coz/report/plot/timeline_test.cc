@@ -1,7 +1,7 @@
 #include "coz/report/plot/timeline.h"
 
-#include "coz/report/experiment_table.h"
-#include "coz/report/profile.pb.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
 

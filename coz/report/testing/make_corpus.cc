@@ -3,7 +3,7 @@
 #include <fstream>
 #include <string>
 
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 
 namespace coz::report_testing {

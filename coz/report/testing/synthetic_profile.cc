@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz::report_testing {
 namespace {

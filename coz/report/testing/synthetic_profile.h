@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz::report_testing {
 

@@ -22,7 +22,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/random.h"
 #include "coz/experiment/target.h"
-#include "coz/sync/delay_ledger.h"
+#include "coz/sync/delay/delay_ledger.h"
 #include "coz/testing/sim/program.h"
 
 namespace coz::sim {

@@ -10,7 +10,7 @@
 #ifndef COZ_REPORT_PLOT_TESTING_SAMPLE_PROFILE_H_
 #define COZ_REPORT_PLOT_TESTING_SAMPLE_PROFILE_H_
 
-#include "coz/report/profile.pb.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz::report_testing {
 

@@ -1,0 +1,414 @@
+#include "coz/report/analysis/analysis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/sampling_slowdown.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/statistics/multiple_testing.h"
+#include "coz/report/statistics/outliers.h"
+#include "coz/report/statistics/statistics.h"
+#include "coz/report/statistics/time_blocks.h"
+
+namespace coz {
+namespace {
+
+// A phase factor this near to 1 is not worth a second figure.
+constexpr double kPhaseTolerance = 0.05;
+constexpr double kMaxBaselineWeight = 2;
+
+bool IsTainted(const ExperimentRow& row) { return row.taints != 0; }
+
+// A unit's share of samples pooled over experiments, and its error from their variation.
+struct Share {
+  double value = 0;
+  double error = 0;  // standard error, relative to value
+
+  static Share Of(const ExperimentTable& table, const std::vector<size_t>& rows, size_t unit) {
+    double own = 0;
+    double all = 0;
+    for (size_t i : rows) {
+      own += static_cast<double>(table.experiments[i].unit_samples.Of(unit));
+      all += static_cast<double>(table.experiments[i].total_samples);
+    }
+    Share share;
+    if (own <= 0 || all <= 0) return share;
+    share.value = own / all;
+    double squares = 0;
+    for (size_t i : rows) {
+      const ExperimentRow& row = table.experiments[i];
+      const double expected = share.value * static_cast<double>(row.total_samples);
+      squares += std::pow(static_cast<double>(row.unit_samples.Of(unit)) - expected, 2);
+    }
+    const double n = static_cast<double>(rows.size());
+    share.error = n > 1 ? std::sqrt(squares * n / (n - 1)) / own : 1;
+    return share;
+  }
+};
+
+// What every progress point's analysis looks up, so that no line has to look at every experiment.
+struct Index {
+  struct BaselineSamples {
+    uint32_t row;
+    uint32_t samples;  // ExperimentTable holds no more
+  };
+  // Sums over all experiments, for a unit's share in all of them.
+  struct UnitSums {
+    double own = 0;
+    double own_squared = 0;
+    double own_times_all = 0;
+  };
+
+  std::map<size_t, std::vector<size_t>> selected;       // rows by selected unit, ascending
+  std::vector<std::vector<BaselineSamples>> baselines;  // in which the unit was active, by unit
+  std::vector<UnitSums> sums;                           // by unit
+  double all = 0;
+  double all_squared = 0;
+  double rows = 0;
+
+  explicit Index(const ExperimentTable& table)
+      : baselines(table.units.size()), sums(table.units.size()) {
+    for (size_t i = 0; i < table.experiments.size(); ++i) Add(table.experiments[i], i);
+  }
+
+  Share ShareInAll(size_t unit) const {
+    const UnitSums& u = sums[unit];
+    Share share;
+    if (u.own <= 0 || all <= 0) return share;
+    share.value = u.own / all;
+    const double squares =
+        u.own_squared - 2 * share.value * u.own_times_all + share.value * share.value * all_squared;
+    share.error = rows > 1 ? std::sqrt(std::max(0.0, squares) * rows / (rows - 1)) / u.own : 1;
+    return share;
+  }
+
+ private:
+  void Add(const ExperimentRow& row, size_t i) {
+    const double total = static_cast<double>(row.total_samples);
+    all += total;
+    all_squared += total * total;
+    rows += 1;
+    const bool usable_baseline = row.IsBaseline() && !IsTainted(row);
+    row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
+      const double own = static_cast<double>(samples);
+      sums[unit].own += own;
+      sums[unit].own_squared += own * own;
+      sums[unit].own_times_all += own * total;
+      if (usable_baseline && samples > 0) {
+        baselines[unit].push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(samples)});
+      }
+    });
+    if (!IsTainted(row)) selected[row.unit].push_back(i);
+  }
+};
+
+struct PhaseCorrection {
+  double factor = 1;
+  double error = 0;  // relative standard error
+};
+
+class PointAnalyzer {
+ public:
+  PointAnalyzer(const ExperimentTable& table, const Index& index, const CoarseSamples& coarse,
+                const AnalysisOptions& options, size_t point)
+      : table_(table), index_(index), coarse_(coarse), options_(options) {
+    result_.point = point;
+    result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
+    // A run ends once, so one visit is all that an end-to-end experiment can have.
+    end_to_end_ = table.points[point].kind == profile::PROGRESS_POINT_KIND_END_TO_END;
+    usable_.resize(table.experiments.size());
+    for (size_t i = 0; i < table.experiments.size(); ++i) {
+      usable_[i] = Usable(table.experiments[i]);
+      const bool tainted = IsTainted(table.experiments[i]);
+      if (!tainted && usable_[i] == nullptr) ++result_.low_visit_experiments;
+    }
+  }
+
+  PointAnalysis Run() {
+    for (const auto& [unit, rows] : index_.selected) AnalyzeUnit(unit, rows);
+    JudgeAll();
+    Rank();
+    return std::move(result_);
+  }
+
+ private:
+  // What the experiment saw of the point, if that was enough.
+  const PointSeen* Usable(const ExperimentRow& row) const {
+    const uint64_t enough = end_to_end_ ? 1 : options_.min_visits;
+    for (const PointSeen& seen : row.points) {
+      if (seen.point != result_.point) continue;
+      return seen.least_visits >= enough && seen.duration > 0 ? &seen : nullptr;
+    }
+    return nullptr;
+  }
+
+  TimedObservation Observe(size_t i, double weight) const {
+    const ExperimentRow& row = table_.experiments[i];
+    const PointSeen& seen = *usable_[i];
+    RateObservation o = {row.virtual_speedup, seen.duration, seen.visits, weight};
+    if (row.effective_duration_ns > 0) {
+      o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
+                  static_cast<double>(row.effective_duration_ns);
+    }
+    // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be measured.
+    if (row.achieved_virtual_speedup > 0) {
+      o.achieved_virtual_speedup = row.achieved_virtual_speedup;
+    }
+    // Runs of an end-to-end profile hold one experiment each: they are one sequence.
+    if (end_to_end_) return {0, row.start_unix_ns, o};
+    return {row.session + row.part, row.start_ns, o};
+  }
+
+  void SetAside(size_t unit, SetAsideReason reason, size_t experiments, int missing = 0) {
+    result_.set_aside.push_back({unit, reason, static_cast<int>(experiments), missing});
+  }
+
+  void AnalyzeUnit(size_t unit, const std::vector<size_t>& all) {
+    std::vector<size_t> own;
+    bool active = false;
+    for (size_t i : all) {
+      if (table_.experiments[i].unit_samples.Of(unit) == 0) continue;
+      active = true;
+      if (usable_[i] != nullptr) own.push_back(i);
+    }
+    if (!active) return SetAside(unit, SetAsideReason::kNeverActive, all.size());
+    if (own.empty()) return SetAside(unit, SetAsideReason::kFewVisits, all.size());
+
+    LineAnalysis line;
+    line.unit = unit;
+    const Share share = Share::Of(table_, own, unit);
+    const std::vector<RateObservation> observations = Gather(own, share.value, &line);
+    std::set<int> speedups;
+    for (size_t i : own) {
+      speedups.insert(SpeedupKey(table_.experiments[i].virtual_speedup));
+    }
+    const int distinct = static_cast<int>(speedups.size() - speedups.count(0));
+    if (distinct < options_.min_speedups) {
+      return SetAside(unit, SetAsideReason::kFewSpeedups, all.size(),
+                      options_.min_speedups - distinct);
+    }
+    if (line.baselines + line.pooled_baselines == 0) {
+      return SetAside(unit, SetAsideReason::kNoBaseline, all.size());
+    }
+    const std::optional<SlopeEstimate> slope = EstimateSlope(observations);
+    if (!slope.has_value() || !std::isfinite(slope->value)) {
+      return SetAside(unit, SetAsideReason::kNoFit, all.size());
+    }
+    line.slope_while_active = *slope;
+    line.pause_allowance = PauseAllowance(own);
+    line.missed_in_stretch_ns = CoarseStretchNs(own);
+    line.missed_by_perf_events = std::any_of(own.begin(), own.end(), [this](size_t i) {
+      return coarse_.IsByPerfEvents(table_.experiments[i]);
+    });
+    line.p_value = slope->p_value;
+    line.speedups = EstimateSpeedups(observations);
+    line.curve = FitCurve(WithoutDrift(observations), *slope);
+    Correct(Phases(unit, share), &line);
+    result_.lines.push_back(std::move(line));
+  }
+
+  // The line's own experiments, and other lines' baselines by how active the line was in them.
+  std::vector<RateObservation> Gather(const std::vector<size_t>& own, double own_share,
+                                      LineAnalysis* line) const {
+    std::vector<TimedObservation> observations;
+    observations.reserve(own.size() + index_.baselines[line->unit].size());
+    for (size_t i : own) {
+      ++(table_.experiments[i].IsBaseline() ? line->baselines : line->others);
+      observations.push_back(Observe(i, 1));
+    }
+    for (const auto& [i, samples] : index_.baselines[line->unit]) {
+      const ExperimentRow& row = table_.experiments[i];
+      if (row.unit == line->unit || usable_[i] == nullptr) continue;
+      const double share = static_cast<double>(samples) / static_cast<double>(row.total_samples);
+      ++line->pooled_baselines;
+      observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
+    }
+    std::vector<RateObservation> in_blocks = InBlocks(std::move(observations));
+    const std::vector<size_t> outliers = FindOutliers(in_blocks);
+    line->outliers = static_cast<int>(outliers.size());
+    for (auto i = outliers.rbegin(); i != outliers.rend(); ++i) {
+      in_blocks.erase(in_blocks.begin() + static_cast<std::ptrdiff_t>(*i));
+    }
+    return in_blocks;
+  }
+
+  // In units of slope: time per virtual speedup.
+  double PauseAllowance(const std::vector<size_t>& rows) const {
+    double overslept_ns = 0;
+    double line_ns = 0;
+    for (size_t i : rows) {
+      const ExperimentRow& e = table_.experiments[i];
+      if (e.virtual_speedup <= 0) continue;
+      // Summed over the threads, of which all but the line's own pause.
+      const uint32_t pausing = std::max(2u, e.live_threads) - 1;
+      overslept_ns += static_cast<double>(e.excess_ns) / pausing;
+      line_ns += e.virtual_speedup * static_cast<double>(e.effective_duration_ns);
+    }
+    return line_ns > 0 ? options_.pause_cost_part * overslept_ns / line_ns : 0;
+  }
+
+  // Where a tenth of the line's experiments, or more, had samples too coarse for it; else 0.
+  double CoarseStretchNs(const std::vector<size_t>& rows) const {
+    size_t coarse = 0;
+    double sum_ns = 0;
+    for (size_t i : rows) {
+      const double stretch_ns = coarse_.StretchNs(table_.experiments[i]);
+      coarse += stretch_ns > 0 ? 1 : 0;
+      sum_ns += stretch_ns;
+    }
+    return coarse * 10 >= rows.size() && coarse > 0 ? sum_ns / static_cast<double>(coarse) : 0;
+  }
+
+  PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
+    if (in_experiments.value <= 0 || table_.samples == 0) return {};
+    const double run =
+        static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
+    const double factor = run / in_experiments.value;
+    const double error = std::hypot(in_experiments.error, index_.ShareInAll(unit).error);
+    if (std::fabs(factor - 1) < kPhaseTolerance || factor <= 0) return {};
+    if (std::fabs(std::log(factor)) < 2.5 * error) return {};
+    return {factor, error};
+  }
+
+  static Estimate Scale(const Estimate& estimate, const PhaseCorrection& phases) {
+    Estimate scaled;
+    scaled.value = estimate.value * phases.factor;
+    const double own = (estimate.high - estimate.low) / 2 * phases.factor;
+    const double half = std::hypot(own, 2 * phases.error * scaled.value);
+    scaled.low = scaled.value - half;
+    scaled.high = scaled.value + half;
+    return scaled;
+  }
+
+  static void Correct(const PhaseCorrection& phases, LineAnalysis* line) {
+    line->phase_factor = phases.factor;
+    line->slope = line->slope_while_active;
+    if (phases.factor == 1) return;
+    line->slope = Scale(line->slope, phases);
+    for (SpeedupEstimate& s : line->speedups) s.program_speedup = Scale(s.program_speedup, phases);
+    for (CurvePoint& p : line->curve.points) p.program_speedup = Scale(p.program_speedup, phases);
+    if (line->curve.bend.has_value()) {
+      line->curve.bend->slope_before = Scale(line->curve.bend->slope_before, phases);
+      line->curve.bend->slope_after = Scale(line->curve.bend->slope_after, phases);
+    }
+  }
+
+  // One line's verdict depends on how many were looked at.
+  void JudgeAll() {
+    std::vector<double> p_values;
+    for (const LineAnalysis& line : result_.lines) p_values.push_back(line.p_value);
+    const std::vector<double> q_values = QValues(p_values);
+    for (size_t i = 0; i < result_.lines.size(); ++i) {
+      result_.lines[i].q_value = q_values[i];
+      Judge(&result_.lines[i]);
+    }
+  }
+
+  void Judge(LineAnalysis* line) const {
+    const Estimate& slope = line->slope;
+    const bool found = line->q_value <= options_.false_discovery_rate;
+    const double allowance = line->pause_allowance * line->phase_factor;
+    const bool is_small = slope.low >= -options_.no_effect_slope - allowance &&
+                          slope.high <= options_.no_effect_slope;
+    if (!is_small) line->missed_in_stretch_ns = 0;
+    if (is_small) {
+      if (line->missed_in_stretch_ns == 0) line->verdict = Verdict::kNoEffect;
+    } else if (found && slope.low > 0) {
+      line->verdict = Verdict::kFaster;
+    } else if (found && slope.high < -allowance) {
+      line->verdict = Verdict::kSlower;
+    }
+    const bool open = line->verdict == Verdict::kCannotTell;
+    line->best =
+        Strongest(line->speedups, line->verdict == Verdict::kSlower || (open && slope.high < 0));
+  }
+
+  static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {
+    const auto strength = [slower](const SpeedupEstimate& s) {
+      const Estimate& e = s.program_speedup;
+      return slower ? std::make_pair(-e.high, -e.value) : std::make_pair(e.low, e.value);
+    };
+    const auto best =
+        std::max_element(speedups.begin(), speedups.end(),
+                         [&strength](const SpeedupEstimate& a, const SpeedupEstimate& b) {
+                           return strength(a) < strength(b);
+                         });
+    return static_cast<size_t>(best - speedups.begin());
+  }
+
+  void Rank() {
+    std::stable_sort(result_.lines.begin(), result_.lines.end(),
+                     [](const LineAnalysis& a, const LineAnalysis& b) {
+                       const bool a_open = a.verdict == Verdict::kCannotTell;
+                       const bool b_open = b.verdict == Verdict::kCannotTell;
+                       if (a_open != b_open) return b_open;
+                       if (a.slope.value != b.slope.value) return a.slope.value > b.slope.value;
+                       return a.slope.low > b.slope.low;
+                     });
+    std::stable_sort(result_.set_aside.begin(), result_.set_aside.end(),
+                     [this](const LineSetAside& a, const LineSetAside& b) {
+                       return table_.units[a.unit].samples > table_.units[b.unit].samples;
+                     });
+  }
+
+  const ExperimentTable& table_;
+  const Index& index_;
+  const CoarseSamples& coarse_;
+  const AnalysisOptions& options_;
+  bool end_to_end_ = false;
+  std::vector<const PointSeen*> usable_;  // by row
+  PointAnalysis result_;
+};
+
+// A run with `--fixed-speedup` cannot have more speedups than were asked for.
+int MinSpeedups(const profile::Profile& profile, int wanted) {
+  std::set<int> fixed;
+  for (const profile::Session& session : profile.session()) {
+    if (session.options().fixed_virtual_speedup_size() == 0) return wanted;
+    for (double s : session.options().fixed_virtual_speedup()) fixed.insert(SpeedupKey(s));
+  }
+  fixed.erase(0);
+  return fixed.empty() ? wanted : std::min(wanted, static_cast<int>(fixed.size()));
+}
+
+}  // namespace
+
+Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
+                 const AnalysisOptions& options) {
+  AnalysisOptions effective = options;
+  effective.min_speedups = MinSpeedups(profile, options.min_speedups);
+  Analysis analysis;
+  analysis.options = effective;
+  analysis.experiments = static_cast<int>(table.experiments.size());
+  for (const ExperimentRow& row : table.experiments) {
+    analysis.baselines += row.IsBaseline() ? 1 : 0;
+    analysis.tainted += IsTainted(row) ? 1 : 0;
+    for (int reason = 0; reason < profile::Taint::Reason_ARRAYSIZE; ++reason) {
+      if (((row.taints >> reason) & 1) != 0) ++analysis.taints_by_reason[reason];
+    }
+  }
+  std::vector<size_t> points(table.points.size());
+  std::iota(points.begin(), points.end(), 0);
+  std::stable_sort(points.begin(), points.end(), [&table](size_t a, size_t b) {
+    return table.points[a].visits > table.points[b].visits;
+  });
+  const Index index(table);
+  const CoarseSamples coarse(profile);
+  for (size_t point : points) {
+    analysis.points.push_back(PointAnalyzer(table, index, coarse, effective, point).Run());
+  }
+  return analysis;
+}
+
+}  // namespace coz

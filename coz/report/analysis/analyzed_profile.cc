@@ -1,0 +1,42 @@
+#include "coz/report/analysis/analyzed_profile.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace coz {
+namespace {
+
+// The others are in the table, with all that is used of them.
+bool IsKept(const profile::Profile& record) {
+  return record.experiment().empty() && record.unit().empty() && record.progress_point().empty() &&
+         record.sample_counts().empty() && record.bare_stretch().empty();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
+    const std::string& path, const AnalysisOptions& options) {
+  auto whole = std::make_unique<AnalyzedProfile>();
+  ExperimentTableBuilder table;
+  const absl::Status status =
+      ReadRecordsOf(path, &whole->stats, [&](const profile::Profile& record) {
+        table.Add(record);
+        if (IsKept(record)) whole->profile.MergeFrom(record);
+      });
+  if (!status.ok()) return status;
+  whole->table = table.Finish();
+  whole->analysis = Analyze(whole->profile, whole->table, options);
+  return std::unique_ptr<const AnalyzedProfile>(std::move(whole));
+}
+
+std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
+                                                    const AnalysisOptions& options) {
+  auto whole = std::make_unique<AnalyzedProfile>();
+  whole->profile = std::move(profile);
+  whole->table = BuildExperimentTable(whole->profile);
+  whole->analysis = Analyze(whole->profile, whole->table, options);
+  return whole;
+}
+
+}  // namespace coz

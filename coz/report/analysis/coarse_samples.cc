@@ -1,0 +1,75 @@
+#include "coz/report/analysis/coarse_samples.h"
+
+#include <cstdint>
+
+#include "coz/report/analysis/session_facts.h"
+
+namespace coz {
+namespace {
+
+// The kernel's tick.
+constexpr double kTimerSampleNs = 4e6;
+// A thread that pauses is switched as well, about once in a sample's time; PostgreSQL's is switched fifty times.
+constexpr double kStretchesInSample = 4;
+
+// Of the CPU time. What is measured is the least that sampling adds to a switch: PostgreSQL lost twice as much of its rate, and slopes are as
+// much smaller.
+constexpr double kDearShare = 0.05;
+
+double SampledCpuNs(const profile::Session& session, const profile::SessionEnd& end) {
+  return static_cast<double>(end.total_samples() + end.lost_samples()) *
+         static_cast<double>(session.sampling_period_ns());
+}
+
+// Whether what sampling adds to switches was so much of the CPU time.
+bool AreSwitchesDear(const profile::SessionEnd& end, double cpu_ns) {
+  const double cost_ns =
+      static_cast<double>(end.thread_switches()) * static_cast<double>(end.switch_cost_ns());
+  return cost_ns > kDearShare * cpu_ns;
+}
+
+}  // namespace
+
+CoarseSamples::CoarseSamples(const profile::Profile& profile) {
+  const SessionEnds ends(profile);
+  for (const profile::Session& session : profile.session()) {
+    if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
+      AddTimers(session.id(), change->at_ns(),
+                change->cpu_ns_per_second() / change->switches_per_second());
+      continue;
+    }
+    const profile::SessionEnd* end = ends.Of(session);
+    if (end == nullptr || end->thread_switches() == 0) continue;
+    const double cpu_ns = SampledCpuNs(session, *end);
+    const double stretch_ns = cpu_ns / static_cast<double>(end->thread_switches());
+    if (session.sampling_source() == profile::SAMPLING_SOURCE_CPU_TIMER) {
+      AddTimers(session.id(), 0, stretch_ns);
+    } else if (AreSwitchesDear(*end, cpu_ns)) {
+      sessions_[session.id()] = {0, stretch_ns, true};
+    }
+  }
+}
+
+void CoarseSamples::AddTimers(uint64_t session, uint64_t from_ns, double stretch_ns) {
+  if (!(stretch_ns > 0) || stretch_ns > kTimerSampleNs / kStretchesInSample) return;
+  sessions_[session] = {from_ns, stretch_ns, false};
+  if (first_stretch_of_timers_ns_ == 0) first_stretch_of_timers_ns_ = stretch_ns;
+}
+
+const CoarseSamples::Coarse* CoarseSamples::Find(const ExperimentRow& row) const {
+  const auto found = sessions_.find(row.session);
+  return found == sessions_.end() || row.start_ns < found->second.from_ns ? nullptr
+                                                                          : &found->second;
+}
+
+double CoarseSamples::StretchNs(const ExperimentRow& row) const {
+  const Coarse* coarse = Find(row);
+  return coarse == nullptr ? 0 : coarse->stretch_ns;
+}
+
+bool CoarseSamples::IsByPerfEvents(const ExperimentRow& row) const {
+  const Coarse* coarse = Find(row);
+  return coarse != nullptr && coarse->by_perf_events;
+}
+
+}  // namespace coz

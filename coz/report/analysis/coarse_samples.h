@@ -1,0 +1,49 @@
+// Experiments that cannot show what threads gain that wait for each other often. A CPU timer's sample stands for 4 ms, and a thread that waits
+// for another long before that cannot use such an advance; the rest is lost, and effects look too small. Perf events that are set anew at
+// each switch between processes cost more than such a thread gains.
+//
+// Shape    by session: from when on, and how long its threads run between two waits
+// Units    ns of CPU time; ns since the session's start
+// Errors   where switches are not known (a session without end, an old profile), its samples are taken to be fine enough
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   docs/results.md, "PostgreSQL"
+#ifndef COZ_REPORT_ANALYSIS_COARSE_SAMPLES_H_
+#define COZ_REPORT_ANALYSIS_COARSE_SAMPLES_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+
+namespace coz {
+
+class CoarseSamples {
+ public:
+  explicit CoarseSamples(const profile::Profile& profile);
+
+  // How long threads ran between two switches, where an experiment's samples were too coarse for that; else 0.
+  double StretchNs(const ExperimentRow& row) const;
+  // Whether that is due to what perf events cost, not to CPU timers.
+  bool IsByPerfEvents(const ExperimentRow& row) const;
+  // Of the first session with CPU timers; 0 where there is none.
+  double FirstStretchOfTimersNs() const { return first_stretch_of_timers_ns_; }
+
+ private:
+  struct Coarse {
+    uint64_t from_ns = 0;
+    double stretch_ns = 0;
+    bool by_perf_events = false;
+  };
+
+  void AddTimers(uint64_t session, uint64_t from_ns, double stretch_ns);
+  const Coarse* Find(const ExperimentRow& row) const;
+
+  absl::flat_hash_map<uint64_t, Coarse> sessions_;
+  double first_stretch_of_timers_ns_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYSIS_COARSE_SAMPLES_H_

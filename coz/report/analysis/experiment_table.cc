@@ -1,0 +1,292 @@
+#include "coz/report/analysis/experiment_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "coz/report/analysis/unit_samples.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/statistics.h"
+
+namespace coz {
+namespace {
+
+using SessionAndId = std::pair<uint64_t, uint32_t>;
+using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
+using PointKey = std::pair<std::string, int>;
+
+// Of a unit in one experiment: 49 days of CPU time at 1 ms.
+constexpr uint64_t kMaxSamples = UINT32_MAX;
+
+template <typename Tainted>
+uint32_t TaintBits(const Tainted& tainted) {
+  uint32_t bits = 0;
+  for (const profile::Taint& taint : tainted.taint()) {
+    const int reason = profile::Taint::Reason_IsValid(taint.reason()) ? taint.reason() : 0;
+    bits |= 1u << reason;
+  }
+  static_assert(profile::Taint::Reason_ARRAYSIZE <= 32);
+  return bits;
+}
+
+// What needs neither names nor the session.
+ExperimentRow FiguresOf(const profile::Experiment& record) {
+  const profile::Validity& validity = record.validity();
+  ExperimentRow row;
+  row.session = record.session();
+  row.start_ns = record.start_ns();
+  row.elapsed_ns = record.elapsed_ns();
+  row.effective_duration_ns = record.effective_duration_ns();
+  row.virtual_speedup = record.virtual_speedup();
+  row.achieved_virtual_speedup = record.achieved_virtual_speedup();
+  row.selected_samples = record.selected_samples();
+  row.total_samples = record.total_samples();
+  row.excess_ns = validity.excess_ns();
+  row.owed_ns = validity.owed_ns();
+  row.lost_samples = validity.lost_samples();
+  row.lost_periods = validity.lost_periods();
+  row.throttled = validity.throttled();
+  row.unsampled_ns = validity.unsampled_ns();
+  row.spinning_samples = validity.spinning_samples();
+  row.runnable_threads_average = validity.runnable_threads_average();
+  row.cpus = validity.cpus();
+  row.live_threads = validity.live_threads();
+  row.taints = TaintBits(validity);
+  return row;
+}
+
+}  // namespace
+
+class ExperimentTableBuilder::Impl {
+ public:
+  void Add(const profile::Profile& records) {
+    for (const profile::Session& session : records.session()) {
+      session_starts_[session.id()] = session.start_unix_ns();
+    }
+    for (const profile::SourceChange& change : records.source_change()) {
+      source_changes_[change.session()].push_back(change.at_ns());
+    }
+    for (const profile::Unit& unit : records.unit()) AddUnit(unit);
+    for (const profile::ProgressPoint& point : records.progress_point()) AddPoint(point);
+    for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
+    for (const profile::BareStretch& bare : records.bare_stretch()) AddBare(bare);
+    for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
+    for (const profile::SessionEnd& end : records.session_end()) {
+      ended_[end.session()] = end.run_time_ns();
+    }
+  }
+
+  ExperimentTable Finish() {
+    for (ExperimentRow& row : table_.experiments) row.part = PartOf(row);
+    for (BareRow& row : table_.bare) row.part = PartOf(row);
+    for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
+    for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
+    return std::move(table_);
+  }
+
+ private:
+  void AddUnit(const profile::Unit& unit) {
+    // Within a line the name of the function may be spelled in several ways (inlined copies, compilers).
+    const bool named = unit.kind() != profile::UNIT_KIND_LINE;
+    const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
+    const auto [it, added] = units_.try_emplace(key, table_.units.size());
+    if (added) {
+      table_.units.push_back(
+          {unit.kind(), unit.file(), unit.line(), unit.function(), 0, unit.id()});
+    }
+    table_.units[it->second].id = unit.id();
+    unit_ids_[{unit.session(), unit.id()}] = it->second;
+  }
+
+  void AddPoint(const profile::ProgressPoint& point) {
+    const PointKey key(point.name(), point.kind());
+    const auto [it, added] = points_.try_emplace(key, table_.points.size());
+    if (added) {
+      table_.points.push_back(
+          {point.name(), point.kind(), 0, point.counted_by(), point.visit_cost_ns()});
+    }
+    point_ids_[{point.session(), point.id()}] = it->second;
+  }
+
+  // -1 and one more orphan if it was never defined.
+  template <typename Map>
+  int64_t Find(const Map& map, uint64_t session, uint32_t id) {
+    const auto it = map.find({session, id});
+    if (it != map.end()) return static_cast<int64_t>(it->second);
+    ++table_.orphans;
+    return -1;
+  }
+
+  void AddVisits(uint64_t session, const profile::PointCounts& counts) {
+    const int64_t point = Find(point_ids_, session, counts.point());
+    if (point < 0) return;
+    PointRow& row = table_.points[static_cast<size_t>(point)];
+    row.visits +=
+        row.kind == profile::PROGRESS_POINT_KIND_LATENCY ? counts.arrivals() : counts.visits();
+  }
+
+  template <typename Row>
+  uint32_t PartOf(const Row& row) const {
+    const auto changes = source_changes_.find(row.session);
+    if (changes == source_changes_.end()) return 0;
+    return static_cast<uint32_t>(
+        std::count_if(changes->second.begin(), changes->second.end(),
+                      [&row](uint64_t at_ns) { return at_ns <= row.start_ns; }));
+  }
+
+  // `duration_ns`: effective, of the experiment or stretch.
+  template <typename Row>
+  void AddSeen(const profile::PointCounts& counts, uint64_t duration_ns, Row* row) {
+    const double in_flight = counts.in_flight_average();
+    if (!std::isfinite(in_flight) || in_flight < 0) return;
+    const auto it = point_ids_.find({row->session, counts.point()});
+    if (it == point_ids_.end()) return;
+    PointSeen seen;
+    seen.point = it->second;
+    seen.duration = static_cast<double>(duration_ns);
+    if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
+      // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
+      seen.visits =
+          (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
+      seen.least_visits = std::min(counts.arrivals(), counts.departures());
+      seen.duration *= in_flight;
+      seen.latency = std::make_unique<const profile::PointCounts>(counts);
+    } else {
+      seen.visits = static_cast<double>(counts.visits());
+      seen.least_visits = counts.visits();
+    }
+    row->points.push_back(std::move(seen));
+  }
+
+  UnitSamples SamplesOf(const profile::Experiment& record) {
+    std::vector<std::pair<size_t, uint64_t>> counts;
+    for (int i = 0; i < std::min(record.unit_id_size(), record.unit_samples_size()); ++i) {
+      const int64_t unit = Find(unit_ids_, record.session(), record.unit_id(i));
+      if (unit < 0) continue;
+      counts.emplace_back(static_cast<size_t>(unit), record.unit_samples(i));
+      table_.units[static_cast<size_t>(unit)].samples += record.unit_samples(i);
+    }
+    return UnitSamples(std::move(counts));
+  }
+
+  static bool IsPossible(const profile::Experiment& record) {
+    // Also where the speedup is no number.
+    if (!(record.virtual_speedup() >= 0 && record.virtual_speedup() <= 1)) return false;
+    return std::all_of(record.unit_samples().begin(), record.unit_samples().end(),
+                       [](uint64_t samples) { return samples <= kMaxSamples; });
+  }
+
+  void AddExperiment(const profile::Experiment& record) {
+    uint64_t& last_ns = last_ns_[record.session()];
+    last_ns = std::max(last_ns, record.start_ns() + record.elapsed_ns());
+    if (!IsPossible(record)) {
+      ++table_.invalid;
+      return;
+    }
+    if (!seen_.insert({record.session(), record.index()}).second) {
+      ++table_.duplicates;
+      return;
+    }
+    uint64_t known = 0;
+    for (uint64_t samples : record.unit_samples()) known += samples;
+    // Imported experiments do not know their total.
+    table_.samples += std::max(record.total_samples(), known);
+    table_.unmapped_samples += record.validity().unmapped_samples();
+    table_.lost_samples += record.validity().lost_samples();
+    for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
+    ExperimentRow row = FiguresOf(record);
+    const auto start = session_starts_.find(record.session());
+    row.start_unix_ns = (start == session_starts_.end() ? 0 : start->second) + record.start_ns();
+    row.unit_samples = SamplesOf(record);
+    const int64_t selected = Find(unit_ids_, record.session(), record.selected_unit());
+    if (selected < 0) return;
+    row.unit = static_cast<size_t>(selected);
+    row.points.reserve(static_cast<size_t>(record.point_size()));
+    for (const profile::PointCounts& counts : record.point()) {
+      AddSeen(counts, record.effective_duration_ns(), &row);
+    }
+    table_.experiments.push_back(std::move(row));
+  }
+
+  void AddBare(const profile::BareStretch& record) {
+    if (!bare_seen_.insert({record.session(), record.start_ns()}).second) {
+      ++table_.duplicates;
+      return;
+    }
+    for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);
+    BareRow row;
+    row.session = record.session();
+    row.start_ns = record.start_ns();
+    row.elapsed_ns = record.elapsed_ns();
+    row.taints = TaintBits(record);
+    for (const profile::PointCounts& counts : record.point()) {
+      AddSeen(counts, record.elapsed_ns(), &row);
+    }
+    table_.bare.push_back(std::move(row));
+  }
+
+  void AddCounts(const profile::SampleCounts& counts) {
+    for (int i = 0; i < std::min(counts.unit_id_size(), counts.unit_samples_size()); ++i) {
+      table_.samples += counts.unit_samples(i);
+      const int64_t unit = Find(unit_ids_, counts.session(), counts.unit_id(i));
+      if (unit >= 0) table_.units[static_cast<size_t>(unit)].samples += counts.unit_samples(i);
+    }
+    table_.samples += counts.out_of_scope_samples() + counts.unmapped_samples();
+    table_.out_of_scope_samples += counts.out_of_scope_samples();
+    table_.unmapped_samples += counts.unmapped_samples();
+    table_.lost_samples += counts.lost_samples();
+    for (const profile::PointCounts& point : counts.point()) AddVisits(counts.session(), point);
+  }
+
+  ExperimentTable table_;
+  absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
+  absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
+  absl::flat_hash_map<UnitKey, size_t> units_;
+  absl::flat_hash_map<PointKey, size_t> points_;
+  absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
+  absl::flat_hash_map<SessionAndId, size_t> point_ids_;
+  absl::flat_hash_set<SessionAndId> seen_;
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> bare_seen_;  // session and start
+  absl::flat_hash_map<uint64_t, uint64_t> last_ns_;  // end of the last experiment, by session
+  absl::flat_hash_map<uint64_t, uint64_t> ended_;    // run time, of sessions that have ended
+};
+
+ExperimentTableBuilder::ExperimentTableBuilder() : impl_(std::make_unique<Impl>()) {}
+
+ExperimentTableBuilder::~ExperimentTableBuilder() = default;
+
+void ExperimentTableBuilder::Add(const profile::Profile& records) { impl_->Add(records); }
+
+ExperimentTable ExperimentTableBuilder::Finish() { return impl_->Finish(); }
+
+std::string UnitRow::Name() const {
+  switch (kind) {
+    case profile::UNIT_KIND_FUNCTION:
+    case profile::UNIT_KIND_GROUP:
+      return function;
+    case profile::UNIT_KIND_FILE:
+    case profile::UNIT_KIND_LIBRARY:
+      return file;
+    default:
+      return absl::StrCat(file, ":", line);
+  }
+}
+
+bool ExperimentRow::IsBaseline() const { return SpeedupKey(virtual_speedup) == 0; }
+
+ExperimentTable BuildExperimentTable(const profile::Profile& profile) {
+  ExperimentTableBuilder builder;
+  builder.Add(profile);
+  return builder.Finish();
+}
+
+}  // namespace coz

@@ -1,0 +1,139 @@
+// The experiments of a profile with their names resolved: what every analysis and export works on.
+//
+// Shape    units and progress points are numbered over all sessions: the same file:line of two sessions is one unit, points of
+//          one name and kind are one point. Experiments keep the order of the file. Some 300 bytes an experiment; nothing points into
+//          the profile
+// Units    ns, counts
+// Errors   none: records that name a session's missing unit or point are counted in `orphans`, see also
+//          `invalid` and `duplicates`
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   profile.proto
+#ifndef COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_
+#define COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coz/report/analysis/unit_samples.h"
+#include "coz/report/format/profile.pb.h"
+
+namespace coz {
+
+struct UnitRow {
+  profile::UnitKind kind = profile::UNIT_KIND_UNKNOWN;
+  std::string file;
+  uint32_t line = 0;
+  std::string function;
+  uint64_t samples = 0;  // of the whole run, in and outside experiments
+  uint32_t id = 0;       // Unit.id, in the last session that names it
+
+  // "file:line", a function's, file's, library's or group's name.
+  std::string Name() const;
+};
+
+struct PointRow {
+  std::string name;
+  profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_UNKNOWN;
+  uint64_t visits = 0;     // of the whole run; arrivals of latency pairs
+  std::string counted_by;  // as in ProgressPoint
+  uint64_t visit_cost_ns = 0;
+};
+
+struct PointSeen {
+  size_t point = 0;
+  // The divisor: visits; for latency pairs the mean of arrivals and departures.
+  double visits = 0;
+  // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks at.
+  uint64_t least_visits = 0;
+  // The numerator: effective duration; for latency pairs times the average in flight (Little's law: W = L·T/n).
+  double duration = 0;
+  // The counts as recorded, of latency pairs alone.
+  std::unique_ptr<const profile::PointCounts> latency;
+};
+
+// What is used of a profile::Experiment; fields of the same name mean the same.
+struct ExperimentRow {
+  size_t unit = 0;  // the selected one
+  uint64_t session = 0;
+  uint64_t start_ns = 0;       // since session start
+  uint64_t start_unix_ns = 0;  // by the clock on the wall: for the order of sessions alone
+  uint64_t elapsed_ns = 0;
+  uint64_t effective_duration_ns = 0;
+  double virtual_speedup = 0;
+  double achieved_virtual_speedup = 0;
+  uint64_t selected_samples = 0;
+  uint64_t total_samples = 0;
+  std::vector<PointSeen> points;
+  UnitSamples unit_samples;
+  // Of its session: samples came from another source in those before, and the program may have run at another speed.
+  uint32_t part = 0;
+
+  // Of its Validity.
+  uint64_t excess_ns = 0;
+  uint64_t owed_ns = 0;
+  uint64_t lost_samples = 0;
+  uint64_t lost_periods = 0;
+  uint64_t throttled = 0;
+  uint64_t unsampled_ns = 0;
+  uint64_t spinning_samples = 0;
+  double runnable_threads_average = 0;
+  uint32_t cpus = 0;
+  uint32_t live_threads = 0;
+  uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
+
+  bool IsBaseline() const;
+};
+
+// What is used of a profile::BareStretch.
+struct BareRow {
+  uint64_t session = 0;
+  uint64_t start_ns = 0;
+  uint64_t elapsed_ns = 0;
+  std::vector<PointSeen> points;
+  uint32_t part = 0;    // as ExperimentRow's
+  uint32_t taints = 0;  // as ExperimentRow's
+};
+
+struct ExperimentTable {
+  std::vector<UnitRow> units;
+  std::vector<PointRow> points;
+  std::deque<ExperimentRow> experiments;
+  std::deque<BareRow> bare;
+  // Sum over sessions; of a session that was cut short, to the end of its last experiment.
+  uint64_t run_time_ns = 0;
+  uint64_t samples = 0;  // all of the run, whatever their line
+  uint64_t out_of_scope_samples = 0;
+  uint64_t unmapped_samples = 0;
+  uint64_t lost_samples = 0;
+  uint64_t orphans = 0;
+  uint64_t invalid =
+      0;  // experiments whose figures cannot be (a speedup that is no fraction, say); not used
+  uint64_t duplicates =
+      0;  // experiments that are in the profile twice, merged with a copy of itself; used once
+};
+
+// Makes the table from records in file order, none of which has to be kept.
+class ExperimentTableBuilder {
+ public:
+  ExperimentTableBuilder();
+  ~ExperimentTableBuilder();
+
+  void Add(const profile::Profile& records);
+  // Once, when all are there.
+  ExperimentTable Finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+ExperimentTable BuildExperimentTable(const profile::Profile& profile);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_

@@ -1,0 +1,152 @@
+#include "coz/report/analysis/latency_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace coz {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+// A backlog that grows by this share of what comes is no accident of where experiments begin and end.
+constexpr double kUnstableShare = 0.03;
+
+struct Bucket {
+  uint64_t to_ns = 0;
+  uint64_t requests = 0;
+};
+
+// Within a bucket requests are taken to be spread evenly.
+double Quantile(const std::map<uint64_t, Bucket>& buckets, uint64_t all, double share) {
+  if (all == 0) return std::numeric_limits<double>::quiet_NaN();
+  const double wanted = share * static_cast<double>(all);
+  double passed = 0;
+  double last = 0;
+  for (const auto& [from_ns, bucket] : buckets) {
+    const auto requests = static_cast<double>(bucket.requests);
+    const auto from = static_cast<double>(from_ns);
+    last = static_cast<double>(bucket.to_ns);
+    if (passed + requests >= wanted) return from + (last - from) * (wanted - passed) / requests;
+    passed += requests;
+  }
+  return last;
+}
+
+constexpr double kLookNs = 2e6;  // SchedulerOptions::latency_look_ns
+
+class LatencySums {
+ public:
+  void Add(const ExperimentRow& row, const PointSeen& seen) {
+    if (seen.latency == nullptr) return;
+    const profile::PointCounts& counts = *seen.latency;
+    const auto effective_ns = static_cast<double>(row.effective_duration_ns);
+    duration_ns_ += effective_ns;
+    in_flight_ns_ += effective_ns * counts.in_flight_average();
+    by_looks_ |= !counts.in_flight_by_times() && counts.arrivals() + counts.departures() != 0;
+    evened_out_ |= counts.in_flight_evened_out();
+    arrivals_ += static_cast<double>(counts.arrivals());
+    departures_ += static_cast<double>(counts.departures());
+    const int listed = std::min({counts.latency_requests_size(), counts.latency_from_ns_size(),
+                                 counts.latency_to_ns_size()});
+    for (int i = 0; i < listed; ++i) {
+      Bucket& bucket = buckets_[counts.latency_from_ns(i)];
+      bucket.to_ns = counts.latency_to_ns(i);
+      bucket.requests += counts.latency_requests(i);
+      requests_ += counts.latency_requests(i);
+    }
+  }
+
+  LatencySummary Summary() const {
+    LatencySummary summary;
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    const double finished = (arrivals_ + departures_) / 2;
+    summary.mean_ns = finished > 0 ? in_flight_ns_ / finished : none;
+    summary.median_ns = Quantile(buckets_, requests_, 0.5);
+    summary.p99_ns = Quantile(buckets_, requests_, 0.99);
+    summary.arrivals_per_second = duration_ns_ > 0 ? arrivals_ / duration_ns_ * kNsPerSecond : none;
+    summary.departures_per_second =
+        duration_ns_ > 0 ? departures_ / duration_ns_ * kNsPerSecond : none;
+    summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
+    summary.by_looks = by_looks_;
+    summary.evened_out = evened_out_;
+    // Of one arrival or departure, a 12th of the squared distance of two looks.
+    summary.looks_error =
+        in_flight_ns_ > 0 ? kLookNs * std::sqrt((arrivals_ + departures_) / 12) / in_flight_ns_ : 0;
+    return summary;
+  }
+
+ private:
+  bool by_looks_ = false;
+  bool evened_out_ = false;
+  double duration_ns_ = 0;
+  double in_flight_ns_ = 0;
+  double arrivals_ = 0;
+  double departures_ = 0;
+  uint64_t requests_ = 0;
+  std::map<uint64_t, Bucket> buckets_;
+};
+
+template <typename Visit>
+void ForEachSeen(const ExperimentTable& table, size_t point, Visit visit) {
+  for (const ExperimentRow& row : table.experiments) {
+    for (const PointSeen& seen : row.points) {
+      if (seen.point == point) visit(row, seen);
+    }
+  }
+}
+
+std::pair<size_t, int64_t> KeyOf(size_t unit, double virtual_speedup) {
+  return {unit, std::llround(virtual_speedup * 1000)};
+}
+
+}  // namespace
+
+LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point) {
+  LatencySums sums;
+  LatencySums all;
+  ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
+    all.Add(row, seen);
+    if (row.virtual_speedup == 0) sums.Add(row, seen);
+  });
+  LatencySummary summary = sums.Summary();
+  summary.has_baseline = std::isfinite(summary.mean_ns);
+  const LatencySummary of_all = all.Summary();
+  summary.evened_out = of_all.evened_out;
+  return summary.has_baseline ? summary : of_all;
+}
+
+LatencyBySpeedup::LatencyBySpeedup(const ExperimentTable& table, size_t point) {
+  std::map<std::pair<size_t, int64_t>, LatencySums> sums;
+  ForEachSeen(table, point, [&](const ExperimentRow& row, const PointSeen& seen) {
+    sums[KeyOf(row.unit, row.virtual_speedup)].Add(row, seen);
+  });
+  for (const auto& [key, sum] : sums) summaries_[key] = sum.Summary();
+}
+
+LatencySummary LatencyBySpeedup::Of(size_t unit, double virtual_speedup) const {
+  const auto found = summaries_.find(KeyOf(unit, virtual_speedup));
+  return found == summaries_.end() ? LatencySums().Summary() : found->second;
+}
+
+std::string ErrorOfLooks(const LatencySummary& summary) {
+  if (!summary.by_looks) return "";
+  return absl::StrFormat(
+      "how many are under way was looked at every 2 ms, so the mean is uncertain by %.2g %%%s; "
+      "COZ_BEGIN and COZ_END of our coz.h make it exact",
+      100 * summary.looks_error,
+      summary.evened_out
+          ? ", and effects on requests shorter than some milliseconds come out too small"
+          : "");
+}
+
+bool IsUnstable(const LatencySummary& summary) {
+  return summary.arrivals_per_second - summary.departures_per_second >
+         kUnstableShare * summary.arrivals_per_second;
+}
+
+}  // namespace coz

@@ -1,0 +1,58 @@
+// What a profile says about the latency of requests beside its change: mean, median, 99th percentile, and whether it is stable.
+//
+// Shape    one summary of a latency pair: over the baselines, or over the experiments of a unit at a speedup
+// Units    ns of effective time (delay left out); requests per second of it
+// Errors   figures that the profile does not have are NaN
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   Little's law: mean latency = mean number under way / departures per time
+#ifndef COZ_REPORT_ANALYSIS_LATENCY_SUMMARY_H_
+#define COZ_REPORT_ANALYSIS_LATENCY_SUMMARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "coz/report/analysis/experiment_table.h"
+
+namespace coz {
+
+struct LatencySummary {
+  double mean_ns = 0;
+  double median_ns = 0;  // of numbered requests
+  double p99_ns = 0;
+  double arrivals_per_second = 0;
+  double departures_per_second = 0;
+  double in_flight = 0;
+  bool has_baseline = false;
+  bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
+  // Then: standard error of the mean, as a share of it, as requests may come and go anywhere between two looks.
+  double looks_error = 0;
+  // And: in some experiment it was not known how many were under way when delay was inserted.
+  bool evened_out = false;
+};
+
+// What looks do to the figures, a sentence without a full stop; empty where the mean is exact.
+std::string ErrorOfLooks(const LatencySummary& summary);
+
+// Over the baselines: as the program is. Without any, over all experiments; `evened_out` always is.
+LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
+
+// By unit and virtual speedup, in one pass over the table.
+class LatencyBySpeedup {
+ public:
+  LatencyBySpeedup(const ExperimentTable& table, size_t point);
+  LatencySummary Of(size_t unit, double virtual_speedup) const;
+
+ private:
+  std::map<std::pair<size_t, int64_t>, LatencySummary> summaries_;  // speedup in thousandths
+};
+
+// More requests came than left, by more than those under way explain: latency grows as long as the load lasts.
+bool IsUnstable(const LatencySummary& summary);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYSIS_LATENCY_SUMMARY_H_

@@ -1,0 +1,93 @@
+#include "coz/report/analysis/latency_summary.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+profile::Profile OneExperiment(uint64_t arrivals, uint64_t departures, double in_flight) {
+  profile::Profile profile;
+  profile.add_session()->set_id(1);
+  profile::Unit* unit = profile.add_unit();
+  unit->set_session(1);
+  unit->set_id(1);
+  profile::ProgressPoint* point = profile.add_progress_point();
+  point->set_session(1);
+  point->set_id(1);
+  point->set_name("order");
+  point->set_kind(profile::PROGRESS_POINT_KIND_LATENCY);
+  profile::Experiment* experiment = profile.add_experiment();
+  experiment->set_session(1);
+  experiment->set_selected_unit(1);
+  experiment->set_effective_duration_ns(2'000'000'000);
+  profile::PointCounts* counts = experiment->add_point();
+  counts->set_point(1);
+  counts->set_arrivals(arrivals);
+  counts->set_departures(departures);
+  counts->set_in_flight_average(in_flight);
+  return profile;
+}
+
+LatencySummary Summarize(const profile::Profile& profile) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  return SummarizeLatency(table, 0);
+}
+
+TEST(LatencySummaryTest, MeanIsThatOfLittlesLaw) {
+  const LatencySummary summary = Summarize(OneExperiment(200, 200, 0.5));
+  EXPECT_DOUBLE_EQ(summary.mean_ns, 5e6);
+  EXPECT_DOUBLE_EQ(summary.arrivals_per_second, 100);
+  EXPECT_TRUE(std::isnan(summary.p99_ns));
+  EXPECT_FALSE(IsUnstable(summary));
+}
+
+TEST(LatencySummaryTest, SaysWhetherTheNumberUnderWayIsExact) {
+  profile::Profile profile = OneExperiment(200, 200, 0.5);
+  EXPECT_TRUE(Summarize(profile).by_looks);
+  profile.mutable_experiment(0)->mutable_point(0)->set_in_flight_by_times(true);
+  EXPECT_FALSE(Summarize(profile).by_looks);
+}
+
+TEST(LatencySummaryTest, SaysWhatLooksDo) {
+  profile::Profile profile = OneExperiment(600, 600, 0.5);
+  const LatencySummary summary = Summarize(profile);
+  // Ten times 2 ms, of half of two seconds.
+  EXPECT_NEAR(summary.looks_error, 0.02, 1e-9);
+  EXPECT_NE(ErrorOfLooks(summary).find("uncertain by 2 %;"), std::string::npos)
+      << ErrorOfLooks(summary);
+  profile.mutable_experiment(0)->mutable_point(0)->set_in_flight_evened_out(true);
+  EXPECT_NE(ErrorOfLooks(Summarize(profile)).find("come out too small"), std::string::npos);
+  profile.mutable_experiment(0)->mutable_point(0)->set_in_flight_by_times(true);
+  EXPECT_EQ(ErrorOfLooks(Summarize(profile)), "");
+}
+
+TEST(LatencySummaryTest, BacklogThatGrowsIsUnstable) {
+  EXPECT_TRUE(IsUnstable(Summarize(OneExperiment(200, 150, 20))));
+  EXPECT_FALSE(IsUnstable(Summarize(OneExperiment(150, 200, 20))));
+}
+
+TEST(LatencySummaryTest, WithoutBaselinesAllExperimentsAreLookedAt) {
+  profile::Profile profile = OneExperiment(200, 150, 20);
+  EXPECT_TRUE(Summarize(profile).has_baseline);
+  profile.mutable_experiment(0)->set_virtual_speedup(0.5);
+  EXPECT_FALSE(Summarize(profile).has_baseline);
+  EXPECT_TRUE(IsUnstable(Summarize(profile)));
+}
+
+TEST(LatencySummaryTest, QuantilesAreThoseOfNumberedRequests) {
+  profile::Profile profile = OneExperiment(100, 100, 1);
+  profile::PointCounts* counts = profile.mutable_experiment(0)->mutable_point(0);
+  for (const auto& [from, requests] : {std::pair<int, int>{1000, 90}, {5000, 8}, {9000, 2}}) {
+    counts->add_latency_from_ns(static_cast<uint64_t>(from));
+    counts->add_latency_to_ns(static_cast<uint64_t>(from) + 100);
+    counts->add_latency_requests(static_cast<uint64_t>(requests));
+  }
+  const LatencySummary summary = Summarize(profile);
+  EXPECT_NEAR(summary.median_ns, 1055, 1);
+  EXPECT_NEAR(summary.p99_ns, 9050, 1);
+}
+
+}  // namespace
+}  // namespace coz

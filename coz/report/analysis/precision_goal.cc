@@ -1,0 +1,123 @@
+#include "coz/report/analysis/precision_goal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+
+namespace coz {
+namespace {
+
+// Of a unit's experiments, the share that is not a baseline.
+constexpr double kSpeedupShare = 0.75;
+// An interval from very few experiments tells little about how many more it needs.
+constexpr double kMostAtOnce = 200;
+
+double Width(const LineAnalysis& line) { return line.slope.high - line.slope.low; }
+
+double Potential(const LineAnalysis& line) { return std::max(line.slope.high, -line.slope.low); }
+
+double SampleShare(const ExperimentTable& table, size_t unit) {
+  if (table.samples == 0) return 0;
+  return static_cast<double>(table.units[unit].samples) / static_cast<double>(table.samples);
+}
+
+bool Counts(size_t unit, const PrecisionGoal& goal) {
+  return goal.only_units == nullptr || goal.only_units->count(unit) != 0;
+}
+
+// What an end-to-end profile measures is the run time, whatever points it passes.
+const PointAnalysis& PointThatCounts(const ExperimentTable& table, const Analysis& analysis) {
+  for (const PointAnalysis& point : analysis.points) {
+    if (table.points[point.point].kind == profile::PROGRESS_POINT_KIND_END_TO_END) return point;
+  }
+  return analysis.points.front();
+}
+
+// Analysed units whose interval counts, those with the largest possible effect first.
+std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const PrecisionGoal& goal) {
+  std::vector<const LineAnalysis*> lines;
+  for (const LineAnalysis& line : point.lines) {
+    const bool is_small = line.verdict == Verdict::kNoEffect || line.missed_in_stretch_ns > 0;
+    if (!is_small && Counts(line.unit, goal)) lines.push_back(&line);
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const LineAnalysis* a, const LineAnalysis* b) {
+    return Potential(*a) > Potential(*b);
+  });
+  if (lines.size() > goal.top_units) lines.resize(goal.top_units);
+  return lines;
+}
+
+// An interval shrinks with the root of the number of experiments.
+double ExperimentsNeeded(const LineAnalysis& line, double width) {
+  if (!std::isfinite(Width(line))) return kMostAtOnce;
+  const double more = std::pow(Width(line) / width, 2) - 1;
+  return std::clamp(more * line.others / kSpeedupShare, 1.0, kMostAtOnce);
+}
+
+// Units with many samples that are in no table of the report.
+void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const PrecisionGoal& goal,
+                int min_speedups, PrecisionState* state) {
+  std::set<size_t> known;
+  for (const LineAnalysis& line : point.lines) known.insert(line.unit);
+  for (const LineSetAside& line : point.set_aside) {
+    known.insert(line.unit);
+    // More of the same does not help the other reasons.
+    const bool lacks_experiments = line.reason == SetAsideReason::kFewSpeedups ||
+                                   line.reason == SetAsideReason::kNoBaseline ||
+                                   line.reason == SetAsideReason::kNoFit;
+    if (!lacks_experiments || SampleShare(table, line.unit) < goal.min_share) continue;
+    if (!Counts(line.unit, goal)) continue;
+    state->open.push_back({line.unit, std::max(1, line.missing_speedups) / kSpeedupShare});
+  }
+  for (size_t unit = 0; unit < table.units.size(); ++unit) {
+    if (known.count(unit) != 0 || !Counts(unit, goal)) continue;
+    if (SampleShare(table, unit) < goal.min_share) continue;
+    state->open.push_back({unit, min_speedups / kSpeedupShare});
+  }
+}
+
+// All experiments until the open units have theirs: those that are drawn for them, and those that random samples give them.
+uint64_t Remaining(const ExperimentTable& table, const PrecisionGoal& goal,
+                   const std::vector<OpenUnit>& open) {
+  if (open.empty() || table.experiments.empty()) return 0;
+  double needed = 0;
+  double share = 0;
+  for (const OpenUnit& unit : open) {
+    needed += unit.experiments;
+    share += SampleShare(table, unit.unit);
+  }
+  const double useful = 1 - goal.uniform_share + goal.uniform_share * std::min(share, 1.0);
+  const double each_ns =
+      static_cast<double>(table.run_time_ns) / static_cast<double>(table.experiments.size());
+  return static_cast<uint64_t>(needed / useful * each_ns);
+}
+
+}  // namespace
+
+PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
+                              const PrecisionGoal& goal) {
+  PrecisionState state;
+  if (analysis.points.empty()) return state;
+  const PointAnalysis& point = PointThatCounts(table, analysis);
+  AddUnknown(table, point, goal, analysis.options.min_speedups, &state);
+  const bool all_have_figures = state.open.empty() && !point.lines.empty();
+  double widest = 0;
+  for (const LineAnalysis* line : TopLines(point, goal)) {
+    widest = std::max(widest, Width(*line));
+    if (Width(*line) <= goal.width) continue;
+    state.open.push_back({line->unit, ExperimentsNeeded(*line, goal.width)});
+  }
+  if (all_have_figures) state.width = widest;
+  state.reached = all_have_figures && state.open.empty();
+  state.remaining_ns = Remaining(table, goal, state.open);
+  return state;
+}
+
+}  // namespace coz

@@ -1,0 +1,58 @@
+// Whether a profile is precise enough to stop, which units it still lacks, and how long that will take: the rule of
+// `coz run --until`.
+//
+// Shape    looks at the most visited progress point, of end-to-end profiles at the end of the program. What matters there: the `top_units` analysed units with the largest possible
+//          effect, by the far end of their interval, without those that certainly have none; and units with `min_share` or more of
+//          the samples that have no figure yet. The goal is reached when each of the former has an interval of at most `width`,
+//          none of the latter is left, and there is a figure at all
+// Units    width: fraction of program speedup at a line speedup of 100 %, which is the width of the slope's 95 % interval;
+//          remaining time in ns of profiling
+// Errors   none
+// Threads  safe: a pure function
+// Signals  not async-signal-safe
+// Source   issue 3, item 5; Chow and Robbins 1965 for stopping by the width of an interval; precision_goal_test.cc for what that does
+//          to coverage
+#ifndef COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_
+#define COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+
+namespace coz {
+
+struct PrecisionGoal {
+  double width = 0.1;
+  size_t top_units = 5;
+  double min_share = 0.02;
+  // Of the experiments, those whose unit is drawn from random samples whatever is still lacking.
+  double uniform_share = 0.5;
+  // Indices into ExperimentTable.units of those that experiments are confined to; null: all.
+  const std::set<size_t>* only_units = nullptr;
+};
+
+struct OpenUnit {
+  size_t unit = 0;         // index into ExperimentTable.units
+  double experiments = 1;  // that it is expected to need still
+};
+
+struct PrecisionState {
+  bool reached = false;
+  // The widest interval of those that matter; infinite while one has no figure.
+  double width = std::numeric_limits<double>::infinity();
+  std::vector<OpenUnit> open;
+  uint64_t remaining_ns = 0;  // an estimate; 0: none, or reached
+};
+
+PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
+                              const PrecisionGoal& goal);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_

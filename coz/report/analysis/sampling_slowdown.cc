@@ -1,0 +1,52 @@
+#include "coz/report/analysis/sampling_slowdown.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "coz/report/statistics/time_blocks.h"
+
+namespace coz {
+namespace {
+
+constexpr int kLeastStretches = 4;
+
+template <typename Row>
+const PointSeen* Usable(const Row& row, size_t point, uint64_t min_visits) {
+  if (row.taints != 0) return nullptr;
+  const auto seen = std::find_if(row.points.begin(), row.points.end(),
+                                 [point](const PointSeen& s) { return s.point == point; });
+  if (seen == row.points.end() || seen->duration <= 0) return nullptr;
+  return seen->least_visits >= min_visits ? &*seen : nullptr;
+}
+
+// As if to be bare were a speedup of 100 %, so that the slope of that is what is sought.
+TimedObservation Observe(uint64_t sequence, uint64_t start_ns, const PointSeen& seen, bool bare) {
+  const RateObservation o = {bare ? 1.0 : 0.0, seen.duration, seen.visits};
+  return {sequence, start_ns, o};
+}
+
+}  // namespace
+
+std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
+                                                         uint64_t min_visits) {
+  std::vector<TimedObservation> observations;
+  for (const BareRow& row : table.bare) {
+    const PointSeen* seen = Usable(row, point, min_visits);
+    if (seen == nullptr) continue;
+    observations.push_back(Observe(row.session + row.part, row.start_ns, *seen, true));
+  }
+  const auto stretches = static_cast<int>(observations.size());
+  if (stretches < kLeastStretches) return std::nullopt;
+  for (const ExperimentRow& row : table.experiments) {
+    const PointSeen* seen = row.IsBaseline() ? Usable(row, point, min_visits) : nullptr;
+    if (seen == nullptr) continue;
+    observations.push_back(Observe(row.session + row.part, row.start_ns, *seen, false));
+  }
+  const std::optional<SlopeEstimate> share = EstimateSlope(InBlocks(std::move(observations)));
+  if (!share.has_value() || !std::isfinite(share->value)) return std::nullopt;
+  return SamplingSlowdown{*share, stretches};
+}
+
+}  // namespace coz

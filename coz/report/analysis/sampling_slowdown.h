@@ -1,0 +1,32 @@
+// What being sampled costs the program at a progress point.
+//
+// Shape    one figure for a point, from its baselines and the bare stretches between experiments (profile.proto)
+// Units    shares of the time of a visit
+// Errors   nullopt where the profile has too few bare stretches in which the point was visited
+// Threads  safe: a pure function
+// Signals  not async-signal-safe
+// Source   docs/design.md, "What sampling takes"
+#ifndef COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_
+#define COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/statistics/statistics.h"
+
+namespace coz {
+
+struct SamplingSlowdown {
+  Estimate share;  // of the time of a visit under sampling, what is not there without
+  int stretches = 0;
+};
+
+// `min_visits`: fewer in a stretch, or in a baseline, and it is not used.
+std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
+                                                         uint64_t min_visits);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_

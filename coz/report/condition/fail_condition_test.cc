@@ -1,0 +1,104 @@
+#include "coz/report/condition/fail_condition.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using report_testing::SyntheticProfile;
+using ::testing::HasSubstr;
+
+class SelectorTest : public ::testing::Test {
+ protected:
+  SelectorTest()
+      : made_({}, {{"/src/app/server.cc", 12, "Serve()", 0.5, 0.5, {}},
+                   {"/src/app/lock.cc", 3, "Lock()", 0.3, -0.3, {}},
+                   {"/src/app/rare.cc", 9, "Rare()", 0.1, 0, {}}}) {
+    made_.AddRandomExperiments(120);
+    made_.AddExperiment(2, 0.5);
+    table_ = BuildExperimentTable(made_.profile());
+    analysis_ = Analyze(made_.profile(), table_);
+    for (LineAnalysis& line : analysis_.points[0].lines) {
+      if (line.unit == 2)
+        analysis_.points[0].set_aside.push_back({2, SetAsideReason::kFewSpeedups});
+    }
+    auto& lines = analysis_.points[0].lines;
+    lines.erase(std::remove_if(lines.begin(), lines.end(),
+                               [](const LineAnalysis& line) { return line.unit == 2; }),
+                lines.end());
+  }
+
+  // The sentence, "" where the condition does not hold, or the error.
+  std::string Find(const std::string& text) {
+    const auto selector = Selector::Parse(text);
+    if (!selector.ok()) return std::string(selector.status().message());
+    const auto found = selector->Find(table_, analysis_,
+                                      [](const std::string&, const std::vector<std::string>& n) {
+                                        return "; known: " + n.front();
+                                      });
+    return found.ok() ? found->value_or("") : std::string(found.status().message());
+  }
+
+  SyntheticProfile made_;
+  ExperimentTable table_;
+  Analysis analysis_;
+};
+
+TEST_F(SelectorTest, TheLineThatMatchedIsNamed) {
+  EXPECT_THAT(Find("slope(server.cc:12) > 0.3"),
+              HasSubstr("the lower bound of the slope of /src/app/server.cc:12 at requests is 0."));
+  EXPECT_THAT(Find("best(requests, server.cc:*) >= 10%"),
+              HasSubstr("the best predicted program speedup of /src/app/server.cc:12"));
+  EXPECT_THAT(Find(" slope ( * )<-20% "), HasSubstr("lock.cc:3"));
+}
+
+TEST_F(SelectorTest, ConditionsThatDoNotHoldAreSilent) {
+  EXPECT_EQ(Find("slope(server.cc:12) > 0.6"), "");
+  EXPECT_EQ(Find("slope(requests, app/server.cc:12) < 0.3"), "");
+  EXPECT_EQ(Find("best(lock.cc:3) > 0"), "");
+}
+
+TEST_F(SelectorTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
+  LineAnalysis& line = analysis_.points[0].lines[0];
+  ASSERT_EQ(line.unit, 0u);
+  line.slope.value = 0.4;
+  line.slope.low = 0.2;
+  line.slope.high = 0.6;
+  EXPECT_EQ(Find("slope(server.cc:12) > 0.3"), "");
+  EXPECT_EQ(Find("slope(server.cc:12) < 0.5"), "");
+  EXPECT_NE(Find("slope.value(server.cc:12) > 0.3"), "");
+  EXPECT_NE(Find("slope.high(server.cc:12) > 0.5"), "");
+  EXPECT_NE(Find("slope.low(server.cc:12) < 0.3"), "");
+}
+
+TEST_F(SelectorTest, WhatSelectsNothingIsAnError) {
+  EXPECT_THAT(Find("slope(sever.cc:12) > 0.3"),
+              HasSubstr("selects nothing in the profile; known: /src/app/server.cc:12"));
+  EXPECT_THAT(Find("slope(replies, server.cc:12) > 0.3"),
+              HasSubstr("selects no progress point; known: requests"));
+  EXPECT_THAT(Find("slope(rare.cc:9) > 0"), HasSubstr("selects only units without a figure"));
+}
+
+TEST_F(SelectorTest, WhatIsNoConditionIsAnError) {
+  for (const char* text :
+       {"", "slope", "slope() > 1", "slope(a) > x", "slope(a) = 1", "speed(a) > 1",
+        "slope(a) > 1 %", "slope(a) > nan", "slope.mid(a) > 1", "slope(a > 1"}) {
+    EXPECT_THAT(Find(text), HasSubstr("is no condition; write one like")) << text;
+  }
+}
+
+TEST_F(SelectorTest, NamesOfFunctionsMayHoldCommasAndBrackets) {
+  EXPECT_TRUE(MatchesName("Run(int, char)", "app::Run(int, char)"));
+  EXPECT_FALSE(MatchesName("run", "app::Run"));
+  EXPECT_TRUE(MatchesName("operator[](*)", "V::operator[](int)"));
+  EXPECT_THAT(Find("slope(Map<a, b>::At(int, int)) > 0"), HasSubstr("selects nothing"));
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,225 @@
+#include "coz/report/format/merge.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/base/unique_fd.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_io_error.h"
+#include "coz/report/format/profile_reader.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
+
+namespace coz {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+constexpr size_t kNotesKept = 5;
+
+// Written beside the output and renamed when all of it is there.
+class OutputFile {
+ public:
+  static absl::StatusOr<OutputFile> Create(const std::string& path) {
+    OutputFile file(path);
+    file.fd_.Reset(mkostemp(file.temporary_.data(), O_CLOEXEC));
+    if (!file.fd_.ok()) return ProfileWriteError("create", path, errno);
+    return file;
+  }
+  OutputFile(OutputFile&& other) noexcept = default;
+  ~OutputFile() {
+    if (fd_.ok()) unlink(temporary_.c_str());
+  }
+
+  absl::Status Add(const profile::Profile& record) {
+    record.AppendToString(&buffer_);
+    return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+  }
+
+  absl::Status Finish() {
+    if (absl::Status status = Flush(); !status.ok()) return status;
+    if (fchmod(fd_.get(), 0644) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
+      return ProfileWriteError("write", path_, errno);
+    }
+    fd_.Reset(-1);
+    return absl::OkStatus();
+  }
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  explicit OutputFile(const std::string& path) : path_(path), temporary_(path + ".XXXXXX") {}
+
+  absl::Status Flush() {
+    for (size_t done = 0; done < buffer_.size();) {
+      const ssize_t written = write(fd_.get(), buffer_.data() + done, buffer_.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return ProfileWriteError("write", path_, errno);
+      done += static_cast<size_t>(written);
+    }
+    bytes_ += buffer_.size();
+    buffer_.clear();
+    return absl::OkStatus();
+  }
+
+  std::string path_;
+  std::string temporary_;
+  UniqueFd fd_;
+  std::string buffer_;
+  uint64_t bytes_ = 0;
+};
+
+// What two profiles have to have in common.
+struct Identity {
+  std::string build_id;
+  std::string path;
+
+  bool Matches(const Identity& other) const {
+    if (!build_id.empty() && !other.build_id.empty()) return build_id == other.build_id;
+    return path == other.path;
+  }
+  std::string Text() const {
+    if (build_id.empty()) return path;
+    return absl::StrFormat("%s, build-id %s", path, absl::BytesToHexString(build_id));
+  }
+};
+
+class Merger {
+ public:
+  Merger(const MergeOptions& options, OutputFile out) : options_(options), out_(std::move(out)) {}
+
+  absl::StatusOr<MergeResult> Run() {
+    for (const std::string& input : options_.inputs) {
+      if (absl::Status status = Take(input); !status.ok()) return status;
+    }
+    if (absl::Status status = out_.Finish(); !status.ok()) return status;
+    result_.bytes = out_.bytes();
+    return std::move(result_);
+  }
+
+ private:
+  struct First {
+    std::string file;
+    Identity identity;
+  };
+
+  absl::Status Take(const std::string& input) {
+    const UniqueFd fd(input == "-" ? dup(STDIN_FILENO) : open(input.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.ok()) return ProfileReadError("open", input, errno);
+    google::protobuf::io::FileInputStream stream(fd.get());
+    ReadStats stats;
+    absl::Status status;
+    in_this_input_.clear();
+    left_out_.clear();
+    identified_.clear();
+    const absl::Status read = ReadRecords(&stream, &stats, [&](const profile::Profile& record) {
+      if (status.ok()) status = TakeRecord(input, record);
+    });
+    if (!status.ok()) return status;
+    if (!read.ok()) {
+      return absl::Status(read.code(), absl::StrCat(input, ": ", read.message()));
+    }
+    sessions_.insert(in_this_input_.begin(), in_this_input_.end());
+    const std::vector<std::string> notes = stats.Notes();
+    if (!notes.empty()) {
+      ++result_.noted_inputs;
+      if (result_.notes.size() < kNotesKept) {
+        result_.notes.push_back(absl::StrCat(input, ": ", notes.front()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeRecord(const std::string& input, const profile::Profile& record) {
+    const uint64_t session = SessionOf(record);
+    if (record.session_size() != 0) {
+      if (sessions_.contains(session)) {
+        if (left_out_.insert(session).second) ++result_.repeated_sessions;
+      } else if (in_this_input_.insert(session).second) {
+        ++result_.sessions;
+        if (absl::Status status = CheckOptions(input, record.session(0)); !status.ok())
+          return status;
+      }
+    }
+    if (left_out_.contains(session)) return absl::OkStatus();
+    // The first binary of a session is its program.
+    if (record.binary_size() != 0 && identified_.insert(session).second) {
+      if (absl::Status status = CheckProgram(input, record.binary(0)); !status.ok()) return status;
+    }
+    result_.experiments += static_cast<uint64_t>(record.experiment_size());
+    return out_.Add(record);
+  }
+
+  static uint64_t SessionOf(const profile::Profile& record) {
+    if (record.session_size() != 0) return record.session(0).id();
+    if (record.unit_size() != 0) return record.unit(0).session();
+    if (record.progress_point_size() != 0) return record.progress_point(0).session();
+    if (record.experiment_size() != 0) return record.experiment(0).session();
+    if (record.sample_counts_size() != 0) return record.sample_counts(0).session();
+    if (record.session_end_size() != 0) return record.session_end(0).session();
+    if (record.binary_size() != 0) return record.binary(0).session();
+    if (record.process_size() != 0) return record.process(0).session();
+    if (record.source_change_size() != 0) return record.source_change(0).session();
+    return record.bare_stretch_size() != 0 ? record.bare_stretch(0).session() : 0;
+  }
+
+  absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {
+    const Identity identity = {binary.build_id(), binary.path()};
+    if (!first_.has_value()) {
+      first_ = First{input, identity};
+      return absl::OkStatus();
+    }
+    if (options_.any_program || first_->identity.Matches(identity)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s and %s are of different programs (%s; %s), so their experiments cannot be added up; "
+        "compare them with `coz diff`, or add --any-program if you know better",
+        first_->file, input, first_->identity.Text(), identity.Text()));
+  }
+
+  absl::Status CheckOptions(const std::string& input, const profile::Session& session) {
+    const std::string given = session.options().given();
+    if (!given_.has_value()) {
+      given_ = {input, given};
+      return absl::OkStatus();
+    }
+    if (given_->second == given) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s was made with --given '%s' and %s with --given '%s', so their baselines differ; merge "
+        "profiles of the same --given only",
+        given_->first, given_->second, input, given));
+  }
+
+  const MergeOptions& options_;
+  OutputFile out_;
+  MergeResult result_;
+  std::optional<First> first_;
+  std::optional<std::pair<std::string, std::string>> given_;  // file, option
+  absl::flat_hash_set<uint64_t> sessions_;                    // of the inputs before this one
+  absl::flat_hash_set<uint64_t> in_this_input_;
+  absl::flat_hash_set<uint64_t> left_out_;
+  absl::flat_hash_set<uint64_t> identified_;
+};
+
+}  // namespace
+
+absl::StatusOr<MergeResult> MergeProfiles(const MergeOptions& options) {
+  if (options.inputs.empty()) {
+    return absl::InvalidArgumentError(
+        "no profile was named; write: coz merge a.pb b.pb -o merged.pb");
+  }
+  absl::StatusOr<OutputFile> out = OutputFile::Create(options.output);
+  if (!out.ok()) return out.status();
+  return Merger(options, *std::move(out)).Run();
+}
+
+}  // namespace coz

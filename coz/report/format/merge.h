@@ -1,0 +1,41 @@
+// Puts any number of profiles of one program into one file.
+//
+// Shape    record by record, in the order of the inputs: one record in memory at a time, and the id of each session. A session that
+//          an earlier input had is left out, so that the same profile given twice counts once
+// Units    none
+// Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different programs (by build-id, else by path) or
+//          were made with different --given, naming both files. The output then is as it was
+// Threads  compatible
+// Signals  not async-signal-safe
+// Source   profile.proto: concatenated profiles merge
+#ifndef COZ_REPORT_FORMAT_MERGE_H_
+#define COZ_REPORT_FORMAT_MERGE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace coz {
+
+struct MergeOptions {
+  std::vector<std::string> inputs;
+  std::string output;
+  bool any_program = false;  // do not ask whether it is the same program
+};
+
+struct MergeResult {
+  uint64_t sessions = 0;
+  uint64_t experiments = 0;
+  uint64_t repeated_sessions = 0;
+  uint64_t bytes = 0;
+  uint64_t noted_inputs = 0;       // damaged or cut ones
+  std::vector<std::string> notes;  // "FILE: ..." of the first of them
+};
+
+absl::StatusOr<MergeResult> MergeProfiles(const MergeOptions& options);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_FORMAT_MERGE_H_

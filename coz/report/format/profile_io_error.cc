@@ -1,0 +1,91 @@
+#include "coz/report/format/profile_io_error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace coz {
+namespace {
+
+absl::StatusCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::StatusCode::kPermissionDenied;
+    case EISDIR:
+      return absl::StatusCode::kFailedPrecondition;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+      return absl::StatusCode::kResourceExhausted;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+std::string Folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string NextForWriting(const std::string& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::StrCat("make its folder with `mkdir -p ", Folder(path),
+                          "`, or name another file with `coz run -o FILE --- …`");
+    case EISDIR:
+      return absl::StrCat("name a file in it with `coz run -o ", path,
+                          path.empty() || path.back() != '/' ? "/" : "", "profile.pb --- …`");
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "free some space, or write elsewhere with `coz run -o FILE --- …`";
+    default:
+      return "name a file that you may write with `coz run -o FILE --- …`";
+  }
+}
+
+std::string NextForReading(const std::string& path, int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return "make a profile first with `coz run --- PROGRAM ARGS`, or give the path of one that "
+             "is "
+             "there";
+    case EISDIR:
+      return "name the profile in it, e.g. `coz report " + path +
+             (path.empty() || path.back() != '/' ? "/" : "") + "profile.pb`";
+    default:
+      return absl::StrCat("see its owner and permissions with `ls -l ", path, "`");
+  }
+}
+
+std::string Sentence(absl::string_view tried, const std::string& path, int error,
+                     const std::string& next) {
+  return absl::StrCat("cannot ", tried, " the profile ", path, ": ", std::strerror(error), "; ",
+                      next);
+}
+
+}  // namespace
+
+absl::Status ProfileWriteError(absl::string_view tried, const std::string& path, int error) {
+  return absl::Status(CodeOf(error), Sentence(tried, path, error, NextForWriting(path, error)));
+}
+
+absl::Status ProfileReadError(absl::string_view tried, const std::string& path, int error) {
+  return absl::Status(CodeOf(error), Sentence(tried, path, error, NextForReading(path, error)));
+}
+
+}  // namespace coz

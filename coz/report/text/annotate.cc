@@ -1,0 +1,160 @@
+#include "coz/report/text/annotate.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/analyzed_profile.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/report/text/verdict.h"
+
+namespace coz {
+namespace {
+
+constexpr int kMarginWidth = 37;
+
+struct LineNote {
+  uint64_t samples = 0;
+  const LineAnalysis* analysis = nullptr;
+};
+
+// The one file of the profile that the user means.
+absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const AnnotateOptions& options) {
+  std::set<std::string> matches;
+  std::set<std::string> known;
+  for (const UnitRow& unit : table.units) {
+    if (unit.kind != profile::UNIT_KIND_LINE) continue;
+    known.insert(unit.file);
+    if (MatchesName(options.file, unit.file)) matches.insert(unit.file);
+  }
+  if (matches.size() == 1) return *matches.begin();
+  if (matches.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Printable(options.file), " fits ", matches.size(), " files of the profile (",
+                     Printable(absl::StrJoin(matches, ", ")), "); give more of the path"));
+  }
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string hint = options.suggest != nullptr && !names.empty()
+                               ? options.suggest(options.file, names)
+                               : "; profile again with `coz run --source-scope=%`";
+  return absl::NotFoundError(
+      absl::StrCat("the profile has no sample in a line of ", Printable(options.file), hint));
+}
+
+absl::StatusOr<const PointAnalysis*> FindPoint(const ExperimentTable& table,
+                                               const Analysis& analysis, const std::string& name) {
+  std::vector<std::string> names;
+  for (const PointAnalysis& point : analysis.points) {
+    names.push_back(Printable(table.points[point.point].name));
+    if (name.empty() || table.points[point.point].name == name) return &point;
+  }
+  return absl::NotFoundError(absl::StrCat("the profile has no progress point ", Printable(name),
+                                          "; it has ",
+                                          names.empty() ? "none" : absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadSource(const std::string& typed,
+                                                    const std::string& recorded,
+                                                    std::string* opened) {
+  for (const std::string& path : {typed, recorded}) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    std::ifstream source(path);
+    std::vector<std::string> lines;
+    std::string line;
+    while (std::getline(source, line)) lines.push_back(line);
+    *opened = path;
+    return lines;
+  }
+  return absl::NotFoundError(absl::StrCat("cannot read the source ", Printable(recorded),
+                                          "; go to the folder that it is in and name it: coz "
+                                          "annotate FILE"));
+}
+
+std::string Margin(const LineNote& note, uint64_t all_samples) {
+  if (note.samples == 0 && note.analysis == nullptr) return "";
+  const double share = all_samples == 0 ? 0
+                                        : 100.0 * static_cast<double>(note.samples) /
+                                              static_cast<double>(all_samples);
+  if (note.analysis == nullptr) return absl::StrFormat("%15s%5.1f %%", "", share);
+  const Estimate& slope = note.analysis->slope;
+  const std::string half =
+      std::isfinite(slope.low) ? absl::StrFormat("±%.2f", (slope.high - slope.low) / 2) : "±?";
+  const double value = std::fabs(slope.value) < 0.005 ? 0 : slope.value;  // no "-0.00"
+  return absl::StrFormat("%6.2f %s  %5.1f %%  %s", value, Pad(half, 6, Align::kLeft), share,
+                         VerdictWord(note.analysis->verdict));
+}
+
+// Lines that were edited since are not those that were measured.
+bool IsNewerThanProfile(const std::string& path, const profile::Profile& profile) {
+  struct stat info;
+  if (profile.session_size() == 0 || stat(path.c_str(), &info) != 0) return false;
+  uint64_t first_ns = UINT64_MAX;
+  for (const profile::Session& session : profile.session()) {
+    first_ns = std::min<uint64_t>(first_ns, session.start_unix_ns());
+  }
+  return static_cast<uint64_t>(info.st_mtime) > first_ns / 1'000'000'000;
+}
+
+}  // namespace
+
+absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
+  const auto whole = ReadAndAnalyze(options.path);
+  if (!whole.ok()) return whole.status();
+  const ExperimentTable& table = (*whole)->table;
+  const Analysis& analysis = (*whole)->analysis;
+  const absl::StatusOr<std::string> file = FindFile(table, options);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<const PointAnalysis*> point = FindPoint(table, analysis, options.point);
+  if (!point.ok()) return point.status();
+  std::string opened;
+  const absl::StatusOr<std::vector<std::string>> source = ReadSource(options.file, *file, &opened);
+  if (!source.ok()) return source.status();
+
+  std::map<uint32_t, LineNote> notes;
+  for (const UnitRow& unit : table.units) {
+    if (unit.kind == profile::UNIT_KIND_LINE && unit.file == *file) {
+      notes[unit.line].samples += unit.samples;
+    }
+  }
+  for (const LineAnalysis& line : (*point)->lines) {
+    const UnitRow& unit = table.units[line.unit];
+    if (unit.kind == profile::UNIT_KIND_LINE && unit.file == *file) {
+      notes[unit.line].analysis = &line;
+    }
+  }
+  out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
+      << "\n";
+  if (IsNewerThanProfile(opened, (*whole)->profile)) {
+    out << "  note: the file was changed after the profile was made, so lines may have moved\n";
+  }
+  out << " slope         samples  verdict\n";
+  for (uint32_t i = 1; i <= source->size(); ++i) {
+    const auto note = notes.find(i);
+    const std::string margin = note == notes.end() ? "" : Margin(note->second, table.samples);
+    out << Pad(margin, kMarginWidth, Align::kLeft) << absl::StrFormat("%5d  ", i)
+        << (*source)[i - 1] << "\n";
+  }
+  out.flush();
+  if (out) return absl::OkStatus();
+  return absl::UnavailableError(
+      "cannot write the output: the disk is full or the reader has gone; write to another file "
+      "with `> FILE`");
+}
+
+}  // namespace coz

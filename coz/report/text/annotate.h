@@ -1,0 +1,32 @@
+// A source file with the slopes of its lines in the margin: `coz annotate`.
+//
+// Shape    text: a head, then each source line with slope, ±, share of samples and verdict where it has them, and its number
+// Units    slopes as fractions, shares in percent
+// Errors   Annotate: those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the source cannot be read;
+//          INVALID_ARGUMENT where the name fits several files
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   issue 5, item 2
+#ifndef COZ_REPORT_TEXT_ANNOTATE_H_
+#define COZ_REPORT_TEXT_ANNOTATE_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "coz/report/condition/fail_condition.h"
+
+namespace coz {
+
+struct AnnotateOptions {
+  std::string file;  // as typed: a path, or the end of one that is in the profile
+  std::string path = "profile.pb";
+  std::string point;  // a progress point's name; empty: the most visited
+  Suggest suggest;    // for names that are not there
+};
+
+absl::Status Annotate(const AnnotateOptions& options, std::ostream& out);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_TEXT_ANNOTATE_H_

@@ -1,0 +1,69 @@
+#include "coz/report/text/annotate.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class AnnotateTest : public ::testing::Test {
+ protected:
+  AnnotateTest() : source_(::testing::TempDir() + "/annotated.cc") {
+    std::ofstream(source_) << "int a;\nint b;\nint c;\n";
+    report_testing::SyntheticProfile made(
+        {}, {{source_, 2, "B()", 0.5, 0.5, {}}, {"/src/other.cc", 1, "O()", 0.3, 0, {}}});
+    made.AddRandomExperiments(60);
+    options_.path = ::testing::TempDir() + "/annotate.pb";
+    std::ofstream(options_.path, std::ios::binary) << made.profile().SerializeAsString();
+  }
+
+  // The output, or the error.
+  std::string Run(const std::string& file) {
+    options_.file = file;
+    std::ostringstream out;
+    const absl::Status status = Annotate(options_, out);
+    return status.ok() ? out.str() : std::string(status.message());
+  }
+
+  const std::string source_;
+  AnnotateOptions options_;
+};
+
+TEST_F(AnnotateTest, SlopesStandBesideTheirLines) {
+  const std::string text = Run(source_);
+  EXPECT_THAT(text, HasSubstr("at progress point requests"));
+  EXPECT_THAT(text, ContainsRegex("0\\.(49|50|51) ±0\\.0. +[45].\\.. %  faster +2  int b;"));
+  EXPECT_THAT(text, ContainsRegex("\n +1  int a;\n"));
+  EXPECT_THAT(text, HasSubstr("    3  int c;\n"));
+}
+
+TEST_F(AnnotateTest, TheEndOfAPathIsEnough) {
+  EXPECT_THAT(Run("annotated.cc"), HasSubstr("int b;"));
+}
+
+TEST_F(AnnotateTest, SaysThatTheSourceIsNewerThanTheProfile) {
+  // The profile is of 2023.
+  EXPECT_THAT(Run(source_), HasSubstr("changed after the profile was made"));
+}
+
+TEST_F(AnnotateTest, BadNamesAreErrors) {
+  EXPECT_THAT(Run("nowhere.cc"), HasSubstr("no sample in a line of nowhere.cc"));
+  EXPECT_THAT(Run("other.cc"), HasSubstr("cannot read the source /src/other.cc"));
+  EXPECT_THAT(Run("*.cc"), HasSubstr("fits 2 files"));
+  options_.point = "replies";
+  EXPECT_THAT(Run(source_), HasSubstr("no progress point replies; it has requests"));
+  options_.path = "/nowhere.pb";
+  EXPECT_THAT(Run(source_), HasSubstr("cannot open the profile"));
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,98 @@
+#include "coz/report/text/live_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/report/text/unit_names.h"
+#include "coz/report/text/verdict.h"
+
+namespace coz {
+namespace {
+
+constexpr int kOtherColumns = 50;  // of a row, beside the name
+constexpr int kLeastNameWidth = 12;
+
+std::string Remaining(const std::optional<uint64_t>& ns) {
+  if (!ns.has_value()) return "";
+  const double seconds = static_cast<double>(*ns) / 1e9;
+  if (seconds < 90) return absl::StrFormat(", about %.0f s more", std::max(1.0, seconds));
+  if (seconds < 5400) return absl::StrFormat(", about %.0f min more", seconds / 60);
+  return ", hours more";
+}
+
+std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
+  const absl::string_view word = VerdictWord(line.verdict);
+  if (line.verdict != Verdict::kCannotTell) return std::string(word);
+  return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
+}
+
+std::string PlusMinus(const Estimate& slope) {
+  if (!std::isfinite(slope.low)) return "±?";
+  return absl::StrFormat("±%.2f", (slope.high - slope.low) / 2);
+}
+
+std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
+  if (point == nullptr) return "no progress point was visited yet";
+  return absl::StrFormat("%s: %d visits, %d samples", Printable(point->name), point->visits,
+                         whole.table.samples);
+}
+
+// Paths without their folders: the screen is narrow and seen by who runs the program.
+std::string ShortName(const UnitRow& unit) {
+  const std::string name = unit.Name();
+  const bool is_path = !name.empty() && name.front() == '/';
+  return Printable(is_path ? name.substr(name.rfind('/') + 1) : name);
+}
+
+}  // namespace
+
+std::string RunSoFar(const AnalyzedProfile& whole) {
+  return absl::StrFormat("%.0f s, %d experiments",
+                         static_cast<double>(whole.table.run_time_ns) / 1e9,
+                         whole.table.experiments.size());
+}
+
+std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int columns) {
+  const PointAnalysis* point =
+      whole.analysis.points.empty() ? nullptr : &whole.analysis.points.front();
+  const PointRow* row = point == nullptr ? nullptr : &whole.table.points[point->point];
+  if (row != nullptr && row->visits == 0) row = nullptr;
+  std::vector<std::string> lines = {Head(whole, row)};
+  if (row != nullptr) {
+    VerdictContext context;
+    context.options = whole.analysis.options;
+    context.run_time_ns = whole.table.run_time_ns;
+    const int name_width = std::max(kLeastNameWidth, columns - kOtherColumns);
+    const auto L = Align::kLeft;
+    const auto R = Align::kRight;
+    TextTable table({R, L, R, L, L});
+    table.AddRow({"#", UnitNames(whole.table).word(), "slope", "", "verdict"});
+    for (size_t i = 0; i < point->lines.size() && static_cast<int>(i) < rows - 2; ++i) {
+      const LineAnalysis& line = point->lines[i];
+      table.AddRow({absl::StrCat(i + 1),
+                    ElideFront(ShortName(whole.table.units[line.unit]), name_width),
+                    absl::StrFormat("%.2f", line.slope.value), PlusMinus(line.slope),
+                    VerdictText(line, context)});
+    }
+    const int left = rows - 2 - static_cast<int>(point->lines.size());
+    for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
+      const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
+      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
+                    absl::StrCat("too little data", Remaining(RemainingNs(line, context)))});
+    }
+    for (absl::string_view text : absl::StrSplit(table.Render(0), '\n', absl::SkipEmpty())) {
+      lines.emplace_back(text);
+    }
+  }
+  if (static_cast<int>(lines.size()) > rows) lines.resize(static_cast<size_t>(std::max(0, rows)));
+  for (std::string& line : lines) line = ElideEnd(line, columns);
+  return lines;
+}
+
+}  // namespace coz

@@ -1,0 +1,135 @@
+// The head of the terminal report: facts about the run, not about lines.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/report/text/repeat_command.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/text/report_text.h"
+#include "coz/report/text/text_layout.h"
+
+namespace coz {
+namespace {
+
+std::string Duration(uint64_t ns) {
+  const uint64_t tenths = ns / 100'000'000;
+  if (tenths < 600) return absl::StrFormat("%d.%d s", tenths / 10, tenths % 10);
+  const uint64_t seconds = tenths / 10;
+  if (seconds < 3600) return absl::StrFormat("%d min %d s", seconds / 60, seconds % 60);
+  return absl::StrFormat("%d h %d min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string Percent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "0.0 %";
+  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string Counted(uint64_t n, absl::string_view noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
+
+std::string SessionLine(const profile::Profile& profile, const profile::Session& session,
+                        const profile::SessionEnd* end) {
+  const std::string start = LocalTime(session.start_unix_ns(), "%Y-%m-%d %H:%M");
+  if (session.machine().cpu_count() == 0) {
+    return absl::StrFormat("  %s, made by %s\n", start,
+                           Printable(absl::StrCat("coz ", session.coz_version())));
+  }
+  return absl::StrFormat("  %s, %s with %d CPUs; sampled by %s%s\n", start,
+                         Printable(session.machine().host()), session.machine().cpu_count(),
+                         DescribeSampling(profile, session, end),
+                         session.options().awake() ? "; idle CPUs kept awake" : "");
+}
+
+}  // namespace
+
+std::string TargetCommand(const profile::Profile& profile) {
+  const std::string command =
+      profile.session_size() == 0 ? "" : Printable(CommandText(profile.session(0)));
+  return command.empty() ? "PROGRAM ARGS" : command;
+}
+
+// "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
+std::string ProcessesLine(const profile::Profile& profile) {
+  std::map<std::string, std::set<std::pair<uint64_t, int32_t>>> by_program;
+  std::set<std::pair<uint64_t, int32_t>> all;
+  for (const profile::Process& process : profile.process()) {
+    const std::string& path = process.program();
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const std::pair<uint64_t, int32_t> id(process.session(), process.pid());
+    by_program[name.empty() ? "?" : Printable(name)].insert(id);
+    all.insert(id);
+  }
+  if (all.size() <= static_cast<size_t>(profile.session_size())) return "";
+  std::vector<std::pair<size_t, std::string>> counts;
+  for (const auto& [name, ids] : by_program) counts.emplace_back(ids.size(), name);
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr size_t kProgramsShown = 6;
+  std::vector<std::string> words;
+  for (size_t i = 0; i < counts.size() && i < kProgramsShown; ++i) {
+    words.push_back(absl::StrCat(counts[i].second, " ", counts[i].first));
+  }
+  if (counts.size() > kProgramsShown) words.push_back("others");
+  return absl::StrCat("  ", all.size(), " processes: ", absl::StrJoin(words, ", "), "\n");
+}
+
+std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const ReadStats& stats,
+                         const TextOptions& options) {
+  std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
+  constexpr int kSessionsShown = 3;
+  const SessionEnds ends(profile);
+  for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {
+    absl::StrAppend(&text, SessionLine(profile, profile.session(i), ends.Of(profile.session(i))));
+    if (!options.verbose || profile.session(i).machine().cpu_count() == 0) continue;
+    absl::StrAppend(&text, "    to make it again: ", Printable(RepeatCommand(profile.session(i))),
+                    "\n");
+  }
+  if (profile.session_size() > kSessionsShown) {
+    absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");
+  }
+  absl::StrAppend(&text, ProcessesLine(profile));
+  uint64_t in_scope = 0;
+  for (const UnitRow& unit : table.units) in_scope += unit.samples;
+  absl::StrAppend(&text, "  ", Duration(table.run_time_ns), ", ",
+                  Counted(static_cast<uint64_t>(analysis.experiments), "experiment"), " (",
+                  analysis.baselines, " at 0 %); ", Counted(table.samples, "sample"), ", ",
+                  Percent(in_scope, table.samples), " in scope, ", table.lost_samples, " lost\n");
+  return absl::StrCat(text, RenderNotes(profile, table, analysis, stats));
+}
+
+std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,
+                        const Analysis& analysis, const ReadStats& stats) {
+  std::string text;
+  std::set<std::string> given;
+  for (const profile::Session& session : profile.session()) given.insert(session.options().given());
+  given.erase("");
+  for (const std::string& what : given) {
+    const size_t equals = what.rfind('=');
+    const std::string percent(absl::StripSuffix(what.substr(equals + 1), "%"));
+    absl::StrAppend(&text, "  given: all figures are for a program in which ",
+                    Printable(what.substr(0, equals)), " is ", Printable(percent),
+                    " % faster already\n");
+  }
+  for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
+    absl::StrAppend(&text, "  note: ", note, "\n");
+  }
+  return text;
+}
+
+}  // namespace coz

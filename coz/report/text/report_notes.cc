@@ -1,0 +1,373 @@
+#include "coz/report/text/report_notes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/report/statistics/statistics.h"
+#include "coz/report/text/text_layout.h"
+
+namespace coz {
+namespace {
+
+std::string Counted(uint64_t n, absl::string_view noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
+
+// How each session ended, where that is not the ordinary end.
+void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
+  const SessionEnds ends(profile);
+  int open = 0;
+  for (const profile::Session& session : profile.session()) {
+    const profile::SessionEnd* end = ends.Of(session);
+    if (end == nullptr) {
+      ++open;
+    } else if (end->reason() == profile::END_REASON_SUPERVISOR_ERROR) {
+      notes->push_back(absl::StrCat("coz stopped on an error: ", end->error()));
+    } else if (end->exit_signal() != 0) {
+      notes->push_back(absl::StrCat("the program was ended by signal ", end->exit_signal()));
+    } else if (end->exit_status() != 0) {
+      notes->push_back(absl::StrCat("the program ended with exit status ", end->exit_status()));
+    }
+  }
+  if (open > 0) {
+    notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(open), "session"),
+                                  " without an end: cut short, or still running"));
+  }
+}
+
+void AddTaints(const Analysis& analysis, std::vector<std::string>* notes) {
+  if (analysis.tainted == 0) return;
+  std::vector<std::string> reasons;
+  for (int i = 0; i < profile::Taint::Reason_ARRAYSIZE; ++i) {
+    if (analysis.taints_by_reason[i] > 0) {
+      reasons.push_back(absl::StrCat(analysis.taints_by_reason[i], " ", TaintWords(i)));
+    }
+  }
+  notes->push_back(absl::StrCat(Counted(static_cast<uint64_t>(analysis.tainted), "experiment"),
+                                " not used: ", absl::StrJoin(reasons, ", ")));
+}
+
+void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
+  int most = 0;
+  for (const PointAnalysis& point : analysis.points) {
+    for (const LineAnalysis& line : point.lines) most = std::max(most, line.outliers);
+  }
+  if (most == 0) return;
+  notes->push_back(
+      absl::StrCat("up to ", Counted(static_cast<uint64_t>(most), "experiment"),
+                   " of a line took far longer or shorter than those like it, as if something else "
+                   "had disturbed the machine, and ",
+                   most == 1 ? "is" : "are", " not used for it"));
+}
+
+// Half a thread of tolerance: the coz command itself runs now and then.
+bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
+
+// More runnable threads than CPUs: a paused thread then only makes room for another.
+void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* notes) {
+  int crowded = 0;
+  double runnable = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!IsCrowded(row)) continue;
+    ++crowded;
+    runnable += row.runnable_threads_average;
+  }
+  const int experiments = static_cast<int>(table.experiments.size());
+  if (crowded * 5 < experiments || crowded == 0) return;
+  notes->push_back(absl::StrFormat(
+      "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
+      "so effects may look smaller than they are, or larger; leave the machine idle, or give the "
+      "program fewer threads",
+      crowded, experiments, runnable / crowded));
+}
+
+// What a thread owes at the end of an experiment was taken off the clock, and is paid in the next.
+void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
+  constexpr double kMuch = 0.05;  // of an experiment, as in coz/experiment/recorder.cc
+  int experiments = 0;
+  int owing = 0;
+  double shares = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (row.IsBaseline() || row.elapsed_ns == 0) continue;
+    ++experiments;
+    const double share = static_cast<double>(row.owed_ns) / static_cast<double>(row.elapsed_ns);
+    if (share <= kMuch) continue;
+    ++owing;
+    shares += share;
+  }
+  if (owing * 10 < experiments || owing == 0) return;
+  notes->push_back(absl::StrFormat(
+      "in %d of %d experiments with a speedup a thread that slept for long still owed pauses at "
+      "the end, "
+      "%.0f %% of the experiment on average, and paid them in the next; the progress that such a "
+      "thread makes is then predicted wrong, mostly as getting slower; that of others is not",
+      owing, experiments, 100 * shares / owing));
+}
+
+// Sums over the baselines, which insert no delay: what the program does by itself.
+struct BaselineUse {
+  double elapsed_ns = 0;
+  double running_ns = 0;    // CPU time, of all threads
+  double unsampled_ns = 0;  // part of it
+  int baselines = 0;
+  int crowded = 0;
+};
+
+BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
+  absl::flat_hash_map<uint64_t, double> periods;
+  for (const profile::Session& session : profile.session()) {
+    periods[session.id()] = static_cast<double>(session.sampling_period_ns());
+  }
+  BaselineUse use;
+  for (const ExperimentRow& row : table.experiments) {
+    const auto period = periods.find(row.session);
+    if (row.virtual_speedup != 0 || period == periods.end()) continue;
+    // What was imported from the original knows the samples of the selected line alone.
+    if (row.total_samples == 0 && !row.unit_samples.empty()) continue;
+    const double sampled = static_cast<double>(row.total_samples) +
+                           static_cast<double>(row.lost_samples) +
+                           static_cast<double>(row.lost_periods);
+    use.elapsed_ns += static_cast<double>(row.elapsed_ns);
+    use.unsampled_ns += static_cast<double>(row.unsampled_ns);
+    use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
+    ++use.baselines;
+    use.crowded += IsCrowded(row) ? 1 : 0;
+  }
+  return use;
+}
+
+// Where fewer than one thread runs on average, there are times in which none runs: all wait for something outside. How often input
+// comes cannot be told from inside, so this is said of it and not held against the experiments.
+void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.1;
+  const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
+  // Threads that wait for a CPU look idle too.
+  if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
+  notes->push_back(absl::StrFormat(
+      "no thread of the program ran for at least %.0f %% of the time, all waited for input, timers "
+      "or disks; if input comes at a pace of its own, throughput cannot rise and its predictions "
+      "say what is saved, not gained: give the program as much input as it can take, or measure "
+      "the latency with COZ_BEGIN and COZ_END",
+      100 * idle));
+}
+
+// By the baselines: where threads are paused, those that wait for them spin for longer.
+void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.05;
+  double spinning = 0;
+  double samples = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!row.IsBaseline()) continue;
+    spinning += static_cast<double>(row.spinning_samples);
+    samples += static_cast<double>(row.total_samples);
+  }
+  if (spinning <= kWorthSaying * samples) return;
+  notes->push_back(absl::StrFormat(
+      "%.0f %% of the samples fell into loops that wait for something on their CPU; how long they "
+      "wait is guessed from samples, so lines that end such waits are less certain than they look; "
+      "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly",
+      100 * spinning / samples));
+}
+
+void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.1;
+  if (use.running_ns <= 0 || use.unsampled_ns < kWorthSaying * use.running_ns) return;
+  notes->push_back(absl::StrFormat(
+      "%.0f %% of the CPU time was used by threads that ended before their next sample, so what "
+      "short threads run looks cheaper than it is; try `coz run --sampling-period=0.1`",
+      100 * use.unsampled_ns / use.running_ns));
+}
+
+// Throttled samples come late, or not at all: the kernel holds a thread's samples back until its next tick.
+void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
+                  std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.01;
+  constexpr double kUsualLimit = 100'000;  // the kernel's own, before it lowers it
+  double periods = 0;
+  double throttled = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    periods += static_cast<double>(row.total_samples) + static_cast<double>(row.lost_periods);
+    throttled += static_cast<double>(row.throttled);
+  }
+  if (throttled <= 0 || throttled < kWorthSaying * periods) return;
+  double rate = kUsualLimit;
+  for (const profile::Session& session : profile.session()) {
+    if (session.sampling_period_ns() == 0) continue;
+    rate = std::max(rate, std::ceil(1e9 / static_cast<double>(session.sampling_period_ns())));
+  }
+  notes->push_back(absl::StrFormat(
+      "the kernel may have held back up to %.0f %% of the samples, as it allows fewer a second "
+      "than "
+      "the sampling period asks for, so lines may have too few samples and effects look smaller "
+      "than they are; run: sudo sysctl kernel.perf_event_max_sample_rate=%.0f",
+      100 * throttled / periods, rate));
+}
+
+// Of the first session; the others of a merged profile have had their own.
+void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>* notes) {
+  if (profile.source_change_size() == 0) return;
+  std::string note = DescribeSourceChange(profile.source_change(0));
+  if (profile.source_change_size() > 1) {
+    note += absl::StrFormat(" (and so in %d sessions)", profile.source_change_size());
+  }
+  notes->push_back(std::move(note));
+}
+
+// Measured in one program: docs/results.md, "PostgreSQL".
+void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes) {
+  const double stretch_ns = CoarseSamples(profile).FirstStretchOfTimersNs();
+  if (stretch_ns == 0) return;
+  notes->push_back(absl::StrFormat(
+      "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
+      "effects may look smaller than they are: a small one is \"cannot tell\", never \"no "
+      "effect\"; to know, make that code slower or faster and measure",
+      stretch_ns / 1e6));
+}
+
+// Of the session that it slowed most.
+void AddSwitches(const profile::Profile& profile, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.1;  // of a CPU
+  double most = 0;
+  const profile::SessionEnd* slowed = nullptr;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    if (end.run_time_ns() == 0) continue;
+    const double share = static_cast<double>(end.thread_switches()) *
+                         static_cast<double>(end.switch_cost_ns()) /
+                         static_cast<double>(end.run_time_ns());
+    if (share <= most) continue;
+    most = share;
+    slowed = &end;
+  }
+  if (most < kWorthSaying) return;
+  const double per_second = static_cast<double>(slowed->thread_switches()) /
+                            static_cast<double>(slowed->run_time_ns()) * 1e9;
+  notes->push_back(absl::StrFormat(
+      "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
+      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program, and where that is "
+      "more than a twentieth of its CPU time, a small effect is \"cannot tell\", never \"no "
+      "effect\"; "
+      "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
+      per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
+}
+
+// Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
+void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) {
+  double nominal = 0;
+  double achieved = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!(row.achieved_virtual_speedup > 0)) continue;
+    nominal += row.virtual_speedup;
+    achieved += row.achieved_virtual_speedup;
+  }
+  if (nominal <= 0 || std::fabs(achieved / nominal - 1) < 0.1) return;
+  notes->push_back(absl::StrFormat(
+      "pauses made %.0f %% of the virtual speedups asked for; slopes are over what they made, "
+      "`coz report --verbose` shows both",
+      100 * achieved / nominal));
+}
+
+}  // namespace
+
+std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
+  constexpr double kWorthSaying = 0.05;
+  const double share = static_cast<double>(point.visits) *
+                       static_cast<double>(point.visit_cost_ns) / static_cast<double>(run_time_ns);
+  if (!(share > kWorthSaying)) return "";
+  return absl::StrFormat(
+      "counting takes %.1f us a visit, %.0f %% of a CPU, and slows the program; count a place that "
+      "is passed less often (`coz points` lists some), put COZ_PROGRESS there, or count samples "
+      "with --progress-sampled",
+      static_cast<double>(point.visit_cost_ns) / 1000, 100 * share);
+}
+
+std::string CostOfSampling(const PointAnalysis& point) {
+  constexpr double kWorthSaying = 0.02;
+  if (!point.sampling_slowdown.has_value()) return "";
+  const Estimate& share = point.sampling_slowdown->share;
+  if (share.value < kWorthSaying || share.low < 0) return "";
+  return absl::StrFormat(
+      "being sampled takes %.0f %% (%.0f to %.0f) of the time here, which predictions are shares "
+      "of",
+      100 * share.value, 100 * share.low, 100 * share.high);
+}
+
+const char* TaintWords(int reason) {
+  switch (reason) {
+    case profile::Taint::OWED_DELAY:
+      return "delay still owed at the end";
+    case profile::Taint::LOST_SAMPLES:
+      return "samples lost";
+    case profile::Taint::SPEEDUP_MISSED:
+      return "virtual speedup not reached";
+    case profile::Taint::CUT_SHORT:
+      return "cut short";
+    case profile::Taint::OVERCOMMITTED:
+      return "more runnable threads than CPUs";
+    case profile::Taint::SUSPENDED:
+      return "suspended";
+    case profile::Taint::PROCESS_CHANGED:
+      return "process changed";
+    default:
+      return "other reasons";
+  }
+}
+
+std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
+                                     const Analysis& analysis, const ReadStats& stats) {
+  std::vector<std::string> notes = stats.Notes();
+  for (const profile::Session& session : profile.session()) {
+    const std::string reason = WhatSourceLacks(profile, session);
+    if (!reason.empty() && std::find(notes.begin(), notes.end(), reason) == notes.end()) {
+      notes.push_back(reason);
+    }
+  }
+  for (const profile::Binary& binary : profile.binary()) {
+    for (const std::string& skipped : binary.debug_info_skipped()) {
+      notes.push_back(absl::StrCat(Printable(binary.path()), ": ", skipped));
+    }
+  }
+  AddEnds(profile, &notes);
+  AddTaints(analysis, &notes);
+  AddOutliers(analysis, &notes);
+  AddOversubscribed(table, &notes);
+  AddOwed(table, &notes);
+  const BaselineUse use = SumBaselines(profile, table);
+  AddIdle(use, &notes);
+  AddSpinning(table, &notes);
+  AddUnsampled(use, &notes);
+  AddThrottled(profile, table, &notes);
+  AddSourceChanges(profile, &notes);
+  AddCoarse(profile, &notes);
+  AddSwitches(profile, &notes);
+  AddAchieved(table, &notes);
+  if (table.orphans > 0) {
+    notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
+                                 " without a name, as records before were lost"));
+  }
+  if (table.invalid > 0) {
+    notes.push_back(
+        absl::StrCat(Counted(table.invalid, "experiment"), " not used: impossible figures"));
+  }
+  if (table.duplicates > 0) {
+    notes.push_back(
+        absl::StrCat(Counted(table.duplicates, "experiment"),
+                     " found twice and used once: the file was merged with a copy of itself"));
+  }
+  return notes;
+}
+
+}  // namespace coz

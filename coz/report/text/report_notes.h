@@ -1,0 +1,37 @@
+// What the reader of a report has to know to judge its figures: cut files, fallbacks, tainted experiments, a crowded machine.
+//
+// Shape    one sentence each, without a full stop, most basic first
+// Units    in the sentences
+// Errors   none
+// Threads  safe: a pure function
+// Signals  not async-signal-safe
+// Source   issue 3, item 5
+#ifndef COZ_REPORT_TEXT_REPORT_NOTES_H_
+#define COZ_REPORT_TEXT_REPORT_NOTES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
+
+namespace coz {
+
+std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
+                                     const Analysis& analysis, const ReadStats& stats);
+
+// What counting a point's visits by the kernel takes of the program's time, a sentence; empty where it hardly matters.
+std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns);
+
+// What being sampled takes of the time of a visit to the point, a sentence without a full stop; empty where it hardly matters, or is not known.
+std::string CostOfSampling(const PointAnalysis& point);
+
+// Why an experiment is not used (profile::Taint::Reason), in words.
+const char* TaintWords(int reason);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_TEXT_REPORT_NOTES_H_

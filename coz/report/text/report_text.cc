@@ -1,0 +1,338 @@
+#include "coz/report/text/report_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/text/latency_text.h"
+#include "coz/report/text/nothing_to_show.h"
+#include "coz/report/text/report_columns.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/text/set_aside_text.h"
+#include "coz/report/text/text_layout.h"
+#include "coz/report/text/unit_names.h"
+#include "coz/report/text/verdict.h"
+
+namespace coz {
+namespace {
+
+// --verbose tells achieved speedups and visits too where the terminal has so many columns.
+constexpr int kWidthForAchieved = 64;
+
+std::string PlusMinus(const Estimate& estimate) {
+  if (!std::isfinite(estimate.low)) return "±?";
+  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
+}
+
+// "-0.00" would look like a finding.
+std::string Fixed(double value, int digits) {
+  const double scale = std::pow(10, digits);
+  const double rounded = std::round(value * scale) / scale;
+  return absl::StrFormat("%.*f", digits, rounded == 0 ? 0.0 : rounded);
+}
+
+std::string Signed(double value) {
+  const std::string text = Fixed(value, 0);
+  return text == "0" || text[0] == '-' ? text : absl::StrCat("+", text);
+}
+
+std::string Prediction(const SpeedupEstimate& s) {
+  const Estimate& e = s.program_speedup;
+  const std::string half =
+      std::isfinite(e.low) ? absl::StrFormat("±%.0f", 50 * (e.high - e.low)) : "±?";
+  return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half,
+                         100 * s.virtual_speedup);
+}
+
+absl::string_view KindName(profile::ProgressPointKind kind) {
+  switch (kind) {
+    case profile::PROGRESS_POINT_KIND_LATENCY:
+      return "latency";
+    case profile::PROGRESS_POINT_KIND_END_TO_END:
+      return "end to end";
+    case profile::PROGRESS_POINT_KIND_BREAKPOINT:
+      return "breakpoint";
+    case profile::PROGRESS_POINT_KIND_SAMPLED:
+      return "sampled";
+    default:
+      return "throughput";
+  }
+}
+
+// Program speedup at line speedups of 10 % to 100 %, as blocks between `low` (an empty one) and `high`.
+std::string Plot(const Curve& curve, double low, double high) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string plot;
+  if (curve.points.empty() || !(high > low)) return plot;
+  for (int i = 1; i <= kPlotColumns; ++i) {
+    const double speedup = static_cast<double>(i) / kPlotColumns;
+    if (speedup > curve.points.back().virtual_speedup + 1e-9) break;
+    const double share = (curve.At(speedup).value - low) / (high - low);
+    plot += kBlocks[std::clamp(static_cast<int>(std::lround(share * 7)), 0, 7)];
+  }
+  return plot;
+}
+
+// What an escape sequence does to the terminal, around `text`.
+std::string Painted(absl::string_view text, absl::string_view code) {
+  return absl::StrCat("\033[", code, "m", text, "\033[0m");
+}
+
+absl::string_view ColorOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "1;32";
+    case Verdict::kSlower:
+      return "1;31";
+    case Verdict::kNoEffect:
+      return "2";
+    case Verdict::kCannotTell:
+      return "33";
+  }
+  return "";
+}
+
+class PointRenderer {
+ public:
+  PointRenderer(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis, const TextOptions& options)
+      : profile_(profile),
+        table_(table),
+        analysis_(analysis),
+        options_(options),
+        min_visits_(analysis.options.min_visits),
+        names_(table) {}
+
+  const std::string& UnitWord() const { return names_.word(); }
+
+  std::string Render(const PointAnalysis& point) const {
+    const PointRow& row = table_.points[point.point];
+    std::string text = absl::StrFormat(
+        "\n%sProgress point %s%s (%s): %d %s%s\n", options_.color ? "\033[1m" : "",
+        Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
+        row.visits == 1 ? "visit" : "visits",
+        row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
+    absl::StrAppend(&text, CostLines(point));
+    if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
+      absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));
+    }
+    if (point.low_visit_experiments > 0 && row.visits > 0) {
+      absl::StrAppendFormat(
+          &text, "  %d experiment%s had fewer than %d visits and %s not used for it\n",
+          point.low_visit_experiments, point.low_visit_experiments == 1 ? "" : "s",
+          static_cast<int>(min_visits_), point.low_visit_experiments == 1 ? "is" : "are");
+    }
+    if (!point.lines.empty()) absl::StrAppend(&text, Table(point), Phases(point));
+    if (!point.set_aside.empty()) {
+      absl::StrAppend(&text, SetAsideText(point, profile_, names_, min_visits_, options_));
+    }
+    return text;
+  }
+
+ private:
+  // What counting by the kernel and sampling take of the program's time, where it matters.
+  std::string CostLines(const PointAnalysis& point) const {
+    std::string text;
+    for (const std::string& cost :
+         {CostOfCounting(table_.points[point.point], table_.run_time_ns), CostOfSampling(point)}) {
+      if (!cost.empty()) absl::StrAppend(&text, "  ", cost, "\n");
+    }
+    return text;
+  }
+
+  size_t Shown(size_t n) const {
+    return options_.max_lines > 0 ? std::min(n, static_cast<size_t>(options_.max_lines)) : n;
+  }
+
+  TableColumns Columns(const PointAnalysis& point, size_t shown) const {
+    int place = 4;
+    int function = 8;
+    for (size_t i = 0; i < shown; ++i) {
+      place = std::max(place, DisplayWidth(names_.Place(point.lines[i].unit)));
+      function = std::max(function, DisplayWidth(names_.Detail(point.lines[i].unit)));
+    }
+    const bool has_mark =
+        std::any_of(point.lines.begin(), point.lines.begin() + static_cast<ptrdiff_t>(shown),
+                    [](const LineAnalysis& line) { return line.phase_factor != 1; });
+    const int digits = static_cast<int>(absl::StrCat(shown).size());
+    return ChooseColumns(options_.width - (digits - 1) - (has_mark ? 1 : 0), place, function);
+  }
+
+  std::string Table(const PointAnalysis& point) const {
+    const size_t shown = Shown(point.lines.size());
+    const TableColumns columns = Columns(point, shown);
+    const auto only_if = [](bool has, std::string text) { return has ? std::move(text) : ""; };
+    const auto L = Align::kLeft;
+    const auto R = Align::kRight;
+    const auto [low, high] = PlotRange(point, shown);
+    TextTable table({R, L, L, R, L, L, L, R, R, L});
+    table.AddRow(
+        {"#", names_.word(),
+         only_if(columns.function > 0, names_.word() == "function" ? "declared at" : "function"),
+         "slope", "", "", only_if(columns.prediction, "best prediction"),
+         only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."), "verdict"});
+    for (size_t i = 0; i < shown; ++i) {
+      const LineAnalysis& line = point.lines[i];
+      table.AddRow({absl::StrCat(i + 1), names_.ShortPlace(line.unit, columns.place),
+                    names_.ShortDetail(line.unit, columns.function), Fixed(line.slope.value, 2),
+                    absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
+                    only_if(columns.plot, Plot(line.curve, low, high)),
+                    only_if(columns.prediction, Prediction(line.speedups[line.best])),
+                    only_if(columns.samples, names_.Share(line.unit)),
+                    only_if(columns.experiments,
+                            absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others)),
+                    absl::StrCat(VerdictWord(line.verdict))});
+    }
+    std::string text;
+    if (!names_.folder().empty()) {
+      absl::StrAppend(&text, "  ", names_.Plural(), " are in ", Printable(names_.folder()), "\n");
+    }
+    absl::StrAppend(&text, WithDetails(table.Render(1), point));
+    if (columns.plot) {
+      absl::StrAppendFormat(&text,
+                            "  plots: program speedup when the %s gets 10 %% to 100 %% faster, "
+                            "▁ is %s %%%s, █ is %s %%\n",
+                            names_.word(), Signed(100 * low), low == -1 ? " or less" : "",
+                            Signed(100 * high));
+    }
+    if (shown < point.lines.size()) {
+      absl::StrAppend(&text, "  and ", names_.Count(point.lines.size() - shown),
+                      " more: `coz report --lines=0` shows all\n");
+    }
+    return text;
+  }
+
+  // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains, and no loss
+  // beyond 100 %, so that one line's does not flatten the others.
+  std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
+    double low = 0;
+    double high = 0.1;
+    for (size_t i = 0; i < shown; ++i) {
+      for (const CurvePoint& p : point.lines[i].curve.points) {
+        low = std::max(-1.0, std::min(low, p.program_speedup.value));
+        high = std::max(high, p.program_speedup.value);
+      }
+    }
+    return {low, high};
+  }
+
+  // The table's rows with colour, and with what --verbose adds below each. The verdict is the last column.
+  std::string WithDetails(const std::string& table, const PointAnalysis& point) const {
+    if (!options_.color && !options_.verbose) return table;
+    std::string text;
+    size_t row = 0;
+    for (absl::string_view shown : absl::StrSplit(table, '\n', absl::SkipEmpty())) {
+      if (row++ == 0) {
+        absl::StrAppend(&text, options_.color ? Painted(shown, "1") : std::string(shown), "\n");
+        continue;
+      }
+      const LineAnalysis& line = point.lines[row - 2];
+      const absl::string_view word = VerdictWord(line.verdict);
+      if (options_.color) {
+        absl::StrAppend(&text, shown.substr(0, shown.size() - word.size()),
+                        Painted(word, ColorOf(line.verdict)), "\n");
+      } else {
+        absl::StrAppend(&text, shown, "\n");
+      }
+      if (options_.verbose) absl::StrAppend(&text, Details(line, table_.points[point.point]));
+    }
+    return text;
+  }
+
+  std::string Details(const LineAnalysis& line, const PointRow& point) const {
+    const VerdictContext context = {analysis_.options, table_.run_time_ns};
+    std::string text = absl::StrFormat("      %s; q-value %.2g\n",
+                                       VerdictSentence(line, point, context), line.q_value);
+    const auto R = Align::kRight;
+    TextTable table({R, R, R, Align::kLeft, R, R});
+    const bool wide = options_.width >= kWidthForAchieved;
+    table.AddRow({"speedup", wide ? "achieved" : "", "program", "95 % interval", "exp.",
+                  wide ? "visits" : ""});
+    for (const SpeedupEstimate& s : line.speedups) {
+      const Estimate& e = s.program_speedup;
+      table.AddRow({absl::StrFormat("%.0f %%", 100 * s.virtual_speedup),
+                    wide ? absl::StrFormat("%.1f %%", 100 * s.achieved_virtual_speedup) : "",
+                    absl::StrCat(Signed(100 * e.value), " %"),
+                    std::isfinite(e.low)
+                        ? absl::StrCat(Signed(100 * e.low), " to ", Signed(100 * e.high))
+                        : "?",
+                    absl::StrCat(s.experiments), wide ? absl::StrFormat("%.0f", s.visits) : ""});
+    }
+    return absl::StrCat(text, table.Render(6));
+  }
+
+  std::string Phases(const PointAnalysis& point) const {
+    std::string text;
+    for (size_t i = 0; i < Shown(point.lines.size()); ++i) {
+      const LineAnalysis& line = point.lines[i];
+      if (line.phase_factor == 1) continue;
+      absl::StrAppendFormat(
+          &text,
+          "  * %s: %.2f %s while the line is active, times %.2f for its share of the "
+          "whole run\n",
+          names_.Place(line.unit), line.slope_while_active.value,
+          PlusMinus(line.slope_while_active), line.phase_factor);
+    }
+    return text;
+  }
+
+  const profile::Profile& profile_;
+  const ExperimentTable& table_;
+  const Analysis& analysis_;
+  const TextOptions& options_;
+  const uint64_t min_visits_;
+  const UnitNames names_;
+};
+
+// How verdicts allow for the number of lines that were looked at.
+std::string FalseDiscoveries(const Analysis& analysis) {
+  size_t most = 0;
+  for (const PointAnalysis& point : analysis.points) most = std::max(most, point.lines.size());
+  if (most < 2) return "";
+  return absl::StrFormat(
+      "faster, slower: at most %.0f %% of these verdicts are luck, of %d lines looked at "
+      "(Benjamini-Hochberg)\n",
+      100 * analysis.options.false_discovery_rate, most);
+}
+
+}  // namespace
+
+std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
+                         const Analysis& analysis, const TextOptions& options) {
+  const bool visited = std::any_of(table.points.begin(), table.points.end(),
+                                   [](const PointRow& point) { return point.visits > 0; });
+  if (analysis.experiments == 0 || !visited) return NothingToShow(profile, table, analysis);
+  const PointRenderer renderer(profile, table, analysis, options);
+  std::string text;
+  bool any = false;
+  for (const PointAnalysis& point : analysis.points) {
+    if (table.points[point.point].visits == 0) {
+      absl::StrAppend(&text, "\nProgress point ", Printable(table.points[point.point].name),
+                      " was never visited.\n");
+      continue;
+    }
+    any |= !point.lines.empty();
+    absl::StrAppend(&text, renderer.Render(point));
+  }
+  if (any) {
+    absl::StrAppend(&text, "\nslope 0.40: making the ", renderer.UnitWord(),
+                    " 10 % faster makes the program 4 % faster\n",
+                    "± is a 95 % interval; exp. counts experiments at 0 % and others\n",
+                    FalseDiscoveries(analysis));
+  }
+  return text;
+}
+
+}  // namespace coz

@@ -1,0 +1,98 @@
+#include "coz/report/text/set_aside_text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/text/repeat_command.h"
+#include "coz/report/text/text_layout.h"
+
+namespace coz {
+namespace {
+
+// Of a row of what was set aside: everything but the place and what it lacks, and these two.
+constexpr int kSetAsideColumns = 24;
+constexpr int kMinPlace = 20;
+constexpr int kLacksColumns = 52;
+
+std::string Lacks(const LineSetAside& line, uint64_t min_visits) {
+  switch (line.reason) {
+    case SetAsideReason::kNoBaseline:
+      return "no experiment at 0 %";
+    case SetAsideReason::kFewSpeedups:
+      return absl::StrFormat("needs %d more speedup value%s", line.missing_speedups,
+                             line.missing_speedups == 1 ? "" : "s");
+    case SetAsideReason::kFewVisits:
+      return absl::StrCat("fewer than ", min_visits, " visits to the point in each experiment");
+    case SetAsideReason::kNeverActive:
+      return "not active in its experiments";
+    case SetAsideReason::kNoFit:
+      return "too few experiments for a slope";
+  }
+  return "";
+}
+
+absl::string_view ReasonInWords(SetAsideReason reason) {
+  switch (reason) {
+    case SetAsideReason::kNoBaseline:
+      return "no experiment at 0 %";
+    case SetAsideReason::kFewSpeedups:
+      return "too few speedup values";
+    case SetAsideReason::kFewVisits:
+      return "too few visits in an experiment";
+    case SetAsideReason::kNeverActive:
+      return "not active in their experiments";
+    case SetAsideReason::kNoFit:
+      return "too few experiments for a slope";
+  }
+  return "";
+}
+
+std::string Advice(const LineSetAside& first, const profile::Profile& profile,
+                   const UnitNames& names) {
+  if (first.reason == SetAsideReason::kFewVisits) {
+    return "run longer, or put a progress point where it is visited more often";
+  }
+  const profile::Options options =
+      profile.session_size() == 0 ? profile::Options() : profile.session(0).options();
+  const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
+  if (!names.IsLine(first.unit)) return more;
+  return absl::StrCat(more, ", or look at one line with `",
+                      Printable(FixedUnitCommand(options, names.Place(first.unit))), " --- ",
+                      TargetCommand(profile), "`");
+}
+
+}  // namespace
+
+std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
+                         const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
+  std::map<SetAsideReason, size_t> reasons;
+  for (const LineSetAside& line : point.set_aside) ++reasons[line.reason];
+  std::string text = absl::StrCat("  Set aside: ");
+  const char* separator = "";
+  for (const auto& [reason, n] : reasons) {
+    absl::StrAppend(&text, separator, names.Count(n), ", ", ReasonInWords(reason));
+    separator = "; ";
+  }
+  absl::StrAppend(&text, "\n");
+  TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
+  const size_t all = point.set_aside.size();
+  const size_t shown =
+      options.max_set_aside > 0 ? std::min(all, static_cast<size_t>(options.max_set_aside)) : all;
+  const int room = options.width - kSetAsideColumns;
+  const int place = std::max(kMinPlace, room - kLacksColumns);
+  for (size_t i = 0; i < shown; ++i) {
+    const LineSetAside& line = point.set_aside[i];
+    table.AddRow({names.ShortPlace(line.unit, place), names.Share(line.unit),
+                  absl::StrCat(line.experiments, " exp."),
+                  ElideEnd(Lacks(line, min_visits), room - place)});
+  }
+  absl::StrAppend(&text, table.Render(4));
+  absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front(), profile, names), "\n");
+  return text;
+}
+
+}  // namespace coz

@@ -1,0 +1,28 @@
+// What the report says of lines that have no figures yet: why, and what to do.
+//
+// Shape    lines of text
+// Units    columns of a terminal
+// Errors   none
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   none
+#ifndef COZ_REPORT_TEXT_SET_ASIDE_TEXT_H_
+#define COZ_REPORT_TEXT_SET_ASIDE_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/text/report_text.h"
+#include "coz/report/text/unit_names.h"
+
+namespace coz {
+
+// `point` has such lines. An experiment counts from `min_visits` visits on.
+std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
+                         const UnitNames& names, uint64_t min_visits, const TextOptions& options);
+
+}  // namespace coz
+
+#endif  // COZ_REPORT_TEXT_SET_ASIDE_TEXT_H_

@@ -1,0 +1,30 @@
+// The supervisor's counters of visits to places, read by a process itself: how many requests are under way, in all programs, has to be known at
+// the moment when delay is imposed.
+//
+// Shape    copies of descriptors of the supervisor, taken when a program starts, in children of fork, and when there are others: another
+//          program has started
+// Units    visits of all threads of all programs
+// Errors   false where a counter is not to be had: descriptors or permission are lacking, or another thread is taking copies
+// Threads  TakeLentCounters, ForgetLentCounters: while the process has one thread. ReadLentVisits: any
+// Signals  ReadLentVisits is async-signal-safe; it waits for other readers in the kernel
+// Source   pidfd_getfd(2), perf_event_open(2)
+#ifndef COZ_SHARED_LENT_COUNTERS_H_
+#define COZ_SHARED_LENT_COUNTERS_H_
+
+#include <cstdint>
+
+#include "coz/shared/control_block.h"
+
+namespace coz {
+
+void TakeLentCounters(const ControlBlock& control);
+
+// In the child of fork, whose copies have been closed with all reserved descriptors.
+void ForgetLentCounters();
+
+// Visits so far to one end of the supervisor's point.
+bool ReadLentVisits(const ControlBlock& control, uint32_t point, PairEnd end, uint64_t* visits);
+
+}  // namespace coz
+
+#endif  // COZ_SHARED_LENT_COUNTERS_H_

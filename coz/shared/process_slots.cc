@@ -1,0 +1,88 @@
+#include "coz/shared/process_slots.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "coz/base/clock.h"
+
+namespace coz {
+namespace {
+
+// What the process had before its exec, or what another of its number has left that the supervisor has not seen end.
+ProcessSlot* FindSlotOf(ControlBlock& control, int32_t pid) {
+  const uint32_t used =
+      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  for (uint32_t i = 0; i < used; ++i) {
+    ProcessSlot& slot = control.processes[i];
+    const ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state != ProcessState::kFree && slot.pid == pid) return &slot;
+  }
+  return nullptr;
+}
+
+ProcessSlot* FindFreeSlot(ControlBlock& control) {
+  for (uint32_t i = 0; i < kMaxProcesses; ++i) {
+    ProcessSlot& slot = control.processes[i];
+    ProcessState state = ProcessState::kFree;
+    if (!slot.state.compare_exchange_strong(state, ProcessState::kBeingWritten,
+                                            std::memory_order_acquire)) {
+      continue;
+    }
+    uint32_t used = control.processes_high_water.load(std::memory_order_relaxed);
+    while (used < i + 1 && !control.processes_high_water.compare_exchange_weak(
+                               used, i + 1, std::memory_order_release)) {
+    }
+    return &slot;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_pid) {
+  ProcessSlot* slot = FindSlotOf(control, pid);
+  if (slot != nullptr) {
+    slot->state.store(ProcessState::kBeingWritten, std::memory_order_relaxed);
+  } else {
+    slot = FindFreeSlot(control);
+  }
+  if (slot == nullptr) {
+    control.processes_without_slot.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  slot->pid = pid;
+  slot->parent_pid = parent_pid;
+  slot->start_ns = MonotonicNowNs();
+  for (std::atomic<uint64_t>& place : slot->counted_places)
+    place.store(0, std::memory_order_relaxed);
+  slot->event.fd_plus_1.store(0);
+  slot->event.held.store(0);
+  return slot;
+}
+
+void InheritCountedPlaces(const ProcessSlot& parent, ProcessSlot* child) {
+  for (uint32_t i = 0; i < kMaxCountedPlaces; ++i) {
+    child->counted_places[i].store(parent.counted_places[i].load(std::memory_order_relaxed),
+                                   std::memory_order_relaxed);
+  }
+}
+
+bool IsCountedPlace(const ProcessSlot& process, uint64_t ip) {
+  return std::any_of(std::begin(process.counted_places), std::end(process.counted_places),
+                     [ip](const std::atomic<uint64_t>& place) {
+                       return place.load(std::memory_order_relaxed) == ip;
+                     });
+}
+
+bool IsLostBreakpoint(const ProcessSlot& process, int code, int64_t trap, uint64_t ip) {
+  return MayBeLostBreakpoint(code, trap) && IsCountedPlace(process, ip);
+}
+
+bool MayBeLostBreakpoint(int code, int64_t trap) {
+  constexpr int64_t kDebugException = 1;  // of the program's own `int3` it is 3
+  return code == TRAP_BRKPT && trap == kDebugException;
+}
+
+}  // namespace coz

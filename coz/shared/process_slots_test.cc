@@ -1,0 +1,51 @@
+#include "coz/shared/process_slots.h"
+
+#include <signal.h>
+
+#include <memory>
+
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+constexpr uint64_t kPlace = 0x401000;
+
+// Zero-initialised, as the supervisor's memfd is.
+std::unique_ptr<ControlBlock> NewControl() { return std::make_unique<ControlBlock>(); }
+
+TEST(ProcessSlotsTest, ChildOfForkHasItsParentsCountedPlaces) {
+  const auto control = NewControl();
+  ProcessSlot* parent = TakeProcessSlot(*control, 10, 1);
+  ProcessSlot* child = TakeProcessSlot(*control, 11, 10);
+  parent->counted_places[kMaxCountedPlaces - 1] = kPlace;
+  EXPECT_TRUE(IsCountedPlace(*parent, kPlace));
+  EXPECT_FALSE(IsCountedPlace(*parent, kPlace + 1));
+  EXPECT_FALSE(IsCountedPlace(*child, kPlace));
+  InheritCountedPlaces(*parent, child);
+  EXPECT_TRUE(IsCountedPlace(*child, kPlace));
+}
+
+TEST(ProcessSlotsTest, ProgramThatAnExecStartsHasNoCountedPlaces) {
+  const auto control = NewControl();
+  ProcessSlot* slot = TakeProcessSlot(*control, 10, 1);
+  slot->state = ProcessState::kRunning;
+  slot->counted_places[0] = kPlace;
+  ASSERT_EQ(TakeProcessSlot(*control, 10, 1), slot);
+  EXPECT_FALSE(IsCountedPlace(*slot, kPlace));
+}
+
+TEST(ProcessSlotsTest, ABreakpointWithoutReasonIsToldFromTheProgramsOwnTraps) {
+  const auto control = NewControl();
+  ProcessSlot* slot = TakeProcessSlot(*control, 10, 1);
+  slot->counted_places[0] = kPlace;
+  EXPECT_TRUE(IsLostBreakpoint(*slot, TRAP_BRKPT, 1, kPlace));
+  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_BRKPT, 1, kPlace + 1)) << "nothing is counted there";
+  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_BRKPT, 3, kPlace)) << "int3";
+  EXPECT_FALSE(IsLostBreakpoint(*slot, SI_KERNEL, 3, kPlace)) << "int3, as Linux tells it";
+  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_TRACE, 1, kPlace)) << "a single step";
+  EXPECT_FALSE(IsLostBreakpoint(*slot, SI_TKILL, 0, kPlace)) << "raise()";
+}
+
+}  // namespace
+}  // namespace coz

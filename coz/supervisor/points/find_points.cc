@@ -1,0 +1,221 @@
+#include "coz/supervisor/points/find_points.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "coz/base/clock.h"
+#include "coz/points/stack_sampler.h"
+#include "coz/points/visit_counter.h"
+#include "coz/shared/control_block.h"
+#include "coz/sourcemap/binary_info.h"
+#include "coz/supervisor/target/signal_inbox.h"
+
+namespace coz {
+namespace {
+
+// Long for a breakpoint to be set and taken away, short beside the phases of a program.
+constexpr uint64_t kSliceNs = 50 * kNsPerMs;
+// Until it is known that a function is not called a million times a second, and for those that are.
+constexpr uint64_t kShortSliceNs = 5 * kNsPerMs;
+// In which one that is called seldom is counted while another slows the program down.
+constexpr uint64_t kYardstickSliceNs = 20 * kNsPerMs;
+constexpr uint64_t kSamplingPeriodNs = 2 * kNsPerMs;
+// Before the first functions are chosen: a share of the whole time, at most this.
+constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
+// Between the end of exec as its caller sees it and that of mapping the program.
+constexpr uint64_t kMappingNs = 2 * kNsPerSecond;
+constexpr uint64_t kMappingPollNs = 1 * kNsPerMs;
+// What a program is given to end by an interrupt before it is said to run on, and to end by SIGTERM.
+constexpr uint64_t kInterruptNs = 200 * kNsPerMs;
+constexpr uint64_t kGraceNs = 5 * kNsPerSecond;
+// Where it cannot be measured.
+constexpr double kUsualVisitCostNs = 10000;
+
+// Everything that lives as long as one run.
+class Finder {
+ public:
+  Finder(const FindPointsOptions& options, std::string program,
+         std::unique_ptr<PointCandidates> candidates)
+      : options_(options), program_(std::move(program)), candidates_(std::move(candidates)) {}
+
+  absl::Status Start();
+  FindPointsOutcome Count();
+  ExitState WaitForEnd();
+
+ private:
+  absl::Status Attach();
+  void CountSet(const std::vector<size_t>& set);
+  bool IsCounting() const;
+  void MeasureCostAgain();
+  // Until then, or until the program has ended.
+  void WaitUntil(uint64_t until_ns);
+
+  const FindPointsOptions& options_;
+  const std::string program_;
+  std::unique_ptr<PointCandidates> candidates_;
+  SignalInbox inbox_;
+  std::atomic<int32_t> pid_cell_{0};
+  std::optional<ChildProcess> child_;
+  std::optional<StackSampler> sampler_;
+  std::vector<VisitCounter> counters_;
+  double visit_cost_ns_ = 0;
+  uint64_t cost_measured_ns_ = 0;
+  uint64_t start_ns_ = 0;
+  absl::Status status_;  // of counting
+};
+
+absl::Status Finder::Start() {
+  const double cost_ns = MeasureBreakpointCostNs();
+  visit_cost_ns_ = cost_ns > 0 ? cost_ns : kUsualVisitCostNs;
+  StartOptions start;
+  start.program = program_;
+  start.arguments = options_.command;
+  start.preload = options_.runtime_library;
+  start.control_path = kGuardOnly;  // against lost breakpoints
+  start.pid_cell = &pid_cell_;
+  start.signal_mask = &inbox_.original_mask();
+  absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
+  if (!child.ok()) return child.status();
+  child_.emplace(*std::move(child));
+  start_ns_ = MonotonicNowNs();
+  return absl::OkStatus();
+}
+
+void Finder::WaitUntil(uint64_t until_ns) {
+  for (;;) {
+    inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
+    const uint64_t now_ns = MonotonicNowNs();
+    if (child_->Poll().exited || now_ns >= until_ns) return;
+    const uint64_t wait_ns = until_ns - now_ns;
+    const timespec timeout = {static_cast<time_t>(wait_ns / kNsPerSecond),
+                              static_cast<long>(wait_ns % kNsPerSecond)};
+    pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {child_->pidfd(), POLLIN, 0}};
+    ppoll(fds, 2, &timeout, nullptr);
+  }
+}
+
+bool Finder::IsCounting() const {
+  return status_.ok() && !child_->exit_state().exited && !inbox_.interrupted() &&
+         MonotonicNowNs() < start_ns_ + options_.duration_ns;
+}
+
+absl::Status Finder::Attach() {
+  const uint64_t until_ns = start_ns_ + kMappingNs;
+  while (!candidates_->SetMapped(ReadMappedCode(child_->pid())) && MonotonicNowNs() < until_ns &&
+         !child_->Poll().exited) {
+    WaitUntil(MonotonicNowNs() + kMappingPollNs);
+  }
+  absl::StatusOr<StackSampler> sampler = StackSampler::Start(child_->pid(), kSamplingPeriodNs);
+  if (!sampler.ok()) return sampler.status();
+  sampler_.emplace(*std::move(sampler));
+  for (int i = 0; i < kBreakpoints; ++i) {
+    absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(child_->pid(), true);
+    if (!counter.ok()) return counter.status();
+    counters_.push_back(*std::move(counter));
+  }
+  return absl::OkStatus();
+}
+
+void Finder::CountSet(const std::vector<size_t>& set) {
+  const bool may_be_dear = std::any_of(set.begin(), set.end(), [this](size_t candidate) {
+    return candidates_->MayBeDear(candidate);
+  });
+  std::vector<VisitSlice> before;
+  for (size_t i = 0; i < set.size(); ++i) {
+    before.push_back({counters_[i].Read(), MonotonicNowNs()});
+    status_.Update(counters_[i].Arm(candidates_->AddressOf(set[i])));
+  }
+  const uint64_t slice_ns = candidates_->AwaitsYardstick(set) ? kYardstickSliceNs
+                            : may_be_dear                     ? kShortSliceNs
+                                                              : kSliceNs;
+  WaitUntil(MonotonicNowNs() + slice_ns);
+  std::vector<VisitSlice> slices;
+  for (size_t i = 0; i < set.size(); ++i) {
+    counters_[i].Disarm();
+    slices.push_back(
+        {counters_[i].Read() - before[i].visits, MonotonicNowNs() - before[i].duration_ns});
+  }
+  // The slice in which the program ended is not whole.
+  if (status_.ok() && !child_->exit_state().exited) {
+    candidates_->AddSlices(set, slices, visit_cost_ns_);
+  }
+}
+
+// Beside the program it is another than before, and on a virtual machine it changes with what the others do.
+void Finder::MeasureCostAgain() {
+  const uint64_t now_ns = MonotonicNowNs();
+  if (now_ns < cost_measured_ns_ + kNsPerSecond) return;
+  cost_measured_ns_ = now_ns;
+  const double cost_ns = MeasureBreakpointCostNs();
+  if (cost_ns > 0) visit_cost_ns_ = cost_ns;
+}
+
+FindPointsOutcome Finder::Count() {
+  status_ = Attach();
+  const uint64_t lead_ns = std::min(kMaxLeadNs, options_.duration_ns / 10);
+  if (status_.ok()) WaitUntil(start_ns_ + lead_ns);
+  while (IsCounting()) {
+    MeasureCostAgain();
+    sampler_->Drain([this](uint64_t ip, const std::vector<uint64_t>& stack) {
+      candidates_->AddSample(ip, stack);
+    });
+    candidates_->Admit();
+    const std::vector<size_t> set = candidates_->NextSet(kBreakpoints);
+    if (set.empty()) {
+      WaitUntil(MonotonicNowNs() + kSliceNs);
+    } else {
+      CountSet(set);
+    }
+  }
+  // A program that is interrupted, too, mostly ends by it.
+  if (inbox_.interrupted()) WaitUntil(MonotonicNowNs() + kInterruptNs);
+  // Breakpoints and samples end here; the program runs on untouched.
+  counters_.clear();
+  sampler_.reset();
+  FindPointsOutcome outcome = {candidates_->Result(visit_cost_ns_), MonotonicNowNs() - start_ns_,
+                               !child_->Poll().exited};
+  // A program that is gone before it could be looked at has said so itself.
+  if (!status_.ok() && outcome.program_runs) outcome.found = status_;
+  return outcome;
+}
+
+ExitState Finder::WaitForEnd() {
+  if (options_.stop && !child_->Poll().exited) {
+    kill(child_->pid(), SIGTERM);
+    WaitUntil(MonotonicNowNs() + kGraceNs);
+    if (!child_->exit_state().exited) kill(child_->pid(), SIGKILL);
+  }
+  while (!child_->Poll().exited) WaitUntil(MonotonicNowNs() + kNsPerSecond);
+  return child_->exit_state();
+}
+
+}  // namespace
+
+absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
+                                     const std::function<void(const FindPointsOutcome&)>& report) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError(
+        "no program was named; write: coz points --- PROGRAM ARGUMENTS");
+  }
+  absl::StatusOr<std::string> program = FindProgram(options.command.front());
+  if (!program.ok()) return program.status();
+  const absl::StatusOr<BinaryInfo> info = DescribeBinary(*program);
+  if (!info.ok()) return info.status();
+  if (absl::Status status = CheckProfilable(*info, false); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<PointCandidates>> candidates = PointCandidates::Open(*program);
+  if (!candidates.ok()) return candidates.status();
+  if (absl::Status status = CheckBreakpoints(); !status.ok()) return status;
+  Finder finder(options, *program, *std::move(candidates));
+  if (absl::Status status = finder.Start(); !status.ok()) return status;
+  report(finder.Count());
+  return finder.WaitForEnd();
+}
+
+}  // namespace coz

@@ -1,0 +1,345 @@
+#include "coz/supervisor/points/outside_points.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+#include "coz/points/point_rating.h"
+#include "coz/supervisor/target/mapped_code.h"
+
+namespace coz {
+namespace {
+
+// Between two looks for libraries that are to come; reading the maps takes some 50 us.
+constexpr uint64_t kLookNs = 50 * kNsPerMs;
+constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
+static_assert(kMaxCountedPlaces >= static_cast<uint32_t>(kBreakpoints));
+
+bool IsBinary(const std::string& glob, const std::string& path) {
+  return MatchesGlob(glob, path) ||
+         MatchesGlob(glob, std::filesystem::path(path).filename().string());
+}
+
+}  // namespace
+
+uint64_t OutsidePoints::Counted::Read() const {
+  uint64_t visits = visits_before;
+  for (const VisitCounter& probe : probes) visits += probe.Read();
+  for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
+  return visits;
+}
+
+absl::Status OutsidePoints::SetProbes(Counted* counted) {
+  for (size_t i = counted->probes.size(); i < counted->places.size(); ++i) {
+    const PlaceInFile& place = counted->places[i];
+    absl::StatusOr<VisitCounter> counter =
+        VisitCounter::ForProbe(place.file, place.code.probe_offset);
+    if (!counter.ok()) return counter.status();
+    counted->probes.push_back(*std::move(counter));
+  }
+  return absl::OkStatus();
+}
+
+// Looks come again and again.
+void OutsidePoints::Warn(const absl::Status& status) {
+  if (status.ok() || !warned_of_.emplace(status.message()).second) return;
+  warnings_.emplace_back(status.message());
+}
+
+void OutsidePoints::SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
+                                   const std::vector<ImageProcess>& processes) {
+  absl::Status status = breakpoints->Set(counted->places, processes);
+  if (absl::IsResourceExhausted(status) && processes.size() > 1) {
+    status = absl::ResourceExhaustedError(absl::StrFormat(
+        "'%s' is not counted in all processes, for some have opened its library after fork, each "
+        "at another address, and have no hardware breakpoint left for it; count no more than two "
+        "places in such libraries, or count by probes: --progress-source=uprobe",
+        counted->spec.text));
+  }
+  Warn(status);
+}
+
+// A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
+void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes) {
+  if (!probes_) {
+    for (Counted* counted : places_) {
+      counted->breakpoints.emplace_back(processes.front().pid, image, with_children_);
+    }
+  }
+  Look(image, processes);
+  for (Counted* counted : places_) {
+    if (probes_ || counted->spec.binary.empty()) continue;
+    ImageBreakpoints& breakpoints = counted->breakpoints.back();
+    if (!breakpoints.has_room()) Warn(breakpoints.Reserve());
+  }
+}
+
+LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, PairEnd end,
+                                        bool with_reserved) const {
+  LendableCounter lendable = {point, end, counted.visits_before, {}};
+  const auto add = [&lendable](const VisitCounter& counter) {
+    for (const int fd : counter.Descriptors()) lendable.descriptors.push_back(fd);
+  };
+  for (const VisitCounter& probe : counted.probes) add(probe);
+  for (const ImageBreakpoints& set : counted.breakpoints) {
+    const bool may_be_set = with_reserved && !counted.spec.binary.empty();
+    if (!set.was_set() && !may_be_set) continue;
+    if (live_images_.count(set.image()) == 0) {
+      lendable.visits_before += set.Read();
+      continue;
+    }
+    lendable.visits_before += set.visits_before();
+    for (const int fd : set.Descriptors()) lendable.descriptors.push_back(fd);
+  }
+  return lendable;
+}
+
+void OutsidePoints::Lend(ControlBlock& control) const {
+  if (!has_pairs_at_places_) return;
+  // What is reserved for libraries to come can be read at once when they are there, if it has room.
+  for (const bool with_reserved : {true, false}) {
+    std::vector<LendableCounter> counters;
+    const auto add = [&](const Counted* counted, uint32_t point, PairEnd end) {
+      if (counted == nullptr || !counted->mark.empty()) return;
+      counters.push_back(Lendable(*counted, point, end, with_reserved));
+    };
+    for (const Point& point : points_) {
+      add(point.begin.get(), point.id, PairEnd::kBegin);
+      add(point.end.get(), point.id, PairEnd::kEnd);
+    }
+    if (LendCounters(counters, &control.lent_counters)) return;
+  }
+}
+
+void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
+  if (path == runtime_library_) return;
+  for (Counted* counted : places_) {
+    const bool may_be_there = counted->spec.binary.empty() ? is_launcher_ && is_program
+                                                           : IsBinary(counted->spec.binary, path);
+    if (!may_be_there) continue;
+    const absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(path);
+    if (!opened.ok()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<CodePlace>> found = (*opened)->Find(counted->spec, &note);
+    if (!found.ok()) {
+      counted->why_missing = std::string(found.status().message());
+      continue;
+    }
+    if (!note.empty()) warnings_.push_back(note);
+    counted->was_found = true;
+    for (const CodePlace& place : *found) counted->places.push_back({RealPath(path), place});
+    if (probes_) Warn(SetProbes(counted));
+  }
+}
+
+void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& processes) {
+  for (const ImageProcess& process : processes) {
+    std::string executable;
+    for (const MappedCode& code : process.mapped) {
+      if (!seen_files_.insert(code.path).second) continue;
+      if (executable.empty()) executable = RealPath(absl::StrFormat("/proc/%d/exe", process.pid));
+      LookInFile(code.path, code.path == executable);
+    }
+  }
+  for (Counted* counted : places_) {
+    for (ImageBreakpoints& set : counted->breakpoints) {
+      if (set.image() != image) continue;
+      // A program stays where it is.
+      if (set.was_set() && counted->spec.binary.empty()) continue;
+      SetBreakpoints(counted, &set, processes);
+    }
+  }
+}
+
+std::vector<uint64_t> OutsidePoints::WhereProbesResume(const ImageProcess& process) const {
+  std::vector<uint64_t> addresses;
+  for (const Counted* counted : places_) {
+    for (const PlaceInFile& place : counted->places) {
+      if (place.code.resume_offset == 0) continue;
+      const uint64_t address = RuntimeAddress(process.mapped, place.file, place.code.resume_offset);
+      if (address != 0) addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
+std::vector<uint64_t> OutsidePoints::WhereBreakpointsAre(uint32_t image, pid_t pid) const {
+  std::vector<uint64_t> addresses;
+  for (const Counted* counted : places_) {
+    for (const ImageBreakpoints& set : counted->breakpoints) {
+      if (set.image() != image) continue;
+      for (const uint64_t address : set.AddressesIn(pid)) addresses.push_back(address);
+    }
+  }
+  return addresses;
+}
+
+void OutsidePoints::TellPlaces(ProcessSlot* slot, const ImageProcess& process) const {
+  std::vector<uint64_t> addresses =
+      probes_ ? WhereProbesResume(process)
+              : WhereBreakpointsAre(slot->image.load(std::memory_order_relaxed), process.pid);
+  addresses.resize(kMaxCountedPlaces);
+  for (size_t i = 0; i < kMaxCountedPlaces; ++i) {
+    slot->counted_places[i].store(addresses[i], std::memory_order_relaxed);
+  }
+}
+
+// Their descriptors are wanted for others.
+void OutsidePoints::ForgetEnded() {
+  for (Counted* counted : places_) {
+    auto& sets = counted->breakpoints;
+    const auto ended = std::partition(sets.begin(), sets.end(), [this](const auto& set) {
+      // Children that are not in the profile go on counting, in events that are read through the first process's own.
+      return live_images_.count(set.image()) != 0 || (with_children_ && set.was_set());
+    });
+    for (auto set = ended; set != sets.end(); ++set) counted->visits_before += set->Read();
+    sets.erase(ended, sets.end());
+  }
+}
+
+// Said while the run is young, so that it can be made again in another way.
+void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
+  if (counted->is_judged || visit_cost_ns_ == 0) return;
+  const uint64_t visits = counted->Read();
+  if (visits == 0) return;
+  if (counted->judged_from_ns == 0) {
+    counted->judged_from_ns = now_ns;
+    counted->judged_from_visits = visits;
+  }
+  const uint64_t elapsed_ns = now_ns - counted->judged_from_ns;
+  if (elapsed_ns < kJudgedNs) return;
+  counted->is_judged = true;
+  const auto seen = static_cast<double>(visits - counted->judged_from_visits);
+  const double share = seen * static_cast<double>(visit_cost_ns_) / static_cast<double>(elapsed_ns);
+  if (share <= kMaxCountingShare) return;
+  warnings_.push_back(absl::StrFormat(
+      "counting '%s' takes %.0f %% of a CPU (%.0f visits a second at %.1f us), which slows the "
+      "program; count what happens less often (`coz points` lists functions), put COZ_PROGRESS "
+      "there, or count samples with --progress-sampled=FILE:LINE",
+      counted->spec.text, 100 * share,
+      seen * static_cast<double>(kNsPerSecond) / static_cast<double>(elapsed_ns),
+      static_cast<double>(visit_cost_ns_) / 1000));
+}
+
+// The processes of each program that runs.
+std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(ControlBlock& control) {
+  std::map<uint32_t, Image> images;
+  live_images_.clear();
+  const uint32_t used =
+      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  for (uint32_t i = 0; i < used; ++i) {
+    ProcessSlot& slot = control.processes[i];
+    const ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state == ProcessState::kFree) continue;
+    const uint32_t number = slot.image.load(std::memory_order_relaxed);
+    live_images_.insert(number);
+    if (state != ProcessState::kRunning) continue;
+    Image& image = images[number];
+    image.slots.push_back(&slot);
+    image.processes.push_back({slot.pid, slot.start_ns, {}});
+  }
+  return images;
+}
+
+void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
+  if (!has_places_) return;
+  const bool look = now_ns >= next_look_ns_;
+  if (look) next_look_ns_ = now_ns + kLookNs;
+  std::map<uint32_t, Image> images = ReadImages(control);
+  if (look) ForgetEnded();
+  for (Counted* counted : places_) {
+    if (look) JudgeCost(counted, now_ns);
+  }
+  for (auto& [number, image] : images) {
+    // Children of fork have their parent's image and its breakpoints.
+    const bool is_new = seen_images_.insert(number).second;
+    if (!is_new && !(look && may_move_)) continue;
+    for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
+    if (is_new) {
+      EnterProgram(number, image.processes);
+      Lend(control);
+    } else {
+      Look(number, image.processes);
+    }
+    for (size_t i = 0; i < image.slots.size(); ++i) {
+      TellPlaces(image.slots[i], image.processes[i]);
+      if (is_new) image.slots[i]->armed.store(number + 1, std::memory_order_release);
+    }
+  }
+  if (look) Lend(control);
+}
+
+std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+void OutsidePoints::AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
+                                   std::vector<std::string>* missing) const {
+  if (counted.mark.empty() || std::count(marks.begin(), marks.end(), counted.mark) != 0) return;
+  missing->push_back(absl::StrFormat(
+      "'%s%s' was not counted, for the program has no COZ_PROGRESS_NAMED(\"%s\"); it has %s",
+      kMarkPrefix, counted.mark, counted.mark,
+      marks.empty() ? "none: put one, or name a place" : absl::StrJoin(marks, ", ")));
+}
+
+std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const {
+  std::vector<std::string> missing;
+  const std::vector<std::string> marks = target.Marks();
+  for (const Point& point : points_) {
+    if (point.begin != nullptr) AddMissingMark(*point.begin, marks, &missing);
+    if (point.end != nullptr) AddMissingMark(*point.end, marks, &missing);
+  }
+  for (const Counted* counted : places_) {
+    if (counted->was_found) continue;
+    missing.push_back(
+        !counted->why_missing.empty()
+            ? absl::StrFormat("'%s' was not counted: %s", counted->spec.text, counted->why_missing)
+            : absl::StrFormat("'%s' was not counted, for no program loaded a binary %s; see what "
+                              "is loaded with: "
+                              "LD_DEBUG=files PROGRAM",
+                              counted->spec.text, counted->spec.binary));
+  }
+  return missing;
+}
+
+void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
+  const auto reader = [target, units](const Counted& counted) -> LiveTarget::CountVisits {
+    if (!counted.mark.empty()) {
+      return [target, name = counted.mark] { return target->VisitsOfMark(name); };
+    }
+    if (counted.by_samples) {
+      return [target, units, text = counted.spec.text] {
+        uint64_t samples = 0;
+        for (const UnitId unit : units->Find(text)) {
+          const auto found = target->unit_samples().find(unit);
+          if (found != target->unit_samples().end()) samples += found->second;
+        }
+        return samples;
+      };
+    }
+    return [&counted] { return counted.Read(); };
+  };
+  const std::string source = probes_ ? "probe (uprobe)" : "hardware breakpoint";
+  for (Point& point : points_) {
+    LiveTarget::Point described;
+    described.name = point.name;
+    if (point.visits == nullptr) {
+      described.is_latency = true;
+      described.begin_mark = point.begin->mark;
+      described.end_mark = point.end->mark;
+      const bool marks_only = !described.begin_mark.empty() && !described.end_mark.empty();
+      if (!marks_only) described.counted_by = source;
+      point.id = target->AddPoint(described, reader(*point.begin), reader(*point.end));
+    } else {
+      described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
+      described.counted_by = point.visits->by_samples ? "samples" : source;
+      if (!point.visits->by_samples) described.visit_cost_ns = visit_cost_ns_;
+      point.id = target->AddPoint(described, reader(*point.visits), nullptr);
+    }
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,145 @@
+// Progress points that the program's source does not mark: places in its code, samples in a line, and pairs of any two.
+//
+// Shape    prepared before the program starts; Poll sets breakpoints in each program that attaches, and in libraries as they are mapped
+// Units    visits, cumulative over all processes
+// Errors   Prepare: what can be known before the program runs, one sentence with the option. Later: warnings, the program runs on
+// Threads  compatible
+// Signals  none
+// Source   docs/progress-points.md; proc(5) for maps
+#ifndef COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_
+#define COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/points/code_places.h"
+#include "coz/points/point_spec.h"
+#include "coz/points/visit_counter.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/points/counter_lending.h"
+#include "coz/supervisor/points/image_breakpoints.h"
+#include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/units/unit_index.h"
+
+namespace coz {
+
+enum class VisitSource { kBest, kBreakpoint, kProbe };
+
+struct OutsidePointOptions {
+  std::vector<std::string> progress;  // place specs
+  std::vector<std::string> sampled;   // FILE:LINE
+  std::vector<std::string> latency;   // BEGIN,END: each a place, or mark:NAME
+  VisitSource source = VisitSource::kBest;
+  std::string runtime_library;  // which no BINARY means
+};
+
+class OutsidePoints {
+ public:
+  // `program` is the executable, or a launcher that becomes one by exec.
+  static absl::StatusOr<std::unique_ptr<OutsidePoints>> Prepare(const OutsidePointOptions& options,
+                                                                const std::string& program,
+                                                                bool is_launcher,
+                                                                bool with_children);
+
+  // Adds the points to the target, which then calls back for their counts.
+  void AddTo(LiveTarget* target, const UnitIndex* units);
+
+  // Whether programs that attach have to wait for Poll.
+  bool programs_wait() const { return has_places_ && (!probes_ || has_pairs_at_places_); }
+  void Poll(ControlBlock& control, uint64_t now_ns);
+
+  // What a user should know before (inlined copies), and what went wrong since the last call.
+  std::vector<std::string> TakeWarnings();
+  // Points whose place, or mark in `target`, was never found, a sentence each.
+  std::vector<std::string> Missing(const LiveTarget& target) const;
+
+ private:
+  static constexpr char kMarkPrefix[] = "mark:";
+  // What is counted for a point: places, samples of a line, or a mark's visits.
+  struct Counted {
+    PointSpec spec;
+    std::string mark;
+    bool by_samples = false;
+    std::vector<PlaceInFile> places;
+    std::vector<VisitCounter> probes;  // one for each place
+    std::vector<ImageBreakpoints> breakpoints;
+    uint64_t visits_before = 0;  // of programs that have ended
+    std::string why_missing;
+    bool was_found = false;
+    // The first second with visits, in which it is judged whether counting is too dear.
+    uint64_t judged_from_ns = 0;
+    uint64_t judged_from_visits = 0;
+    bool is_judged = false;
+    uint64_t Read() const;
+  };
+  struct Point {
+    std::string name;
+    std::unique_ptr<Counted> visits;  // or begin and end
+    std::unique_ptr<Counted> begin;
+    std::unique_ptr<Counted> end;
+    uint32_t id = 0;  // of the target
+  };
+
+  static bool IsOnePlace(const Counted& a, const Counted& b);
+  absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
+                                                 const std::string& text);
+  absl::Status ParseAll(const OutsidePointOptions& options);
+  absl::Status ResolveInProgram(const std::string& option, Counted* counted);
+  absl::Status ChooseSource(VisitSource wanted);
+  struct Image {
+    std::vector<ProcessSlot*> slots;
+    std::vector<ImageProcess> processes;  // of each
+  };
+  std::map<uint32_t, Image> ReadImages(ControlBlock& control);
+  void EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes);
+  // Lets processes read what is counted of pairs.
+  void Lend(ControlBlock& control) const;
+  LendableCounter Lendable(const Counted& counted, uint32_t point, PairEnd end,
+                           bool with_reserved) const;
+  // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints where they lie now.
+  void Look(uint32_t image, const std::vector<ImageProcess>& processes);
+  void LookInFile(const std::string& path, bool is_program);
+  void SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
+                      const std::vector<ImageProcess>& processes);
+  // Tells the process where its threads are sampled for the time that counting takes.
+  void TellPlaces(ProcessSlot* slot, const ImageProcess& process) const;
+  std::vector<uint64_t> WhereBreakpointsAre(uint32_t image, pid_t pid) const;
+  std::vector<uint64_t> WhereProbesResume(const ImageProcess& process) const;
+  absl::Status SetProbes(Counted* counted);
+  void ForgetEnded();
+  void JudgeCost(Counted* counted, uint64_t now_ns);
+  void Warn(const absl::Status& status);
+  void AddMissingMark(const Counted& counted, const std::vector<std::string>& marks,
+                      std::vector<std::string>* missing) const;
+  size_t PlaceCount() const;
+
+  std::string program_;
+  std::string runtime_library_;
+  bool is_launcher_ = false;
+  bool with_children_ = false;
+  bool probes_ = false;
+  bool has_places_ = false;
+  bool has_pairs_at_places_ = false;
+  bool may_move_ = false;  // places may come, and lie elsewhere later
+  uint64_t visit_cost_ns_ = 0;
+  std::unique_ptr<CodePlaces> program_places_;
+  std::vector<Point> points_;
+  std::vector<Counted*> places_;  // those that are counted at places
+  std::set<std::string> seen_files_;
+  std::set<uint32_t> seen_images_;
+  std::set<uint32_t> live_images_;  // of processes that run now
+  uint64_t next_look_ns_ = 0;
+  std::vector<std::string> warnings_;
+  std::set<std::string> warned_of_;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_

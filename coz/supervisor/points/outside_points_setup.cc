@@ -1,0 +1,169 @@
+// What is done before the program starts: places are parsed, found in the program, and a source of counts is chosen.
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/target/mapped_code.h"
+
+namespace coz {
+namespace {
+
+// "--progress=x: " before the sentence.
+absl::Status WithOption(const std::string& option, const std::string& text,
+                        const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(option, "='", text, "': ", status.message()));
+}
+
+}  // namespace
+
+bool OutsidePoints::IsOnePlace(const Counted& a, const Counted& b) {
+  if (!a.mark.empty() || !b.mark.empty()) return a.mark == b.mark;
+  if (a.spec.text == b.spec.text) return true;
+  return std::any_of(a.places.begin(), a.places.end(), [&b](const PlaceInFile& place) {
+    return std::any_of(b.places.begin(), b.places.end(), [&place](const PlaceInFile& other) {
+      return place.file == other.file && place.code.file_offset == other.code.file_offset;
+    });
+  });
+}
+
+absl::StatusOr<std::unique_ptr<OutsidePoints>> OutsidePoints::Prepare(
+    const OutsidePointOptions& options, const std::string& program, bool is_launcher,
+    bool with_children) {
+  std::unique_ptr<OutsidePoints> points(new OutsidePoints);
+  points->program_ = RealPath(program);
+  points->runtime_library_ = RealPath(options.runtime_library);
+  points->is_launcher_ = is_launcher;
+  points->with_children_ = with_children;
+  if (absl::Status status = points->ParseAll(options); !status.ok()) return status;
+  if (!points->has_places_) return points;
+  if (absl::Status status = points->ChooseSource(options.source); !status.ok()) return status;
+  points->program_places_.reset();
+  return points;
+}
+
+absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
+  for (const std::string& text : options.progress) {
+    absl::StatusOr<std::unique_ptr<Counted>> visits = Parse("--progress", text);
+    if (!visits.ok()) return visits.status();
+    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0});
+  }
+  for (const std::string& text : options.sampled) {
+    const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+    if (!spec.ok()) return WithOption("--progress-sampled", text, spec.status());
+    if (spec->file.empty() || !spec->binary.empty()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "--progress-sampled='%s' is no line; write --progress-sampled=FILE:LINE, for samples are "
+          "counted by line",
+          text));
+    }
+    auto visits = std::make_unique<Counted>();
+    visits->spec = *spec;
+    visits->by_samples = true;
+    points_.push_back({text, std::move(visits), nullptr, nullptr, 0});
+  }
+  for (const std::string& text : options.latency) {
+    const auto pair = SplitPair(text);
+    if (!pair.ok()) return pair.status();
+    const size_t places = places_.size();
+    absl::StatusOr<std::unique_ptr<Counted>> begin = Parse("--latency", pair->first);
+    if (!begin.ok()) return begin.status();
+    absl::StatusOr<std::unique_ptr<Counted>> end = Parse("--latency", pair->second);
+    if (!end.ok()) return end.status();
+    has_pairs_at_places_ |= places_.size() > places;
+    if (IsOnePlace(**begin, **end)) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("--latency='%s' begins and ends at one place, where no time passes; name "
+                          "as END the place where a request is done",
+                          text));
+    }
+    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
+    const std::string& option, const std::string& text) {
+  auto counted = std::make_unique<Counted>();
+  if (absl::StartsWith(text, kMarkPrefix)) {
+    counted->mark = text.substr(sizeof(kMarkPrefix) - 1);
+    return counted;
+  }
+  const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+  if (!spec.ok()) return WithOption(option, text, spec.status());
+  counted->spec = *spec;
+  has_places_ = true;
+  may_move_ |= is_launcher_ || !spec->binary.empty();
+  places_.push_back(counted.get());
+  if (!spec->binary.empty() || is_launcher_) return counted;
+  if (absl::Status status = ResolveInProgram(option, counted.get()); !status.ok()) return status;
+  return counted;
+}
+
+absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted* counted) {
+  if (program_places_ == nullptr) {
+    absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(program_);
+    if (!opened.ok()) return opened.status();
+    program_places_ = *std::move(opened);
+  }
+  std::string note;
+  const absl::StatusOr<std::vector<CodePlace>> found = program_places_->Find(counted->spec, &note);
+  if (!found.ok()) {
+    // A function of a library is named with it.
+    const bool may_be_elsewhere = found.status().code() == absl::StatusCode::kNotFound &&
+                                  counted->spec.file.empty() &&
+                                  !absl::StrContains(found.status().message(), "inlined");
+    return WithOption(option, counted->spec.text,
+                      may_be_elsewhere
+                          ? absl::NotFoundError(absl::StrCat(
+                                found.status().message(),
+                                "; for a function of a library write 'libNAME.so*!FUNCTION'"))
+                          : found.status());
+  }
+  for (const CodePlace& place : *found) counted->places.push_back({program_, place});
+  counted->was_found = true;
+  if (!note.empty()) warnings_.push_back(note);
+  return absl::OkStatus();
+}
+
+size_t OutsidePoints::PlaceCount() const {
+  size_t count = 0;
+  for (const Counted* counted : places_) count += std::max<size_t>(1, counted->places.size());
+  return count;
+}
+
+absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
+  const bool too_many = PlaceCount() > static_cast<size_t>(kBreakpoints);
+  absl::Status breakpoints = CheckBreakpoints();
+  if (too_many) {
+    std::vector<std::string> names;
+    for (const Counted* counted : places_) {
+      names.push_back(absl::StrFormat("%d of %s", std::max<size_t>(1, counted->places.size()),
+                                      counted->spec.text));
+    }
+    breakpoints = absl::ResourceExhaustedError(
+        absl::StrFormat("%d places are to be counted (%s), but a thread has only %d hardware "
+                        "breakpoints; leave some out, name "
+                        "them more closely, or count by probes, as root: --progress-source=uprobe",
+                        PlaceCount(), absl::StrJoin(names, ", "), kBreakpoints));
+  }
+  if (wanted != VisitSource::kProbe && breakpoints.ok()) {
+    visit_cost_ns_ = static_cast<uint64_t>(MeasureBreakpointCostNs());
+    return absl::OkStatus();
+  }
+  if (wanted == VisitSource::kBreakpoint) return breakpoints;
+  probes_ = true;
+  absl::Status probes;
+  for (Counted* counted : places_) {
+    if (probes.ok()) probes = SetProbes(counted);
+  }
+  if (probes.ok()) visit_cost_ns_ = static_cast<uint64_t>(MeasureProbeCostNs());
+  // The message about breakpoints names both ways out.
+  return probes.ok() || wanted == VisitSource::kProbe ? probes : breakpoints;
+}
+
+}  // namespace coz

@@ -1,0 +1,43 @@
+#include "coz/supervisor/run/earlier_runs.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "coz/base/random.h"
+#include "coz/supervisor/run/profile_recorder.h"
+
+namespace coz {
+
+bool IsUnit(const UnitIndex& units, UnitId id, const UnitRow& unit) {
+  if (!units.Has(id)) return false;
+  const UnitDescription what = units.Describe(id).what;
+  return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
+         what.line == unit.line && what.function == unit.function;
+}
+
+std::optional<UnitId> DrawFromEarlierRuns(const profile::Profile& earlier, const UnitIndex& units,
+                                          const std::string& given, uint64_t seed) {
+  const ExperimentTable table = BuildExperimentTable(earlier);
+  std::vector<std::pair<UnitId, uint64_t>> weights;
+  uint64_t samples = 0;
+  for (const UnitRow& unit : table.units) {
+    const std::vector<UnitId> named = units.Find(unit.Name());
+    const auto found = std::find_if(named.begin(), named.end(),
+                                    [&](UnitId id) { return IsUnit(units, id, unit); });
+    if (found == named.end() || unit.samples == 0) continue;
+    if (!given.empty() && *found == units.Find(given).front()) continue;
+    weights.emplace_back(*found, unit.samples);
+    samples += unit.samples;
+  }
+  if (samples == 0) return std::nullopt;
+  constexpr uint64_t kStream = 4;  // the scheduler has those before
+  uint64_t draw = Random(seed, kStream).Below(samples);
+  for (const auto& [unit, weight] : weights) {
+    if (draw < weight) return unit;
+    draw -= weight;
+  }
+  return std::nullopt;
+}
+
+}  // namespace coz

@@ -1,0 +1,32 @@
+// What the runs of a series learn from those before: which units are theirs, too, and where time was spent.
+//
+// Shape    a profile and the units of this run in, units of this run out
+// Units    none
+// Errors   nothing where no unit of an earlier run is there
+// Threads  safe
+// Signals  none
+// Source   docs/progress-points.md, "Programs without a unit of work"
+#ifndef COZ_TOOLS_SUPERVISOR_EARLIER_RUNS_H_
+#define COZ_TOOLS_SUPERVISOR_EARLIER_RUNS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "coz/experiment/target.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/supervisor/units/unit_index.h"
+
+namespace coz {
+
+// Whether a unit of this run is that of a profile.
+bool IsUnit(const UnitIndex& units, UnitId id, const UnitRow& unit);
+
+// The unit of a random sample of earlier runs, of those whose code is there at the start, but for the given one.
+std::optional<UnitId> DrawFromEarlierRuns(const profile::Profile& earlier, const UnitIndex& units,
+                                          const std::string& given, uint64_t seed);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_EARLIER_RUNS_H_

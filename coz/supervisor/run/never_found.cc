@@ -1,0 +1,33 @@
+#include "coz/supervisor/run/never_found.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace coz {
+
+std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
+                                    const OutsidePoints& points, const LiveTarget& target) {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < units.group_has_code().size(); ++i) {
+    if (units.group_has_code()[i]) continue;
+    missing.push_back(absl::StrFormat("--group %s matched no code that was loaded",
+                                      units.rules().groups[i].name));
+  }
+  for (size_t i = 0; i < units.exclude_has_code().size(); ++i) {
+    if (units.exclude_has_code()[i]) continue;
+    missing.push_back(absl::StrFormat("--exclude=%s matched no code that was loaded",
+                                      units.rules().exclude[i].text()));
+  }
+  for (std::string& point : points.Missing(target)) missing.push_back(std::move(point));
+  for (const std::string& line : options.points.sampled) {
+    if (!units.Find(line).empty()) continue;
+    missing.push_back(absl::StrFormat(
+        "'%s' was not counted, for no binary in scope that was loaded has code of it; name a line "
+        "with code, or widen --binary-scope and --source-scope",
+        line));
+  }
+  return missing;
+}
+
+}  // namespace coz

@@ -1,0 +1,22 @@
+// Opens the profile that a run writes.
+//
+// Shape    an existing profile is kept as OUTPUT.old, unless it is to be added to
+// Units    none
+// Errors   as ProfileWriter::Open; FAILED_PRECONDITION: the run would measure something else than the profile that it is added to
+// Threads  safe
+// Signals  none
+// Source   coz/report/text/repeat_command.h, MeasuredOptions
+#ifndef COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
+#define COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
+
+#include "absl/status/statusor.h"
+#include "coz/report/format/profile_writer.h"
+#include "coz/supervisor/run/run_profile.h"
+
+namespace coz {
+
+absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options, const Series& series);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_

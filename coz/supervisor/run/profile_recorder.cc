@@ -1,0 +1,352 @@
+#include "coz/supervisor/run/profile_recorder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "coz/base/clock.h"
+#include "coz/supervisor/target/sample_rate_limit.h"
+
+namespace coz {
+namespace {
+
+// In the profile, ids of points count from 1; this one is not among the target's.
+constexpr uint32_t kEndToEndPoint = kMaxPoints + 1;
+
+constexpr size_t kMostProcesses = 1000;
+
+profile::Taint::Reason ReasonOf(TaintKind kind) {
+  switch (kind) {
+    case TaintKind::kOversubscribed:
+      return profile::Taint::OVERCOMMITTED;
+    case TaintKind::kDelayOwed:
+      return profile::Taint::OWED_DELAY;
+    case TaintKind::kSamplesLost:
+      return profile::Taint::LOST_SAMPLES;
+    case TaintKind::kTargetEnded:
+      return profile::Taint::CUT_SHORT;
+    case TaintKind::kInterrupted:
+      return profile::Taint::SUSPENDED;
+    case TaintKind::kUnitInactive:
+    case TaintKind::kTooFewVisits:
+    case TaintKind::kSupervisorLate:
+      return profile::Taint::OTHER;
+  }
+  return profile::Taint::UNKNOWN;
+}
+
+profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
+  if (point.is_latency) return profile::PROGRESS_POINT_KIND_LATENCY;
+  switch (point.kind) {
+    case OutsideKind::kBreakpoint:
+      return profile::PROGRESS_POINT_KIND_BREAKPOINT;
+    case OutsideKind::kSampled:
+      return profile::PROGRESS_POINT_KIND_SAMPLED;
+    case OutsideKind::kNone:
+      break;
+  }
+  return profile::PROGRESS_POINT_KIND_THROUGHPUT;
+}
+
+template <typename Written>
+void AddTaints(const ExperimentRecord& record, Written* written) {
+  for (const Taint& taint : record.taints) {
+    // What only makes a figure less certain is seen in the figure.
+    if (!Invalidates(taint.kind)) continue;
+    profile::Taint* added = written->add_taint();
+    added->set_reason(ReasonOf(taint.kind));
+    added->set_detail(taint.reason);
+  }
+}
+
+void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
+  validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
+  validity->set_paid_ns(record.paid_ns);
+  validity->set_excess_ns(record.excess_ns);
+  validity->set_lost_samples(record.lost_samples);
+  validity->set_lost_periods(record.lost_periods);
+  validity->set_unsampled_ns(record.unsampled_ns);
+  validity->set_unmapped_samples(record.unmapped_samples);
+  validity->set_spinning_samples(record.spinning_samples);
+  validity->set_runnable_threads_average(record.mean_runnable_threads);
+  validity->set_cpus(static_cast<uint32_t>(record.cpus));
+  validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));
+  validity->set_drain_ns(record.drain_ns);
+  AddTaints(record, validity);
+}
+
+}  // namespace
+
+profile::UnitKind KindInProfile(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::kLine:
+      return profile::UNIT_KIND_LINE;
+    case UnitKind::kFunction:
+      return profile::UNIT_KIND_FUNCTION;
+    case UnitKind::kFile:
+      return profile::UNIT_KIND_FILE;
+    case UnitKind::kLibrary:
+      return profile::UNIT_KIND_LIBRARY;
+    case UnitKind::kGroup:
+      return profile::UNIT_KIND_GROUP;
+  }
+  return profile::UNIT_KIND_UNKNOWN;
+}
+
+void ProfileRecorder::Append(const profile::Profile& chunk) {
+  written_.MergeFrom(chunk);
+  if (status_.ok()) status_ = writer_.Append(chunk);
+}
+
+void ProfileRecorder::WriteSession(profile::Session session, uint64_t start_ns) {
+  session_ = NewSessionId();
+  start_ns_ = start_ns;
+  between_start_ns_ = start_ns;
+  session.set_id(session_);
+  profile::Profile chunk;
+  *chunk.add_session() = std::move(session);
+  AddBinaries(&chunk);
+  Append(chunk);
+}
+
+void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
+  for (; written_binaries_ < units_->objects().size(); ++written_binaries_) {
+    const UnitIndex::Object& object = units_->objects()[written_binaries_];
+    profile::Binary* binary = chunk->add_binary();
+    binary->set_session(session_);
+    binary->set_path(object.path);
+    binary->set_load_bias(object.load_bias);
+    binary->set_loaded_at_ns(MonotonicNowNs() - start_ns_);
+    binary->set_debug_info_found(object.table != nullptr);
+    if (object.table == nullptr) {
+      binary->add_debug_info_skipped(object.why_no_table);
+      continue;
+    }
+    binary->set_build_id(std::string(object.table->table().build_id()));
+    binary->set_lines_in_scope(object.unit_count());
+    const ReadStatistics& statistics = object.table->statistics();
+    binary->set_debug_file(statistics.debug_path);
+    for (const SkippedPart& part : statistics.skipped) {
+      binary->add_debug_info_skipped(
+          absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example));
+    }
+  }
+}
+
+uint32_t ProfileRecorder::UnitOf(UnitId unit, profile::Profile* chunk) {
+  const uint32_t id = unit + 1;
+  if (!written_units_.insert(unit).second) return id;
+  const UnitIndex::Unit described = units_->Describe(unit);
+  profile::Unit* written = chunk->add_unit();
+  written->set_session(session_);
+  written->set_id(id);
+  written->set_kind(KindInProfile(described.what.kind));
+  written->set_file(described.what.file);
+  written->set_line(described.what.line);
+  written->set_function(described.what.function);
+  written->set_binary_index(described.object);
+  return id;
+}
+
+uint32_t ProfileRecorder::PointOf(uint32_t point, profile::Profile* chunk) {
+  const uint32_t id = point + 1;
+  if (!written_points_.insert(point).second) return id;
+  profile::ProgressPoint* written = chunk->add_progress_point();
+  written->set_session(session_);
+  written->set_id(id);
+  if (point == kEndToEndPoint) {
+    written->set_name("end-to-end");
+    written->set_kind(profile::PROGRESS_POINT_KIND_END_TO_END);
+    return id;
+  }
+  const LiveTarget::Point& described = target_->points()[point];
+  written->set_name(described.name);
+  written->set_kind(KindOf(described));
+  written->set_counted_by(described.counted_by);
+  written->set_visit_cost_ns(described.visit_cost_ns);
+  return id;
+}
+
+template <typename Record>
+void ProfileRecorder::AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples,
+                                     Record* record, profile::Profile* chunk) {
+  // Sorted, so that the same run writes the same bytes.
+  std::vector<std::pair<UnitId, uint64_t>> sorted(samples.begin(), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (const auto& [unit, count] : sorted) {
+    record->add_unit_id(UnitOf(unit, chunk));
+    record->add_unit_samples(count);
+  }
+}
+
+void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts) {
+  const std::vector<uint64_t>& now = target_->Latencies(point);
+  std::vector<uint64_t>& before = latencies_[point];
+  before.resize(now.size());
+  for (uint32_t bucket = 0; counts != nullptr && bucket < now.size(); ++bucket) {
+    if (now[bucket] == before[bucket]) continue;
+    counts->add_latency_from_ns(LatencyOfBucket(bucket));
+    counts->add_latency_to_ns(LatencyOfBucket(bucket + 1));
+    counts->add_latency_requests(now[bucket] - before[bucket]);
+  }
+  before = now;
+}
+
+template <typename Written>
+void ProfileRecorder::AddPoints(const ExperimentRecord& record, Written* written,
+                                profile::Profile* chunk) {
+  for (uint32_t point = 0; point < record.points.size(); ++point) {
+    const PointDelta& delta = record.points[point];
+    const bool in_flight = delta.in_flight_ns > 0;
+    if (delta.visits == 0 && delta.arrivals == 0 && delta.departures == 0 && !in_flight) continue;
+    profile::PointCounts* counts = written->add_point();
+    counts->set_point(PointOf(point, chunk));
+    counts->set_visits(delta.visits);
+    counts->set_arrivals(delta.arrivals);
+    counts->set_departures(delta.departures);
+    TakeLatencies(point, counts);
+    if (record.effective_duration_ns > 0) {
+      counts->set_in_flight_by_times(delta.in_flight_by_times);
+      counts->set_in_flight_evened_out(delta.in_flight_evened_out && delta.in_flight_ns > 0);
+      counts->set_in_flight_average(delta.in_flight_ns /
+                                    static_cast<double>(record.effective_duration_ns));
+    }
+  }
+  if (end_to_end_) {
+    profile::PointCounts* counts = written->add_point();
+    counts->set_point(PointOf(kEndToEndPoint, chunk));
+    counts->set_visits(1);
+  }
+}
+
+// End to end, a unit may have been chosen when part of its work was done: over the run, it was sped up by less.
+double ProfileRecorder::AchievedSpeedup(const ExperimentRecord& record) const {
+  const auto all = target_->unit_samples().find(record.unit);
+  if (!end_to_end_ || record.selected_after_ns == 0 || all == target_->unit_samples().end()) {
+    return record.achieved_virtual_speedup;
+  }
+  const double share =
+      static_cast<double>(record.selected_samples) / static_cast<double>(all->second);
+  return record.achieved_virtual_speedup * std::min(1.0, share);
+}
+
+void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
+  profile::Profile chunk;
+  AddBinaries(&chunk);
+  profile::Experiment* experiment = chunk.add_experiment();
+  experiment->set_session(session_);
+  experiment->set_index(static_cast<uint32_t>(record.index));
+  experiment->set_selected_unit(UnitOf(record.unit, &chunk));
+  experiment->set_virtual_speedup(record.virtual_speedup);
+  experiment->set_achieved_virtual_speedup(AchievedSpeedup(record));
+  experiment->set_start_ns(record.start_ns - start_ns_);
+  experiment->set_elapsed_ns(record.elapsed_ns);
+  experiment->set_inserted_delay_ns(record.inserted_delay_ns);
+  experiment->set_effective_duration_ns(
+      record.effective_duration_ns > 0 ? static_cast<uint64_t>(record.effective_duration_ns) : 0);
+  experiment->set_selected_samples(record.selected_samples);
+  experiment->set_total_samples(record.total_samples);
+  AddPoints(record, experiment, &chunk);
+  AddUnitSamples(target_->TakeUnitSamples(), experiment, &chunk);
+  SetValidity(record, experiment->mutable_validity());
+  experiment->mutable_validity()->set_throttled(
+      MostThrottled(written_.session(0), *experiment, ReadSampleRateLimit()));
+  Append(chunk);
+  between_start_ns_ = record.start_ns + record.elapsed_ns;
+  between_start_ = target_->last_read();
+}
+
+void ProfileRecorder::WriteBareStretch(const ExperimentRecord& record) {
+  profile::Profile chunk;
+  AddBinaries(&chunk);
+  profile::BareStretch* bare = chunk.add_bare_stretch();
+  bare->set_session(session_);
+  bare->set_start_ns(record.start_ns - start_ns_);
+  bare->set_elapsed_ns(record.elapsed_ns);
+  bare->set_total_samples(record.total_samples);
+  AddPoints(record, bare, &chunk);
+  AddTaints(record, bare);
+  Append(chunk);
+  // Its samples, of which there are next to none, are told with those of the time between.
+  between_start_ns_ = record.start_ns + record.elapsed_ns;
+  between_start_ = target_->last_read();
+}
+
+void ProfileRecorder::WriteBetweenExperiments() {
+  const TargetSnapshot now = target_->last_read();
+  profile::Profile chunk;
+  AddBinaries(&chunk);
+  profile::SampleCounts* counts = chunk.add_sample_counts();
+  counts->set_session(session_);
+  counts->set_elapsed_ns(now.now_ns - between_start_ns_);
+  AddUnitSamples(target_->TakeUnitSamples(), counts, &chunk);
+  counts->set_unmapped_samples(now.unmapped_samples - between_start_.unmapped_samples);
+  counts->set_lost_samples(now.lost_samples - between_start_.lost_samples);
+  for (uint32_t point = 0; point < now.points.size(); ++point) {
+    TakeLatencies(point, nullptr);
+    const PointCounts before =
+        point < between_start_.points.size() ? between_start_.points[point] : PointCounts();
+    profile::PointCounts visited;
+    visited.set_visits(now.points[point].visits - before.visits);
+    visited.set_arrivals(now.points[point].arrivals - before.arrivals);
+    visited.set_departures(now.points[point].departures - before.departures);
+    if (visited.visits() + visited.arrivals() + visited.departures() == 0) continue;
+    visited.set_point(PointOf(point, &chunk));
+    *counts->add_point() = visited;
+  }
+  Append(chunk);
+  between_start_ns_ = now.now_ns;
+  between_start_ = now;
+}
+
+void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns) {
+  profile::Profile chunk;
+  profile::SourceChange* change = chunk.add_source_change();
+  change->set_session(session_);
+  change->set_at_ns(now_ns - start_ns_);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  change->set_switches_per_second(finding.rates.switches_per_second);
+  change->set_cpu_ns_per_second(finding.rates.cpu_ns_per_second);
+  change->set_switch_cost_ns(finding.switch_cost_ns);
+  Append(chunk);
+}
+
+void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& processes) {
+  processes_ = processes.size();
+  profile::Profile chunk;
+  for (size_t i = 0; i < processes.size() && i < kMostProcesses; ++i) {
+    const ProcessWatch::Process& process = processes[i];
+    profile::Process* written = chunk.add_process();
+    written->set_session(session_);
+    written->set_pid(process.pid);
+    written->set_parent_pid(process.parent_pid);
+    written->set_program(process.program);
+    written->set_load_bias(process.load_bias);
+    written->set_start_ns(process.start_ns > start_ns_ ? process.start_ns - start_ns_ : 0);
+    if (process.end_ns != 0) written->set_end_ns(process.end_ns - start_ns_);
+  }
+  Append(chunk);
+}
+
+void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
+                               const TargetSnapshot& last, const SwitchLoad& switches) {
+  WriteBetweenExperiments();
+  profile::Profile chunk;
+  profile::SessionEnd* end = chunk.add_session_end();
+  end->set_session(session_);
+  end->set_run_time_ns(last.now_ns - start_ns_);
+  end->set_reason(reason);
+  end->set_exit_status(static_cast<uint32_t>(exit.status));
+  end->set_exit_signal(static_cast<uint32_t>(exit.signal));
+  end->set_total_samples(last.total_samples);
+  end->set_lost_samples(last.lost_samples);
+  end->set_peak_threads(static_cast<uint32_t>(target_->threads_started()));
+  end->set_experiments(static_cast<uint64_t>(written_.experiment_size() - experiments_before_));
+  end->set_inserted_delay_ns(last.global_delay_ns);
+  end->set_processes(processes_);
+  end->set_thread_switches(switches.switches);
+  end->set_switch_cost_ns(switches.cost_ns);
+  Append(chunk);
+  if (status_.ok()) status_ = writer_.Sync();
+}
+
+}  // namespace coz

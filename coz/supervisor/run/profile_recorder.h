@@ -1,0 +1,103 @@
+// Writes a run into a profile as it happens.
+//
+// Shape    one session: its head, a chunk per experiment, its end. Units and points are written with the first record that names
+//          them
+// Units    as in coz/report/format/profile.proto
+// Errors   the first failure of the writer is kept; the run goes on without a profile
+// Threads  compatible
+// Signals  none
+// Source   coz/report/format/profile.proto
+#ifndef COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_
+#define COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "coz/experiment/record.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_writer.h"
+#include "coz/supervisor/target/child_process.h"
+#include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/target/process_watch.h"
+#include "coz/supervisor/target/source_choice.h"
+#include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/units/unit_index.h"
+
+namespace coz {
+
+profile::UnitKind KindInProfile(UnitKind kind);
+
+class ProfileRecorder {
+ public:
+  // `earlier`: what earlier runs of the same series have written.
+  ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target,
+                  profile::Profile earlier = {})
+      : writer_(std::move(writer)),
+        units_(units),
+        target_(target),
+        written_(std::move(earlier)),
+        experiments_before_(written_.experiment_size()) {}
+
+  // `session` is complete but for its id, which is added.
+  void WriteSession(profile::Session session, uint64_t start_ns);
+  // The progress point that the end of the program visits: in every experiment of an end-to-end run.
+  void AddEndToEndPoint() { end_to_end_ = true; }
+  void WriteExperiment(const ExperimentRecord& record);
+  void WriteBareStretch(const ExperimentRecord& record);
+  // Samples and visits since the last experiment, which belong to none.
+  void WriteBetweenExperiments();
+  // Samples come from CPU timers from now on.
+  void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
+  void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last,
+                const SwitchLoad& switches);
+
+  // The processes that were profiled; before WriteEnd.
+  void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
+
+  // All that was written, as one, with what earlier runs have written.
+  const profile::Profile& written() const { return written_; }
+  const absl::Status& status() const { return status_; }
+  const std::string& path() const { return writer_.path(); }
+
+ private:
+  double AchievedSpeedup(const ExperimentRecord& record) const;
+  uint32_t UnitOf(UnitId unit, profile::Profile* chunk);
+  uint32_t PointOf(uint32_t point, profile::Profile* chunk);
+  template <typename Record>
+  void AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples, Record* record,
+                      profile::Profile* chunk);
+  // Adds the counts of points to what is written of `record`.
+  template <typename Written>
+  void AddPoints(const ExperimentRecord& record, Written* written, profile::Profile* chunk);
+  // Latencies of requests since the last call; `counts` null: they belong to no experiment.
+  void TakeLatencies(uint32_t point, profile::PointCounts* counts);
+  // Objects that have been read since the last call.
+  void AddBinaries(profile::Profile* chunk);
+  void Append(const profile::Profile& chunk);
+
+  ProfileWriter writer_;
+  const UnitIndex* units_;
+  LiveTarget* target_;
+  profile::Profile written_;
+  int experiments_before_;
+  absl::Status status_;
+  uint64_t session_ = 0;
+  uint64_t start_ns_ = 0;
+  uint64_t between_start_ns_ = 0;
+  bool end_to_end_ = false;
+  size_t written_binaries_ = 0;
+  uint64_t processes_ = 0;
+  std::set<UnitId> written_units_;
+  std::set<uint32_t> written_points_;
+  TargetSnapshot between_start_;
+  std::map<uint32_t, std::vector<uint64_t>> latencies_;  // taken so far, by point
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_

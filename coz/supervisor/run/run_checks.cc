@@ -1,0 +1,63 @@
+#include "coz/supervisor/run/run_checks.h"
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/points/closest_names.h"
+#include "coz/points/point_spec.h"
+#include "coz/sourcemap/binary_info.h"
+
+namespace coz {
+namespace {
+
+// What can be profiled of a program without debug information.
+const char* OtherUnit(const BinaryInfo& info, bool needs_debug_info) {
+  const bool can_be_loaded = info.kind == BinaryInfo::Kind::kElf && !info.is_static;
+  if (!needs_debug_info || !can_be_loaded) return "";
+  return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
+                          : "; or profile it as a whole beside its libraries: --unit=library";
+}
+
+}  // namespace
+
+absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
+  if (options.is_launcher) return absl::OkStatus();
+  const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
+  if (!info.ok()) return info.status();
+  const bool needs_debug_info =
+      options.units.kind != UnitKind::kLibrary && options.units.kind != UnitKind::kFunction;
+  absl::Status status = CheckProfilable(*info, needs_debug_info);
+  // Where libraries are in scope, the program itself need not have debug information.
+  const bool only_libraries =
+      info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
+  if (status.ok() || only_libraries) return absl::OkStatus();
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
+                                   " (if it only starts the program in question: --follow=all)"));
+}
+
+absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
+  if (!options.points.sampled.empty() && options.units.kind != UnitKind::kLine) {
+    const std::string_view kind = NameOf(options.units.kind);
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--progress-sampled=%s counts samples of a line, and with --unit=%s it is known only in "
+        "which %s a sample fell; use --progress instead, or --unit=line",
+        options.points.sampled.front(), kind, kind));
+  }
+  if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
+  for (const std::string& line : options.points.sampled) {
+    const absl::StatusOr<PointSpec> spec = ParsePointSpec(line);
+    // What is no line is refused with all other places.
+    if (!spec.ok() || spec->file.empty() || !units.Find(line).empty()) continue;
+    return absl::NotFoundError(absl::StrFormat(
+        "--progress-sampled=%s: no code of the program belongs to this line (blank, optimised "
+        "away, out of scope, excluded or part of a group)%s; name a line with code, or widen "
+        "--source-scope",
+        line, ClosestPhrase(units.Closest(line))));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace coz

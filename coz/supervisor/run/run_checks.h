@@ -1,0 +1,28 @@
+// Whether what was asked for can be done with this program, before it runs.
+//
+// Shape    options and the program's path or tables in, one sentence out
+// Units    none
+// Errors   CheckProgram: as CheckProfilable; CheckSampledLines: INVALID_ARGUMENT, NOT_FOUND
+// Threads  safe
+// Signals  none
+// Source   README.md, "Your own program"; docs/progress-points.md
+#ifndef COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_
+#define COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/units/unit_index.h"
+
+namespace coz {
+
+// Whether the program at this path can be profiled with these options.
+absl::Status CheckProgram(const RunOptions& options, const std::string& program);
+
+// Whether the lines exist whose samples are to be counted. After UnitIndex::Prepare.
+absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units);
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_

@@ -1,0 +1,479 @@
+#include "coz/supervisor/run/run_profile.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+#include "coz/base/sampling_period.h"
+#include "coz/experiment/scheduler.h"
+#include "coz/experiment/seed.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/run/earlier_runs.h"
+#include "coz/supervisor/run/live_display.h"
+#include "coz/supervisor/run/never_found.h"
+#include "coz/supervisor/run/open_output.h"
+#include "coz/supervisor/run/profile_recorder.h"
+#include "coz/supervisor/run/run_checks.h"
+#include "coz/supervisor/run/session_description.h"
+#include "coz/supervisor/run/unit_checks.h"
+#include "coz/supervisor/run/until_goal.h"
+#include "coz/supervisor/target/awake_cpus.h"
+#include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/target/process_watch.h"
+#include "coz/supervisor/target/shared_control.h"
+#include "coz/supervisor/target/signal_inbox.h"
+#include "coz/supervisor/target/source_choice.h"
+#include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/units/unit_index.h"
+
+namespace coz {
+namespace {
+
+// The longest time between two looks at the target: samples in the ring, announcements, sign of life.
+constexpr uint64_t kPollNs = 20 * kNsPerMs;
+// Until the program has announced itself and its table is answered for.
+constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
+constexpr uint64_t kStartNs = 200 * kNsPerMs;
+
+// A process that was forked just before its parent ended has shown itself by then.
+constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
+
+// Everything that lives as long as one run.
+class Run : public ExperimentSink {
+ public:
+  Run(const RunOptions& options, Series series, SharedControl control, UnitIndex units,
+      std::unique_ptr<OutsidePoints> outside)
+      : options_(options),
+        series_(std::move(series)),
+        control_(std::move(control)),
+        units_(std::move(units)),
+        outside_(std::move(outside)),
+        display_(STDERR_FILENO, options.live),
+        source_choice_(&control_.block(), options.switch_cost_ns, [this] {
+          return MeasureSwitchCostNs(options_.sampling_period_ns, Switched::kProcesses);
+        }) {}
+
+  absl::Status Start(const std::string& program, ProfileWriter writer);
+  RunResult Finish();
+  void Loop();
+
+ private:
+  void OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t start_ns) override;
+  void OnExperiment(const ExperimentRecord& record) override;
+  void OnExperimentDropped() override { current_.clear(); }
+  void OnBareStretchStarted(uint64_t start_ns) override;
+  void OnBareStretch(const ExperimentRecord& record) override;
+  void OnNoProgress(uint64_t waited_ns) override;
+
+  void WriteHead();
+  bool ChooseUnits();
+  bool IsToGoOn();
+  void Wait(uint64_t until_ns);
+  void Say(const std::string& message);
+  void RefreshDisplay();
+  void StartExperiments();
+  bool UsesPerfEvents() const;
+  void ChooseSource(uint64_t now_ns);
+  SwitchLoad SwitchesOfRun(const TargetSnapshot& last) const;
+  bool IsPreciseEnough(bool at_end = false);
+  std::vector<std::string> PointNames() const;
+
+  RunOptions options_;
+  Series series_;  // `earlier` is the recorder's
+  SharedControl control_;
+  UnitIndex units_;
+  std::unique_ptr<OutsidePoints> outside_;
+  LiveDisplay display_;
+  SignalInbox inbox_;
+  SchedulerOptions scheduler_options_;
+  std::optional<ChildProcess> child_;
+  std::optional<LiveTarget> target_;
+  std::optional<ProcessWatch> processes_;
+  std::optional<ProfileRecorder> recorder_;
+  std::optional<Scheduler> scheduler_;
+  SourceChoice source_choice_;
+  uint64_t start_ns_ = 0;
+  uint64_t switches_before_ = SwitchesOfChildren();
+  uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
+  std::string current_;
+  bool head_written_ = false;
+  bool ended_by_duration_ = false;
+  std::optional<UntilGoal> until_;
+  bool ended_by_goal_ = false;
+  size_t objects_known_ = ~size_t{0};  // when units were last sought by name
+};
+
+absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
+  scheduler_options_.seed = options_.seed.value_or(DrawSeed());
+  if (options_.sampling_period_ns == 0) {
+    options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
+  }
+  scheduler_options_.sampling_period_ns = options_.sampling_period_ns;
+  scheduler_options_.fixed_speedups = options_.fixed_speedups;
+  scheduler_options_.end_to_end = options_.end_to_end;
+  if (options_.min_experiment_ns) {
+    scheduler_options_.min_experiment_ns = *options_.min_experiment_ns;
+    scheduler_options_.max_experiment_ns =
+        std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
+  }
+  // What is given is sped up by samples, without which baselines could not be compared.
+  if (!options_.given.empty()) scheduler_options_.experiments_per_bare_stretch = 0;
+  if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
+
+  ControlBlock& block = control_.block();
+  block.sampling_period_ns = options_.sampling_period_ns;
+  block.wanted_source = options_.sampling_source;
+  block.wanted_unwinder = options_.unwinder;
+  block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
+  block.innermost_only = options_.innermost_only ? 1 : 0;
+  block.follow = options_.follow;
+  block.awaits_breakpoints = outside_->programs_wait() ? 1 : 0;
+  units_.Preannounce(control_);
+  start_ns_ = MonotonicNowNs();
+  block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
+
+  StartOptions start;
+  start.program = program;
+  start.arguments = options_.command;
+  start.preload = options_.runtime_library;
+  start.control_path = control_.Path();
+  start.pid_cell = &block.target_pid;
+  start.signal_mask = &inbox_.original_mask();
+  absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
+  if (!child.ok()) return child.status();
+  // Timers of the supervisor are exact; the child's slack was set before.
+  prctl(PR_SET_TIMERSLACK, 1);
+  // Where Yama restricts who may, the program and its children may copy the counters that are lent to them.
+  if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
+  child_.emplace(*std::move(child));
+  target_.emplace(&block);
+  outside_->AddTo(&*target_, &units_);
+  processes_.emplace(&block);
+  recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
+  if (options_.end_to_end) recorder_->AddEndToEndPoint();
+  return absl::OkStatus();
+}
+
+void Run::WriteHead() {
+  head_written_ = true;
+  const SamplerStatus sampler = control_.block().sampler_status;
+  recorder_->WriteSession(
+      DescribeSession(options_, series_, scheduler_options_, sampler, target_->Read().cpus),
+      start_ns_);
+  const std::string explanation = ExplainSamplerStatus(sampler);
+  if (!explanation.empty()) Say(explanation);
+}
+
+// False while a unit that was named is not loaded yet.
+bool Run::ChooseUnits() {
+  objects_known_ = units_.objects().size();
+  if (!MissingUnit(options_, units_).empty()) return false;
+  for (const std::string& name : options_.fixed_units) {
+    scheduler_options_.fixed_units.push_back(units_.Find(name).front());
+  }
+  if (!options_.given.empty()) {
+    const double delay_ns =
+        options_.given_speedup * static_cast<double>(options_.sampling_period_ns);
+    target_->SpeedUpAlways(units_.Find(options_.given).front(),
+                           static_cast<uint64_t>(std::llround(delay_ns)));
+  }
+  return true;
+}
+
+void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
+  std::string name = units_.Describe(unit).what.Name();
+  // Paths without their folders.
+  if (name.front() == '/') name.erase(0, name.rfind('/') + 1);
+  current_ = virtual_speedup == 0
+                 ? absl::StrCat("a baseline for ", name)
+                 : absl::StrFormat("%s %.0f %% faster", name, virtual_speedup * 100);
+  // Samples so far belong to no experiment, but where one is the whole run.
+  if (!options_.end_to_end) recorder_->WriteBetweenExperiments();
+}
+
+void Run::OnExperiment(const ExperimentRecord& record) {
+  recorder_->WriteExperiment(record);
+  if (options_.verbose && !display_.is_on()) {
+    Say(absl::StrFormat("experiment %d: %s, %d selected samples, %.0f ms", record.index, current_,
+                        record.selected_samples, static_cast<double>(record.elapsed_ns) / 1e6));
+    for (const Taint& taint : record.taints) Say(absl::StrCat("  ", taint.reason));
+  }
+  current_.clear();
+}
+
+void Run::OnBareStretchStarted(uint64_t) {
+  current_ = "the program without samples";
+  recorder_->WriteBetweenExperiments();
+}
+
+void Run::OnBareStretch(const ExperimentRecord& record) {
+  recorder_->WriteBareStretch(record);
+  current_.clear();
+}
+
+std::vector<std::string> Run::PointNames() const {
+  std::vector<std::string> names;
+  for (const LiveTarget::Point& point : target_->points()) names.push_back(point.name);
+  return names;
+}
+
+void Run::OnNoProgress(uint64_t waited_ns) {
+  const std::vector<std::string> names = PointNames();
+  Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
+                      static_cast<double>(waited_ns) / 1e9,
+                      names.empty()
+                          ? "the program has none"
+                          : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
+}
+
+void Run::Say(const std::string& message) {
+  display_.Clear();
+  absl::FPrintF(stderr, "coz: %s\n", message);
+}
+
+void Run::Wait(uint64_t until_ns) {
+  const uint64_t now_ns = MonotonicNowNs();
+  const uint64_t wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+  const timespec timeout = {static_cast<time_t>(wait_ns / kNsPerSecond),
+                            static_cast<long>(wait_ns % kNsPerSecond)};
+  // poll() passes over negative descriptors.
+  const int pidfd = child_->exit_state().exited ? -1 : child_->pidfd();
+  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
+  ppoll(fds, 2, &timeout, nullptr);
+  inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
+  child_->Poll();
+  target_->set_stops(child_->stops());
+}
+
+void Run::RefreshDisplay() {
+  LiveDisplay::State state;
+  state.elapsed_ns = MonotonicNowNs() - start_ns_;
+  state.duration_ns = options_.duration_ns;
+  state.experiments = static_cast<uint64_t>(recorder_->written().experiment_size());
+  state.waiting_for_progress = scheduler_ && scheduler_->waiting_for_progress();
+  state.current = current_;
+  if (series_.most > 1)
+    state.run = absl::StrFormat("run %d of at most %d", series_.run, series_.most);
+  if (until_ && !ended_by_goal_) state.goal = until_->Text();
+  display_.Refresh(state, recorder_->written());
+}
+
+// Tells the scheduler what is lacking. True once, when --until is reached.
+bool Run::IsPreciseEnough(bool at_end) {
+  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs(), at_end)) return false;
+  scheduler_->Focus(until_->focus());
+  if (!until_->state().reached) return false;
+  Say(absl::StrFormat(
+      "the intervals of the top lines are at most %g points wide%s; %s", 100 * options_.until_width,
+      series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
+                       : "",
+      at_end ? "the program has ended" : "profiling has ended, the program runs on"));
+  return true;
+}
+
+void Run::StartExperiments() {
+  const std::vector<UnitId> fixed_units = scheduler_options_.fixed_units;
+  // End to end, what is sped up from the start says more than what is found by this run's first samples.
+  if (options_.end_to_end && fixed_units.empty()) {
+    const std::optional<UnitId> drawn =
+        DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
+    if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
+  }
+  scheduler_.emplace(scheduler_options_, &*target_, this);
+  if (options_.until_width == 0) return;
+  until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units,
+                 [this](UnitId id, const UnitRow& unit) { return IsUnit(units_, id, unit); });
+  // What earlier runs lack is in focus from the start.
+  ended_by_goal_ = IsPreciseEnough();
+}
+
+// Until the first process has ended; or the last, where that is asked for and nobody interrupts.
+bool Run::IsToGoOn() {
+  if (!child_->exit_state().exited) return true;
+  if (!options_.until_last || inbox_.interrupted() || ended_by_duration_ || ended_by_goal_) {
+    return false;
+  }
+  const uint64_t now_ns = MonotonicNowNs();
+  if (processes_->live() > 0 || alone_since_ns_ == 0) alone_since_ns_ = now_ns;
+  return now_ns < alone_since_ns_ + kLateChildNs;
+}
+
+void Run::Loop() {
+  ControlBlock& block = control_.block();
+  while (IsToGoOn()) {
+    const uint64_t now_ns = MonotonicNowNs();
+    units_.Answer(control_);
+    outside_->Poll(block, now_ns);
+    for (const std::string& warning : outside_->TakeWarnings()) Say(warning);
+    target_->Poll();
+    processes_->Poll();
+    uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
+    const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
+    if (attached && !head_written_) WriteHead();
+    ChooseSource(now_ns);
+    // A unit that was named may belong to a library that is opened later.
+    if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
+      StartExperiments();
+    }
+    if (scheduler_) {
+      next_ns = std::min(next_ns, scheduler_->Step());
+      const bool time_is_up =
+          options_.duration_ns != 0 && now_ns >= start_ns_ + options_.duration_ns;
+      const bool ended = ended_by_duration_ || ended_by_goal_;
+      if (!ended && time_is_up) ended_by_duration_ = true;
+      if (!ended && !time_is_up && IsPreciseEnough()) ended_by_goal_ = true;
+      if (!ended && (ended_by_duration_ || ended_by_goal_)) {
+        scheduler_->Stop();
+        next_ns = now_ns;
+      }
+      if (scheduler_->done()) block.stop.store(1, std::memory_order_relaxed);
+    }
+    RefreshDisplay();
+    Wait(next_ns);
+  }
+}
+
+bool Run::UsesPerfEvents() const {
+  const ControlBlock& block = control_.block();
+  const SamplingSource source = block.sampler_status.source;
+  return block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
+         (source == SamplingSource::kPerfSigtrap || source == SamplingSource::kPerfSetsig);
+}
+
+// Where it was left to coz. Between threads of one process an inherited event is passed on, which costs little.
+void Run::ChooseSource(uint64_t now_ns) {
+  ControlBlock& block = control_.block();
+  if (!head_written_ || options_.sampling_source != SamplingSource::kNone ||
+      options_.exclude_kernel || !UsesPerfEvents()) {
+    return;
+  }
+  const bool one_event =
+      block.sampler_status.source == SamplingSource::kPerfSigtrap && processes_->live() <= 1;
+  if (one_event) return;
+  const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
+  if (!finding.has_value()) return;
+  block.use_cpu_timers.store(1, std::memory_order_relaxed);
+  if (scheduler_) scheduler_->StartAfresh();
+  recorder_->WriteSourceChange(*finding, now_ns);
+  Say(DescribeSourceChange(*recorder_->written().source_change().rbegin()));
+}
+
+// Where samples come by perf events, of which the first source has one for all threads of a process.
+SwitchLoad Run::SwitchesOfRun(const TargetSnapshot& last) const {
+  const uint64_t switches = SwitchesOfChildren() - switches_before_;
+  if (!UsesPerfEvents()) return {switches, 0};
+  const SamplingSource source = control_.block().sampler_status.source;
+  const bool one_event =
+      source == SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
+  return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,
+                           one_event ? Switched::kThreads : Switched::kProcesses);
+}
+
+RunResult Run::Finish() {
+  display_.Clear();
+  target_->Poll();
+  RunResult result;
+  result.exit = child_->exit_state();
+  result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
+  if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
+  if (!ended_by_goal_ && IsPreciseEnough(/*at_end=*/true)) ended_by_goal_ = true;
+  result.precise_enough = ended_by_goal_;
+  if (until_) result.precision = until_->Text();
+  if (!head_written_) WriteHead();
+  // Processes that run on are not profiled any more.
+  control_.block().stop.store(1, std::memory_order_relaxed);
+  processes_->Poll();
+  result.processes_left = processes_->live();
+  result.processes_unprofiled =
+      control_.block().processes_without_slot.load(std::memory_order_relaxed) +
+      control_.block().processes_without_sampling.load(std::memory_order_relaxed);
+  result.programs_unreachable =
+      control_.block().programs_unreachable.load(std::memory_order_relaxed) != 0;
+  result.processes_unfollowed =
+      control_.block().processes_unfollowed.load(std::memory_order_relaxed);
+  if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
+  for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
+    Say(missing);
+  }
+  const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
+                                    : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
+                                    : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
+                                                           : profile::END_REASON_TARGET_EXITED;
+  const TargetSnapshot last = target_->Read();
+  recorder_->WriteProcesses(processes_->processes());
+  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last));
+  for (const PointCounts& point : last.points) {
+    result.visited_points |= point.visits + point.arrivals + point.departures != 0;
+  }
+  result.sampled = last.total_samples != 0;
+  result.end_to_end = options_.end_to_end;
+  result.sampled_in_scope = !target_->unit_samples().empty();
+  result.profile = recorder_->written();
+  result.profile_path = recorder_->path();
+  result.profile_status = recorder_->status();
+  result.points = PointNames();
+  return result;
+}
+
+// How far the reading of debug information is, on a terminal.
+std::function<void(double)> ReadingProgress() {
+  if (isatty(STDERR_FILENO) != 1) return nullptr;
+  return [](double fraction) {
+    absl::FPrintF(stderr, "\rcoz: reading debug information %3.0f %%", fraction * 100);
+    if (fraction >= 1) absl::FPrintF(stderr, "\r\x1b[K");
+    fflush(stderr);
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
+  if (options.command.empty()) {
+    return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
+  }
+  if (options.live && isatty(STDERR_FILENO) != 1) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "--live draws on a terminal, and standard error is none; leave it out, and follow the "
+        "profile from another terminal with: coz watch %s",
+        options.output));
+  }
+  absl::StatusOr<std::string> program = FindProgram(options.command.front());
+  if (!program.ok()) return program.status();
+  if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
+  UnitIndex units{BinaryScope(BinaryScopeOf(options)), SourceScope(options.source_scope),
+                  options.units};
+  units.LeaveOut(options.runtime_library);
+  if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
+      !status.ok())
+    return status;
+  if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
+  if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
+  OutsidePointOptions points = options.points;
+  points.runtime_library = options.runtime_library;
+  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside =
+      OutsidePoints::Prepare(points, *program, options.is_launcher, options.follow == Follow::kAll);
+  if (!outside.ok()) return outside.status();
+  absl::StatusOr<SharedControl> control = SharedControl::Create();
+  if (!control.ok()) return control.status();
+  absl::StatusOr<UniqueFd> awake;
+  if (options.awake) awake = KeepCpusAwake();
+  if (options.awake && !awake.ok()) return awake.status();
+  absl::StatusOr<ProfileWriter> writer = OpenOutput(options, series);
+  if (!writer.ok()) return writer.status();
+  Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
+  if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
+  run.Loop();
+  return run.Finish();
+}
+
+}  // namespace coz

@@ -1,0 +1,96 @@
+// Profiles one run of a program, from start to the last record of its profile.
+//
+// Shape    one call for one run, which may be one of a series
+// Units    in the names
+// Errors   what keeps the program from being started or profiled: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
+//          FAILED_PRECONDITION, each one sentence with the next command. Once the program runs, nothing ends it but itself.
+// Threads  one call at a time: it takes over the process's signals
+// Signals  none
+// Source   docs/design.md, "The supervisor"
+#ifndef COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
+#define COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/sampler/sampler_status.h"
+#include "coz/shared/control_block.h"
+#include "coz/sourcemap/unit_table.h"
+#include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/target/child_process.h"
+
+namespace coz {
+
+struct RunOptions {
+  std::vector<std::string> command;
+  std::string runtime_library;  // path of libcoz.so
+  std::string output = "profile.pb";
+  bool append = false;  // to an existing profile; otherwise that is kept as OUTPUT.old
+  std::vector<std::string> binary_scope;  // empty: MAIN
+  std::vector<std::string> source_scope;  // empty: the program's own sources
+  UnitRules units;
+  std::vector<std::string> groups;       // as given, for the profile; `units` has them parsed
+  std::vector<std::string> fixed_units;  // names, as UnitIndex::Find takes them
+  std::string given;  // the name of what is sped up in every experiment, or empty
+  double given_speedup = 0;
+  bool innermost_only = false;
+  std::vector<double> fixed_speedups;  // fractions
+  bool end_to_end = false;
+  OutsidePointOptions points;  // beside the program's own
+  std::optional<uint64_t> seed;
+  uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
+  std::optional<uint64_t> min_experiment_ns;
+  uint64_t duration_ns = 0;  // 0: as long as the program runs
+  // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
+  double until_width = 0;
+  SamplingSource sampling_source = SamplingSource::kNone;
+  // By how much a perf event lengthens a switch between processes; not given: it is measured where it matters.
+  std::optional<uint64_t> switch_cost_ns;
+  uint32_t unwinder = 0;  // UnwinderKind
+  bool exclude_kernel = false;
+  bool awake = false;  // idle CPUs do not halt meanwhile
+  Follow follow = Follow::kAll;
+  bool is_launcher =
+      false;  // the program need not have debug information: what it starts or becomes has
+  bool until_last = false;  // go on until every followed process has ended, not only the first
+  bool verbose = false;
+  bool live = false;  // a ranked table on the terminal while the program runs
+};
+
+// Of several runs of the program into one profile, which this is.
+struct Series {
+  int run = 1;
+  int most = 1;
+  profile::Profile earlier;  // what the runs before have written
+};
+
+struct RunResult {
+  ExitState exit;
+  profile::Profile profile;     // of the whole series so far
+  bool precise_enough = false;  // as RunOptions::until_width asks
+  std::string precision;        // how far that is, in words; empty where it is not asked for
+  std::string profile_path;
+  absl::Status profile_status;      // of writing the profile
+  std::vector<std::string> points;  // names of all known progress points
+  bool end_to_end = false;          // was asked for
+  bool visited_points = false;
+  bool sampled = false;
+  bool sampled_in_scope = false;
+  bool runtime_attached = false;
+  int processes_left = 0;             // followed ones that run on, unprofiled
+  uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
+  bool programs_unreachable = false;  // started by who had changed its user, root folder or mounts
+  uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
+  std::string
+      missing_unit;  // fixed, given or grouped: no binary in scope that was loaded has code of it
+};
+
+absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_

@@ -1,0 +1,86 @@
+// Runs in which perf events are said to be too dear for a program of two processes.
+#include <string>
+
+#include "coz/base/clock.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/supervisor/run/run_profile.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SourceChangeTest : public ::testing::Test {
+ protected:
+  SourceChangeTest() {
+    options_.command = {testing::RunfilePath("coz/testing/puppets/family"), "relay", "3"};
+    options_.runtime_library = testing::RunfilePath("coz/runtime/libcoz.so");
+    options_.output = testing::TemporaryFolder() + "/profile.pb";
+    options_.min_experiment_ns = 100 * kNsPerMs;
+    // Some hundred switches a second.
+    options_.switch_cost_ns = 20 * kNsPerMs;
+  }
+
+  void SetUp() override { COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents()); }
+
+  profile::Profile Run() {
+    const absl::StatusOr<RunResult> result = RunProfile(options_);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return {};
+    EXPECT_EQ(result->exit.status, 0);
+    EXPECT_EQ(result->exit.signal, 0);
+    return result->profile;
+  }
+
+  RunOptions options_;
+};
+
+// A round is always the same work, however busy the machine is.
+struct SamplesOfRounds {
+  double samples = 0;
+  double rounds = 0;
+
+  void Add(const profile::Experiment& experiment) {
+    samples += static_cast<double>(experiment.total_samples());
+    rounds += static_cast<double>(experiment.point(0).visits());
+  }
+  double PerRound() const { return samples / rounds; }
+};
+
+TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
+  const profile::Profile profile = Run();
+  ASSERT_EQ(profile.source_change_size(), 1);
+  const profile::SourceChange& change = profile.source_change(0);
+  EXPECT_EQ(change.session(), profile.session(0).id());
+  EXPECT_EQ(profile.session(0).sampling_source(), profile::SAMPLING_SOURCE_PERF_SIGTRAP);
+  EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
+  EXPECT_EQ(change.switch_cost_ns(), *options_.switch_cost_ns);
+  EXPECT_GT(change.switches_per_second(), 10);
+  EXPECT_THAT(DescribeSourceChange(change), HasSubstr("on samples come from CPU timers"));
+  SamplesOfRounds before, after;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    const uint64_t end_ns = experiment.start_ns() + experiment.elapsed_ns();
+    EXPECT_TRUE(end_ns <= change.at_ns() || experiment.start_ns() >= change.at_ns());
+    (experiment.start_ns() < change.at_ns() ? before : after).Add(experiment);
+  }
+  ASSERT_GT(before.rounds, 0);
+  ASSERT_GT(after.rounds, 0);
+  EXPECT_NEAR(after.PerRound() / before.PerRound(), 1, 0.3);
+}
+
+TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {
+  options_.sampling_source = SamplingSource::kPerfSigtrap;
+  EXPECT_EQ(Run().source_change_size(), 0);
+}
+
+TEST_F(SourceChangeTest, OneProcessKeepsItsEvent) {
+  options_.command = {testing::RunfilePath("coz/testing/puppets/family"), "work", "1"};
+  EXPECT_EQ(Run().source_change_size(), 0);
+}
+
+}  // namespace
+}  // namespace coz

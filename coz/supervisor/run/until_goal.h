@@ -1,0 +1,64 @@
+// Watches a growing profile for `coz run --until`: is it precise enough, what does it lack, how long will that take.
+//
+// Shape    the profile is of one run, or of a series of runs, whose last session is the one under way. Update as often as one likes; it
+//          looks at the profile when there is a new experiment, and when looking has cost less than a fiftieth of the time since
+// Units    width as in PrecisionGoal; ns of CLOCK_MONOTONIC
+// Errors   ParseWidth: INVALID_ARGUMENT
+// Threads  compatible
+// Signals  none
+// Source   coz/report/analysis/precision_goal.h
+#ifndef COZ_TOOLS_SUPERVISOR_UNTIL_GOAL_H_
+#define COZ_TOOLS_SUPERVISOR_UNTIL_GOAL_H_
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/experiment/target.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/precision_goal.h"
+#include "coz/report/format/profile.pb.h"
+
+namespace coz {
+
+// "5" or "5%": percentage points, above 0 and at most 200. As a fraction.
+absl::StatusOr<double> ParseWidth(const std::string& text);
+
+class UntilGoal {
+ public:
+  // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of the profile, which may be named by an
+  // earlier run alone, has the number `id` in this one; empty: always.
+  UntilGoal(double width, double uniform_share, const std::vector<UnitId>& only,
+            std::function<bool(UnitId id, const UnitRow& unit)> is_here = nullptr);
+
+  // Whether it looked. With `at_end` it does where there is a new experiment, whatever it costs.
+  bool Update(const profile::Profile& profile, uint64_t now_ns, bool at_end = false);
+
+  const PrecisionGoal& goal() const { return goal_; }
+  const PrecisionState& state() const { return state_; }
+  // For Scheduler::Focus: what each unit needs.
+  const std::vector<std::pair<UnitId, double>>& focus() const { return focus_; }
+
+  // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…, about 12 runs more".
+  std::string Text() const;
+
+ private:
+  bool IsHere(const UnitRow& unit) const { return !is_here_ || is_here_(unit.id - 1, unit); }
+
+  PrecisionGoal goal_;
+  std::set<UnitId> only_;
+  std::function<bool(UnitId, const UnitRow&)> is_here_;
+  PrecisionState state_;
+  uint64_t mean_run_ns_ = 0;  // of the runs that have ended; 0: none has
+  std::vector<std::pair<UnitId, double>> focus_;
+  int experiments_ = 0;
+  uint64_t next_look_ns_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_UNTIL_GOAL_H_

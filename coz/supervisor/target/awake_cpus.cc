@@ -1,0 +1,29 @@
+#include "coz/supervisor/target/awake_cpus.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace coz {
+
+absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device) {
+  const int32_t tolerated_latency_us = 0;
+  UniqueFd file(open(device.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.ok() && write(file.get(), &tolerated_latency_us, sizeof(tolerated_latency_us)) ==
+                       sizeof(tolerated_latency_us)) {
+    return file;
+  }
+  const int error = errno;
+  return absl::ErrnoToStatus(
+      error, absl::StrFormat("cannot keep idle CPUs awake through %s; run coz as root, or leave "
+                             "--awake out",
+                             device));
+}
+
+}  // namespace coz

@@ -1,0 +1,230 @@
+#include "coz/supervisor/target/live_target.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+class LiveTargetTest : public ::testing::Test {
+ protected:
+  LiveTargetTest() : control_(std::make_unique<ControlBlock>()), target_(control_.get()) {}
+
+  // As the runtime's handler does.
+  void PushSample(UnitId unit, uint64_t weight = 1) {
+    const uint64_t index = control_->ring.next.fetch_add(1);
+    const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
+    control_->ring.entries[index % kSampleRingEntries] = lap << 40 | weight << 32 | unit;
+  }
+  void AddPoint(PointKind kind, const char* name) {
+    PointSlot& slot = control_->points[points_++];
+    slot.kind = kind;
+    strcpy(slot.name, name);
+    slot.state = PointState::kReady;
+  }
+  // A thread of this process, which the kernel shows as running.
+  ThreadSlot& AddThread() {
+    ThreadSlot& slot = control_->threads[control_->threads_high_water++];
+    slot.pid = getpid();
+    slot.tid = getpid();
+    slot.state = ThreadState::kRunning;
+    return slot;
+  }
+
+  std::unique_ptr<ControlBlock> control_;
+  LiveTarget target_;
+  uint32_t points_ = 0;
+};
+
+TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
+  PushSample(3);
+  PushSample(3, 4);
+  PushSample(9);
+  target_.Poll();
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(3, 5), Pair(9, 1)));
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre());
+  EXPECT_THAT(target_.unit_samples(), UnorderedElementsAre(Pair(3, 5), Pair(9, 1)));
+}
+
+TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
+  target_.SpeedUpAlways(7, 500);
+  EXPECT_EQ(SelectedUnit(control_->given), 7u);
+  EXPECT_EQ(SelectedDelayNs(control_->given), 500u);
+  for (int i = 0; i < 50; ++i) PushSample(7);
+  PushSample(3);
+  Random random(1, 0);
+  EXPECT_EQ(target_.RandomSampledUnit(random), 3u);
+  EXPECT_EQ(target_.unit_samples().at(7), 50u);
+  // What the selected unit has imposed is what is left when the given one's share is taken off.
+  AddThread().ledger.imposed_ns = 10000;
+  control_->samples.given = 4;
+  EXPECT_EQ(target_.Read().imposed_ns, 8000u);
+}
+
+TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
+  control_->dropped_samples = 3;
+  control_->lost_periods = 4;
+  control_->unsampled_ns = 500;
+  const TargetSnapshot snapshot = target_.Read();
+  EXPECT_EQ(snapshot.lost_samples, 3u);
+  EXPECT_EQ(snapshot.lost_periods, 4u);
+  EXPECT_EQ(snapshot.unsampled_ns, 500u);
+}
+
+TEST_F(LiveTargetTest, WaitsForASampleThatIsBeingWritten) {
+  control_->ring.next = 1;  // taken, not stored
+  target_.Poll();
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre());
+  control_->ring.entries[0] = uint64_t{1} << 40 | uint64_t{1} << 32 | 5;
+  target_.Poll();
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(5, 1)));
+}
+
+TEST_F(LiveTargetTest, CountsWhatTheRingHasLost) {
+  for (uint32_t i = 0; i < kSampleRingEntries + 10; ++i) PushSample(i < 10 ? 1 : 2);
+  target_.Poll();
+  EXPECT_EQ(target_.samples_lost_in_ring(), 10u);
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(2, kSampleRingEntries)));
+}
+
+TEST_F(LiveTargetTest, DrawsFromTheSamplesSinceTheLastDraw) {
+  Random random(1);
+  EXPECT_EQ(target_.RandomSampledUnit(random), std::nullopt);
+  PushSample(7);
+  EXPECT_EQ(target_.RandomSampledUnit(random), std::optional<UnitId>(7));
+  EXPECT_EQ(target_.RandomSampledUnit(random), std::nullopt);
+}
+
+TEST_F(LiveTargetTest, SumsVisitsOverThreadsAndOldInterface) {
+  AddPoint(PointKind::kThroughput, "requests");
+  AddThread().visits[0] = 5;
+  AddThread().visits[0] = 7;
+  control_->threads[1].state = ThreadState::kFree;  // its visits still count
+  control_->points[0].shared.count = 100;
+  EXPECT_EQ(target_.Read().points.at(0).visits, 112u);
+}
+
+TEST_F(LiveTargetTest, MakesOnePointOfBeginAndEnd) {
+  AddPoint(PointKind::kEnd, "order");
+  AddPoint(PointKind::kThroughput, "order");
+  AddPoint(PointKind::kBegin, "order");
+  ThreadSlot& thread = AddThread();
+  thread.visits[0] = 3;
+  thread.visits[1] = 10;
+  thread.visits[2] = 4;
+  const TargetSnapshot snapshot = target_.Read();
+  ASSERT_EQ(target_.points().size(), 2u);
+  EXPECT_TRUE(target_.points()[0].is_latency);
+  EXPECT_EQ(snapshot.points[0].departures, 3u);
+  EXPECT_EQ(snapshot.points[0].arrivals, 4u);
+  EXPECT_EQ(snapshot.points[1].visits, 10u);
+}
+
+TEST_F(LiveTargetTest, TellsWhatRunningThreadsOwe) {
+  control_->ledger.global_delay_ns = 1000;
+  AddThread().ledger.local_delay_ns = 400;
+  AddThread().ledger.local_delay_ns = 1500;  // excess
+  ThreadSlot& blocked = AddThread();
+  blocked.ledger.blocked = 1;  // will be credited
+  TargetSnapshot snapshot = target_.Read();
+  EXPECT_EQ(snapshot.owed_ns, 600u);
+  EXPECT_EQ(snapshot.max_owed_ns, 600u);
+  EXPECT_FALSE(target_.Settled());
+  control_->threads[0].ledger.local_delay_ns = 1000;
+  EXPECT_TRUE(target_.Settled());
+}
+
+TEST_F(LiveTargetTest, TellsWhatSleepersOweThatHaveRun) {
+  control_->ledger.global_delay_ns = 1000;
+  target_.Select(1, 100, 0);
+  ThreadSlot& sleeper = AddThread();
+  sleeper.ledger.blocked = kBlockedByClock;
+  sleeper.ledger.local_delay_ns = 1000;
+  control_->ledger.global_delay_ns = 3000;
+  EXPECT_EQ(target_.Read().max_owed_asleep_ns, 0u) << "it has slept since";
+  sleeper.ledger.local_delay_ns = 1800;
+  const TargetSnapshot snapshot = target_.Read();
+  EXPECT_EQ(snapshot.max_owed_asleep_ns, 1200u);
+  EXPECT_EQ(snapshot.max_owed_ns, 0u);
+  EXPECT_TRUE(target_.Settled());
+}
+
+TEST_F(LiveTargetTest, CollectsDebtsOfTwoExperimentsAndNoMore) {
+  target_.Select(1, 100, 0);
+  control_->ledger.global_delay_ns = 1000;
+  target_.Select(1, 100, 0);
+  control_->ledger.global_delay_ns = 3000;
+  EXPECT_EQ(control_->ledger.forgiven_below_ns.load(), 0u);
+  target_.Select(1, 100, 0);
+  EXPECT_EQ(control_->ledger.forgiven_below_ns.load(), 1000u);
+}
+
+TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
+  target_.Select(0, 250000, 77);
+  EXPECT_EQ(SelectedUnit(control_->ledger.selection), 0u);
+  EXPECT_EQ(SelectedDelayNs(control_->ledger.selection), 250000u);
+  EXPECT_EQ(control_->selection_deadline_ns.load(), 77u);
+  target_.StopDelays();
+  EXPECT_EQ(SelectedUnit(control_->ledger.selection), kNoUnit);
+}
+
+TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {
+  LiveTarget::Point point;
+  point.name = "arrive,mark:out";
+  point.is_latency = true;
+  point.counted_by = "hardware breakpoint";
+  point.end_mark = "out";
+  const auto none = [] { return uint64_t{0}; };
+  EXPECT_EQ(target_.AddPoint(point, none, none), 0u);
+  point.name = "arrive,depart";
+  point.end_mark = "";
+  EXPECT_EQ(target_.AddPoint(point, none, none), 1u);
+  ASSERT_EQ(control_->charged_pairs_used, 1u) << "the mark is not there yet";
+  EXPECT_EQ(control_->charged_pairs[0].begin, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].end, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].point, 1u);
+  AddPoint(PointKind::kThroughput, "out");
+  target_.Poll();
+  ASSERT_EQ(control_->charged_pairs_used, 2u);
+  EXPECT_EQ(control_->charged_pairs[1].begin, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[1].end, 0u);
+  EXPECT_EQ(control_->charged_pairs[1].point, 0u);
+}
+
+TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
+  LiveTarget::Point of_marks;
+  of_marks.name = "mark:in,mark:out";
+  of_marks.is_latency = true;
+  of_marks.begin_mark = "in";
+  of_marks.end_mark = "out";
+  const auto none = [] { return uint64_t{0}; };
+  target_.AddPoint(of_marks, none, none);
+  AddPoint(PointKind::kThroughput, "in");
+  target_.Poll();
+  EXPECT_EQ(control_->charged_pairs_used, 0u) << "one end is not there yet";
+  AddPoint(PointKind::kThroughput, "out");
+  AddPoint(PointKind::kBegin, "original");
+  AddPoint(PointKind::kEnd, "original");
+  target_.Poll();
+  ASSERT_EQ(control_->charged_pairs_used, 2u);
+  EXPECT_EQ(control_->charged_pairs[0].begin, 0u);
+  EXPECT_EQ(control_->charged_pairs[0].end, 1u);
+  EXPECT_EQ(control_->charged_pairs[1].begin, 2u);
+  EXPECT_EQ(control_->charged_pairs[1].end, 3u);
+  control_->charged_pairs[0].delay_ns = 10;
+  control_->charged_pairs[0].delay_in_flight_ns = 20;
+  const TargetSnapshot read = target_.Read();
+  EXPECT_EQ(read.points[0].charged_delay_ns, 10u);
+  EXPECT_EQ(read.points[0].charged_in_flight_ns, 20u);
+}
+
+}  // namespace
+}  // namespace coz

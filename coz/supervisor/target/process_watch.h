@@ -1,0 +1,65 @@
+// The profiled processes: who has come, what they run, who is gone. Frees what the gone held, however they ended.
+//
+// Shape    a list that only grows, an entry for each program that a process ran
+// Units    ns of CLOCK_MONOTONIC
+// Errors   a process whose end cannot be watched (no descriptors left) is asked for by its number instead
+// Threads  compatible
+// Signals  none
+// Source   pidfd_open(2)
+#ifndef COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_
+#define COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/base/unique_fd.h"
+#include "coz/shared/control_block.h"
+
+namespace coz {
+
+class ProcessWatch {
+ public:
+  struct Process {
+    pid_t pid = 0;
+    pid_t parent_pid = 0;
+    uint32_t image = 0;
+    std::string program;     // path; empty if unknown
+    uint64_t load_bias = 0;  // of the program
+    uint64_t start_ns = 0;
+    uint64_t end_ns = 0;  // 0 while it runs; it may have ended up to a poll earlier
+  };
+
+  explicit ProcessWatch(ControlBlock* control) : control_(*control), watched_(kMaxProcesses) {}
+
+  // At least every 50 ms.
+  void Poll();
+
+  // In the order in which they were seen.
+  const std::vector<Process>& processes() const { return processes_; }
+  // Profiled processes at the last poll.
+  int live() const { return live_; }
+
+ private:
+  struct Watched {
+    UniqueFd pidfd;
+    pid_t pid = 0;
+    uint32_t image = 0;
+    size_t process = 0;  // index into processes_
+  };
+
+  void Look(ProcessSlot& slot, Watched* watched);
+  void Begin(const ProcessSlot& slot, Watched* watched);
+  bool HasEnded(const Watched& watched) const;
+
+  ControlBlock& control_;
+  std::vector<Watched> watched_;  // by process slot; pid 0: none
+  std::vector<Process> processes_;
+  int live_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_

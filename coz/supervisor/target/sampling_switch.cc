@@ -1,0 +1,82 @@
+#include "coz/supervisor/target/sampling_switch.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "coz/sampler/perf_event.h"
+
+namespace coz {
+namespace {
+
+// In a process: its sampler may give its event another number at any time.
+constexpr int kMostTries = 3;
+
+}  // namespace
+
+SamplingSwitch::~SamplingSwitch() { Resume(); }
+
+SamplingSwitch::Access SamplingSwitch::Take(const ProcessSlot& process, uint32_t index) {
+  for (int i = 0; i < kMostTries; ++i) {
+    const int32_t fd_plus_1 = process.event.fd_plus_1.load();
+    const uint32_t image = process.image.load(std::memory_order_relaxed);
+    if (fd_plus_1 == 0) return Access::kNone;
+    const auto it = copies_.find(index);
+    if (it != copies_.end() && it->second.pid == process.pid && it->second.image == image &&
+        it->second.fd_plus_1 == fd_plus_1) {
+      return Access::kHad;
+    }
+    const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0)));
+    if (!pidfd.ok()) return Access::kNone;  // it has ended
+    UniqueFd event(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), fd_plus_1 - 1, 0)));
+    if (event.ok()) {
+      if (PerfEventId(event.get()) != process.event.event.load()) continue;
+      copies_.insert_or_assign(index, Copy{process.pid, image, fd_plus_1, std::move(event)});
+      return Access::kHad;
+    }
+    if (errno == ESRCH) return Access::kNone;
+    if (errno != EBADF) return Access::kDenied;
+  }
+  return Access::kNone;
+}
+
+template <typename Change>
+bool SamplingSwitch::ForEachEvent(Change change) {
+  const uint32_t used =
+      std::min(control_.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  for (uint32_t i = 0; i < used; ++i) {
+    ProcessSlot& process = control_.processes[i];
+    if (process.state.load(std::memory_order_acquire) != ProcessState::kRunning) continue;
+    const SharedEventHold hold(&process.event);
+    const Access access = Take(process, i);
+    if (access == Access::kDenied) return false;
+    if (access == Access::kHad) change(copies_.at(i).event.get());
+  }
+  return true;
+}
+
+bool SamplingSwitch::Suspend() {
+  if (suspended_) return true;
+  if (control_.sampler_status.source != SamplingSource::kPerfSigtrap ||
+      control_.use_cpu_timers.load(std::memory_order_relaxed) != 0) {
+    return false;
+  }
+  suspended_ = true;
+  control_.suspensions.fetch_add(1);
+  const bool all = ForEachEvent(DisablePerfEvent);
+  if (!all) Resume();
+  return all;
+}
+
+void SamplingSwitch::Resume() {
+  if (!suspended_) return;
+  suspended_ = false;
+  control_.suspensions.fetch_add(1);
+  ForEachEvent(EnablePerfEvent);
+  copies_.clear();
+}
+
+}  // namespace coz

@@ -1,0 +1,77 @@
+#include "coz/supervisor/target/sampling_switch.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "coz/base/unique_fd.h"
+#include "coz/sampler/perf_event.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+// The test is supervisor and program in one: its process has a slot, and an event that counts its CPU time.
+class SamplingSwitchTest : public ::testing::Test {
+ protected:
+  SamplingSwitchTest() : control_(std::make_unique<ControlBlock>()), switch_(control_.get()) {
+    PerfEventOptions options;
+    options.sampling_period_ns = kNever;
+    options.exclude_kernel = true;
+    event_ = UniqueFd(OpenTaskClock(options));
+    control_->sampler_status.source = SamplingSource::kPerfSigtrap;
+    control_->processes_high_water = 1;
+    ProcessSlot& process = control_->processes[0];
+    process.pid = getpid();
+    process.event.fd_plus_1 = event_.get() + 1;
+    process.event.event = PerfEventId(event_.get());
+    process.state = ProcessState::kRunning;
+  }
+
+  // CPU time by the event while the test burns some.
+  uint64_t Counted() {
+    const uint64_t before = Count();
+    for (volatile int i = 0; i < 100000; i = i + 1) {
+    }
+    return Count() - before;
+  }
+
+  static constexpr uint64_t kNever = uint64_t{1} << 60;
+  std::unique_ptr<ControlBlock> control_;
+  SamplingSwitch switch_;
+  UniqueFd event_;
+
+ private:
+  uint64_t Count() {
+    uint64_t count = 0;
+    EXPECT_EQ(read(event_.get(), &count, sizeof(count)), static_cast<ssize_t>(sizeof(count)));
+    return count;
+  }
+};
+
+TEST_F(SamplingSwitchTest, StopsTheEventUntilSamplingIsResumed) {
+  ASSERT_EQ(EnablePerfEvent(event_.get()), 0);
+  EXPECT_GT(Counted(), 0u);
+  ASSERT_TRUE(switch_.Suspend());
+  EXPECT_EQ(Counted(), 0u);
+  switch_.Resume();
+  EXPECT_GT(Counted(), 0u);
+}
+
+TEST_F(SamplingSwitchTest, LeavesAnEventOfTheProgramAloneThatGotItsNumber) {
+  ASSERT_EQ(EnablePerfEvent(event_.get()), 0);
+  control_->processes[0].event.event += 1;
+  EXPECT_TRUE(switch_.Suspend());
+  EXPECT_GT(Counted(), 0u);
+  switch_.Resume();
+  EXPECT_GT(Counted(), 0u);
+}
+
+TEST_F(SamplingSwitchTest, GivesUpWhereSamplesComeFromTimers) {
+  control_->use_cpu_timers = 1;
+  EXPECT_FALSE(switch_.Suspend());
+  EXPECT_FALSE(IsSuspended(control_->suspensions));
+}
+
+}  // namespace
+}  // namespace coz

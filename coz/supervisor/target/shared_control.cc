@@ -1,0 +1,79 @@
+#include "coz/supervisor/target/shared_control.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+
+namespace coz {
+
+absl::StatusOr<SharedControl> SharedControl::Create() {
+  UniqueFd fd(memfd_create("coz-control", MFD_CLOEXEC));
+  if (!fd.ok() || ftruncate(fd.get(), sizeof(ControlBlock)) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; free "
+                        "some memory and try again",
+                        sizeof(ControlBlock) >> 20, strerror(errno)));
+  }
+  void* mapped =
+      mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot map the memory shared with the profiled program: %s", strerror(errno)));
+  }
+  ControlBlock* block = static_cast<ControlBlock*>(mapped);
+  block->magic = kControlMagic;
+  block->version = kControlVersion;
+  block->supervisor_pid = getpid();
+  block->bytes = sizeof(ControlBlock);
+  struct stat space;
+  if (stat("/proc/self/ns/pid", &space) == 0) block->pid_namespace = space.st_ino;
+  return SharedControl(std::move(fd), block);
+}
+
+SharedControl::SharedControl(SharedControl&& other) noexcept
+    : fd_(std::move(other.fd_)), block_(std::exchange(other.block_, nullptr)), end_(other.end_) {}
+
+absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
+  const uint64_t offset = (end_ + 4095) / 4096 * 4096;
+  if (offset + bytes > kControlMappingBytes) {
+    return absl::ResourceExhaustedError(
+        "its line table finds no room beside those of other binaries; narrow the scope with "
+        "--binary-scope");
+  }
+  if (ftruncate(fd_.get(), static_cast<off_t>(offset + bytes)) != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("there is no memory for its line table: %s", strerror(errno)));
+  }
+  std::vector<char> part(1 << 16);
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t count = pread(fd, part.data(), std::min<uint64_t>(part.size(), bytes - done),
+                                static_cast<off_t>(done));
+    if (count <= 0 || pwrite(fd_.get(), part.data(), static_cast<size_t>(count),
+                             static_cast<off_t>(offset + done)) != count) {
+      return absl::ResourceExhaustedError(
+          absl::StrFormat("its line table cannot be shared with the program: %s", strerror(errno)));
+    }
+    done += static_cast<uint64_t>(count);
+  }
+  end_ = offset + bytes;
+  return offset;
+}
+
+SharedControl::~SharedControl() {
+  if (block_ != nullptr) munmap(block_, sizeof(ControlBlock));
+}
+
+std::string SharedControl::Path() const {
+  return absl::StrFormat("/proc/%d/fd/%d", getpid(), fd_.get());
+}
+
+}  // namespace coz

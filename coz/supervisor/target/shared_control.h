@@ -1,0 +1,44 @@
+// The supervisor's side of the control block: a memfd that the target maps through /proc.
+//
+// Shape    one block per run
+// Units    as in coz/shared/control_block.h
+// Errors   RESOURCE_EXHAUSTED or UNAVAILABLE with what the system said
+// Threads  compatible
+// Signals  none
+// Source   memfd_create(2). The target opens /proc/SUPERVISOR/fd/N, so nothing is left behind whoever dies first
+#ifndef COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_
+#define COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+#include "coz/shared/control_block.h"
+
+namespace coz {
+
+class SharedControl {
+ public:
+  static absl::StatusOr<SharedControl> Create();
+  SharedControl(SharedControl&& other) noexcept;
+  SharedControl& operator=(SharedControl&&) = delete;
+  ~SharedControl();
+
+  ControlBlock& block() const { return *block_; }
+  // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when there is no room.
+  absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);
+
+  // What the target finds the block by: the value of kControlVariable.
+  std::string Path() const;
+
+ private:
+  SharedControl(UniqueFd fd, ControlBlock* block) : fd_(std::move(fd)), block_(block) {}
+
+  UniqueFd fd_;
+  ControlBlock* block_;
+  uint64_t end_ = sizeof(ControlBlock);  // of the file
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_

@@ -1,0 +1,30 @@
+#include "coz/supervisor/target/signal_inbox.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace coz {
+namespace {
+
+constexpr int kForwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGUSR1,
+                              SIGUSR2, SIGCONT, SIGALRM, SIGWINCH, SIGPIPE};
+
+}  // namespace
+
+SignalInbox::SignalInbox() {
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int signal : kForwarded) sigaddset(&wanted, signal);
+  sigprocmask(SIG_BLOCK, &wanted, &original_mask_);
+  fd_.Reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void SignalInbox::Forward(pid_t target) {
+  signalfd_siginfo info;
+  while (read(fd_.get(), &info, sizeof(info)) == sizeof(info)) {
+    if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM) interrupted_ = true;
+    if (info.ssi_code != SI_KERNEL && target != 0) kill(target, static_cast<int>(info.ssi_signo));
+  }
+}
+
+}  // namespace coz

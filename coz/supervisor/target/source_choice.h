@@ -1,0 +1,80 @@
+// Whether perf events are the right source of samples for what runs: the kernel sets a sampled thread's timer at each switch between
+// processes, and where that takes a large share of the CPU time, CPU timers, which come with the kernel's tick, disturb less.
+//
+// Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it has found something
+// Units    ns of CLOCK_MONOTONIC; CPU ns; switches of profiled threads onto a CPU
+// Errors   none: where switches cannot be counted (no /proc/PID/task/TID/schedstat) nothing is ever too dear
+// Threads  compatible
+// Signals  none
+// Source   kernel/sched/stats.h, sched_info_arrive; docs/progress-points.md, "What slows the program"
+#ifndef COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_
+#define COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/target/switch_cost.h"
+
+namespace coz {
+
+struct SwitchRates {
+  double switches_per_second = 0;
+  double cpu_ns_per_second = 0;  // of the same threads
+};
+
+// Of the live threads of the profiled processes, the first 256 of them.
+class SwitchMeter {
+ public:
+  explicit SwitchMeter(const ControlBlock* control) : control_(*control) {}
+
+  // Since the last call; nothing at the first.
+  std::optional<SwitchRates> Read(uint64_t now_ns);
+
+ private:
+  struct Seen {
+    uint64_t switches = 0;
+    uint64_t cpu_ns = 0;
+  };
+
+  static std::optional<Seen> Look(pid_t pid, pid_t tid);
+
+  const ControlBlock& control_;
+  absl::flat_hash_map<pid_t, Seen> seen_;  // by thread
+  uint64_t read_ns_ = 0;
+};
+
+// Whether switches take more than a tenth of the CPU time, and a tenth of a CPU, if each is so much longer.
+bool IsTooDear(const SwitchRates& rates, uint64_t switch_cost_ns);
+
+class SourceChoice {
+ public:
+  struct Finding {
+    SwitchRates rates;
+    uint64_t switch_cost_ns = 0;
+  };
+
+  // `measure_cost` is called at most once, when it matters; not where `known_cost_ns` is given.
+  SourceChoice(const ControlBlock* control, std::optional<uint64_t> known_cost_ns,
+               std::function<uint64_t()> measure_cost)
+      : meter_(control), measure_cost_(std::move(measure_cost)), cost_ns_(known_cost_ns) {}
+
+  // As often as one likes. Once: perf events have been too dear for two looks, 0.2 s apart.
+  std::optional<Finding> Poll(uint64_t now_ns);
+
+ private:
+  SwitchMeter meter_;
+  std::function<uint64_t()> measure_cost_;
+  std::optional<uint64_t> cost_ns_;
+  uint64_t next_look_ns_ = 0;
+  int dear_looks_ = 0;
+  bool has_found_ = false;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_

@@ -1,0 +1,105 @@
+#include "coz/supervisor/target/source_choice.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "coz/base/clock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+class SourceChoiceTest : public ::testing::Test {
+ protected:
+  SourceChoiceTest() : control_(std::make_unique<ControlBlock>()) {
+    ThreadSlot& slot = control_->threads[control_->threads_high_water++];
+    slot.pid = getpid();
+    slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+    slot.state = ThreadState::kRunning;
+  }
+
+  // This thread comes onto a CPU so often at least. Some sleeps are over before it has left it.
+  static void Switch(int times) {
+    const long end = VoluntarySwitches() + times;
+    while (VoluntarySwitches() < end) usleep(1);
+  }
+
+  static long VoluntarySwitches() {
+    rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  }
+
+  std::unique_ptr<ControlBlock> control_;
+};
+
+TEST_F(SourceChoiceTest, MeterCountsSwitchesSinceTheLastRead) {
+  SwitchMeter meter(control_.get());
+  Switch(500);
+  EXPECT_FALSE(meter.Read(kNsPerSecond).has_value()) << "what was before is nobody's";
+  Switch(100);
+  const std::optional<SwitchRates> rates = meter.Read(kNsPerSecond + kNsPerSecond / 2);
+  ASSERT_TRUE(rates.has_value());
+  EXPECT_GE(rates->switches_per_second, 200);
+  EXPECT_LT(rates->switches_per_second, 900) << "those before the first read are in it";
+  EXPECT_GT(rates->cpu_ns_per_second, 0);
+}
+
+TEST_F(SourceChoiceTest, ThreadsThatAreGoneCountNothing) {
+  control_->threads[0].tid = 1 << 30;
+  SwitchMeter meter(control_.get());
+  meter.Read(kNsPerSecond);
+  EXPECT_EQ(meter.Read(2 * kNsPerSecond)->switches_per_second, 0);
+}
+
+TEST(IsTooDearTest, IsWhatTakesATenthOfTheCpuTimeAndOfACpu) {
+  const SwitchRates postgresql = {18'000, 1.58e9};
+  EXPECT_TRUE(IsTooDear(postgresql, 16'000));
+  EXPECT_FALSE(IsTooDear(postgresql, 4'000));
+  const SwitchRates many_cpus = {18'000, 16e9};
+  EXPECT_FALSE(IsTooDear(many_cpus, 16'000)) << "2 % of its time";
+  const SwitchRates mostly_idle = {1'000, 0.05e9};
+  EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "4 % of a CPU";
+}
+
+TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {
+  int measured = 0;
+  SourceChoice choice(control_.get(), std::nullopt, [&measured] {
+    ++measured;
+    return kNsPerMs;
+  });
+  uint64_t now_ns = kNsPerSecond;
+  const auto look = [&](int switches) {
+    Switch(switches);
+    now_ns += 200 * kNsPerMs;
+    return choice.Poll(now_ns);
+  };
+  EXPECT_FALSE(look(0).has_value());
+  EXPECT_FALSE(look(2).has_value());
+  EXPECT_EQ(measured, 0) << "so few cannot matter";
+  constexpr int kMany = 1000;
+  EXPECT_FALSE(look(kMany).has_value());
+  EXPECT_EQ(measured, 1);
+  EXPECT_FALSE(look(2).has_value());
+  EXPECT_FALSE(look(kMany).has_value()) << "they are not two in a row";
+  const std::optional<SourceChoice::Finding> finding = look(kMany);
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->switch_cost_ns, kNsPerMs);
+  EXPECT_GE(finding->rates.switches_per_second, 5 * kMany);
+  EXPECT_EQ(measured, 1);
+  EXPECT_FALSE(look(kMany).has_value()) << "once is enough";
+}
+
+TEST_F(SourceChoiceTest, WhatCostsNothingIsNeverTooDear) {
+  SourceChoice choice(control_.get(), 0, [] { return ~uint64_t{0}; });
+  for (uint64_t i = 1; i < 6; ++i) {
+    Switch(1000);
+    EXPECT_FALSE(choice.Poll(i * 200 * kNsPerMs).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace coz

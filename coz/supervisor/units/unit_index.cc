@@ -1,0 +1,286 @@
+#include "coz/supervisor/units/unit_index.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_format.h"
+#include "coz/points/closest_names.h"
+
+namespace coz {
+namespace {
+
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? path : real.string();
+}
+
+// Tells a file from another that has been put in its place; empty where there is none.
+std::string FileVersion(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return "";
+  return absl::StrFormat("%d %d %d %d.%d", status.st_dev, status.st_ino, status.st_size,
+                         status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+bool IsPathSuffix(std::string_view path, std::string_view suffix) {
+  if (suffix.empty() || suffix.size() > path.size()) return false;
+  if (path.substr(path.size() - suffix.size()) != suffix) return false;
+  return suffix.size() == path.size() || suffix.front() == '/' ||
+         path[path.size() - suffix.size() - 1] == '/';
+}
+
+// "find(int)", "find" and "Table::find" all name ns::Table::find(int).
+bool IsFunctionCalled(std::string_view function, std::string_view name) {
+  for (std::string_view candidate : {function, WithoutParameters(function)}) {
+    if (candidate == name) return true;
+    if (candidate.size() > name.size() + 2 &&
+        candidate.substr(candidate.size() - name.size()) == name &&
+        candidate.substr(candidate.size() - name.size() - 2, 2) == "::") {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsCalled(const UnitDescription& unit, std::string_view name) {
+  switch (unit.kind) {
+    case UnitKind::kFunction:
+      return IsFunctionCalled(unit.function, name);
+    case UnitKind::kGroup:
+      return unit.function == name;
+    default:
+      return IsPathSuffix(unit.Name(), name);
+  }
+}
+
+}  // namespace
+
+UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
+  if (index < units.size()) return units[index];
+  const Line line = units_table->table().line(index);
+  return {UnitKind::kLine, line.file, line.line, line.function};
+}
+
+void UnitIndex::LeaveOut(const std::string& path) { left_out_ = RealPath(path); }
+
+absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, Object* object) {
+  absl::Status status;
+  if (rules_.kind != UnitKind::kLibrary) {
+    ReadOptions options;
+    options.progress = progress;
+    options.detail = rules_.Detail();
+    absl::StatusOr<LoadedTable> table = LoadLineTable(object->path, source_scope_, options);
+    if (table.ok()) {
+      object->table = std::make_shared<LoadedTable>(*std::move(table));
+      return absl::OkStatus();
+    }
+    status = table.status();
+    // A scope of source files would be ignored without debug information.
+    // Nobody has asked for the functions of the shells and tools that the program starts.
+    const bool is_wanted = object->path == program_ || binary_scope_.Contains(object->path, false);
+    const bool symbols_will_do =
+        rules_.kind == UnitKind::kFunction && is_wanted && source_scope_.patterns().empty();
+    if (!absl::IsFailedPrecondition(status) || !symbols_will_do) return status;
+  }
+  absl::StatusOr<LineTableResult> read = rules_.kind == UnitKind::kLibrary
+                                             ? ReadWholeBinary(object->path)
+                                             : ReadSymbolTable(object->path);
+  if (!read.ok()) return read.status();
+  absl::StatusOr<LoadedTable> held = HoldTable(read->image);
+  if (!held.ok()) return held.status();
+  object->table = std::make_shared<LoadedTable>(*std::move(held));
+  return absl::OkStatus();
+}
+
+absl::Status UnitIndex::Derive(Object* object) {
+  if (rules_.AreLines()) {
+    object->units_table = object->table;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<DerivedUnits> derived = DeriveUnits(object->table->table(), object->path, rules_);
+  if (!derived.ok()) return derived.status();
+  absl::StatusOr<LoadedTable> held = HoldTable(derived->image);
+  if (!held.ok()) return held.status();
+  object->units_table = std::make_shared<LoadedTable>(*std::move(held));
+  object->units = std::move(derived->units);
+  for (size_t i = 0; i < group_has_code_.size(); ++i) {
+    group_has_code_[i] = group_has_code_[i] || derived->group_has_code[i];
+  }
+  for (size_t i = 0; i < exclude_has_code_.size(); ++i) {
+    exclude_has_code_[i] = exclude_has_code_[i] || derived->exclude_has_code[i];
+  }
+  overlaps_.insert(overlaps_.end(), derived->overlaps.begin(), derived->overlaps.end());
+  return absl::OkStatus();
+}
+
+UnitIndex::Object& UnitIndex::Load(const std::string& path,
+                                   const std::function<void(double)>& progress) {
+  const std::string version = FileVersion(path);
+  const auto known = object_by_path_.find(path);
+  // A plugin may have been built anew before it was opened again.
+  if (known != object_by_path_.end() && objects_[known->second].file_version == version) {
+    return objects_[known->second];
+  }
+  object_by_path_[path] = objects_.size();
+  Object& object = objects_.emplace_back();
+  object.path = path;
+  object.file_version = version;
+  object.first_unit = next_unit_;
+  absl::Status status = ReadTable(progress, &object);
+  if (status.ok()) status = Derive(&object);
+  if (status.ok()) {
+    next_unit_ += object.unit_count() - static_cast<uint32_t>(rules_.groups.size());
+  } else {
+    object.table.reset();
+    object.why_no_table = std::string(status.message());
+  }
+  return object;
+}
+
+absl::Status UnitIndex::Prepare(const std::string& program,
+                                const std::function<void(double)>& progress, bool may_lack_table) {
+  program_ = RealPath(program);
+  if (!binary_scope_.Contains(program_, true)) return absl::OkStatus();
+  const Object& object = Load(program_, progress);
+  const bool only_program = binary_scope_.patterns() == std::vector<std::string>{"MAIN"};
+  if (object.table == nullptr && only_program && !may_lack_table) {
+    return absl::FailedPreconditionError(object.why_no_table);
+  }
+  // Of a launcher nobody expects lines.
+  if (object.table == nullptr && may_lack_table) PassOver(program_);
+  return absl::OkStatus();
+}
+
+void UnitIndex::PassOver(const std::string& path) {
+  passed_over_.insert(path);
+  object_by_path_.erase(path);
+  objects_.pop_back();
+}
+
+void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
+  const std::string path = RealPath(slot.path);
+  // What has no file (the vDSO) has a path without a folder, or none.
+  if (path.find('/') == std::string::npos || path == left_out_ ||
+      !binary_scope_.Contains(path, slot.is_program != 0)) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  if (passed_over_.count(path) != 0) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  Object& object = Load(path, nullptr);
+  // Nobody has asked for the shells and tools that the program starts.
+  if (object.table == nullptr && path != program_ && !binary_scope_.Contains(path, false)) {
+    PassOver(path);
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  object.loaded = true;
+  object.load_bias = slot.load_bias;
+  if (object.table == nullptr) {
+    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    return;
+  }
+  if (object.table_offset == 0) {
+    const absl::StatusOr<uint64_t> offset =
+        control.Append(object.units_table->fd(), object.units_table->size_bytes());
+    if (!offset.ok()) {
+      object.why_no_table = std::string(offset.status().message());
+      slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+      return;
+    }
+    object.table_offset = *offset;
+  }
+  slot.table_offset = object.table_offset;
+  slot.table_bytes = object.units_table->size_bytes();
+  slot.common_units = static_cast<uint32_t>(rules_.groups.size());
+  slot.first_unit = object.first_unit;
+  slot.state.store(ModuleState::kTableReady, std::memory_order_release);
+}
+
+void UnitIndex::Preannounce(SharedControl& shared) {
+  ControlBlock& control = shared.block();
+  struct stat file;
+  if (program_.size() >= kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
+  ModuleSlot& slot = control.modules[0];
+  slot.is_program = 1;
+  slot.device = file.st_dev;
+  slot.inode = file.st_ino;
+  slot.modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
+                     static_cast<uint64_t>(file.st_mtim.tv_nsec);
+  strcpy(slot.path, program_.c_str());
+  AnswerOne(shared, slot);
+  control.module_count.store(1, std::memory_order_release);
+}
+
+void UnitIndex::Answer(SharedControl& shared) {
+  ControlBlock& control = shared.block();
+  const uint32_t count =
+      std::min(control.module_count.load(std::memory_order_acquire), kMaxModules);
+  for (uint32_t i = 0; i < count; ++i) {
+    // A process that was killed may have left a slot half-written.
+    if (control.modules[i].state.load(std::memory_order_acquire) == ModuleState::kAnnounced) {
+      AnswerOne(shared, control.modules[i]);
+    }
+  }
+  if (count != 0 && !objects_.empty() && objects_[0].path == control.modules[0].path) {
+    objects_[0].load_bias = control.modules[0].load_bias;  // the process knows it only now
+  }
+}
+
+template <typename Visit>
+void UnitIndex::ForEachUnit(Visit visit) const {
+  const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
+  for (uint32_t i = 0; i < groups; ++i) {
+    visit(i, UnitDescription{UnitKind::kGroup, "", 0, rules_.groups[i].name});
+  }
+  for (const Object& object : objects_) {
+    if (object.table == nullptr) continue;
+    for (uint32_t i = groups; i < object.unit_count(); ++i) {
+      visit(object.first_unit + i - groups, object.Describe(i));
+    }
+  }
+}
+
+UnitIndex::Unit UnitIndex::Describe(UnitId unit) const {
+  if (unit < rules_.groups.size()) {
+    return {{UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
+  }
+  uint32_t index = 0;
+  for (uint32_t i = 0; i < objects_.size(); ++i) {
+    if (objects_[i].table != nullptr && objects_[i].first_unit <= unit) index = i;
+  }
+  const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
+  return {objects_[index].Describe(unit - objects_[index].first_unit + groups), index};
+}
+
+std::vector<UnitId> UnitIndex::Find(std::string_view name) const {
+  std::vector<UnitId> found;
+  ForEachUnit([&](UnitId id, const UnitDescription& unit) {
+    if (!IsCalled(unit, name)) return;
+    if (unit.kind == UnitKind::kGroup && !group_has_code_[id]) return;
+    found.push_back(id);
+  });
+  return found;
+}
+
+std::vector<std::string> UnitIndex::Closest(std::string_view name) const {
+  ClosestNames closest(name);
+  ForEachUnit([&](UnitId, const UnitDescription& unit) {
+    if (unit.kind == UnitKind::kLine) {
+      closest.AddLine(unit.file, unit.line);
+      if (!closest.wants_line()) closest.Add(WithoutParameters(unit.function));
+    } else {
+      closest.Add(unit.kind == UnitKind::kFunction ? WithoutParameters(unit.function)
+                                                   : std::string_view(unit.Name()));
+    }
+  });
+  return closest.Best();
+}
+
+}  // namespace coz

@@ -1,0 +1,123 @@
+// Answers the target's announcements of loaded objects with tables of units, and names units.
+//
+// Shape    units are numbered over all objects: first the groups, which all objects share, then those of each object in the order
+//          in which it was read
+// Units    UnitId as in coz/experiment, which is the number in samples
+// Errors   an object without a table is in `objects()` with the reason
+// Threads  compatible
+// Signals  none
+// Source   docs/design.md, "Line tables"; docs/units.md
+#ifndef COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_
+#define COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "coz/experiment/target.h"
+#include "coz/sourcemap/cache.h"
+#include "coz/sourcemap/scope.h"
+#include "coz/sourcemap/unit_table.h"
+#include "coz/supervisor/target/shared_control.h"
+
+namespace coz {
+
+class UnitIndex {
+ public:
+  struct Object {
+    std::string path;
+    std::string file_version;
+    uint64_t load_bias = 0;
+    uint32_t first_unit = 0;             // of its own, behind the groups
+    bool loaded = false;                 // the target has announced it
+    std::shared_ptr<LoadedTable> table;  // of its lines; null: in scope, but without line table
+    std::shared_ptr<LoadedTable> units_table;  // what the target looks up
+    std::vector<UnitDescription> units;  // by line of units_table; empty where that is `table`
+    std::string why_no_table;
+    uint64_t table_offset = 0;  // behind the control block; 0: not there yet
+
+    uint32_t unit_count() const { return units_table->table().line_count(); }
+    UnitDescription Describe(uint32_t index) const;
+  };
+
+  UnitIndex(BinaryScope binary_scope, SourceScope source_scope, UnitRules rules = {})
+      : binary_scope_(std::move(binary_scope)),
+        source_scope_(std::move(source_scope)),
+        rules_(std::move(rules)),
+        group_has_code_(rules_.groups.size()),
+        exclude_has_code_(rules_.exclude.size()),
+        next_unit_(static_cast<uint32_t>(rules_.groups.size())) {}
+
+  // An object that is never in scope: the runtime.
+  void LeaveOut(const std::string& path);
+
+  // Reads the program's table before it starts, so that its first sample is mapped.
+  // A program that may do without a table is one that becomes another by exec.
+  absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress,
+                       bool may_lack_table);
+
+  // Answers for the program before it starts: its processes may lack the right to open anything of the supervisor's later.
+  void Preannounce(SharedControl& shared);
+
+  // Answers what the target has announced since the last call.
+  void Answer(SharedControl& shared);
+
+  // Objects in scope.
+  const std::vector<Object>& objects() const { return objects_; }
+  const UnitRules& rules() const { return rules_; }
+  // By group: some object that was read has code of it.
+  const std::vector<bool>& group_has_code() const { return group_has_code_; }
+  // By pattern of --exclude, likewise.
+  const std::vector<bool>& exclude_has_code() const { return exclude_has_code_; }
+  // What several groups hold, see DerivedUnits.
+  const std::vector<std::string>& overlaps() const { return overlaps_; }
+
+  struct Unit {
+    UnitDescription what;
+    uint32_t object;  // index into objects()
+  };
+  bool Has(UnitId unit) const { return unit < next_unit_; }
+  // The unit must exist.
+  Unit Describe(UnitId unit) const;
+
+  // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function with or without scopes and
+  // parameters, a file, a library, a group.
+  std::vector<UnitId> Find(std::string_view name) const;
+
+  // Names that resemble one that was not found, best first.
+  std::vector<std::string> Closest(std::string_view name) const;
+
+ private:
+  // The object of a path, its table read if it has not been; a new one is the last of objects_.
+  Object& Load(const std::string& path, const std::function<void(double)>& progress);
+  absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
+  absl::Status Derive(Object* object);
+  // Forgets the object that was read last, and answers for its path from now on that it is out of scope.
+  void PassOver(const std::string& path);
+  void AnswerOne(SharedControl& control, ModuleSlot& slot);
+  template <typename Visit>
+  void ForEachUnit(Visit visit) const;
+
+  BinaryScope binary_scope_;
+  SourceScope source_scope_;
+  UnitRules rules_;
+  std::string program_;
+  std::string left_out_;
+  std::vector<Object> objects_;
+  std::map<std::string, size_t> object_by_path_;
+  std::set<std::string> passed_over_;  // other programs than the first, without debug information
+  std::vector<bool> group_has_code_;
+  std::vector<bool> exclude_has_code_;
+  std::vector<std::string> overlaps_;
+  uint32_t next_unit_ = 0;
+};
+
+}  // namespace coz
+
+#endif  // COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_

@@ -1,0 +1,51 @@
+// Delay of samples that stand for several short threads (coz/sampler/short_threads.h), so that it is imposed by all of these and not by the
+// sampled one at once. What one thread imposes beyond its own length shortens nothing: it would be lost in the others' waits for it.
+// So would be what one thread has more than the next: one sampled thread has one sample, another two, and where threads imposed so
+// differently, whatever waits for the longer of two things would wait for the slow ones. Hence the delay of about kGroups samples is
+// mixed.
+//
+// Shape    one per process, zero-initialised
+// Units    ns of delay
+// Errors   none; what has not been taken when the selection changes is dropped
+// Threads  safe; where two add or take at once, some delay may be lost
+// Signals  async-signal-safe
+// Source   docs/design.md, "Sampling"
+#ifndef COZ_SYNC_DELAY_SHARED_DELAY_H_
+#define COZ_SYNC_DELAY_SHARED_DELAY_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace coz {
+
+class SharedDelay {
+ public:
+  // For threads that begin while `selection` lasts.
+  void Add(uint64_t selection, uint64_t delay_ns) {
+    if (selection_.exchange(selection, std::memory_order_relaxed) != selection) {
+      delay_ns_.store(0, std::memory_order_relaxed);
+    }
+    delay_ns_.fetch_add(delay_ns, std::memory_order_relaxed);
+  }
+
+  // What one of `threads` imposes, of which each sample stands for so many. In the long run it is all that is added.
+  uint64_t Take(uint64_t selection, uint64_t threads) {
+    if (threads == 0 || selection_.load(std::memory_order_relaxed) != selection) return 0;
+    uint64_t delay_ns = delay_ns_.load(std::memory_order_relaxed);
+    const uint64_t parts = kGroups * threads;
+    const uint64_t taken_ns = (delay_ns + parts - 1) / parts;
+    const bool taken =
+        delay_ns_.compare_exchange_strong(delay_ns, delay_ns - taken_ns, std::memory_order_relaxed);
+    return taken ? taken_ns : 0;
+  }
+
+ private:
+  static constexpr uint64_t kGroups = 4;
+
+  std::atomic<uint64_t> selection_{0};
+  std::atomic<uint64_t> delay_ns_{0};
+};
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_DELAY_SHARED_DELAY_H_

@@ -1,0 +1,116 @@
+// Condition variables, barriers and semaphores. Process: target. Context: the program's threads.
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <cerrno>
+
+#include "coz/sync/interpose/condition_wait.h"
+#include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// `wait_call` where the semaphore cannot be had at once.
+template <typename WaitCall>
+inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
+  PayIfBehind();
+  pthread_testcancel();  // libc's waits are cancellation points even where they need not wait
+  const int saved_errno = errno;
+  if (g_real.sem_trywait(semaphore) == 0) return 0;
+  if (errno != EAGAIN) return -1;
+  errno = saved_errno;
+  BlockedScope blocked(WaitStart::kIsAhead);
+  const int result = wait_call();
+  blocked.End(result == 0, semaphore);
+  return result;
+}
+
+template <typename WaitUntil>
+inline int WaitOnSemaphoreUntil(sem_t* semaphore, const timespec* deadline, WaitUntil wait_until) {
+  return WaitOnSemaphore(semaphore, [=] {
+    return WaitInVirtualTime(deadline, wait_until,
+                             [](int code) { return code != 0 && errno == ETIMEDOUT; });
+  });
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+using coz::PayAndCall;
+using coz::PayBeforeWake;
+
+extern "C" {
+
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  return coz::WaitOnCondition(condition, mutex,
+                              [=] { return g_real.pthread_cond_wait(condition, mutex); });
+}
+
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                           const timespec* deadline) {
+  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
+    return g_real.pthread_cond_timedwait(condition, mutex, until);
+  });
+}
+
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const timespec* deadline) {
+  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
+    return g_real.pthread_cond_clockwait(condition, mutex, clock, until);
+  });
+}
+
+int pthread_cond_signal(pthread_cond_t* condition) noexcept {
+  return PayAndCall(condition, [=] { return g_real.pthread_cond_signal(condition); });
+}
+
+int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
+  return PayAndCall(condition, [=] { return g_real.pthread_cond_broadcast(condition); });
+}
+
+int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  PayBeforeWake(barrier);  // the last to arrive wakes the others
+  coz::BlockedScope blocked;
+  const int result = g_real.pthread_barrier_wait(barrier);
+  blocked.End(result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD, barrier);
+  return result;
+}
+
+int sem_wait(sem_t* semaphore) {
+  if (coz::CurrentThreadLedger() == nullptr) return g_real.sem_wait(semaphore);
+  return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_wait(semaphore); });
+}
+
+int sem_trywait(sem_t* semaphore) noexcept {
+  coz::PayIfBehind();
+  return g_real.sem_trywait(semaphore);
+}
+
+int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsValidDeadline(*deadline)) {
+    return g_real.sem_timedwait(semaphore, deadline);
+  }
+  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+    return g_real.sem_timedwait(semaphore, until);
+  });
+}
+
+int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsSupportedClock(clock) ||
+      !coz::IsValidDeadline(*deadline)) {
+    return g_real.sem_clockwait(semaphore, clock, deadline);
+  }
+  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+    return g_real.sem_clockwait(semaphore, clock, until);
+  });
+}
+
+int sem_post(sem_t* semaphore) noexcept {
+  return PayAndCall(semaphore, [=] { return g_real.sem_post(semaphore); });
+}
+
+}  // extern "C"

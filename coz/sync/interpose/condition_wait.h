@@ -1,0 +1,41 @@
+// A wait on a condition, whichever of libc's makes it.
+//
+// Shape    two functions over the call itself
+// Units    as the call has them
+// Errors   those of the call
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   docs/design.md, "Delays"
+#ifndef COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_
+#define COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_
+
+#include <pthread.h>
+
+#include <cerrno>
+
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+
+namespace coz {
+
+// A wait on `condition` that gives up `mutex` meanwhile. A timed-out wait was ended by the clock.
+template <typename WaitCall>
+inline int WaitOnCondition(const void* condition, const pthread_mutex_t* mutex,
+                           WaitCall wait_call) {
+  PayBeforeWake(mutex);  // the wait unlocks it
+  BlockedScope blocked(WaitStart::kIsAhead);
+  const int result = wait_call();
+  blocked.End(result == 0 || result == EOWNERDEAD, condition);
+  return result;
+}
+
+// The same by `wait_until(deadline)`, in virtual time.
+template <typename WaitUntil>
+inline int WaitOnConditionUntil(const void* condition, const pthread_mutex_t* mutex,
+                                const timespec* deadline, WaitUntil wait_until) {
+  return WaitOnCondition(condition, mutex, [=] { return WaitInVirtualTime(deadline, wait_until); });
+}
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_

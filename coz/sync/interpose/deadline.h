@@ -1,0 +1,40 @@
+// Deadlines of waits: which libc accepts, and later ones.
+//
+// Shape    predicates, a conversion and a sum
+// Units    timespec of the clock named beside it
+// Errors   none: where they say no, libc's own call says why
+// Threads  safe
+// Signals  async-signal-safe
+// Source   glibc 2.36 nptl/futex-internal.h, pthread_rwlock_common.c, sem_timedwait.c
+#ifndef COZ_SYNC_INTERPOSE_DEADLINE_H_
+#define COZ_SYNC_INTERPOSE_DEADLINE_H_
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace coz {
+
+inline bool IsSupportedClock(clockid_t clock) {
+  return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+inline bool IsValidDeadline(const timespec& deadline) {
+  return deadline.tv_nsec >= 0 && deadline.tv_nsec < 1000 * 1000 * 1000;
+}
+
+inline timespec DurationOf(uint64_t ns) {
+  constexpr uint64_t kNsPerS = 1000 * 1000 * 1000;
+  return {static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
+}
+
+// A valid deadline moved by `delay_ns`.
+inline timespec DeadlineAfter(const timespec& deadline, uint64_t delay_ns) {
+  timespec sum = DurationOf(static_cast<uint64_t>(deadline.tv_nsec) + delay_ns);
+  sum.tv_sec += deadline.tv_sec;
+  return sum;
+}
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_DEADLINE_H_

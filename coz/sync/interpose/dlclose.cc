@@ -1,0 +1,16 @@
+// dlclose: what is known about addresses of the object that goes is forgotten, for another may come to lie there. Process: target.
+// Context: the program's threads.
+#include <cerrno>
+
+#include "coz/base/errno_saver.h"
+#include "coz/sync/interpose/process_hooks.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+extern "C" int dlclose(void* handle) noexcept {
+  if (!coz::g_process_hooks.is_profiled()) return coz::g_real.dlclose(handle);
+  coz::g_process_hooks.before_unload();
+  const int result = coz::g_real.dlclose(handle);
+  const coz::ErrnoSaver errno_saver;
+  coz::g_process_hooks.after_unload();
+  return result;
+}

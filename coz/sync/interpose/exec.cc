@@ -1,0 +1,229 @@
+// The exec family, posix_spawn, popen and system: before an exec, sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
+// under way. And the program gets the library only where it can be loaded. Process: target. Context: the program's threads.
+#include <alloca.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/base/sanitizer_runtime.h"
+#include "coz/sync/interpose/preload_environment.h"
+#include "coz/sync/interpose/process_hooks.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and must not touch the sampler.
+template <typename Call>
+int ExecUnsampled(Call call) {
+  PayIfBehind();  // the program that it becomes starts level
+  if (!g_process_hooks.is_profiled()) return call();
+  g_process_hooks.prepare_for_exec();
+  const int result = call();
+  g_process_hooks.resume_after_failed_exec();
+  return result;
+}
+
+// A program to be found: a path relative to `folder`, which is the file itself where the path is empty.
+struct Program {
+  int folder;
+  const char* path;
+};
+
+// The file that libc will find for `name` in $PATH, in `buffer`.
+Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
+  if (strchr(name, '/') != nullptr) return {AT_FDCWD, name};
+  const char* folders = getenv("PATH");
+  if (folders == nullptr) folders = "/bin:/usr/bin";
+  const size_t name_length = strlen(name);
+  while (true) {
+    const size_t length = strcspn(folders, ":");
+    if (length + name_length + 2 <= sizeof(buffer)) {
+      memcpy(buffer, folders, length);
+      char* end = buffer + length;
+      if (length > 0) *end++ = '/';
+      strcpy(end, name);
+      if (RawSyscall(SYS_access, static_cast<char*>(buffer), X_OK) == 0) return {AT_FDCWD, buffer};
+    }
+    if (folders[length] == '\0') return {AT_FDCWD, name};
+    folders += length + 1;
+  }
+}
+
+// call(environment) with what the dynamic linker should be told: the library only where it can open it, and behind the sanitizer's if
+// the program has one.
+template <typename Call>
+int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
+  constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
+  const char* const preload = FindPreload(environment);
+  if (preload == nullptr) return call(environment);
+  const bool is_unreachable =
+      !HasLeftThreadSync() && FindUnreachablePreload(environment) != nullptr;
+  if (is_unreachable) g_process_hooks.note_unreachable_program();
+  const bool left_out = HasLeftThreadSync() || is_unreachable;
+  SanitizerRuntime sanitizer;
+  if (!left_out && !StartsWithSanitizer(preload)) {
+    sanitizer = FindSanitizerRuntime(program.folder, program.path);
+  }
+  const size_t entries = CountEntries(environment);
+  if ((!left_out && sanitizer.name[0] == '\0') || entries > kMostEntries) return call(environment);
+  char** const copy = static_cast<char**>(alloca(entries * sizeof(char*)));
+  char* const text = static_cast<char*>(alloca(PreloadBytes(preload)));
+  if (left_out) {
+    CopyWithoutPreload(environment, preload, copy, text);
+  } else {
+    CopyWithSanitizer(environment, preload, sanitizer, copy, text);
+  }
+  return call(copy);
+}
+
+template <typename Call>
+int Exec(const Program& program, char* const* environment, Call call) {
+  return CallWithEnvironment(program, environment, [=](char* const* passed) {
+    return ExecUnsampled([=] { return call(passed); });
+  });
+}
+
+// The new program starts level, so its creator has to be.
+template <typename Call>
+int Spawn(const Program& program, char* const* environment, Call call) {
+  PayIfBehind();
+  return CallWithEnvironment(program, environment, call);
+}
+
+// For calls that take no environment but the process's own. It has no use for the library from now on.
+void DropUnreachablePreload() {
+  static char rest[PATH_MAX];
+  const char* preload = FindUnreachablePreload(environ);
+  if (preload == nullptr || PreloadBytes(preload) > sizeof(rest)) return;
+  g_process_hooks.note_unreachable_program();
+  CopyWithoutPreload(environ, preload, environ, rest);
+}
+
+constexpr int kMaxListedArguments = 1024;
+
+// The arguments of an execl call, NUL-terminated in `arguments`; false when there are more than fit.
+bool CollectArguments(const char* first, va_list& list, char** arguments) {
+  int count = 0;
+  for (const char* argument = first;; argument = va_arg(list, const char*)) {
+    arguments[count] = const_cast<char*>(argument);
+    if (argument == nullptr) return true;
+    if (++count == kMaxListedArguments) {
+      errno = E2BIG;
+      return false;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::Exec;
+using coz::FindInPath;
+using coz::g_real;
+using coz::Spawn;
+
+extern "C" {
+
+int execve(const char* path, char* const argv[], char* const envp[]) noexcept {
+  return Exec({AT_FDCWD, path}, envp,
+              [=](char* const* environment) { return g_real.execve(path, argv, environment); });
+}
+
+int execv(const char* path, char* const argv[]) noexcept {
+  return Exec({AT_FDCWD, path}, environ,
+              [=](char* const* environment) { return g_real.execve(path, argv, environment); });
+}
+
+int execvp(const char* file, char* const argv[]) noexcept {
+  char found[PATH_MAX];
+  return Exec(FindInPath(file, found), environ,
+              [=](char* const* environment) { return g_real.execvpe(file, argv, environment); });
+}
+
+int execvpe(const char* file, char* const argv[], char* const envp[]) noexcept {
+  char found[PATH_MAX];
+  return Exec(FindInPath(file, found), envp,
+              [=](char* const* environment) { return g_real.execvpe(file, argv, environment); });
+}
+
+int fexecve(int fd, char* const argv[], char* const envp[]) noexcept {
+  return Exec({fd, ""}, envp,
+              [=](char* const* environment) { return g_real.fexecve(fd, argv, environment); });
+}
+
+int execveat(int directory, const char* path, char* const argv[], char* const envp[],
+             int flags) noexcept {
+  return Exec({directory, path}, envp, [=](char* const* environment) {
+    return g_real.execveat(directory, path, argv, environment, flags);
+  });
+}
+
+int execl(const char* path, const char* first, ...) noexcept {
+  char* arguments[coz::kMaxListedArguments];
+  va_list list;
+  va_start(list, first);
+  const bool collected = coz::CollectArguments(first, list, arguments);
+  va_end(list);
+  return collected ? execv(path, arguments) : -1;
+}
+
+int execlp(const char* file, const char* first, ...) noexcept {
+  char* arguments[coz::kMaxListedArguments];
+  va_list list;
+  va_start(list, first);
+  const bool collected = coz::CollectArguments(first, list, arguments);
+  va_end(list);
+  return collected ? execvp(file, arguments) : -1;
+}
+
+int execle(const char* path, const char* first, ...) noexcept {
+  char* arguments[coz::kMaxListedArguments];
+  va_list list;
+  va_start(list, first);
+  const bool collected = coz::CollectArguments(first, list, arguments);
+  char* const* environment = collected ? va_arg(list, char* const*) : nullptr;
+  va_end(list);
+  return collected ? execve(path, arguments, environment) : -1;
+}
+
+int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
+                const posix_spawnattr_t* attributes, char* const argv[],
+                char* const envp[]) noexcept {
+  return Spawn({AT_FDCWD, path}, envp, [=](char* const* environment) {
+    return g_real.posix_spawn(pid, path, actions, attributes, argv, environment);
+  });
+}
+
+int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
+                 const posix_spawnattr_t* attributes, char* const argv[],
+                 char* const envp[]) noexcept {
+  char found[PATH_MAX];
+  return Spawn(FindInPath(file, found), envp, [=](char* const* environment) {
+    return g_real.posix_spawnp(pid, file, actions, attributes, argv, environment);
+  });
+}
+
+int system(const char* command) {
+  coz::DropUnreachablePreload();
+  return g_real.system(command);
+}
+
+FILE* popen(const char* command, const char* type) {
+  coz::DropUnreachablePreload();
+  return g_real.popen(command, type);
+}
+COZ_SECOND_NAME(_IO_popen, popen);
+
+}  // extern "C"

@@ -1,0 +1,213 @@
+// libc's syscall(), by which futexes are reached (C++20's atomic wait, Rust's std, absl::Mutex, folly, TBB), processes made, and seccomp
+// filters installed; and prctl(), which does that too.
+// Process: target. Context: the program's threads.
+//
+// What the program does before and after, in its own atomics, is not seen: a lock that it releases
+// there is free before the wake has been paid for.
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "coz/sync/interpose/raw_clone.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+// Missing in Debian 12's headers.
+#ifndef SYS_futex_wake
+#define SYS_futex_wake 454
+#define SYS_futex_wait 455
+#define SYS_futex_requeue 456
+#endif
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+namespace coz {
+namespace {
+
+struct SystemCall {
+  long number;
+  long a, b, c, d, e, f;
+  const void* site;  // where the program goes on
+
+  long operator()() const { return g_real.syscall(number, a, b, c, d, e, f); }
+};
+
+const void* AsObject(uint64_t address) {
+  return reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
+}
+
+// How a call states its time-out.
+enum class Timeout { kNone, kDuration, kDeadline };
+
+// `call`, whose time-out at `place` ends in virtual time. Where the word has changed by then, what goes on is told so.
+long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall::*place) {
+  const auto timed_out = [](long result) { return result < 0 && errno == ETIMEDOUT; };
+  const long result = call();
+  if (timeout == Timeout::kNone || !timed_out(result)) return result;
+  // The kernel has read it.
+  const auto* given = static_cast<const timespec*>(AsObject(static_cast<uint64_t>(call.*place)));
+  timespec until = *given;
+  SystemCall again = call;
+  again.*place = reinterpret_cast<long>(&until);
+  return GoOnInVirtualTime(
+      result,
+      [&](uint64_t owed_ns) {
+        until = timeout == Timeout::kDeadline ? DeadlineAfter(until, owed_ns) : DurationOf(owed_ns);
+        return again();
+      },
+      timed_out);
+}
+
+// Who waits need not pay, but the others hear how far it has come.
+void ReleaseBeforeWait(const SystemCall& call) { ReleaseAtCall(*CurrentThreadLedger(), call.site); }
+
+void PayBefore(const SystemCall& call) {
+  ThreadLedger& thread = *CurrentThreadLedger();
+  if (CallerIsBehind(thread)) {
+    PayAtCall(thread, call.site);
+  } else {
+    NoteCall(thread, call.site);
+  }
+}
+
+// A wait that a wake ends with a result of 0 or more; on a time-out, a signal or a value that has
+// changed already it is -1, so that it is known to have waited otherwise.
+long Wait(const void* word, const SystemCall& call, Timeout timeout,
+          long SystemCall::*place = &SystemCall::d) {
+  ReleaseBeforeWait(call);
+  BlockedScope blocked(WaitStart::kIsAhead);
+  const long result = CallInVirtualTime(call, timeout, place);
+  blocked.End(result >= 0, word);
+  return result;
+}
+
+long Wake(const void* word, const SystemCall& call) {
+  PayBeforeWakeAt(word, call.site);
+  return call();
+}
+
+long WaitForAnyOf(const struct futex_waitv* words, const SystemCall& call) {
+  ReleaseBeforeWait(call);
+  BlockedScope blocked(WaitStart::kIsAhead);
+  const long index = CallInVirtualTime(call, Timeout::kDeadline, &SystemCall::d);
+  blocked.End(index >= 0, index >= 0 ? AsObject(words[index].uaddr) : nullptr);
+  return index;
+}
+
+long Futex(const SystemCall& call) {
+  const void* word = AsObject(static_cast<uint64_t>(call.a));
+  switch (call.b & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+      return Wait(word, call, Timeout::kDuration);
+    case FUTEX_WAIT_BITSET:
+      return Wait(word, call, Timeout::kDeadline);
+    case FUTEX_WAIT_REQUEUE_PI:  // what it may have been moved to meanwhile makes going on another call
+      return Wait(word, call, Timeout::kNone);
+    case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
+      PayBefore(call);  // whoever gets the lock overtakes others
+      return Wait(word, call, Timeout::kDeadline);
+    case FUTEX_TRYLOCK_PI:
+      PayBefore(call);
+      return call();
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+    case FUTEX_CMP_REQUEUE_PI:
+    case FUTEX_WAKE_OP:
+      PayBeforeWakeAt(AsObject(static_cast<uint64_t>(call.e)), call.site);
+      return Wake(word, call);
+    case FUTEX_WAKE:
+    case FUTEX_WAKE_BITSET:
+    case FUTEX_UNLOCK_PI:
+      return Wake(word, call);
+    default:
+      return call();
+  }
+}
+
+void BeforeSeccomp() {
+  if (sync_internal::g_hooks.before_seccomp != nullptr) sync_internal::g_hooks.before_seccomp();
+}
+
+// Whoever gives no filter only asks whether there could be one, as libseccomp does.
+bool InstallsSeccompFilter(unsigned long mode, unsigned long filter) {
+  return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter != 0);
+}
+
+bool InstallsSeccompFilter(const SystemCall& call) {
+  if (call.number == SYS_prctl) {
+    return call.a == PR_SET_SECCOMP && InstallsSeccompFilter(call.b, call.c);
+  }
+  return call.number == SYS_seccomp &&
+         (call.a == SECCOMP_SET_MODE_STRICT || (call.a == SECCOMP_SET_MODE_FILTER && call.c != 0));
+}
+
+[[gnu::noinline]] long OurCall(const SystemCall& call) {
+  if (InstallsSeccompFilter(call)) BeforeSeccomp();
+  if (CurrentThreadLedger() == nullptr) return call();
+  switch (call.number) {
+    case SYS_futex:
+      return Futex(call);
+    case SYS_futex_waitv:
+      return WaitForAnyOf(static_cast<const struct futex_waitv*>(AsObject(call.a)), call);
+    case SYS_futex_wait:
+      return Wait(AsObject(call.a), call, Timeout::kDeadline, &SystemCall::e);
+    case SYS_seccomp:
+    case SYS_prctl:
+      return call();
+    default:  // futex_wake, futex_requeue
+      return Wake(AsObject(call.a), call);
+  }
+}
+
+// The child goes on with a copy of this frame.
+[[gnu::noinline]] long ForkCall(const SystemCall& call) {
+  BeforeRawFork();
+  const long child = call();
+  AfterRawFork(child);
+  return child;
+}
+
+inline bool IsOurs(long number) {
+  return number == SYS_futex || number == SYS_futex_waitv ||
+         (number >= SYS_futex_wake && number <= SYS_futex_requeue) || number == SYS_seccomp ||
+         number == SYS_prctl;
+}
+
+}  // namespace
+}  // namespace coz
+
+// Not variadic, so that six arguments arrive whatever the caller gave, and every other system call
+// is a jump that leaves registers and stack as they are: clone onto another stack and vfork need that.
+extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
+                           long f) asm("syscall");
+
+long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
+  if (__builtin_expect(coz::IsOurs(number), 0)) {
+    return coz::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
+  }
+  // A process that may not make our system calls is not looked into.
+  if (__builtin_expect(coz::IsCloneCall(number), 0) && !coz::HasLeftThreadSync() &&
+      coz::CopiesProcess(number, a, b)) {
+    return coz::ForkCall({number, a, b, c, d, e, f, nullptr});
+  }
+  return coz::g_real.syscall(number, a, b, c, d, e, f);
+}
+
+// Not variadic either; the kernel looks at no more than an option has.
+extern "C" int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c,
+                        unsigned long d) asm("prctl");
+
+int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
+  if (__builtin_expect(option == PR_SET_SECCOMP, 0) && coz::InstallsSeccompFilter(a, b)) {
+    coz::BeforeSeccomp();
+  }
+  return coz::g_real.prctl(option, a, b, c, d);
+}

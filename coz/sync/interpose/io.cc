@@ -1,0 +1,94 @@
+// Reading and writing: pipes, eventfds, sockets, files. Process: target. Context: the program's
+// threads and signal handlers.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "coz/base/reserved_descriptors.h"
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+using coz::CallIo;
+using coz::g_real;
+using coz::IoSide;
+
+extern "C" {
+
+ssize_t read(int fd, void* buffer, size_t count) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.read(fd, buffer, count); });
+}
+COZ_SECOND_NAME(__read, read);
+
+// What a program calls that was built with _FORTIFY_SOURCE.
+ssize_t __read_chk(int fd, void* buffer, size_t count, size_t capacity) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.__read_chk(fd, buffer, count, capacity); });
+}
+
+ssize_t readv(int fd, const iovec* parts, int count) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.readv(fd, parts, count); });
+}
+
+ssize_t write(int fd, const void* buffer, size_t count) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.write(fd, buffer, count); });
+}
+COZ_SECOND_NAME(__write, write);
+
+ssize_t writev(int fd, const iovec* parts, int count) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.writev(fd, parts, count); });
+}
+
+int eventfd(unsigned value, int flags) noexcept {
+  const int fd = g_real.eventfd(value, flags);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
+int eventfd_read(int fd, eventfd_t* value) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.eventfd_read(fd, value); });
+}
+
+int eventfd_write(int fd, eventfd_t value) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.eventfd_write(fd, value); });
+}
+
+// What is copied from is a file.
+ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
+  return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile(out, in, offset, count); });
+}
+
+ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) noexcept {
+  return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile64(out, in, offset, count); });
+}
+
+// It may wait for either: the one whose waker is further is taken to have ended the wait.
+ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t count,
+               unsigned flags) {
+  coz::PayBeforeIo(in, IoSide::kInput);
+  coz::PayBeforeIo(out, IoSide::kOutput);
+  return coz::WaitForIo([=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
+                        [=](ssize_t result) {
+                          if (result < 0) return uint64_t{0};
+                          return std::max(coz::WakerThrough(in, IoSide::kInput),
+                                          coz::WakerThrough(out, IoSide::kOutput));
+                        });
+}
+
+// The last close of an end wakes who waits at the other.
+int close(int fd) {
+  if (__builtin_expect(coz::IsReservedDescriptor(fd), 0)) {
+    errno = EBADF;  // as far as the program knows
+    return -1;
+  }
+  coz::PayBeforeIo(fd, IoSide::kOutput);
+  coz::PayBeforeIo(fd, IoSide::kInput);
+  return g_real.close(fd);
+}
+COZ_SECOND_NAME(__close, close);
+
+}  // extern "C"

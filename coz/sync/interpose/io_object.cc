@@ -1,0 +1,250 @@
+#include "coz/sync/interpose/io_object.h"
+
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <atomic>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/base/readable.h"
+#include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz {
+namespace {
+
+enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess, kSignal };
+
+// Steele, Lea and Flood's finalizer of SplitMix64 over a running value; never 0.
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  uint64_t z = hash * 31 + value + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return (z ^ (z >> 31)) | 1;
+}
+
+uint64_t MixBytes(uint64_t hash, const void* bytes, size_t count) {
+  const unsigned char* byte = static_cast<const unsigned char*>(bytes);
+  for (size_t i = 0; i < count; ++i) hash = hash * 31 + byte[i];
+  return Mix(hash, count);
+}
+
+// A direction of flow, and the two things one can wait for in it.
+uint64_t Arrival(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 1); }
+uint64_t Room(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 2); }
+
+struct Flows {
+  uint64_t in[IoKeys::kMax] = {};
+  uint64_t out[IoKeys::kMax] = {};
+};
+
+IoTables g_own_tables;
+IoTables* g_tables = &g_own_tables;
+
+IoTables::Pair& PairEntryOf(uint64_t inode) {
+  return TheIoTables().pairs[Mix(kPair, inode) % IoTables::kPairs];
+}
+
+// What tells apart descriptors without an inode of their own, by number. Copied by fork, as the descriptors are.
+constexpr unsigned kTags = 1 << 16;
+std::atomic<uint64_t> g_tags[kTags];
+std::atomic<uint32_t> g_tag_count;
+
+uint64_t TagOf(int fd) {
+  const uint64_t tag = g_tags[static_cast<unsigned>(fd) % kTags].load(std::memory_order_relaxed);
+  return tag != 0 ? tag : static_cast<uint64_t>(fd);
+}
+void SetTag(int fd, uint64_t tag) {
+  g_tags[static_cast<unsigned>(fd) % kTags].store(tag, std::memory_order_relaxed);
+}
+
+uint64_t SignalTag(pid_t pid) { return Mix(kSignal, static_cast<uint64_t>(pid)); }
+uint64_t EventFlow(uint64_t tag) { return Mix(kEvent, tag); }
+
+union Address {
+  sockaddr any;
+  sockaddr_in in;
+  sockaddr_in6 in6;
+  sockaddr_un un;
+  sockaddr_storage storage;
+};
+
+struct Endpoint {
+  bool known = false;
+  bool named = false;
+  uint64_t host_and_port = 0;  // a path counts as both
+  uint64_t port = 0;
+};
+
+Endpoint InternetEndpoint(const void* host, size_t host_bytes, in_port_t port) {
+  Endpoint endpoint;
+  endpoint.known = endpoint.named = true;
+  endpoint.port = Mix(kAddress, port);
+  endpoint.host_and_port = MixBytes(endpoint.port, host, host_bytes);
+  return endpoint;
+}
+
+Endpoint UnixEndpoint(const sockaddr_un& address, size_t length) {
+  Endpoint endpoint;
+  endpoint.known = true;
+  const size_t path_offset = offsetof(sockaddr_un, sun_path);
+  if (length <= path_offset) return endpoint;
+  endpoint.named = true;
+  const size_t most = length - path_offset;
+  // A path ends at its NUL, an abstract name, which begins with one, at the length.
+  const size_t bytes = address.sun_path[0] == '\0' ? most : strnlen(address.sun_path, most);
+  endpoint.port = endpoint.host_and_port = MixBytes(kAddress, address.sun_path, bytes);
+  return endpoint;
+}
+
+Endpoint EndpointOf(const Address& address, size_t length) {
+  switch (address.any.sa_family) {
+    case AF_INET:
+      if (length < sizeof(sockaddr_in)) return {};
+      return InternetEndpoint(&address.in.sin_addr, sizeof(in_addr), address.in.sin_port);
+    case AF_INET6: {
+      if (length < sizeof(sockaddr_in6)) return {};
+      const in6_addr& host = address.in6.sin6_addr;
+      // The peer of a mapped address may see the plain one.
+      if (IN6_IS_ADDR_V4MAPPED(&host)) {
+        return InternetEndpoint(host.s6_addr + 12, sizeof(in_addr), address.in6.sin6_port);
+      }
+      return InternetEndpoint(&host, sizeof(host), address.in6.sin6_port);
+    }
+    case AF_UNIX:
+      return UnixEndpoint(address.un, length);
+    default:
+      return {};
+  }
+}
+
+Endpoint EndpointBy(long system_call, int fd) {
+  Address address = {};
+  socklen_t length = sizeof(address);
+  if (RawSyscall(system_call, fd, &address.any, &length) != 0) return {};
+  return EndpointOf(address, length);
+}
+
+uint64_t StreamFlow(const Endpoint& from, const Endpoint& to) {
+  return Mix(Mix(kStream, from.host_and_port), to.host_and_port);
+}
+uint64_t AddressFlow(const Endpoint& to) { return to.named ? Mix(to.port, kAddress) : 0; }
+
+bool IsDatagramSocket(int fd) {
+  int type = 0;
+  socklen_t length = sizeof(type);
+  return RawSyscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 &&
+         type == SOCK_DGRAM;
+}
+
+Flows PairFlows(uint64_t inode) {
+  Flows flows;
+  const IoTables::Pair& entry = PairEntryOf(inode);
+  if (entry.inode.load(std::memory_order_acquire) != inode) return flows;
+  const uint64_t peer = entry.peer.load(std::memory_order_relaxed);
+  flows.in[0] = Mix(kPair, peer);
+  flows.out[0] = Mix(kPair, inode);
+  return flows;
+}
+
+Flows SocketFlows(int fd, uint64_t inode) {
+  const Endpoint local = EndpointBy(SYS_getsockname, fd);
+  if (!local.known) return {};
+  const Endpoint peer = EndpointBy(SYS_getpeername, fd);
+  if (peer.known && !peer.named && !local.named) return PairFlows(inode);
+  Flows flows;
+  if (!peer.known) {  // it listens, or is not connected
+    flows.in[0] = AddressFlow(local);
+    return flows;
+  }
+  flows.in[0] = StreamFlow(peer, local);
+  flows.out[0] = StreamFlow(local, peer);
+  // The other end of a connected datagram socket need not be connected.
+  if (IsDatagramSocket(fd)) {
+    flows.in[1] = AddressFlow(local);
+    flows.out[1] = AddressFlow(peer);
+  }
+  return flows;
+}
+
+Flows FlowsOf(int fd) {
+  struct stat status;
+  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
+  Flows flows;
+  switch (status.st_mode & S_IFMT) {
+    case S_IFIFO:
+      flows.in[0] = flows.out[0] = Mix(Mix(kPipe, status.st_dev), status.st_ino);
+      return flows;
+    case S_IFSOCK:
+      return SocketFlows(fd, status.st_ino);
+    case 0:  // an anonymous inode, shared by all eventfds and timers
+      flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
+      return flows;
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+IoKeys FindIoKeys(int fd, IoSide side) {
+  const Flows flows = FlowsOf(fd);
+  IoKeys keys;
+  for (int i = 0; i < IoKeys::kMax; ++i) {
+    if (side == IoSide::kInput) {
+      keys.wakes[i] = Room(flows.in[i]);
+      keys.waits[i] = Arrival(flows.in[i]);
+    } else {
+      keys.wakes[i] = Arrival(flows.out[i]);
+      keys.waits[i] = Room(flows.out[i]);
+    }
+  }
+  return keys;
+}
+
+uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
+  Address copy = {};
+  if (length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;
+  if (!IsReadable(address, length)) return 0;  // which the call itself answers
+  memcpy(&copy, address, length);
+  return Arrival(AddressFlow(EndpointOf(copy, length)));
+}
+
+uint64_t EpollKey(int epoll) { return Mix(kEpoll, TagOf(epoll)); }
+
+uint64_t ProcessExitKey(pid_t pid) { return Mix(kProcess, static_cast<uint64_t>(pid)); }
+
+uint64_t SignalKey(pid_t pid) { return Arrival(EventFlow(SignalTag(pid))); }
+
+void NoteAnonymous(int fd) {
+  if (HasLeftThreadSync()) return;
+  const uint64_t count = g_tag_count.fetch_add(1, std::memory_order_relaxed);
+  SetTag(fd, Mix(static_cast<uint64_t>(RawSyscall(SYS_getpid)), count));
+}
+
+void NoteSignalDescriptor(int fd) {
+  if (HasLeftThreadSync()) return;
+  SetTag(fd, SignalTag(static_cast<pid_t>(RawSyscall(SYS_getpid))));
+}
+
+IoTables& TheIoTables() { return *g_tables; }
+void SetIoTables(IoTables* tables) { g_tables = tables; }
+
+void NoteSocketPair(const int fds[2]) {
+  if (HasLeftThreadSync()) return;
+  struct stat status[2];
+  for (int i = 0; i < 2; ++i) {
+    if (RawSyscall(SYS_fstat, fds[i], &status[i]) != 0) return;
+  }
+  for (int i = 0; i < 2; ++i) {
+    IoTables::Pair& entry = PairEntryOf(status[i].st_ino);
+    entry.peer.store(status[1 - i].st_ino, std::memory_order_relaxed);
+    entry.inode.store(status[i].st_ino, std::memory_order_release);
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,276 @@
+// Calls on file descriptors: who pays, and that they are libc's in all else.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/testing/fake_process.h"
+#include "coz/sync/interpose/testing/io_channel.h"
+#include "coz/sync/interpose/testing/wait_scenario.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+extern "C" {
+ssize_t __read(int fd, void* buffer, size_t count);
+ssize_t __write(int fd, const void* buffer, size_t count);
+ssize_t __send(int fd, const void* buffer, size_t count, int flags);
+int __close(int fd);
+int __connect(int fd, const sockaddr* address, socklen_t length);
+int __poll(pollfd* fds, nfds_t count, int timeout_ms);
+int __select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout);
+}
+
+namespace coz {
+namespace {
+
+using testing::FakeProcess;
+using testing::NewPipe;
+using testing::Receives;
+using testing::Send;
+using testing::SharedChannel;
+using testing::WaitUntil;
+using testing::WatchedThread;
+
+constexpr uint64_t kDelayNs = 5 * kNsPerMs;
+
+class InterposeIoTest : public ::testing::Test {
+ protected:
+  FakeProcess process_;
+};
+
+TEST_F(InterposeIoTest, WriterPaysOnlyOnceAndTellsEveryDelay) {
+  const SharedChannel channel = NewPipe();
+  const uint64_t key = FindIoKeys(channel->input, IoSide::kInput).waits[0];
+  EXPECT_NE(key, 0u);
+  EXPECT_EQ(WakerBy(key), 0u);
+  for (uint64_t delays = 1; delays <= 3; ++delays) {
+    process_.Impose(kNsPerMs);
+    Send(channel->output);
+    EXPECT_GE(WakerBy(key), process_.global().global_delay_ns);
+    EXPECT_LE(process_.main_ledger().pauses, delays);
+  }
+}
+
+TEST_F(InterposeIoTest, ReaderOfWhatWasWrittenLongAgoPays) {
+  const SharedChannel channel = NewPipe();
+  Send(channel->output);
+  process_.Impose(kNsPerMs);
+  std::thread([&] {
+    EXPECT_TRUE(Receives(channel->input));
+    EXPECT_EQ(CurrentThreadLedger()->credited_ns, 0u);
+    EXPECT_GE(CurrentThreadLedger()->paused_ns, kNsPerMs);
+  }).join();
+}
+
+TEST_F(InterposeIoTest, ReadThatBlocksAbsorbsExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  const pid_t reader = gettid();
+  std::atomic<bool> reading{false};
+  std::thread writer([&] {
+    WaitUntil("the other reads", [&] { return reading.load() && testing::SleepsInKernel(reader); });
+    EXPECT_EQ(write(channel->output, "x", 1), 1);
+  });
+  process_.main_ledger().local_delay_ns = process_.global().global_delay_ns + kDelayNs;
+  reading = true;
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_LT(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns + kDelayNs);
+  EXPECT_GE(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns);
+  writer.join();
+}
+
+TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  EXPECT_EQ(write(channel->output, "x", 1), 1);
+  const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
+}
+
+// The main thread, which is level, reads what a thread has written that was ahead by kDelayNs.
+TEST_F(InterposeIoTest, ReadThatBlocksTakesOverTheWritersExcess) {
+  const SharedChannel channel = NewPipe();
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  process_.main_ledger().local_delay_ns = process_.global().global_delay_ns.load();
+  const pid_t reader = gettid();
+  std::thread writer([&, start_ns = MonotonicNowNs()] {
+    PayIfBehind();
+    WaitUntil("the other has waited for as long as the excess", [&] {
+      return testing::SleepsInKernel(reader) && MonotonicNowNs() > start_ns + 4 * kDelayNs;
+    });
+    CurrentThreadLedger()->local_delay_ns = process_.global().global_delay_ns + kDelayNs;
+    EXPECT_EQ(write(channel->output, "x", 1), 1);
+  });
+  char byte;
+  EXPECT_EQ(read(channel->input, &byte, 1), 1);
+  EXPECT_EQ(process_.main_ledger().local_delay_ns, process_.global().global_delay_ns + kDelayNs);
+  writer.join();
+}
+
+TEST_F(InterposeIoTest, WriterTellsWhenItsExcessIsGone) {
+  const SharedChannel channel = NewPipe();
+  const uint64_t key = FindIoKeys(channel->input, IoSide::kInput).waits[0];
+  process_.Impose(kDelayNs);
+  PayIfBehind();
+  const uint64_t global_ns = process_.global().global_delay_ns;
+  for (const uint64_t excess_ns : {kDelayNs, uint64_t{0}, 2 * kDelayNs}) {
+    process_.main_ledger().local_delay_ns = global_ns + excess_ns;
+    Send(channel->output);
+    EXPECT_EQ(WakerBy(key), global_ns + excess_ns);
+  }
+}
+
+// A descriptor without an inode of its own is not taken for the one that had its number before.
+TEST_F(InterposeIoTest, NewEpollInstanceIsAnother) {
+  const std::function<int()> calls[] = {[] { return epoll_create(1); },
+                                        [] { return epoll_create1(0); }};
+  for (const auto& make : calls) {
+    const int first = make();
+    ASSERT_GE(first, 0);
+    const uint64_t first_key = EpollKey(first);
+    EXPECT_EQ(close(first), 0);
+    const int second = make();
+    EXPECT_EQ(second, first);
+    EXPECT_NE(EpollKey(second), first_key);
+    EXPECT_EQ(close(second), 0);
+  }
+  process_.Impose(kNsPerMs);
+  errno = 0;
+  EXPECT_EQ(epoll_create(0), -1);
+  EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(InterposeIoTest, ErrorsOfMessagesAreLibcs) {
+  process_.Impose(kNsPerMs);
+  errno = 0;
+  EXPECT_EQ(sendmmsg(-1, nullptr, 0, 0), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);
+  const SharedChannel pair = testing::NewStreamPair();
+  EXPECT_EQ(sendmmsg(pair->output, nullptr, 1, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+  errno = 0;
+  EXPECT_EQ(sendmsg(pair->output, nullptr, 0), -1);
+  EXPECT_EQ(errno, EFAULT);
+}
+
+TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {
+  WatchedThread sleeper;
+  std::thread thread([&] {
+    sleeper.Announce();
+    const timespec duration = {0, 300 * 1000 * 1000};
+    nanosleep(&duration, nullptr);
+  });
+  WaitUntil("it sleeps", [&] { return sleeper.IsBlocked(true); });
+  process_.Impose(kNsPerMs);
+  thread.join();
+  EXPECT_EQ(sleeper.ledger.load()->credited_ns, 0u);
+  EXPECT_GE(sleeper.ledger.load()->paused_ns, kNsPerMs);
+}
+
+TEST_F(InterposeIoTest, ErrorsAndErrnoAreLibcs) {
+  process_.Impose(kNsPerMs);
+  char byte = 0;
+  errno = 0;
+  EXPECT_EQ(read(-1, &byte, 1), -1);
+  EXPECT_EQ(errno, EBADF);
+  const SharedChannel channel = NewPipe();
+  fcntl(channel->input, F_SETFL, O_NONBLOCK);
+  process_.Impose(kNsPerMs);
+  EXPECT_EQ(read(channel->input, &byte, 1), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  process_.Impose(kNsPerMs);
+  EXPECT_EQ(close(-1), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_EQ(accept(channel->input, nullptr, nullptr), -1);
+  EXPECT_EQ(errno, ENOTSOCK);
+  process_.Impose(kNsPerMs);
+  errno = ERANGE;
+  Send(channel->output);
+  EXPECT_EQ(errno, ERANGE);
+  EXPECT_EQ(poll(nullptr, 0, 0), 0);
+  EXPECT_EQ(waitpid(-1, nullptr, 0), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST_F(InterposeIoTest, CallsThatWaitAreCancellationPoints) {
+  const SharedChannel channel = NewPipe();
+  const int epoll = epoll_create1(0);
+  pollfd ready = {channel->input, POLLIN, 0};
+  char byte;
+  const std::function<void()> waits[] = {
+      [&] { EXPECT_EQ(read(channel->input, &byte, 1), 1); },
+      [&] { poll(&ready, 1, -1); },
+      [&] {
+        epoll_event event;
+        epoll_wait(epoll, &event, 1, -1);
+      },
+      [&] { sleep(600); },
+      [&] { usleep(900 * 1000 * 1000); },
+  };
+  for (size_t i = 0; i < std::size(waits); ++i) {
+    SCOPED_TRACE("wait " + std::to_string(i));
+    WatchedThread watched;
+    bool went_on = false;
+    std::thread thread([&] {
+      watched.Announce();
+      waits[i]();
+      went_on = true;
+    });
+    WaitUntil("it waits", [&] { return watched.IsBlocked(true); });
+    pthread_cancel(thread.native_handle());
+    thread.join();
+    EXPECT_FALSE(went_on);
+  }
+  close(epoll);
+}
+
+// A handler that interrupts a wait ends it as in libc.
+TEST_F(InterposeIoTest, HandlerInterruptsPoll) {
+  struct sigaction action = {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  ASSERT_EQ(sigaction(SIGUSR2, &action, nullptr), 0);
+  const SharedChannel channel = NewPipe();
+  WatchedThread watched;
+  int error = 0;
+  std::thread thread([&] {
+    watched.Announce();
+    pollfd ready = {channel->input, POLLIN, 0};
+    error = poll(&ready, 1, -1) == -1 ? errno : 0;
+  });
+  WaitUntil("it waits", [&] { return watched.IsBlocked(true); });
+  process_.Impose(kNsPerMs);
+  pthread_kill(thread.native_handle(), SIGUSR2);
+  thread.join();
+  EXPECT_EQ(error, EINTR);
+}
+
+// libc has one function under both, and programs may be bound to either.
+TEST_F(InterposeIoTest, SecondNamesAreTheSameCalls) {
+  EXPECT_EQ(__read, read);
+  EXPECT_EQ(__write, write);
+  EXPECT_EQ(__send, send);
+  EXPECT_EQ(__close, close);
+  EXPECT_EQ(__connect, connect);
+  EXPECT_EQ(__poll, poll);
+  EXPECT_EQ(__select, select);
+}
+
+}  // namespace
+}  // namespace coz

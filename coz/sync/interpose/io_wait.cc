@@ -1,0 +1,109 @@
+#include "coz/sync/interpose/io_wait.h"
+
+#include <algorithm>
+
+#include "coz/sync/delay/io_tables.h"
+
+namespace coz {
+
+namespace io_internal {
+std::atomic<uint64_t> g_told_ns[2][kDescriptors];
+__thread Clock t_clock = {};
+}  // namespace io_internal
+
+namespace {
+
+IoTables::Watch& WatchEntryOf(uint64_t key) {
+  return TheIoTables().watches[(key >> 1) % IoTables::kWatches];
+}
+
+const void* AsObject(uint64_t key) {
+  return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
+}
+
+void NoteTold(uint64_t local_ns) {
+  std::atomic<uint64_t>& highest_ns = sync_internal::g_ledger->highest_told_ns;
+  uint64_t told_ns = highest_ns.load(std::memory_order_relaxed);
+  while (told_ns < local_ns &&
+         !highest_ns.compare_exchange_weak(told_ns, local_ns, std::memory_order_relaxed)) {
+  }
+}
+
+void Publish(const ThreadLedger& caller, uint64_t key) {
+  if (key == 0) return;
+  WakeTable& wakes = sync_internal::g_ledger->wakes;
+  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
+  wakes.Publish(AsObject(key), local_ns);
+  NoteTold(local_ns);
+  const IoTables::Watch& watch = WatchEntryOf(key);
+  if (watch.key.load(std::memory_order_acquire) == key) {
+    wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
+  }
+}
+
+}  // namespace
+
+void io_internal::TellPeers(const ThreadLedger& caller, int fd, IoSide side) {
+  const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
+  for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
+  g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
+      local_ns, std::memory_order_relaxed);
+}
+
+void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
+                              uint64_t waker_local_delay_ns) {
+  // What the thread has imposed since, most likely while it copied what had come, lies after the
+  // wake.
+  const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
+  const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
+  if (waker_local_delay_ns != 0 &&
+      level_ns > caller.local_delay_ns.load(std::memory_order_relaxed)) {
+    EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+  } else {
+    EndWaitUncredited(caller);
+  }
+  PayAfterWait();
+}
+
+void io_internal::EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns) {
+  if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return EndWaitUncredited(caller);
+  const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
+  // Never into debt: what the waker has left may be old.
+  const uint64_t level_ns =
+      std::max(waker_local_delay_ns + imposed_ns,
+               sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire));
+  if (level_ns == caller.local_delay_ns.load(std::memory_order_relaxed)) {
+    return EndWaitUncredited(caller);
+  }
+  EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+}
+
+void PayBeforeWaking(uint64_t key) {
+  const ThreadLedger* caller = CurrentThreadLedger();
+  if (caller == nullptr) return;
+  PayIfBehind();
+  Publish(*caller, key);
+}
+
+uint64_t WakerBy(uint64_t key) {
+  return key == 0 ? 0 : sync_internal::g_ledger->wakes.Find(AsObject(key));
+}
+
+uint64_t WakerThrough(int fd, IoSide side) {
+  uint64_t latest_ns = 0;
+  for (const uint64_t key : FindIoKeys(fd, side).waits) {
+    latest_ns = std::max(latest_ns, WakerBy(key));
+  }
+  return latest_ns;
+}
+
+void NoteWatcher(int fd, IoSide side, int watcher) {
+  for (const uint64_t key : FindIoKeys(fd, side).waits) {
+    if (key == 0) continue;
+    IoTables::Watch& entry = WatchEntryOf(key);
+    entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
+    entry.key.store(key, std::memory_order_release);
+  }
+}
+
+}  // namespace coz

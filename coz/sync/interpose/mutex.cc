@@ -1,0 +1,207 @@
+// Locks: mutexes, reader-writer locks, spin locks. Process: target. Context: the program's threads.
+//
+// A lock call pays first, so that the order in which threads get the lock is that of virtual time,
+// then tries: where the try succeeds the thread did not wait and nothing is credited. An unlock
+// pays first, because it may let another thread go on.
+//
+// The try must not hide an error: libc looks at a time-out's clock or nanoseconds first in some
+// calls, and only when it has to wait in others. Deadlines go by the former rule to it untried.
+#include <pthread.h>
+#include <sys/single_threaded.h>
+
+#include <cerrno>
+
+#include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// `result` is one with which a lock is held: EOWNERDEAD is success of a robust mutex.
+bool Acquired(int result) { return result == 0 || result == EOWNERDEAD; }
+
+template <typename WaitCall>
+[[gnu::noinline]] int WaitForLock(const void* lock, WaitStart start, WaitCall wait_call) {
+  BlockedScope blocked(start);
+  const int result = wait_call();
+  blocked.End(Acquired(result), lock);
+  return result;
+}
+
+// Takes `lock` by `try_call`, or else by `wait_call` as a wait that the thread which unlocks ends.
+template <typename Lock, typename Try, typename WaitCall>
+[[gnu::always_inline]] inline int TryOrWait(Lock* lock, Try try_call, WaitCall wait_call) {
+  const int tried = try_call(lock);
+  if (__builtin_expect(tried != EBUSY, 1)) return tried;
+  return WaitForLock(const_cast<const void*>(static_cast<const volatile void*>(lock)),
+                     WaitStart::kIsAhead, wait_call);
+}
+
+template <typename Lock, typename Try, typename WaitCall>
+[[gnu::noinline, gnu::cold]] int PayAndAcquire(Lock* lock, const void* site, Try try_call,
+                                               WaitCall wait_call) {
+  PayAtCall(*CurrentThreadLedger(), site);
+  return TryOrWait(lock, try_call, wait_call);
+}
+
+template <typename Lock, typename Try, typename WaitCall>
+[[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (__builtin_expect(thread == nullptr, 0)) return wait_call();
+  if (__builtin_expect(CallerIsBehind(*thread), 0)) {
+    return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
+  }
+  NoteCall(*thread, COZ_CALL_SITE());
+  return TryOrWait(lock, try_call, wait_call);
+}
+
+// glibc's try takes and keeps an unrecoverable robust mutex while it says ENOTRECOVERABLE, so that
+// the next to lock it waits for ever. pthread_mutexattr_setrobust sets this bit of the kind.
+inline bool IsRobust(const pthread_mutex_t* mutex) {
+  constexpr int kRobust = 16;
+  return (mutex->__data.__kind & kRobust) != 0;
+}
+
+// As long as there is one thread there is no other to wait for, and libc's lock, unlike its try,
+// spares the atomic instruction.
+template <typename WaitCall>
+[[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
+  if (__builtin_expect(IsRobust(mutex), 0)) {
+    PayIfBehind();
+    return WaitForLock(mutex, WaitStart::kMayBeOver, wait_call);
+  }
+  if (__libc_single_threaded) {
+    PayIfBehind();
+    return wait_call();
+  }
+  return AcquireLock(mutex, g_real.pthread_mutex_trylock, wait_call);
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::AcquireLock;
+using coz::AcquireMutex;
+using coz::g_real;
+using coz::IsSupportedClock;
+using coz::IsValidDeadline;
+using coz::PayAndCall;
+using coz::WaitInVirtualTime;
+
+extern "C" {
+
+int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  return AcquireMutex(mutex, [mutex] { return g_real.pthread_mutex_lock(mutex); });
+}
+
+int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
+  coz::PayIfBehind();
+  return g_real.pthread_mutex_trylock(mutex);
+}
+
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
+  return AcquireMutex(mutex, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_mutex_timedlock(mutex, until);
+    });
+  });
+}
+
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
+                            const timespec* deadline) noexcept {
+  if (!IsSupportedClock(clock)) return g_real.pthread_mutex_clocklock(mutex, clock, deadline);
+  return AcquireMutex(mutex, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_mutex_clocklock(mutex, clock, until);
+    });
+  });
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
+  return PayAndCall(mutex, [=] { return g_real.pthread_mutex_unlock(mutex); });
+}
+
+int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock,
+                     [lock] { return g_real.pthread_rwlock_rdlock(lock); });
+}
+
+int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock,
+                     [lock] { return g_real.pthread_rwlock_wrlock(lock); });
+}
+
+int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
+  coz::PayIfBehind();
+  return g_real.pthread_rwlock_tryrdlock(lock);
+}
+
+int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
+  coz::PayIfBehind();
+  return g_real.pthread_rwlock_trywrlock(lock);
+}
+
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedrdlock(lock, deadline);
+  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_timedrdlock(lock, until);
+    });
+  });
+}
+
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
+  if (!IsValidDeadline(*deadline)) return g_real.pthread_rwlock_timedwrlock(lock, deadline);
+  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_timedwrlock(lock, until);
+    });
+  });
+}
+
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* lock, clockid_t clock,
+                               const timespec* deadline) noexcept {
+  if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
+    return g_real.pthread_rwlock_clockrdlock(lock, clock, deadline);
+  }
+  return AcquireLock(lock, g_real.pthread_rwlock_tryrdlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_clockrdlock(lock, clock, until);
+    });
+  });
+}
+
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* lock, clockid_t clock,
+                               const timespec* deadline) noexcept {
+  if (!IsSupportedClock(clock) || !IsValidDeadline(*deadline)) {
+    return g_real.pthread_rwlock_clockwrlock(lock, clock, deadline);
+  }
+  return AcquireLock(lock, g_real.pthread_rwlock_trywrlock, [=] {
+    return WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_rwlock_clockwrlock(lock, clock, until);
+    });
+  });
+}
+
+int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  return PayAndCall(lock, [=] { return g_real.pthread_rwlock_unlock(lock); });
+}
+
+int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
+  return AcquireLock(lock, g_real.pthread_spin_trylock,
+                     [lock] { return g_real.pthread_spin_lock(lock); });
+}
+
+int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
+  coz::PayIfBehind();
+  return g_real.pthread_spin_trylock(lock);
+}
+
+int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
+  return PayAndCall(const_cast<const void*>(static_cast<const volatile void*>(lock)),
+                    [=] { return g_real.pthread_spin_unlock(lock); });
+}
+
+}  // extern "C"

@@ -1,0 +1,76 @@
+// One-time initialisation. Process: target. Context: the program's threads.
+//
+// The thread that runs the routine works, the others wait for it; which of them a call will be shows
+// only when the routine is called.
+#include <pthread.h>
+#include <threads.h>
+
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// A call under way in this thread; a routine may call others, hence the list.
+struct OnceCall {
+  const void* control;
+  void (*routine)();
+  BlockedScope* blocked;  // null once the routine runs
+  OnceCall* outer;
+};
+__thread OnceCall* t_once __attribute__((tls_model("initial-exec"))) = nullptr;
+
+void RunRoutine() {
+  OnceCall* call = t_once;
+  call->blocked->EndedOtherwise();
+  call->blocked = nullptr;
+  call->routine();
+  PayBeforeWake(call->control);  // libc wakes the waiters next
+}
+
+// As glibc and musl have it: 2 once the routine has returned.
+inline bool IsDone(const void* control) {
+  return __atomic_load_n(static_cast<const int*>(control), __ATOMIC_ACQUIRE) == 2;
+}
+
+template <typename Call>
+[[gnu::noinline]] int RunOnce(const void* control, void (*routine)(), Call real_call) {
+  PayIfBehind();
+  BlockedScope blocked;
+  OnceCall call{control, routine, &blocked, t_once};
+  t_once = &call;
+  const int result = real_call(RunRoutine);
+  // Not reached where the routine throws or its thread is cancelled: then the next call of this
+  // thread puts the list right, as it only looks at what it has put there itself.
+  t_once = call.outer;
+  if (call.blocked != nullptr) blocked.End(result == 0, control);
+  return result;
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+
+extern "C" {
+
+int pthread_once(pthread_once_t* control, void (*routine)()) {
+  if (__builtin_expect(coz::IsDone(control) || coz::CurrentThreadLedger() == nullptr, 1)) {
+    return g_real.pthread_once(control, routine);
+  }
+  return coz::RunOnce(control, routine,
+                      [control](void (*run)()) { return g_real.pthread_once(control, run); });
+}
+
+void call_once(once_flag* flag, void (*routine)()) {
+  if (__builtin_expect(coz::IsDone(flag) || coz::CurrentThreadLedger() == nullptr, 1)) {
+    g_real.call_once(flag, routine);
+    return;
+  }
+  coz::RunOnce(flag, routine, [flag](void (*run)()) {
+    g_real.call_once(flag, run);
+    return 0;
+  });
+}
+
+}  // extern "C"

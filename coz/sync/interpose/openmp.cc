@@ -1,0 +1,393 @@
+// OpenMP by libgomp, which waits in futexes of its own and by spinning: the entry points that the
+// compiler calls. Process: target. Context: the program's threads.
+//
+// A member of a team waits from the end of its share of a parallel region to the beginning of its
+// share of the next, wherever libgomp keeps it meanwhile; and in barriers, at critical sections, for
+// locks and tasks. Whoever waits may be given tasks to run, which end its wait and begin it anew.
+//
+// The functions are defined with libgomp's own symbol versions, as versions that are not the default:
+// only what was linked with libgomp binds to them, and neither a weak reference nor dlsym takes them
+// for a libgomp that is not there.
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/openmp_calls.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz {
+namespace {
+
+using Outlined = void (*)(void*);
+using CopyArguments = void (*)(void*, void*);
+
+// Set once the program has tasks that are not seen to begin (task loops, detached tasks): to wait in
+// a team is then not told from to work, and nothing is credited for it.
+std::atomic<bool> g_unseen_tasks{false};
+
+struct TeamWait {
+  bool waiting;
+  Wait wait;
+};
+__thread TeamWait t_team __attribute__((tls_model("initial-exec"))) = {};
+
+uint64_t GlobalDelayNs() {
+  return sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire);
+}
+
+uint64_t LocalDelayNs() {
+  const ThreadLedger* thread = CurrentThreadLedger();
+  return thread == nullptr ? 0 : thread->local_delay_ns.load(std::memory_order_relaxed);
+}
+
+// Who was the last to arrive where all of a team wait for each other, which ends the wait of the others. Two that arrive at once may
+// leave one's name and the other's delay, which differ by no more than one's excess.
+struct Arrival {
+  std::atomic<const ThreadLedger*> thread{nullptr};
+  std::atomic<uint64_t> local_delay_ns{0};
+
+  void Note(const ThreadLedger& arrived) {
+    local_delay_ns.store(arrived.local_delay_ns.load(std::memory_order_relaxed),
+                         std::memory_order_relaxed);
+    thread.store(&arrived, std::memory_order_relaxed);
+  }
+};
+
+// A parallel region, on the stack of the thread that starts it and waits for its end.
+struct Region {
+  Outlined body;
+  void* data;
+  uint64_t starter_local_delay_ns;
+  // By turns: nobody comes to the barrier after the next before all have left this one.
+  Arrival at_barrier[2];
+  Arrival at_end;
+};
+
+// The region that the thread is in, and how many of its barriers it has come to.
+struct Membership {
+  Region* region;
+  unsigned barriers;
+};
+__thread Membership t_membership __attribute__((tls_model("initial-exec"))) = {};
+
+void BeginTeamWait() {
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr) return;
+  PayIfBehind();  // the others may wait for this thread
+  if (g_unseen_tasks.load(std::memory_order_relaxed)) return;
+  t_team.wait = BeginWait(*thread, io_internal::StartNs(GlobalDelayNs()));
+  t_team.waiting = true;
+}
+
+// The calling thread, at the end of a wait for its team; null where it did not wait.
+ThreadLedger* TakeTeamWaiter() {
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr || !t_team.waiting) return nullptr;
+  t_team.waiting = false;
+  if (HoldsDelay(*thread)) ResumeHold(*thread, MonotonicNowNs());
+  return thread;
+}
+
+// A wait that may have been over before it began: a thread with excess keeps it.
+void EndTeamWaitOf(ThreadLedger& thread, uint64_t waker_local_delay_ns) {
+  if (CallerIsIndebted(thread)) {
+    io_internal::EndIndebted(thread, t_team.wait, waker_local_delay_ns);
+  } else {
+    EndWaitUncredited(thread);
+  }
+}
+
+void EndTeamWait(uint64_t waker_local_delay_ns) {
+  ThreadLedger* thread = TakeTeamWaiter();
+  if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
+}
+
+// Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had is absorbed, and the other's taken over.
+void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
+  ThreadLedger* thread = TakeTeamWaiter();
+  if (thread == nullptr) return;
+  if (CallerIsIndebted(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
+  const uint64_t imposed_ns =
+      thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
+  const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
+  if (level_ns == thread->local_delay_ns.load(std::memory_order_relaxed)) {
+    return EndWaitUncredited(*thread);
+  }
+  EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
+  PayAfterWait();
+}
+
+// Ends a wait for the last to arrive, which may be the thread itself.
+void EndTeamWaitAt(const Arrival& arrival) {
+  const ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
+  if (last == nullptr || last == CurrentThreadLedger()) return EndTeamWait(GlobalDelayNs());
+  EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
+}
+
+// A wait for others of the team that is over when `call` returns; they have paid before they came.
+template <typename Call>
+auto WaitForTeam(Call call) {
+  BeginTeamWait();
+  const auto result = call();
+  if (CurrentThreadLedger() != nullptr) EndTeamWait(GlobalDelayNs());
+  return result;
+}
+
+// The same where all of the team wait for each other.
+template <typename Call>
+auto WaitForAll(Call call) {
+  ThreadLedger* thread = CurrentThreadLedger();
+  Membership& membership = t_membership;
+  if (thread == nullptr || membership.region == nullptr) return WaitForTeam(call);
+  Arrival& arrival = membership.region->at_barrier[membership.barriers++ % 2];
+  BeginTeamWait();
+  arrival.Note(*thread);
+  const auto result = call();
+  EndTeamWaitAt(arrival);
+  return result;
+}
+
+// A wait for a lock, in which no tasks are run.
+template <typename Call>
+void WaitForOwner(Call call) {
+  WaitForIo(
+      [=] {
+        call();
+        return 0;
+      },
+      [](int) { return GlobalDelayNs(); });
+}
+
+void RunShare(void* opaque) {
+  Region& region = *static_cast<Region*>(opaque);
+  EndTeamWaitFor(region.starter_local_delay_ns);
+  const Membership outer = t_membership;
+  t_membership = {&region, 0};
+  region.body(region.data);
+  t_membership = outer;
+  BeginTeamWait();
+  if (const ThreadLedger* thread = CurrentThreadLedger()) region.at_end.Note(*thread);
+}
+
+// `call` starts the region with the body and data it is given.
+template <typename Call>
+void RunRegion(Outlined body, void* data, Call call) {
+  if (CurrentThreadLedger() == nullptr) {
+    call(body, data);
+    return;
+  }
+  PayIfBehind();
+  Region region{body, data, LocalDelayNs(), {}, {}};
+  call(RunShare, &region);
+  EndTeamWaitAt(region.at_end);
+}
+
+// What stands before a task's arguments.
+struct TaskHeader {
+  Outlined body;
+  size_t header_bytes;
+  uint64_t creator_local_delay_ns;
+};
+
+struct TaskSource {
+  TaskHeader header;
+  CopyArguments copy;
+  void* data;
+  size_t data_bytes;
+};
+
+void CopyTask(void* argument, void* opaque) {
+  const TaskSource& source = *static_cast<const TaskSource*>(opaque);
+  memcpy(argument, &source.header, sizeof(source.header));
+  void* copy = static_cast<char*>(argument) + source.header.header_bytes;
+  if (source.copy != nullptr) {
+    source.copy(copy, source.data);
+  } else if (source.data_bytes != 0) {
+    memcpy(copy, source.data, source.data_bytes);
+  }
+}
+
+void RunTask(void* argument) {
+  TaskHeader header;
+  memcpy(&header, argument, sizeof(header));
+  const bool from_a_wait = t_team.waiting;
+  EndTeamWait(header.creator_local_delay_ns);
+  header.body(static_cast<char*>(argument) + header.header_bytes);
+  PayIfBehind();
+  if (from_a_wait) BeginTeamWait();
+}
+
+constexpr unsigned kDetachedTask = 1 << 13;  // GOMP_TASK_FLAG_DETACH
+
+// Where the caller of the entry point stands, which decides whose libgomp it means.
+#define COZ_REAL(name) RealOpenmpCall<decltype(Coz##name)>(g_##name, __builtin_return_address(0))
+#define COZ_OPENMP_CALL(version, result, name, parameters) \
+  OpenmpCall g_##name{#name};                              \
+  extern "C" result Coz##name parameters;                  \
+  asm(".symver Coz" #name ", " #name "@" version)
+
+#define COZ_PARALLEL_LOOP(version, name)                                                         \
+  COZ_OPENMP_CALL(version, void, name,                                                           \
+                  (Outlined body, void* data, unsigned threads, long start, long end, long step, \
+                   long chunk, unsigned flags));                                                 \
+  extern "C" void Coz##name(Outlined body, void* data, unsigned threads, long start, long end,   \
+                            long step, long chunk, unsigned flags) {                             \
+    auto* const real = COZ_REAL(name);                                                           \
+    RunRegion(body, data, [=](Outlined run, void* region) {                                      \
+      real(run, region, threads, start, end, step, chunk, flags);                                \
+    });                                                                                          \
+  }
+#define COZ_PARALLEL_RUNTIME_LOOP(version, name)                                                 \
+  COZ_OPENMP_CALL(version, void, name,                                                           \
+                  (Outlined body, void* data, unsigned threads, long start, long end, long step, \
+                   unsigned flags));                                                             \
+  extern "C" void Coz##name(Outlined body, void* data, unsigned threads, long start, long end,   \
+                            long step, unsigned flags) {                                         \
+    auto* const real = COZ_REAL(name);                                                           \
+    RunRegion(body, data, [=](Outlined run, void* region) {                                      \
+      real(run, region, threads, start, end, step, flags);                                       \
+    });                                                                                          \
+  }
+#define COZ_TEAM_WAIT(version, name)        \
+  COZ_OPENMP_CALL(version, void, name, ()); \
+  extern "C" void Coz##name() {             \
+    auto* const real = COZ_REAL(name);      \
+    WaitForTeam([=] {                       \
+      real();                               \
+      return 0;                             \
+    });                                     \
+  }
+#define COZ_BARRIER(version, name)          \
+  COZ_OPENMP_CALL(version, void, name, ()); \
+  extern "C" void Coz##name() {             \
+    auto* const real = COZ_REAL(name);      \
+    WaitForAll([=] {                        \
+      real();                               \
+      return 0;                             \
+    });                                     \
+  }
+#define COZ_CANCELLABLE_BARRIER(version, name) \
+  COZ_OPENMP_CALL(version, bool, name, ());    \
+  extern "C" bool Coz##name() {                \
+    auto* const real = COZ_REAL(name);         \
+    return WaitForAll([=] { return real(); }); \
+  }
+#define COZ_ACQUIRE(version, name, parameter, argument) \
+  COZ_OPENMP_CALL(version, void, name, (parameter));    \
+  extern "C" void Coz##name(parameter) {                \
+    auto* const real = COZ_REAL(name);                  \
+    WaitForOwner([=] { real(argument); });              \
+  }
+#define COZ_RELEASE(version, name, parameter, argument) \
+  COZ_OPENMP_CALL(version, void, name, (parameter));    \
+  extern "C" void Coz##name(parameter) {                \
+    PayIfBehind();                                      \
+    COZ_REAL(name)(argument);                           \
+  }
+
+COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_static)
+COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_dynamic)
+COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_guided)
+COZ_PARALLEL_LOOP("GOMP_4.5", GOMP_parallel_loop_nonmonotonic_dynamic)
+COZ_PARALLEL_LOOP("GOMP_4.5", GOMP_parallel_loop_nonmonotonic_guided)
+COZ_PARALLEL_RUNTIME_LOOP("GOMP_4.0", GOMP_parallel_loop_runtime)
+COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_nonmonotonic_runtime)
+COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+COZ_BARRIER("GOMP_1.0", GOMP_barrier)
+COZ_BARRIER("GOMP_1.0", GOMP_loop_end)
+COZ_BARRIER("GOMP_1.0", GOMP_sections_end)
+COZ_TEAM_WAIT("GOMP_1.0", GOMP_ordered_start)
+COZ_TEAM_WAIT("GOMP_2.0", GOMP_taskwait)
+COZ_TEAM_WAIT("GOMP_4.0", GOMP_taskgroup_end)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_barrier_cancel)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_loop_end_cancel)
+COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_sections_end_cancel)
+
+COZ_ACQUIRE("GOMP_1.0", GOMP_critical_start, , )
+COZ_ACQUIRE("GOMP_1.0", GOMP_critical_name_start, void** name, name)
+COZ_ACQUIRE("GOMP_1.0", GOMP_atomic_start, , )
+COZ_ACQUIRE("OMP_3.0", omp_set_lock, void* lock, lock)
+COZ_ACQUIRE("OMP_3.0", omp_set_nest_lock, void* lock, lock)
+COZ_RELEASE("GOMP_1.0", GOMP_critical_end, , )
+COZ_RELEASE("GOMP_1.0", GOMP_critical_name_end, void** name, name)
+COZ_RELEASE("GOMP_1.0", GOMP_atomic_end, , )
+COZ_RELEASE("GOMP_1.0", GOMP_ordered_end, , )
+COZ_RELEASE("OMP_3.0", omp_unset_lock, void* lock, lock)
+COZ_RELEASE("OMP_3.0", omp_unset_nest_lock, void* lock, lock)
+
+COZ_OPENMP_CALL("GOMP_4.0", void, GOMP_parallel,
+                (Outlined body, void* data, unsigned threads, unsigned flags));
+COZ_OPENMP_CALL("GOMP_4.0", void, GOMP_parallel_sections,
+                (Outlined body, void* data, unsigned threads, unsigned count, unsigned flags));
+COZ_OPENMP_CALL("GOMP_2.0", void, GOMP_task,
+                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                 bool may_defer, unsigned flags, void** depend, long priority, void* detach));
+COZ_OPENMP_CALL("GOMP_4.5", void, GOMP_taskloop,
+                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                 unsigned flags, unsigned long tasks, long priority, long start, long end,
+                 long step));
+COZ_OPENMP_CALL("GOMP_4.5", void, GOMP_taskloop_ull,
+                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                 unsigned flags, unsigned long tasks, long priority, long start, long end,
+                 long step));
+
+extern "C" {
+
+void CozGOMP_parallel(Outlined body, void* data, unsigned threads, unsigned flags) {
+  auto* const real = COZ_REAL(GOMP_parallel);
+  RunRegion(body, data, [=](Outlined run, void* region) { real(run, region, threads, flags); });
+}
+
+void CozGOMP_parallel_sections(Outlined body, void* data, unsigned threads, unsigned count,
+                               unsigned flags) {
+  auto* const real = COZ_REAL(GOMP_parallel_sections);
+  RunRegion(body, data,
+            [=](Outlined run, void* region) { real(run, region, threads, count, flags); });
+}
+
+// Older compilers give fewer arguments; libgomp looks at the last ones only where the flags say so.
+void CozGOMP_task(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                  bool may_defer, unsigned flags, void** depend, long priority, void* detach) {
+  auto* const real = COZ_REAL(GOMP_task);
+  if (CurrentThreadLedger() == nullptr || (flags & kDetachedTask) != 0) {
+    if ((flags & kDetachedTask) != 0) g_unseen_tasks.store(true, std::memory_order_relaxed);
+    real(body, data, copy, bytes, alignment, may_defer, flags, depend, priority, detach);
+    return;
+  }
+  PayIfBehind();  // another thread may wait for the task
+  const long aligned = std::max<long>(alignment, alignof(TaskHeader));
+  const long header_bytes =
+      (static_cast<long>(sizeof(TaskHeader)) + aligned - 1) / aligned * aligned;
+  TaskSource source{{body, static_cast<size_t>(header_bytes), LocalDelayNs()},
+                    copy,
+                    data,
+                    static_cast<size_t>(bytes)};
+  real(RunTask, &source, CopyTask, bytes + header_bytes, aligned, may_defer, flags, depend,
+       priority, detach);
+}
+
+void CozGOMP_taskloop(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                      unsigned flags, unsigned long tasks, long priority, long start, long end,
+                      long step) {
+  g_unseen_tasks.store(true, std::memory_order_relaxed);
+  COZ_REAL(GOMP_taskloop)
+  (body, data, copy, bytes, alignment, flags, tasks, priority, start, end, step);
+}
+
+void CozGOMP_taskloop_ull(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
+                          unsigned flags, unsigned long tasks, long priority, long start, long end,
+                          long step) {
+  g_unseen_tasks.store(true, std::memory_order_relaxed);
+  COZ_REAL(GOMP_taskloop_ull)
+  (body, data, copy, bytes, alignment, flags, tasks, priority, start, end, step);
+}
+
+}  // extern "C"
+
+}  // namespace
+}  // namespace coz

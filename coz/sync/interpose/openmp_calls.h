@@ -1,0 +1,35 @@
+// The way to the real functions of libgomp from the runtime's, where there may be none, one, or
+// several libgomp in a process.
+//
+// Shape    a call is bound as the loader would have bound it: to the first libgomp after the runtime
+//          in the global scope, else to the one that the caller's library depends on
+// Units    none
+// Errors   no definition: a message and abort; the loader had found one when it bound the caller
+// Threads  safe
+// Signals  not async-signal-safe before the first call from a place
+// Source   dlsym(3), dladdr1(3)
+#ifndef COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_
+#define COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_
+
+#include <atomic>
+
+namespace coz {
+
+struct OpenmpCall {
+  const char* name;
+  std::atomic<void*> in_global_scope{nullptr};
+};
+
+void* FindOpenmpCall(OpenmpCall& call, const void* caller);
+
+// The real function of `call`, for a call from `caller`.
+template <typename Function>
+inline Function* RealOpenmpCall(OpenmpCall& call, const void* caller) {
+  void* found = call.in_global_scope.load(std::memory_order_relaxed);
+  if (__builtin_expect(found == nullptr, 0)) found = FindOpenmpCall(call, caller);
+  return reinterpret_cast<Function*>(found);
+}
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_

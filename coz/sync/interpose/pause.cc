@@ -1,0 +1,35 @@
+#include "coz/sync/interpose/pause.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cerrno>
+
+#include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
+
+namespace coz {
+
+uint64_t PauseFor(uint64_t duration_ns) { return PauseSince(MonotonicNowNs(), duration_ns); }
+
+uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
+  uint64_t now_ns = MonotonicNowNs();
+  if (now_ns - start_ns >= duration_ns) return now_ns - start_ns;
+  // The default slack of 50 us would be slept on top of each pause. It belongs to the program's own
+  // sleeps, so it is put back.
+  const long slack_ns = RawSyscall(SYS_prctl, PR_GET_TIMERSLACK);
+  if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, 1);
+  do {
+    const uint64_t left_ns = duration_ns - (now_ns - start_ns);
+    const timespec request = {static_cast<time_t>(left_ns / kNsPerSecond),
+                              static_cast<long>(left_ns % kNsPerSecond)};
+    const long result = RawSyscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &request, nullptr);
+    now_ns = MonotonicNowNs();
+    if (result != 0 && result != -EINTR) break;  // a seccomp filter, say: never spin instead
+  } while (now_ns - start_ns < duration_ns);
+  if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns);
+  return now_ns - start_ns;
+}
+
+}  // namespace coz

@@ -1,0 +1,24 @@
+// The sleep that serves delay.
+//
+// Shape    two functions
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none: a sleep that the kernel refuses counts as the time that it took
+// Threads  safe
+// Signals  async-signal-safe; keeps errno; no cancellation point (system calls are made directly)
+// Source   clock_nanosleep(2), prctl(2) PR_SET_TIMERSLACK
+#ifndef COZ_SYNC_INTERPOSE_PAUSE_H_
+#define COZ_SYNC_INTERPOSE_PAUSE_H_
+
+#include <cstdint>
+
+namespace coz {
+
+// Sleeps for at least `duration_ns` and returns how long it really took.
+uint64_t PauseFor(uint64_t duration_ns);
+
+// The same, of a pause that counts from `start_ns` on.
+uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_PAUSE_H_

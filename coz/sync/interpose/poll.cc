@@ -1,0 +1,261 @@
+// Waits for any of several descriptors. Process: target. Context: the program's threads.
+//
+// Calls that take a signal mask keep samples out of the wait, as the program cannot have meant them.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "coz/base/readable.h"
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/reserved_signals.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// So many ready descriptors are asked for their waker.
+constexpr int kMaxAsked = 64;
+
+constexpr short kInputEvents = POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR;
+
+uint64_t WakerOfReady(const pollfd* fds, nfds_t count) {
+  uint64_t latest_ns = 0;
+  int asked = 0;
+  for (nfds_t i = 0; i < count && asked < kMaxAsked; ++i) {
+    if (fds[i].revents == 0) continue;
+    ++asked;
+    if ((fds[i].revents & kInputEvents) != 0) {
+      latest_ns = std::max(latest_ns, WakerThrough(fds[i].fd, IoSide::kInput));
+    }
+    if ((fds[i].revents & POLLOUT) != 0) {
+      latest_ns = std::max(latest_ns, WakerThrough(fds[i].fd, IoSide::kOutput));
+    }
+  }
+  return latest_ns;
+}
+
+uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds) {
+  uint64_t latest_ns = 0;
+  int asked = 0;
+  for (int fd = 0; fd < count && asked < kMaxAsked; ++fd) {
+    if (read_fds != nullptr && FD_ISSET(fd, read_fds)) {
+      ++asked;
+      latest_ns = std::max(latest_ns, WakerThrough(fd, IoSide::kInput));
+    }
+    if (write_fds != nullptr && FD_ISSET(fd, write_fds)) {
+      ++asked;
+      latest_ns = std::max(latest_ns, WakerThrough(fd, IoSide::kOutput));
+    }
+  }
+  return latest_ns;
+}
+
+// `call` as a wait that times out with a result of 0, in virtual time: then `go_on(duration)` waits for so much longer.
+template <typename Call, typename GoOn, typename FindWaker>
+int WaitForAny(Call call, GoOn go_on, FindWaker find_waker) {
+  const auto wait = [&] {
+    return GoOnInVirtualTime(
+        call(), [&](uint64_t owed_ns) { return go_on(DurationOf(owed_ns)); },
+        [](int result) { return result == 0; });
+  };
+  return WaitForIo(wait, [&](int result) { return result > 0 ? find_waker() : 0; });
+}
+
+template <typename Call>
+int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
+  return WaitForAny(
+      call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
+      [=] { return WakerOfReady(fds, count); });
+}
+
+// What a select waits for; a time-out clears it.
+class Selection {
+ public:
+  Selection(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, bool may_time_out)
+      : count_(count), sets_{read_fds, write_fds, except_fds} {
+    if (!may_time_out || count < 0 || count > FD_SETSIZE) return;
+    for (int i = 0; i < 3; ++i) {
+      if (sets_[i] == nullptr) continue;
+      if (!IsReadable(sets_[i], Bytes())) return;
+      memcpy(&given_[i], sets_[i], Bytes());
+    }
+    can_restore_ = true;
+  }
+
+  // Not of more descriptors than a set is declared for, which would be larger than a thread's stack may have room for.
+  bool CanRestore() const { return can_restore_; }
+  void Restore() const {
+    for (int i = 0; i < 3; ++i) {
+      if (sets_[i] != nullptr) memcpy(sets_[i], &given_[i], Bytes());
+    }
+  }
+
+ private:
+  // The kernel takes whole words.
+  size_t Bytes() const {
+    constexpr size_t kWord = 8 * sizeof(long);
+    return (static_cast<size_t>(count_) + kWord - 1) / kWord * sizeof(long);
+  }
+
+  int count_;
+  fd_set* sets_[3];
+  fd_set given_[3];
+  bool can_restore_ = false;
+};
+
+template <typename Call>
+int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, const sigset_t* mask,
+           bool may_time_out, Call call) {
+  const Selection selection(count, read_fds, write_fds, except_fds, may_time_out);
+  const auto go_on = [&](timespec more) {
+    if (!selection.CanRestore()) return 0;
+    selection.Restore();
+    return g_real.pselect(count, read_fds, write_fds, except_fds, &more, mask);
+  };
+  return WaitForAny(call, go_on, [=] { return WakerOfSets(count, read_fds, write_fds); });
+}
+
+template <typename Call>
+int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* mask, Call call) {
+  const auto go_on = [=](timespec more) {
+    const int saved_errno = errno;
+    const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
+    if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
+    errno =
+        saved_errno;  // a kernel before 5.11, or one that is told to play it: what is owed is paid by a pause
+    return 0;
+  };
+  return WaitForAny(call, go_on, [=] { return WakerBy(EpollKey(epoll)); });
+}
+
+// Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.
+template <typename Call>
+int WithSamplesMasked(const sigset_t* mask, Call call) {
+  if (mask == nullptr || !IsReadableSet(mask)) return call(mask);
+  const sigset_t with_ours = WithReservedSignals(*mask);
+  return call(&with_ours);
+}
+
+// libc declares that poll only writes to its array; gcc then takes a pointer that is passed on for
+// one to uninitialized memory.
+inline pollfd* AsWritten(pollfd* fds) {
+  asm("" : "+r"(fds));
+  return fds;
+}
+
+// A descriptor's addresses may change after it was added (connect), so a program that changes what
+// it waits for is believed again, but not more often than delay is inserted.
+std::atomic<uint64_t> g_noted_ns[io_internal::kDescriptors];
+
+void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event) {
+  if (event == nullptr || CurrentThreadLedger() == nullptr) return;
+  const uint64_t global_ns =
+      sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
+  std::atomic<uint64_t>& noted_ns =
+      g_noted_ns[static_cast<unsigned>(fd) % io_internal::kDescriptors];
+  const bool changed =
+      operation == EPOLL_CTL_MOD && noted_ns.load(std::memory_order_relaxed) < global_ns;
+  if (operation != EPOLL_CTL_ADD && !changed) return;
+  noted_ns.store(global_ns, std::memory_order_relaxed);
+  if ((event->events & (EPOLLIN | EPOLLRDHUP)) != 0) NoteWatcher(fd, IoSide::kInput, epoll);
+  if ((event->events & EPOLLOUT) != 0) NoteWatcher(fd, IoSide::kOutput, epoll);
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+using coz::WithSamplesMasked;
+
+extern "C" {
+
+int poll(pollfd* given, nfds_t count, int timeout_ms) {
+  pollfd* const fds = coz::AsWritten(given);
+  return coz::Poll(fds, count, nullptr, [=] { return g_real.poll(fds, count, timeout_ms); });
+}
+COZ_SECOND_NAME(__poll, poll);
+
+int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
+  return coz::Poll(fds, count, nullptr,
+                   [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
+}
+
+int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  pollfd* const fds = coz::AsWritten(given);
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Poll(fds, count, m, [=] { return g_real.ppoll(fds, count, timeout, m); });
+  });
+}
+
+int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
+                size_t capacity) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Poll(fds, count, m,
+                     [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
+  });
+}
+
+int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
+  return coz::Select(count, read_fds, write_fds, except_fds, nullptr, timeout != nullptr, [=] {
+    return g_real.select(count, read_fds, write_fds, except_fds, timeout);
+  });
+}
+COZ_SECOND_NAME(__select, select);
+
+int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
+            const timespec* timeout, const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::Select(count, read_fds, write_fds, except_fds, m, timeout != nullptr, [=] {
+      return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
+    });
+  });
+}
+
+int epoll_create(int size) noexcept {
+  const int fd = g_real.epoll_create(size);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
+int epoll_create1(int flags) noexcept {
+  const int fd = g_real.epoll_create1(flags);
+  if (fd >= 0) coz::NoteAnonymous(fd);
+  return fd;
+}
+
+int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
+  const int result = g_real.epoll_ctl(epoll, operation, fd, event);
+  if (result == 0) coz::NoteEpollControl(epoll, operation, fd, event);
+  return result;
+}
+
+int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
+  return coz::WaitOnEpoll(epoll, events, capacity, nullptr,
+                          [=] { return g_real.epoll_wait(epoll, events, capacity, timeout_ms); });
+}
+
+int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
+                const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+      return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
+    });
+  });
+}
+
+int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
+                 const sigset_t* mask) {
+  return WithSamplesMasked(mask, [=](const sigset_t* m) {
+    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+      return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
+    });
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,201 @@
+#include "coz/sync/interpose/preload_environment.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/shared/control_block.h"
+
+namespace coz {
+namespace {
+
+constexpr char kPreload[] = "LD_PRELOAD=";
+constexpr size_t kPreloadLength = sizeof(kPreload) - 1;
+constexpr char kLibrary[] = "/libcoz.so";
+constexpr size_t kLibraryLength = sizeof(kLibrary) - 1;
+// What the dynamic linker takes for the end of a name.
+constexpr char kSeparators[] = ": ";
+
+bool IsOurs(const char* name, size_t length) {
+  return length >= kLibraryLength &&
+         memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
+}
+
+// As long as it lives, the calling thread has no other capabilities than the next program will: who is not root loses by exec what is not
+// ambient. (setpriv --reuid keeps all of root's until then, and could open anything.)
+class CapabilitiesOfNextProgram {
+ public:
+  CapabilitiesOfNextProgram() {
+    if (RawSyscall(SYS_geteuid) == 0 || RawSyscall(SYS_capget, &header_, saved_) != 0) return;
+    constexpr int kWords = _LINUX_CAPABILITY_U32S_3;
+    __user_cap_data_struct next[kWords];
+    memcpy(next, saved_, sizeof(next));
+    for (unsigned capability = 0; capability < 32 * kWords; ++capability) {
+      uint32_t& word = next[capability / 32].effective;
+      const uint32_t bit = uint32_t{1} << capability % 32;
+      if ((word & bit) == 0 || IsAmbient(capability)) continue;
+      word &= ~bit;
+      changed_ = true;
+    }
+    if (changed_) changed_ = RawSyscall(SYS_capset, &header_, next) == 0;
+  }
+  ~CapabilitiesOfNextProgram() {
+    if (changed_) RawSyscall(SYS_capset, &header_, saved_);
+  }
+  CapabilitiesOfNextProgram(const CapabilitiesOfNextProgram&) = delete;
+  CapabilitiesOfNextProgram& operator=(const CapabilitiesOfNextProgram&) = delete;
+
+ private:
+  static bool IsAmbient(unsigned capability) {
+    return RawSyscall(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, capability, 0, 0) == 1;
+  }
+
+  __user_cap_header_struct header_ = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct saved_[_LINUX_CAPABILITY_U32S_3] = {};
+  bool changed_ = false;
+};
+
+bool IsRefused(long result) {
+  return result == -EACCES || result == -EPERM || result == -ENOENT || result == -ENOTDIR;
+}
+
+// By opening it, as the next program will: a seccomp filter that lets programs start allows that.
+bool CannotOpen(const char* path, int flags) {
+  const CapabilitiesOfNextProgram capabilities;
+  const long fd = RawSyscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
+  if (fd >= 0) RawSyscall(SYS_close, fd);
+  return IsRefused(fd);
+}
+
+bool CannotOpenLibrary(const char* name, size_t length) {
+  char path[PATH_MAX];
+  if (length >= sizeof(path)) return false;
+  memcpy(path, name, length);
+  path[length] = '\0';
+  return CannotOpen(path, O_RDONLY);
+}
+
+// Calls visit(name, length) for each library of a list.
+template <typename Visit>
+void ForEachLibrary(const char* list, Visit visit) {
+  for (list += strspn(list, kSeparators); *list != '\0'; list += strspn(list, kSeparators)) {
+    const size_t length = strcspn(list, kSeparators);
+    visit(list, length);
+    list += length;
+  }
+}
+
+bool IsControl(const char* entry) {
+  constexpr size_t kLength = sizeof(kControlVariable) - 1;
+  return strncmp(entry, kControlVariable, kLength) == 0 && entry[kLength] == '=';
+}
+
+// The library would find no supervisor, and say so.
+bool CannotReachSupervisor(char* const* environment) {
+  for (; *environment != nullptr; ++environment) {
+    if (IsControl(*environment)) {
+      return CannotOpen(*environment + sizeof(kControlVariable), O_RDWR);
+    }
+  }
+  return false;
+}
+
+// The LD_PRELOAD entry if one of its libraries is ours and `is_wanted`.
+template <typename IsWanted>
+const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
+  if (environment == nullptr) return nullptr;
+  while (*environment != nullptr && strncmp(*environment, kPreload, kPreloadLength) != 0) {
+    ++environment;
+  }
+  if (*environment == nullptr) return nullptr;
+  bool found = false;
+  ForEachLibrary(*environment + kPreloadLength, [&](const char* name, size_t length) {
+    found |= IsOurs(name, length) && is_wanted(name, length);
+  });
+  return found ? *environment : nullptr;
+}
+
+}  // namespace
+
+const char* FindUnreachablePreload(char* const* environment) {
+  return FindPreloadWith(environment, [environment](const char* name, size_t length) {
+    return CannotOpenLibrary(name, length) || CannotReachSupervisor(environment);
+  });
+}
+
+const char* FindPreload(char* const* environment) {
+  return FindPreloadWith(environment, [](const char*, size_t) { return true; });
+}
+
+size_t CountEntries(char* const* environment) {
+  size_t count = 1;
+  while (*environment++ != nullptr) ++count;
+  return count;
+}
+
+bool StartsWithSanitizer(const char* preload_entry) {
+  const char* first = preload_entry + kPreloadLength;
+  first += strspn(first, kSeparators);
+  return IsSanitizerRuntime(first, strcspn(first, kSeparators));
+}
+
+size_t PreloadBytes(const char* preload_entry) {
+  return strlen(preload_entry) + 2 + sizeof(SanitizerRuntime::name);
+}
+
+void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
+                        char* rest) {
+  char* end = rest + kPreloadLength;
+  memcpy(rest, kPreload, kPreloadLength);
+  ForEachLibrary(preload_entry + kPreloadLength, [&](const char* name, size_t length) {
+    if (IsOurs(name, length)) return;
+    memcpy(end, name, length);
+    end += length;
+    *end++ = ':';
+  });
+  const bool empty = end == rest + kPreloadLength;
+  if (!empty) end[-1] = '\0';
+  for (; *environment != nullptr; ++environment) {
+    if (IsControl(*environment)) continue;
+    if (*environment != preload_entry) {
+      *copy++ = *environment;
+    } else if (!empty) {
+      *copy++ = rest;
+    }
+  }
+  *copy = nullptr;
+}
+
+void CopyWithSanitizer(char* const* environment, const char* preload_entry,
+                       const SanitizerRuntime& sanitizer, char** copy, char* entry) {
+  const size_t name_length = strlen(sanitizer.name);
+  char* const name = entry + kPreloadLength;
+  memcpy(entry, kPreload, kPreloadLength);
+  memcpy(name, sanitizer.name, name_length);
+  name[name_length] = ' ';
+  strcpy(name + name_length + 1, preload_entry + kPreloadLength);
+  for (; *environment != nullptr; ++environment) {
+    *copy++ = *environment == preload_entry ? entry : *environment;
+  }
+  *copy = nullptr;
+}
+
+void TakeOutSanitizer(char** environment) {
+  const char* const found = FindPreload(environment);
+  if (found == nullptr || !StartsWithSanitizer(found)) return;
+  while (*environment != found) ++environment;
+  char* const list = *environment + kPreloadLength;
+  const size_t name_length = strcspn(list, kSeparators);
+  const char* const rest = list + name_length + 1;
+  if (list[name_length] == ' ' && IsOurs(rest, strcspn(rest, kSeparators))) {
+    memmove(list, rest, strlen(rest) + 1);
+  }
+}
+
+}  // namespace coz

@@ -1,0 +1,32 @@
+// End of processes. Process: target. Context: the program's threads, and children of vfork that have borrowed one.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coz/sync/interpose/process_end.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+using coz::g_real;
+
+extern "C" {
+
+// exit() pays by a handler that the runtime has registered.
+void _exit(int status) {
+  coz::PayBeforeProcessEnds();
+  g_real._exit(status);
+  __builtin_unreachable();
+}
+
+void _Exit(int status) noexcept {
+  coz::PayBeforeProcessEnds();
+  g_real._Exit(status);
+  __builtin_unreachable();
+}
+
+void quick_exit(int status) noexcept {
+  coz::PayBeforeProcessEnds();
+  g_real.quick_exit(status);
+  __builtin_unreachable();
+}
+
+}  // extern "C"

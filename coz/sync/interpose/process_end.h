@@ -1,0 +1,32 @@
+// What a process does before it ends, so that who waits for its end, or for the signal of it, is credited.
+//
+// Shape    one function
+// Units    none
+// Errors   none
+// Threads  safe
+// Signals  async-signal-safe
+// Source   waitpid(2)
+#ifndef COZ_SYNC_INTERPOSE_PROCESS_END_H_
+#define COZ_SYNC_INTERPOSE_PROCESS_END_H_
+
+#include <unistd.h>
+
+#include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/io_wait.h"
+
+namespace coz {
+
+// Pays, and leaves the caller's local delay for whoever waits for this process.
+inline void PayBeforeProcessEnds() {
+  ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr || HasLeftThreadSync()) return;
+  ReleaseAllHeld(*thread);
+  PayBeforeWaking(ProcessExitKey(getpid()));
+  const pid_t parent = getppid();
+  PayBeforeWaking(SignalKey(parent));
+  TheIoTables().SignalSentNs(parent).store(MonotonicNowNs(), std::memory_order_relaxed);
+}
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_PROCESS_END_H_

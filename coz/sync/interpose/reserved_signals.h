@@ -1,0 +1,37 @@
+// The signals that the profiler has taken for itself, and sets without them.
+//
+// Shape    a set of at most a few signals, fixed before threads start; empty where the process is
+//          not profiled
+// Units    none
+// Errors   none
+// Threads  safe after SetReservedSignals
+// Signals  async-signal-safe, but for SetReservedSignals
+// Source   sigsetops(3)
+#ifndef COZ_SYNC_INTERPOSE_RESERVED_SIGNALS_H_
+#define COZ_SYNC_INTERPOSE_RESERVED_SIGNALS_H_
+
+#include <signal.h>
+
+#include "coz/base/readable.h"
+
+namespace coz {
+
+void SetReservedSignals(const sigset_t& signals);
+const sigset_t& ReservedSignals();
+
+inline bool IsReservedSignal(int signal) {
+  return signal > 0 && signal < _NSIG && sigismember(&ReservedSignals(), signal) == 1;
+}
+
+// Whether the kernel would take the set, which libc's calls do not look into. One that it would not has to be passed on as it is.
+inline bool IsReadableSet(const sigset_t* set) {
+  return IsReadable(reinterpret_cast<uintptr_t>(set));
+}
+
+// `set` less, or plus, the reserved signals.
+sigset_t WithoutReservedSignals(const sigset_t& set);
+sigset_t WithReservedSignals(const sigset_t& set);
+
+}  // namespace coz
+
+#endif  // COZ_SYNC_INTERPOSE_RESERVED_SIGNALS_H_

@@ -1,0 +1,198 @@
+// Signals between threads, as means to wake and to wait. Process: target. Context: the program's
+// threads, and its signal handlers.
+//
+// Whether a wait for a signal was ended by a profiled thread is read off the signal's origin where
+// the call gives it, else off the time at which a wrapped call last sent one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/reserved_signals.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// A process group counts as one process of its number, "all" as none: whom that wakes is not credited.
+void PayBeforeSignal(pid_t pid) {
+  if (CurrentThreadLedger() == nullptr) return;
+  PayBeforeWaking(SignalKey(pid));
+  TheIoTables().SignalSentNs(pid).store(MonotonicNowNs(), std::memory_order_relaxed);
+}
+
+bool WasSentSince(uint64_t start_ns) {
+  return TheIoTables().SignalSentNs(getpid()).load(std::memory_order_relaxed) >= start_ns;
+}
+
+bool SentByProfiled(const siginfo_t& info, uint64_t start_ns) {
+  if (info.si_code == CLD_EXITED && info.si_signo == SIGCHLD) return WasSentSince(start_ns);
+  return (info.si_code == SI_USER || info.si_code == SI_TKILL || info.si_code == SI_QUEUE) &&
+         (info.si_pid == getpid() || WasSentSince(start_ns));
+}
+
+const void* OwnSignalKey() {
+  return reinterpret_cast<const void*>(static_cast<uintptr_t>(SignalKey(getpid())));
+}
+
+template <typename WaitCall>
+int WaitForSignal(const sigset_t* set, siginfo_t* info, WaitCall wait_call) {
+  if (CurrentThreadLedger() == nullptr || !IsReadableSet(set)) return wait_call(set, info);
+  PayIfBehind();
+  const sigset_t without_ours = WithoutReservedSignals(*set);
+  siginfo_t own_info = {};
+  BlockedScope blocked;
+  const int result = wait_call(&without_ours, &own_info);
+  blocked.End(result > 0 && SentByProfiled(own_info, blocked.start_ns()), OwnSignalKey());
+  if (result > 0 && info != nullptr) *info = own_info;
+  return result;
+}
+
+int WaitForSignalInfo(const sigset_t* set, siginfo_t* info) {
+  return WaitForSignal(set, info,
+                       [](const sigset_t* s, siginfo_t* i) { return g_real.sigwaitinfo(s, i); });
+}
+
+// A wait with `mask` that a handled signal ends. Samples are kept out of it: one that comes with
+// the wait itself must not end it.
+int WaitForHandler(const sigset_t& mask) {
+  PayIfBehind();
+  const sigset_t with_ours = WithReservedSignals(mask);
+  BlockedScope blocked;
+  const int result = g_real.sigsuspend(&with_ours);
+  blocked.End(WasSentSince(blocked.start_ns()), OwnSignalKey());
+  return result;
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+
+extern "C" {
+
+int kill(pid_t pid, int signal) noexcept {
+  coz::PayBeforeSignal(pid);
+  return g_real.kill(pid, signal);
+}
+
+int killpg(pid_t group, int signal) noexcept {
+  coz::PayBeforeSignal(-group);  // as kill has it
+  return g_real.killpg(group, signal);
+}
+
+int tgkill(pid_t pid, pid_t tid, int signal) {
+  coz::PayBeforeSignal(pid);
+  return g_real.tgkill(pid, tid, signal);
+}
+
+int raise(int signal) noexcept {
+  coz::PayBeforeSignal(getpid());
+  return g_real.raise(signal);
+}
+COZ_SECOND_NAME(gsignal, raise);
+
+int pthread_kill(pthread_t thread, int signal) noexcept {
+  coz::PayBeforeSignal(getpid());
+  return g_real.pthread_kill(thread, signal);
+}
+
+int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) noexcept {
+  coz::PayBeforeSignal(getpid());
+  return g_real.pthread_sigqueue(thread, signal, value);
+}
+
+int sigqueue(pid_t pid, int signal, const union sigval value) noexcept {
+  coz::PayBeforeSignal(pid);
+  return g_real.sigqueue(pid, signal, value);
+}
+
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return coz::WaitForSignalInfo(set, info); }
+
+int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
+  return coz::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
+    return coz::GoOnInVirtualTime(
+        g_real.sigtimedwait(s, i, timeout),
+        [=](uint64_t owed_ns) {
+          const timespec more = coz::DurationOf(owed_ns);
+          return g_real.sigtimedwait(s, i, &more);
+        },
+        [](int result) { return result < 0 && errno == EAGAIN; });
+  });
+}
+
+// By sigwaitinfo, which tells who sent the signal; otherwise as POSIX has it: no EINTR, the error
+// is returned.
+int sigwait(const sigset_t* set, int* signal) {
+  if (coz::CurrentThreadLedger() == nullptr) return g_real.sigwait(set, signal);
+  const int saved_errno = errno;
+  int result;
+  do {
+    result = coz::WaitForSignalInfo(set, nullptr);
+  } while (result < 0 && errno == EINTR);
+  const int error = result < 0 ? errno : 0;
+  errno = saved_errno;
+  if (result > 0) *signal = result;
+  return error;
+}
+
+int sigsuspend(const sigset_t* mask) {
+  if (coz::CurrentThreadLedger() == nullptr || !coz::IsReadableSet(mask)) {
+    return g_real.sigsuspend(mask);
+  }
+  return coz::WaitForHandler(*mask);
+}
+COZ_SECOND_NAME(__sigsuspend, sigsuspend);
+
+// By sigsuspend with the mask as it is, which is the same, but can keep samples out.
+int pause() {
+  sigset_t mask;
+  if (coz::CurrentThreadLedger() == nullptr ||
+      g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask) != 0) {
+    return g_real.pause();
+  }
+  return coz::WaitForHandler(mask);
+}
+
+}  // extern "C"
+
+namespace coz {
+namespace {
+
+int WaitWithout(int signal) {
+  sigset_t mask;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &mask) != 0 || sigdelset(&mask, signal) != 0) return -1;
+  return sigsuspend(&mask);
+}
+
+// The first 32 signals, as BSD has them.
+int WaitWithMask(int first_signals) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  for (int i = 0; i < 32; ++i) {
+    if ((static_cast<unsigned>(first_signals) >> i & 1) != 0) sigaddset(&mask, i + 1);
+  }
+  return sigsuspend(&mask);
+}
+
+}  // namespace
+}  // namespace coz
+
+// sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end. Headers give one name to both.
+extern "C" {
+
+int __xpg_sigpause(int signal) { return coz::WaitWithout(signal); }
+
+int CozBsdSigpause(int mask) asm("sigpause");
+int CozBsdSigpause(int mask) { return coz::WaitWithMask(mask); }
+
+int __sigpause(int signal_or_mask, int is_signal) {
+  return is_signal != 0 ? coz::WaitWithout(signal_or_mask) : coz::WaitWithMask(signal_or_mask);
+}
+
+}  // extern "C"

@@ -1,0 +1,338 @@
+#include "coz/sync/interpose/signal_shield.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "coz/base/interrupted_call.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/base/sampling_signal.h"
+#include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/reserved_signals.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find it taken.
+class DispositionLock {
+ public:
+  DispositionLock() {
+    sigset_t all;
+    sigfillset(&all);
+    g_real.pthread_sigmask(SIG_BLOCK, &all, &saved_);
+    while (busy_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~DispositionLock() {
+    busy_.clear(std::memory_order_release);
+    g_real.pthread_sigmask(SIG_SETMASK, &saved_, nullptr);
+  }
+  DispositionLock(const DispositionLock&) = delete;
+  DispositionLock& operator=(const DispositionLock&) = delete;
+
+  static void Break() { busy_.clear(std::memory_order_relaxed); }
+
+ private:
+  static std::atomic_flag busy_;
+  sigset_t saved_;
+};
+std::atomic_flag DispositionLock::busy_ = ATOMIC_FLAG_INIT;
+
+int g_reserved_signal = 0;       // 0: no shield
+struct sigaction g_disposition;  // of the reserved signal, as the program sees it
+bool g_interrupts = false;       // what siginterrupt has said of it, for the next signal()
+void (*g_restorer)() = nullptr;  // libc's, which it gives each action
+std::atomic<bool>
+    g_mask_has_reserved[_NSIG];  // of each other signal's handler, as the program set it
+__thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
+// A reserved signal that came while the program blocked it: its number, until it is let in.
+__thread int t_held_signal __attribute__((tls_model("initial-exec"))) = 0;
+__thread siginfo_t t_held_info __attribute__((tls_model("initial-exec")));
+
+bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
+
+// What sigaction reads back of `action`: libc adds the way to return, the kernel drops flags that it does not know and signals
+// that cannot be blocked.
+struct sigaction AsKept(const struct sigaction& action) {
+  constexpr unsigned kExposeTagBits = 0x800;
+  constexpr unsigned kRestorer = 0x04000000;
+  constexpr unsigned kKnown =
+      static_cast<unsigned>(SA_NOCLDSTOP) | static_cast<unsigned>(SA_NOCLDWAIT) |
+      static_cast<unsigned>(SA_SIGINFO) | static_cast<unsigned>(SA_ONSTACK) |
+      static_cast<unsigned>(SA_RESTART) | static_cast<unsigned>(SA_NODEFER) |
+      static_cast<unsigned>(SA_RESETHAND) | kExposeTagBits;
+  struct sigaction kept = action;
+  kept.sa_flags = static_cast<int>((static_cast<unsigned>(action.sa_flags) & kKnown) | kRestorer);
+  kept.sa_restorer = g_restorer;
+  sigdelset(&kept.sa_mask, SIGKILL);
+  sigdelset(&kept.sa_mask, SIGSTOP);
+  return kept;
+}
+
+int SwapDisposition(const struct sigaction* action, struct sigaction* old_action) {
+  const DispositionLock lock;
+  const struct sigaction old = g_disposition;
+  if (action != nullptr) g_disposition = AsKept(*action);
+  if (old_action != nullptr) *old_action = old;
+  return 0;
+}
+
+// A signal that is the program's own has a new action.
+void NoteAction(int signal) {
+  const DispositionLock lock;
+  if (g_reserved_signal != 0) NoteSignalAction(signal);
+}
+
+// sigaction for a signal that is the program's own.
+int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* old_action) {
+  const bool in_range = signal > 0 && signal < _NSIG;
+  const bool old_mask_had = in_range && g_mask_has_reserved[signal].load(std::memory_order_relaxed);
+  int result;
+  if (action != nullptr) {
+    struct sigaction without = *action;
+    without.sa_mask = WithoutReservedSignals(action->sa_mask);
+    const bool mask_has = Contains(&action->sa_mask);
+    result = g_real.sigaction(signal, &without, old_action);
+    if (result == 0 && in_range) {
+      g_mask_has_reserved[signal].store(mask_has, std::memory_order_relaxed);
+      NoteAction(signal);
+    }
+  } else {
+    result = g_real.sigaction(signal, nullptr, old_action);
+  }
+  if (result == 0 && old_action != nullptr && old_mask_had) {
+    sigaddset(&old_action->sa_mask, g_reserved_signal);
+  }
+  return result;
+}
+
+// signal for the reserved one.
+SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
+  if (handler == SIG_ERR) {
+    errno = EINVAL;
+    return SIG_ERR;
+  }
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  if ((flags & SA_NODEFER) == 0) sigaddset(&action.sa_mask, g_reserved_signal);
+  struct sigaction old = {};
+  SwapDisposition(&action, &old);
+  return old.sa_handler;
+}
+
+// `signal` for one that is the program's own, by libc: the handler's mask has no signal but its own.
+SignalHandler SetOwnHandler(SignalHandler (*real_call)(int, SignalHandler), int number,
+                            SignalHandler handler) {
+  const SignalHandler old = real_call(number, handler);
+  if (old == SIG_ERR) return old;
+  g_mask_has_reserved[number].store(false, std::memory_order_relaxed);
+  NoteAction(number);
+  return old;
+}
+
+// What a call to sigprocmask makes of the virtual bit.
+uint32_t BlocksAfter(int how, const sigset_t* set, uint32_t before) {
+  if (set == nullptr) return before;
+  const uint32_t in_set = Contains(set) ? 1 : 0;
+  switch (how) {
+    case SIG_BLOCK:
+      return before | in_set;
+    case SIG_UNBLOCK:
+      return before & ~in_set;
+    default:
+      return in_set;
+  }
+}
+
+// Lets it come again, with what was told of it.
+void RaiseHeldSignal() {
+  const int signal = t_held_signal;
+  t_held_signal = 0;
+  RawSyscall(SYS_rt_tgsigqueueinfo, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), signal,
+             &t_held_info);
+}
+
+template <typename RealCall>
+int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_set) {
+  if (g_reserved_signal == 0) return real_call(how, set, old_set);
+  const uint32_t before = t_blocks_reserved;
+  const uint32_t after =
+      BlocksAfter(how, set, before);  // `set` and `old_set` may be the same object
+  int result;
+  if (set != nullptr) {
+    const sigset_t without = WithoutReservedSignals(*set);
+    result = real_call(how, &without, old_set);
+  } else {
+    result = real_call(how, nullptr, old_set);
+  }
+  if (result != 0) return result;
+  t_blocks_reserved = after;
+  if (after == 0 && t_held_signal != 0) RaiseHeldSignal();
+  if (old_set != nullptr && before != 0) sigaddset(old_set, g_reserved_signal);
+  return 0;
+}
+
+}  // namespace
+
+void InitSignalShield(int reserved_signal) {
+  g_real.sigaction(reserved_signal, nullptr, &g_disposition);
+  struct sigaction same = g_disposition;
+  g_real.sigaction(reserved_signal, &same, nullptr);
+  g_real.sigaction(reserved_signal, nullptr, &same);
+  g_restorer = same.sa_restorer;
+  sigset_t mask;
+  g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  t_blocks_reserved = sigismember(&mask, reserved_signal) == 1 ? 1 : 0;
+  sigset_t reserved;
+  sigemptyset(&reserved);
+  sigaddset(&reserved, reserved_signal);
+  SetReservedSignals(reserved);
+  g_reserved_signal = reserved_signal;
+}
+
+namespace {
+
+// As the kernel would have it while a handler of `action` runs; the return from the signal takes it back.
+void MaskForHandler(const struct sigaction& action) {
+  const sigset_t also = WithoutReservedSignals(action.sa_mask);
+  g_real.pthread_sigmask(SIG_BLOCK, &also, nullptr);
+  if ((action.sa_flags & SA_NODEFER) == 0 || Contains(&action.sa_mask)) return;
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, g_reserved_signal);
+  g_real.pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+}  // namespace
+
+void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
+  // A program blocks what is sent, and not what its own instruction raises (int3): si_code > 0.
+  if (t_blocks_reserved != 0 && info->si_code <= 0) {
+    t_held_info = *info;
+    t_held_signal = signal;
+    return;
+  }
+  struct sigaction action;
+  SwapDisposition(nullptr, &action);
+  // Nor does the kernel let it ignore that.
+  const bool ignored = action.sa_handler == SIG_IGN && info->si_code <= 0;
+  if (ignored) return;
+  if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
+    TakeDefaultAction(signal);
+    return;
+  }
+  if ((action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0) {
+    struct sigaction standard = action;  // the kernel keeps its flags and mask
+    standard.sa_handler = SIG_DFL;
+    SwapDisposition(&standard, nullptr);
+  }
+  if ((action.sa_flags & SA_RESTART) == 0) EndInterruptedCall(static_cast<ucontext_t*>(context));
+  MaskForHandler(action);
+  if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+}
+
+void LiftSignalShield() {
+  if (g_reserved_signal == 0) return;
+  const int signal = g_reserved_signal;
+  {
+    const DispositionLock lock;
+    g_reserved_signal = 0;
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  SetReservedSignals(none);
+  g_real.sigaction(signal, &g_disposition, nullptr);
+  if (t_blocks_reserved != 0) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    g_real.pthread_sigmask(SIG_BLOCK, &only, nullptr);
+  }
+}
+
+void OnForkInSignalShield() { DispositionLock::Break(); }
+
+uint32_t BlocksReservedSignal() { return t_blocks_reserved; }
+void SetBlocksReservedSignal(uint32_t blocks) { t_blocks_reserved = blocks; }
+
+}  // namespace coz
+
+using coz::g_real;
+using coz::g_reserved_signal;
+
+extern "C" {
+
+int sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
+  if (g_reserved_signal == 0) return g_real.sigaction(signal, action, old_action);
+  if (signal == g_reserved_signal) return coz::SwapDisposition(action, old_action);
+  return coz::SetOwnAction(signal, action, old_action);
+}
+COZ_SECOND_NAME(__sigaction, sigaction);
+
+coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
+  if (g_reserved_signal == 0) return g_real.signal(number, handler);
+  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.signal, number, handler);
+  return coz::SetReservedHandler(handler, coz::g_interrupts ? 0 : SA_RESTART);
+}
+COZ_SECOND_NAME(ssignal, signal);
+COZ_SECOND_NAME(bsd_signal, signal);
+
+coz::SignalHandler sysv_signal(int number, coz::SignalHandler handler) noexcept {
+  if (g_reserved_signal == 0) return g_real.sysv_signal(number, handler);
+  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.sysv_signal, number, handler);
+  return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+}
+// What `signal` is where _XOPEN_SOURCE is defined.
+COZ_SECOND_NAME(__sysv_signal, sysv_signal);
+
+int siginterrupt(int number, int interrupt) noexcept {
+  if (g_reserved_signal != 0 && number == g_reserved_signal) {
+    coz::g_interrupts = interrupt != 0;
+    struct sigaction action;
+    coz::SwapDisposition(nullptr, &action);
+    action.sa_flags = interrupt != 0 ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    return coz::SwapDisposition(&action, nullptr);
+  }
+  const int result = g_real.siginterrupt(number, interrupt);
+  if (result == 0) coz::NoteAction(number);
+  return result;
+}
+
+int sigprocmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
+  return coz::ChangeMask(g_real.sigprocmask, how, set, old_set);
+}
+
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
+  return coz::ChangeMask(g_real.pthread_sigmask, how, set, old_set);
+}
+
+int sigpending(sigset_t* set) noexcept {
+  const long result = coz::RawSyscall(SYS_rt_sigpending, set, sizeof(uint64_t));
+  if (result < 0) {
+    errno = static_cast<int>(-result);
+    return -1;
+  }
+  if (coz::t_held_signal != 0) sigaddset(set, coz::t_held_signal);
+  return 0;
+}
+
+int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
+  if (g_reserved_signal == 0 || !coz::IsReadableSet(mask)) {
+    return g_real.signalfd(fd, mask, flags);
+  }
+  const sigset_t without = coz::WithoutReservedSignals(*mask);
+  const int result = g_real.signalfd(fd, &without, flags);
+  if (result >= 0) coz::NoteSignalDescriptor(result);
+  return result;
+}
+
+}  // extern "C"

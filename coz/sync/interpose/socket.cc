@@ -1,0 +1,115 @@
+// Sockets. Process: target. Context: the program's threads.
+#include <sys/socket.h>
+
+#include "coz/base/readable.h"
+#include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+// Who is sent to by address is not the descriptor's other side.
+template <typename Call>
+auto SendTo(int fd, const void* address, socklen_t length, Call call) {
+  if (address != nullptr) {
+    PayBeforeWaking(ArrivalKey(static_cast<const sockaddr*>(address), length));
+  }
+  return CallIo(fd, IoSide::kOutput, call);
+}
+
+// Nothing of what cannot be read, which the call itself answers.
+msghdr HeaderAt(const msghdr* message) {
+  return IsReadable(message, sizeof(*message)) ? *message : msghdr{};
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::CallIo;
+using coz::g_real;
+using coz::IoSide;
+using coz::SendTo;
+
+extern "C" {
+
+int socketpair(int domain, int type, int protocol, int fds[2]) noexcept {
+  const int result = g_real.socketpair(domain, type, protocol, fds);
+  if (result == 0 && coz::CurrentThreadLedger() != nullptr) coz::NoteSocketPair(fds);
+  return result;
+}
+
+int accept(int fd, sockaddr* address, socklen_t* length) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.accept(fd, address, length); });
+}
+
+int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.accept4(fd, address, length, flags); });
+}
+
+int connect(int fd, const sockaddr* address, socklen_t length) {
+  return SendTo(fd, address, length, [=] { return g_real.connect(fd, address, length); });
+}
+COZ_SECOND_NAME(__connect, connect);
+
+int shutdown(int fd, int how) noexcept {
+  coz::PayBeforeIo(fd, IoSide::kOutput);
+  coz::PayBeforeIo(fd, IoSide::kInput);
+  return g_real.shutdown(fd, how);
+}
+
+ssize_t recv(int fd, void* buffer, size_t count, int flags) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.recv(fd, buffer, count, flags); });
+}
+
+ssize_t __recv_chk(int fd, void* buffer, size_t count, size_t capacity, int flags) {
+  return CallIo(fd, IoSide::kInput,
+                [=] { return g_real.__recv_chk(fd, buffer, count, capacity, flags); });
+}
+
+ssize_t recvfrom(int fd, void* buffer, size_t count, int flags, sockaddr* address,
+                 socklen_t* length) {
+  return CallIo(fd, IoSide::kInput,
+                [=] { return g_real.recvfrom(fd, buffer, count, flags, address, length); });
+}
+
+ssize_t __recvfrom_chk(int fd, void* buffer, size_t count, size_t capacity, int flags,
+                       sockaddr* address, socklen_t* length) {
+  return CallIo(fd, IoSide::kInput, [=] {
+    return g_real.__recvfrom_chk(fd, buffer, count, capacity, flags, address, length);
+  });
+}
+
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  return CallIo(fd, IoSide::kInput, [=] { return g_real.recvmsg(fd, message, flags); });
+}
+
+int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+  return CallIo(fd, IoSide::kInput,
+                [=] { return g_real.recvmmsg(fd, messages, count, flags, timeout); });
+}
+
+ssize_t send(int fd, const void* buffer, size_t count, int flags) {
+  return CallIo(fd, IoSide::kOutput, [=] { return g_real.send(fd, buffer, count, flags); });
+}
+COZ_SECOND_NAME(__send, send);
+
+ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockaddr* address,
+               socklen_t length) {
+  return SendTo(fd, address, length,
+                [=] { return g_real.sendto(fd, buffer, count, flags, address, length); });
+}
+
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  const msghdr given = coz::HeaderAt(message);
+  return SendTo(fd, given.msg_name, given.msg_namelen,
+                [=] { return g_real.sendmsg(fd, message, flags); });
+}
+
+// Of several destinations the first is told.
+int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  const msghdr first = count > 0 ? coz::HeaderAt(&messages[0].msg_hdr) : msghdr{};
+  return SendTo(fd, first.msg_name, first.msg_namelen,
+                [=] { return g_real.sendmmsg(fd, messages, count, flags); });
+}
+
+}  // extern "C"

@@ -1,0 +1,155 @@
+#include "coz/sync/interpose/testing/fake_process.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/sync/interpose/thread_exit.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz::testing {
+namespace {
+
+constexpr int kLedgers = 4096;
+
+struct State {
+  GlobalLedger global;
+  ThreadLedger ledgers[kLedgers];
+  std::atomic<int> used;
+  std::atomic<int> reserved;
+  std::atomic<int> cancelled;
+  std::atomic<int> exited;
+  std::atomic<int> without_ledger;
+  std::atomic<bool> refuses;
+  std::atomic<uint64_t> stack_bytes;
+};
+State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
+
+ThreadLedger* Reserve() {
+  if (g_state->refuses) return nullptr;
+  ++g_state->reserved;
+  const int index = g_state->used++;
+  if (index >= kLedgers) abort();
+  return &g_state->ledgers[index];
+}
+
+// A sample that falls into a hook goes to the thread's current ledger; where there is none, it takes another for good.
+void CheckCurrent(ThreadLedger* ledger) {
+  if (ledger != nullptr && CurrentThreadLedger() != ledger) ++g_state->without_ledger;
+}
+
+void Start(ThreadLedger* ledger, uint64_t stack_bytes) {
+  CheckCurrent(ledger);
+  g_state->stack_bytes = stack_bytes;
+}
+
+void Exit(ThreadLedger* ledger) {
+  CheckCurrent(ledger);
+  ++g_state->exited;
+}
+
+uint64_t HighestLocalDelay(uint64_t now_ns) {
+  uint64_t highest_ns = 0;
+  for (int i = 0; i < g_state->used; ++i) {
+    highest_ns = std::max(highest_ns, LocalDelayAt(g_state->global, g_state->ledgers[i], now_ns));
+  }
+  return highest_ns;
+}
+
+}  // namespace
+
+FakeProcess::FakeProcess() {
+  static const bool have_exit_key = InitThreadExit();
+  if (!have_exit_key) abort();
+  ResolveRealCalls();
+  // The global delay never goes back in a process: what was told of it would be wrong.
+  const uint64_t start_ns = g_state == nullptr ? 0 : g_state->global.global_delay_ns.load();
+  g_state = new State();
+  g_state->global.global_delay_ns = start_ns;
+  ThreadHooks hooks = {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, Start, Exit};
+  hooks.highest_local_delay = HighestLocalDelay;
+  InitThreadSync(&g_state->global, hooks);
+  EnterThreadSync(Reserve(), start_ns);
+  g_state->reserved = 0;
+}
+
+FakeProcess::~FakeProcess() { LeaveThreadSync(); }
+
+GlobalLedger& FakeProcess::global() { return g_state->global; }
+ThreadLedger& FakeProcess::main_ledger() { return g_state->ledgers[0]; }
+
+void FakeProcess::Impose(uint64_t delay_ns) { g_state->global.global_delay_ns += delay_ns; }
+
+void FakeProcess::ImposeBeyondExcess(uint64_t delay_ns) {
+  uint64_t most_ns = g_state->global.global_delay_ns;
+  for (int i = 0; i < g_state->used; ++i) {
+    most_ns = std::max<uint64_t>(most_ns, g_state->ledgers[i].local_delay_ns);
+  }
+  g_state->global.global_delay_ns = most_ns + delay_ns;
+}
+
+void FakeProcess::RunInSelectedLine() {
+  g_state->global.selection = 1;
+  ThreadLedger& ledger = *Reserve();
+  ledger.local_delay_ns = g_state->global.global_delay_ns.load();
+  ledger.stretches.selection = 1;
+  ledger.stretches.rate = Stretches::kWholeRate / 2;
+  ledger.stretches.running_since_ns = MonotonicNowNs() - kMostAccruedNs;
+}
+
+uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
+  uint64_t sum_ns = 0;
+  for (int i = 0; i < g_state->used; ++i) {
+    const ThreadLedger& other = g_state->ledgers[i];
+    if (&other != &ledger) sum_ns += other.paused_ns;
+  }
+  return sum_ns;
+}
+
+void FakeProcess::RefuseLedgers(bool refuse) { g_state->refuses = refuse; }
+uint64_t FakeProcess::newest_stack_bytes() const { return g_state->stack_bytes; }
+int FakeProcess::reserved() const { return g_state->reserved; }
+int FakeProcess::cancelled() const { return g_state->cancelled; }
+int FakeProcess::exited() const { return g_state->exited; }
+int FakeProcess::without_ledger() const { return g_state->without_ledger; }
+
+void WaitUntil(const char* what, const std::function<bool()>& condition) {
+  const uint64_t give_up_ns = MonotonicNowNs() + 60 * kNsPerSecond;
+  while (!condition()) {
+    if (MonotonicNowNs() > give_up_ns) {
+      fprintf(stderr, "gave up waiting until %s\n", what);
+      abort();
+    }
+    RawSyscall(SYS_sched_yield);
+  }
+}
+
+bool SleepsInKernel(pid_t tid) {
+  if (tid == 0) return false;
+  // Not by the state in .../stat: a thread that has only just called itself asleep may be woken before it ever is.
+  std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/syscall");
+  std::string call;
+  return std::getline(file, call) && call != "running";
+}
+
+void WatchedThread::Announce() {
+  tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
+  ledger = CurrentThreadLedger();
+}
+
+bool WatchedThread::IsBlocked(bool asleep) const {
+  const ThreadLedger* watched = ledger;
+  if (watched == nullptr || watched->blocked == 0) return false;
+  return !asleep || SleepsInKernel(tid);
+}
+
+}  // namespace coz::testing

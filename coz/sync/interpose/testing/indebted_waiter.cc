@@ -1,0 +1,95 @@
+#include "coz/sync/interpose/testing/indebted_waiter.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+#include "gtest/gtest.h"
+
+namespace coz::testing {
+namespace {
+
+struct SetsAtEnd {
+  std::atomic<bool>* flag;
+  ~SetsAtEnd() { *flag = true; }
+};
+
+}  // namespace
+
+timespec FarRealtime() { return {time(nullptr) + 600, 0}; }
+timespec FarMonotonic() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return {now.tv_sec + 600, now.tv_nsec};
+}
+
+int ErrorOf(long result) { return result == -1 ? errno : static_cast<int>(result); }
+
+WaitObjects::WaitObjects() {
+  sigemptyset(&none);
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  // Before there is a thread: it inherits the mask.
+  pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
+  g_real.pthread_mutex_lock(&held);
+  mtx_init(&mtx, mtx_plain);
+  cnd_init(&cnd);
+  sem_init(&semaphore, 0, 0);
+  EXPECT_EQ(pipe(pipe_fds), 0);
+  EXPECT_EQ(pipe2(full_pipe, O_NONBLOCK), 0);
+  char page[4096] = {};
+  while (g_real.write(full_pipe[1], page, sizeof(page)) > 0) {
+  }
+  fcntl(full_pipe[1], F_SETFL, 0);
+  EXPECT_EQ(g_real.socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+  listener = socket(AF_INET, SOCK_STREAM, 0);
+  EXPECT_EQ(listen(listener, 1), 0);
+  epoll = g_real.epoll_create1(0);
+  event = g_real.eventfd(0, 0);
+  child = fork();
+  if (child == 0) {
+    RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) RawSyscall(SYS_pause);
+  }
+  const auto wait_for_end = [](void* may_end) -> void* {
+    while (!*static_cast<std::atomic<bool>*>(may_end)) RawSyscall(SYS_sched_yield);
+    return nullptr;
+  };
+  EXPECT_EQ(g_real.pthread_create(&joined, nullptr, wait_for_end, &joined_may_end), 0);
+}
+
+WaitObjects::~WaitObjects() {
+  joined_may_end = true;
+  g_real.pthread_join(joined, nullptr);
+  RawSyscall(SYS_kill, child, SIGKILL);
+  g_real.waitpid(child, nullptr, 0);
+  for (const int fd : {pipe_fds[0], pipe_fds[1], full_pipe[0], full_pipe[1], sockets[0], sockets[1],
+                       listener, epoll, event}) {
+    g_real.close(fd);
+  }
+}
+
+IndebtedWaiter::IndebtedWaiter(FakeProcess& process, WaitObjects& objects,
+                               const std::function<void(WaitObjects&)>& wait) {
+  thread_ = std::thread([this, &objects, wait] {
+    const SetsAtEnd unwound{&unwound_};
+    watched_.Announce();
+    wait(objects);
+    returned_ = true;
+  });
+  WaitUntil("it waits", [&] { return watched_.IsBlocked(true); });
+  process.Impose(kDelayNs);
+}
+
+void IndebtedWaiter::Cancel() { EXPECT_EQ(pthread_cancel(thread_.native_handle()), 0); }
+
+}  // namespace coz::testing

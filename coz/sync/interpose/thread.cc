@@ -1,0 +1,206 @@
+// Life of threads: creation, end, join. Process: target. Context: the program's threads.
+#include <pthread.h>
+#include <signal.h>
+#include <threads.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "coz/sync/interpose/thread_exit.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/virtual_timeout.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz {
+namespace {
+
+using sync_internal::g_hooks;
+
+// What a new thread is to have by its attributes, or by the standard ones.
+struct Asked {
+  // At least so much stack lies below the thread's descriptor; 0 where that is not known. libc keeps the descriptor at the outer
+  // end of the stack, up to the alignment of thread-local data further in, and its guard at the inner.
+  uint64_t stack_bytes = 0;
+  bool has_mask = false;
+  sigset_t mask;
+};
+
+Asked WhatIsAsked(const pthread_attr_t* attributes) {
+  constexpr size_t kPageBytes = 4096;
+  constexpr size_t kDescriptorAndRounding = 3 * kPageBytes;
+  Asked asked;
+  pthread_attr_t standard;
+  if (attributes == nullptr && pthread_getattr_default_np(&standard) != 0) return asked;
+  size_t stack = 0;
+  size_t guard = 0;
+  const pthread_attr_t* const given = attributes != nullptr ? attributes : &standard;
+  const bool known = pthread_attr_getstacksize(given, &stack) == 0 &&
+                     pthread_attr_getguardsize(given, &guard) == 0;
+  if (known && stack > kDescriptorAndRounding && stack - kDescriptorAndRounding > guard) {
+    asked.stack_bytes = stack - kDescriptorAndRounding - guard;
+  }
+  asked.has_mask = pthread_attr_getsigmask_np(given, &asked.mask) == 0;
+  if (attributes == nullptr) pthread_attr_destroy(&standard);
+  return asked;
+}
+
+// `Routine` is POSIX's or C11's.
+template <typename Routine>
+auto RunNewThread(ThreadLedger* ledger, const ThreadStart& start) {
+  // A sample that came before this has taken a ledger for itself.
+  if (ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
+  if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
+  g_hooks.start(ledger, start.stack_bytes);
+  if (ledger != nullptr) ArmThreadExit();
+  return reinterpret_cast<Routine>(start.routine)(start.argument);
+}
+
+struct MaskedStart {
+  void* routine;
+  void* argument;
+  sigset_t mask;
+};
+
+// libc has given the thread its mask with the reserved signals in it, which would keep samples out. So it is set again, by the call that
+// keeps them out of it and tells the program that they are in.
+template <typename Routine>
+auto RunWithMask(void* opaque) {
+  auto* const record = static_cast<MaskedStart*>(opaque);
+  const MaskedStart start = *record;
+  free(record);
+  pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
+  return reinterpret_cast<Routine>(start.routine)(start.argument);
+}
+
+template <typename Routine>
+auto RunThreadWithLedger(void* opaque) {
+  auto* const ledger = static_cast<ThreadLedger*>(opaque);
+  const ThreadStart start = ledger->start;
+  return RunNewThread<Routine>(ledger, start);
+}
+
+template <typename Routine>
+auto RunThreadWithout(void* opaque) {
+  auto* const record = static_cast<ThreadStart*>(opaque);
+  const ThreadStart start = *record;
+  free(record);
+  return RunNewThread<Routine>(nullptr, start);
+}
+
+// The new thread starts at the creator's virtual time, so it inherits the creator's debt and nobody
+// pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
+// The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
+template <typename Routine, typename CreateCall>
+int CreateProfiledThread(const ThreadStart& start, int no_memory, CreateCall create_call) {
+  ThreadLedger* const reserved = g_hooks.reserve();
+  if (reserved != nullptr) {
+    reserved->start = start;
+    const int result = create_call(RunThreadWithLedger<Routine>, reserved);
+    if (result != 0) g_hooks.cancel(reserved);
+    return result;
+  }
+  auto* const record = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
+  if (record == nullptr) return no_memory;
+  *record = start;
+  const int result = create_call(RunThreadWithout<Routine>, record);
+  if (result != 0) free(record);
+  return result;
+}
+
+template <typename Routine, typename CreateCall>
+[[gnu::always_inline]] inline int CreateThread(ThreadLedger* creator,
+                                               const pthread_attr_t* attributes, Routine routine,
+                                               void* argument, int no_memory,
+                                               CreateCall create_call) {
+  ReleaseAtCall(*creator, COZ_CALL_SITE());
+  const Asked asked = WhatIsAsked(attributes);
+  ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
+                       creator->local_delay_ns.load(std::memory_order_relaxed)};
+  if (!asked.has_mask) {
+    return CreateProfiledThread<Routine>(start, no_memory, create_call);
+  }
+  auto* const record = static_cast<MaskedStart*>(malloc(sizeof(MaskedStart)));
+  if (record == nullptr) return no_memory;
+  *record = {start.routine, start.argument, asked.mask};
+  const Routine run = RunWithMask<Routine>;
+  start.routine = reinterpret_cast<void*>(run);
+  start.argument = record;
+  const int result = CreateProfiledThread<Routine>(start, no_memory, create_call);
+  if (result != 0) free(record);
+  return result;
+}
+
+template <typename JoinCall>
+[[gnu::always_inline]] inline int Join(pthread_t thread, JoinCall join_call) {
+  PayIfBehind();
+  BlockedScope blocked;
+  const int result = join_call();
+  blocked.End(result == 0, ThreadExitKey(thread));
+  ThreadLedger* joiner = CurrentThreadLedger();
+  const uint64_t end_ns = result == 0 && joiner != nullptr ? VirtualEndOf(thread) : 0;
+  // It may have ended long ago, and have paid only what was inserted until then.
+  if (end_ns != 0) GoOnAfter(*joiner, end_ns, MonotonicNowNs());
+  return result;
+}
+
+}  // namespace
+}  // namespace coz
+
+using coz::g_real;
+
+extern "C" {
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, coz::StartRoutine routine,
+                   void* argument) noexcept {
+  coz::ThreadLedger* creator = coz::CurrentThreadLedger();
+  if (creator == nullptr) return g_real.pthread_create(thread, attributes, routine, argument);
+  return coz::CreateThread(creator, attributes, routine, argument, EAGAIN,
+                           [=](coz::StartRoutine run, void* record) {
+                             return g_real.pthread_create(thread, attributes, run, record);
+                           });
+}
+
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  coz::ThreadLedger* creator = coz::CurrentThreadLedger();
+  if (creator == nullptr) return g_real.thrd_create(thread, routine, argument);
+  return coz::CreateThread(
+      creator, nullptr, routine, argument, thrd_nomem,
+      [=](thrd_start_t run, void* record) { return g_real.thrd_create(thread, run, record); });
+}
+
+int thrd_join(thrd_t thread, int* result) {
+  return coz::Join(thread, [=] { return g_real.thrd_join(thread, result); });
+}
+
+int pthread_cancel(pthread_t thread) {
+  coz::PayIfBehind();  // it wakes the thread if that waits
+  return g_real.pthread_cancel(thread);
+}
+
+int pthread_join(pthread_t thread, void** value) {
+  return coz::Join(thread, [=] { return g_real.pthread_join(thread, value); });
+}
+
+int pthread_tryjoin_np(pthread_t thread, void** value) noexcept {
+  coz::PayIfBehind();
+  return g_real.pthread_tryjoin_np(thread, value);
+}
+
+int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* deadline) {
+  return coz::Join(thread, [=] {
+    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_timedjoin_np(thread, value, until);
+    });
+  });
+}
+
+int pthread_clockjoin_np(pthread_t thread, void** value, clockid_t clock,
+                         const timespec* deadline) {
+  return coz::Join(thread, [=] {
+    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+      return g_real.pthread_clockjoin_np(thread, value, clock, until);
+    });
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,72 @@
+#include "coz/sync/interpose/thread_exit.h"
+
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz {
+namespace {
+
+pthread_key_t g_key;
+bool g_have_key = false;
+
+// Destructors of the program's own keys may still lock and signal, so the thread stays profiled for
+// the first round of them (there are PTHREAD_DESTRUCTOR_ITERATIONS rounds, four in glibc).
+constexpr uintptr_t kFirstRound = 1;
+constexpr uintptr_t kLastRound = 2;
+
+// Virtual ends of threads, by the thread. A later thread in the same entry makes an end unknown.
+struct End {
+  std::atomic<uint64_t> thread;
+  std::atomic<uint64_t> virtual_ns;
+};
+constexpr size_t kEnds = 1024;
+End g_ends[kEnds];
+
+End& EndOf(pthread_t thread) {
+  // Fibonacci hashing: stacks, and with them descriptors, lie at multiples of a page.
+  return g_ends[(static_cast<uint64_t>(thread) * 0x9E3779B97F4A7C15u) >> (64 - 10)];
+}
+static_assert(kEnds == size_t{1} << 10, "EndOf() takes 10 bits of the hash");
+
+void PublishEnd(const ThreadLedger& ledger) {
+  End& end = EndOf(pthread_self());
+  const uint64_t local_ns = ledger.local_delay_ns.load(std::memory_order_relaxed);
+  end.thread.store(0, std::memory_order_relaxed);
+  end.virtual_ns.store(MonotonicNowNs() - local_ns, std::memory_order_release);
+  end.thread.store(static_cast<uint64_t>(pthread_self()), std::memory_order_release);
+}
+
+void OnThreadExit(void* round) {
+  if (reinterpret_cast<uintptr_t>(round) < kLastRound) {
+    pthread_setspecific(g_key, reinterpret_cast<void*>(kLastRound));
+    return;
+  }
+  ThreadLedger* ledger = CurrentThreadLedger();
+  if (ledger == nullptr) return;
+  ReleaseAllHeld(*ledger);
+  PayBeforeWake(ThreadExitKey(pthread_self()));
+  PublishEnd(*ledger);
+  // It stops the sampling first, so that no sample looks for another ledger in between.
+  sync_internal::g_hooks.exit(ledger);
+  LeaveThreadSync();
+}
+
+}  // namespace
+
+uint64_t VirtualEndOf(pthread_t thread) {
+  const End& end = EndOf(thread);
+  if (end.thread.load(std::memory_order_acquire) != static_cast<uint64_t>(thread)) return 0;
+  const uint64_t virtual_ns = end.virtual_ns.load(std::memory_order_acquire);
+  return end.thread.load(std::memory_order_relaxed) == static_cast<uint64_t>(thread) ? virtual_ns
+                                                                                     : 0;
+}
+
+bool InitThreadExit() {
+  g_have_key = pthread_key_create(&g_key, OnThreadExit) == 0;
+  return g_have_key;
+}
+
+void ArmThreadExit() {
+  if (g_have_key) pthread_setspecific(g_key, reinterpret_cast<void*>(kFirstRound));
+}
+
+}  // namespace coz

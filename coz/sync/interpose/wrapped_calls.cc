@@ -1,0 +1,78 @@
+#include "coz/sync/interpose/wrapped_calls.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace coz {
+namespace {
+
+enum Presence { kRequired, kOptional };
+
+void* FindNext(const char* name, const char* version) {
+  // Plain dlsym may bind the oldest of several versions, whose pthread_cond_t is another one.
+  void* symbol = version != nullptr ? dlvsym(RTLD_NEXT, name, version) : nullptr;
+  return symbol != nullptr ? symbol : dlsym(RTLD_NEXT, name);
+}
+
+[[noreturn]] void DieWithoutCall(const char* name) {
+  static constexpr char kMessage[] = "coz: the C library has no ";
+  (void)!write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
+  (void)!write(STDERR_FILENO, name, strlen(name));
+  (void)!write(STDERR_FILENO, "\n", 1);
+  abort();
+}
+
+// Type of a call's pointer, by its position in RealCalls.
+template <typename Result, typename... Parameters>
+struct CallType {
+  using Pointer = Result (*)(Parameters...);
+  static Result Missing(Parameters...) {
+    errno = ENOSYS;
+    return Result(-1);  // optional calls return an int, or nothing
+  }
+};
+
+template <typename Result, typename... Parameters>
+CallType<Result, Parameters...> TypeOf(Result (*)(Parameters...));
+
+template <typename Pointer>
+void Resolve(Pointer* pointer, const char* name, const char* version, Presence presence) {
+  void* symbol = FindNext(name, version);
+  Pointer found = nullptr;
+  static_assert(sizeof(found) == sizeof(symbol), "dlsym returns functions as void*");
+  memcpy(&found, &symbol, sizeof(found));
+  if (found == nullptr) {
+    if (presence == kRequired) DieWithoutCall(name);
+    found = decltype(TypeOf(*pointer))::Missing;
+  }
+  __atomic_store_n(pointer, found, __ATOMIC_RELAXED);
+}
+
+#define COZ_X(presence, version, result, name, parameters, arguments) \
+  result First_##name parameters {                                    \
+    ResolveRealCalls();                                               \
+    return g_real.name arguments;                                     \
+  }
+COZ_WRAPPED_CALLS(COZ_X)
+#undef COZ_X
+
+}  // namespace
+
+RealCalls g_real = {
+#define COZ_X(presence, version, result, name, parameters, arguments) First_##name,
+    COZ_WRAPPED_CALLS(COZ_X)
+#undef COZ_X
+};
+
+void ResolveRealCalls() {
+#define COZ_X(presence, version, result, name, parameters, arguments) \
+  Resolve(&g_real.name, #name, version, presence);
+  COZ_WRAPPED_CALLS(COZ_X)
+#undef COZ_X
+}
+
+}  // namespace coz

@@ -1,0 +1,170 @@
+// The table itself: a macro per kind of call, and COZ_WRAPPED_CALLS for all.
+//
+// Shape    see wrapped_calls.h
+// Units    as the calls have them
+// Errors   none
+// Threads  none
+// Signals  none
+// Source   glibc 2.36 headers
+#ifndef COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_
+#define COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_
+
+// clang-format off
+#define COZ_THREAD_CALLS(X)                                                                                                  \
+  X(kRequired, nullptr, int, pthread_create, (pthread_t* t, const pthread_attr_t* a, StartRoutine f, void* p), (t, a, f, p)) \
+  X(kRequired, nullptr, int, pthread_join, (pthread_t t, void** r), (t, r))                                                  \
+  X(kRequired, nullptr, int, pthread_tryjoin_np, (pthread_t t, void** r), (t, r))                                            \
+  X(kRequired, nullptr, int, pthread_timedjoin_np, (pthread_t t, void** r, const timespec* d), (t, r, d))                    \
+  X(kOptional, nullptr, int, pthread_clockjoin_np, (pthread_t t, void** r, clockid_t c, const timespec* d), (t, r, c, d))    \
+  X(kRequired, nullptr, int, pthread_cancel, (pthread_t t), (t))                                                             \
+  X(kRequired, nullptr, int, pthread_once, (pthread_once_t* o, void (*f)()), (o, f))                                         \
+  X(kOptional, nullptr, void, call_once, (once_flag* o, void (*f)()), (o, f))                                                \
+  X(kOptional, nullptr, int, thrd_create, (thrd_t* t, thrd_start_t f, void* p), (t, f, p))                                   \
+  X(kOptional, nullptr, int, thrd_join, (thrd_t t, int* r), (t, r))
+
+#define COZ_LOCK_CALLS(X)                                                                                                  \
+  X(kRequired, nullptr, int, pthread_mutex_lock, (pthread_mutex_t* m), (m))                                                \
+  X(kRequired, nullptr, int, pthread_mutex_trylock, (pthread_mutex_t* m), (m))                                             \
+  X(kRequired, nullptr, int, pthread_mutex_timedlock, (pthread_mutex_t* m, const timespec* d), (m, d))                     \
+  X(kOptional, nullptr, int, pthread_mutex_clocklock, (pthread_mutex_t* m, clockid_t c, const timespec* d), (m, c, d))     \
+  X(kRequired, nullptr, int, pthread_mutex_unlock, (pthread_mutex_t* m), (m))                                              \
+  X(kRequired, nullptr, int, pthread_rwlock_rdlock, (pthread_rwlock_t* l), (l))                                            \
+  X(kRequired, nullptr, int, pthread_rwlock_wrlock, (pthread_rwlock_t* l), (l))                                            \
+  X(kRequired, nullptr, int, pthread_rwlock_tryrdlock, (pthread_rwlock_t* l), (l))                                         \
+  X(kRequired, nullptr, int, pthread_rwlock_trywrlock, (pthread_rwlock_t* l), (l))                                         \
+  X(kRequired, nullptr, int, pthread_rwlock_timedrdlock, (pthread_rwlock_t* l, const timespec* d), (l, d))                 \
+  X(kRequired, nullptr, int, pthread_rwlock_timedwrlock, (pthread_rwlock_t* l, const timespec* d), (l, d))                 \
+  X(kOptional, nullptr, int, pthread_rwlock_clockrdlock, (pthread_rwlock_t* l, clockid_t c, const timespec* d), (l, c, d)) \
+  X(kOptional, nullptr, int, pthread_rwlock_clockwrlock, (pthread_rwlock_t* l, clockid_t c, const timespec* d), (l, c, d)) \
+  X(kRequired, nullptr, int, pthread_rwlock_unlock, (pthread_rwlock_t* l), (l))                                            \
+  X(kRequired, nullptr, int, pthread_spin_lock, (pthread_spinlock_t* l), (l))                                              \
+  X(kRequired, nullptr, int, pthread_spin_trylock, (pthread_spinlock_t* l), (l))                                           \
+  X(kRequired, nullptr, int, pthread_spin_unlock, (pthread_spinlock_t* l), (l))                                            \
+  X(kOptional, nullptr, int, mtx_lock, (mtx_t* m), (m))                                                                    \
+  X(kOptional, nullptr, int, mtx_timedlock, (mtx_t* m, const timespec* d), (m, d))                                         \
+  X(kOptional, nullptr, int, mtx_trylock, (mtx_t* m), (m))                                                                 \
+  X(kOptional, nullptr, int, mtx_unlock, (mtx_t* m), (m))
+
+#define COZ_CONDITION_CALLS(X)                                                                                                              \
+  X(kRequired, "GLIBC_2.3.2", int, pthread_cond_wait, (pthread_cond_t* c, pthread_mutex_t* m), (c, m))                                      \
+  X(kRequired, "GLIBC_2.3.2", int, pthread_cond_timedwait, (pthread_cond_t* c, pthread_mutex_t* m, const timespec* d), (c, m, d))           \
+  X(kOptional, nullptr, int, pthread_cond_clockwait, (pthread_cond_t* c, pthread_mutex_t* m, clockid_t k, const timespec* d), (c, m, k, d)) \
+  X(kRequired, "GLIBC_2.3.2", int, pthread_cond_signal, (pthread_cond_t* c), (c))                                                           \
+  X(kRequired, "GLIBC_2.3.2", int, pthread_cond_broadcast, (pthread_cond_t* c), (c))                                                        \
+  X(kRequired, nullptr, int, pthread_barrier_wait, (pthread_barrier_t* b), (b))                                                             \
+  X(kRequired, nullptr, int, sem_wait, (sem_t* s), (s))                                                                                     \
+  X(kRequired, nullptr, int, sem_trywait, (sem_t* s), (s))                                                                                  \
+  X(kRequired, nullptr, int, sem_timedwait, (sem_t* s, const timespec* d), (s, d))                                                          \
+  X(kOptional, nullptr, int, sem_clockwait, (sem_t* s, clockid_t c, const timespec* d), (s, c, d))                                          \
+  X(kRequired, nullptr, int, sem_post, (sem_t* s), (s))                                                                                     \
+  X(kOptional, nullptr, int, cnd_wait, (cnd_t* c, mtx_t* m), (c, m))                                                                        \
+  X(kOptional, nullptr, int, cnd_timedwait, (cnd_t* c, mtx_t* m, const timespec* d), (c, m, d))                                             \
+  X(kOptional, nullptr, int, cnd_signal, (cnd_t* c), (c))                                                                                   \
+  X(kOptional, nullptr, int, cnd_broadcast, (cnd_t* c), (c))                                                                                \
+  X(kRequired, nullptr, long, syscall, (long n, long a, long b, long c, long d, long e, long f), (n, a, b, c, d, e, f))
+
+#define COZ_SIGNAL_CALLS(X)                                                                                 \
+  X(kRequired, nullptr, int, kill, (pid_t p, int s), (p, s))                                                \
+  X(kRequired, nullptr, int, killpg, (pid_t g, int s), (g, s))                                              \
+  X(kRequired, nullptr, int, tgkill, (pid_t p, pid_t t, int s), (p, t, s))                                  \
+  X(kRequired, nullptr, int, raise, (int s), (s))                                                           \
+  X(kRequired, nullptr, int, pthread_kill, (pthread_t t, int s), (t, s))                                    \
+  X(kRequired, nullptr, int, pthread_sigqueue, (pthread_t t, int s, const union sigval v), (t, s, v))       \
+  X(kRequired, nullptr, int, sigqueue, (pid_t p, int s, const union sigval v), (p, s, v))                   \
+  X(kRequired, nullptr, int, sigwait, (const sigset_t* s, int* n), (s, n))                                  \
+  X(kRequired, nullptr, int, sigwaitinfo, (const sigset_t* s, siginfo_t* i), (s, i))                        \
+  X(kRequired, nullptr, int, sigtimedwait, (const sigset_t* s, siginfo_t* i, const timespec* d), (s, i, d)) \
+  X(kRequired, nullptr, int, sigsuspend, (const sigset_t* s), (s))                                          \
+  X(kRequired, nullptr, int, pause, (), ())                                                                 \
+  X(kRequired, nullptr, int, sigaction, (int n, const struct sigaction* a, struct sigaction* o), (n, a, o)) \
+  X(kRequired, nullptr, SignalHandler, signal, (int n, SignalHandler h), (n, h))                            \
+  X(kRequired, nullptr, SignalHandler, sysv_signal, (int n, SignalHandler h), (n, h))                       \
+  X(kRequired, nullptr, int, siginterrupt, (int n, int i), (n, i))                                          \
+  X(kRequired, nullptr, int, sigprocmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))               \
+  X(kRequired, nullptr, int, pthread_sigmask, (int h, const sigset_t* s, sigset_t* o), (h, s, o))           \
+  X(kRequired, nullptr, int, signalfd, (int f, const sigset_t* s, int g), (f, s, g))
+
+#define COZ_POLL_CALLS(X)                                                                                                                 \
+  X(kRequired, nullptr, int, poll, (pollfd* f, nfds_t n, int t), (f, n, t))                                                               \
+  X(kRequired, nullptr, int, ppoll, (pollfd* f, nfds_t n, const timespec* t, const sigset_t* s), (f, n, t, s))                            \
+  X(kRequired, nullptr, int, pselect, (int n, fd_set* r, fd_set* w, fd_set* e, const timespec* t, const sigset_t* s), (n, r, w, e, t, s)) \
+  X(kRequired, nullptr, int, epoll_pwait, (int e, epoll_event* v, int n, int t, const sigset_t* s), (e, v, n, t, s))                      \
+  X(kOptional, nullptr, int, epoll_pwait2, (int e, epoll_event* v, int n, const timespec* t, const sigset_t* s), (e, v, n, t, s))         \
+  X(kRequired, nullptr, int, select, (int n, fd_set* r, fd_set* w, fd_set* e, timeval* t), (n, r, w, e, t))                               \
+  X(kRequired, nullptr, int, epoll_wait, (int e, epoll_event* v, int n, int t), (e, v, n, t))                                             \
+  X(kRequired, nullptr, int, epoll_create, (int n), (n))                                                                                  \
+  X(kRequired, nullptr, int, epoll_create1, (int g), (g))                                                                                 \
+  X(kRequired, nullptr, int, epoll_ctl, (int e, int o, int f, epoll_event* v), (e, o, f, v))                                              \
+  X(kOptional, nullptr, int, __poll_chk, (pollfd* f, nfds_t n, int t, size_t z), (f, n, t, z))                                            \
+  X(kOptional, nullptr, int, __ppoll_chk, (pollfd* f, nfds_t n, const timespec* t, const sigset_t* s, size_t z), (f, n, t, s, z))
+
+#define COZ_IO_CALLS(X)                                                                                                                         \
+  X(kRequired, nullptr, ssize_t, read, (int f, void* b, size_t n), (f, b, n))                                                                   \
+  X(kRequired, nullptr, ssize_t, write, (int f, const void* b, size_t n), (f, b, n))                                                            \
+  X(kRequired, nullptr, ssize_t, readv, (int f, const iovec* v, int n), (f, v, n))                                                              \
+  X(kRequired, nullptr, ssize_t, writev, (int f, const iovec* v, int n), (f, v, n))                                                             \
+  X(kOptional, nullptr, ssize_t, __read_chk, (int f, void* b, size_t n, size_t z), (f, b, n, z))                                                \
+  X(kRequired, nullptr, int, close, (int f), (f))                                                                                               \
+  X(kRequired, nullptr, ssize_t, sendfile, (int o, int f, off_t* p, size_t n), (o, f, p, n))                                                    \
+  X(kRequired, nullptr, ssize_t, sendfile64, (int o, int f, off64_t* p, size_t n), (o, f, p, n))                                                \
+  X(kRequired, nullptr, ssize_t, splice, (int f, off64_t* p, int o, off64_t* q, size_t n, unsigned g), (f, p, o, q, n, g))                      \
+  X(kRequired, nullptr, int, eventfd, (unsigned v, int g), (v, g))                                                                              \
+  X(kRequired, nullptr, int, eventfd_read, (int f, eventfd_t* v), (f, v))                                                                       \
+  X(kRequired, nullptr, int, eventfd_write, (int f, eventfd_t v), (f, v))                                                                       \
+  X(kRequired, nullptr, int, socketpair, (int d, int t, int p, int* f), (d, t, p, f))                                                           \
+  X(kRequired, nullptr, int, accept, (int f, sockaddr* a, socklen_t* l), (f, a, l))                                                             \
+  X(kRequired, nullptr, int, accept4, (int f, sockaddr* a, socklen_t* l, int g), (f, a, l, g))                                                  \
+  X(kRequired, nullptr, int, connect, (int f, const sockaddr* a, socklen_t l), (f, a, l))                                                       \
+  X(kRequired, nullptr, int, shutdown, (int f, int h), (f, h))                                                                                  \
+  X(kRequired, nullptr, ssize_t, recv, (int f, void* b, size_t n, int g), (f, b, n, g))                                                         \
+  X(kRequired, nullptr, ssize_t, recvfrom, (int f, void* b, size_t n, int g, sockaddr* a, socklen_t* l), (f, b, n, g, a, l))                    \
+  X(kRequired, nullptr, ssize_t, recvmsg, (int f, msghdr* m, int g), (f, m, g))                                                                 \
+  X(kRequired, nullptr, int, recvmmsg, (int f, mmsghdr* m, unsigned n, int g, timespec* t), (f, m, n, g, t))                                    \
+  X(kOptional, nullptr, ssize_t, __recv_chk, (int f, void* b, size_t n, size_t z, int g), (f, b, n, z, g))                                      \
+  X(kOptional, nullptr, ssize_t, __recvfrom_chk, (int f, void* b, size_t n, size_t z, int g, sockaddr* a, socklen_t* l), (f, b, n, z, g, a, l)) \
+  X(kRequired, nullptr, ssize_t, send, (int f, const void* b, size_t n, int g), (f, b, n, g))                                                   \
+  X(kRequired, nullptr, ssize_t, sendto, (int f, const void* b, size_t n, int g, const sockaddr* a, socklen_t l), (f, b, n, g, a, l))           \
+  X(kRequired, nullptr, ssize_t, sendmsg, (int f, const msghdr* m, int g), (f, m, g))                                                           \
+  X(kRequired, nullptr, int, sendmmsg, (int f, mmsghdr* m, unsigned n, int g), (f, m, n, g))
+
+#define COZ_SLEEP_CALLS(X)                                                                                        \
+  X(kRequired, nullptr, int, nanosleep, (const timespec* t, timespec* r), (t, r))                                 \
+  X(kRequired, nullptr, int, clock_nanosleep, (clockid_t c, int g, const timespec* t, timespec* r), (c, g, t, r)) \
+  X(kRequired, nullptr, int, usleep, (useconds_t u), (u))                                                         \
+  X(kRequired, nullptr, unsigned, sleep, (unsigned s), (s))                                                       \
+  X(kOptional, nullptr, int, thrd_sleep, (const timespec* t, timespec* r), (t, r))                                \
+  X(kRequired, nullptr, pid_t, wait, (int* s), (s))                                                               \
+  X(kRequired, nullptr, pid_t, waitpid, (pid_t p, int* s, int o), (p, s, o))                                      \
+  X(kRequired, nullptr, pid_t, wait3, (int* s, int o, rusage* u), (s, o, u))                                      \
+  X(kRequired, nullptr, pid_t, wait4, (pid_t p, int* s, int o, rusage* u), (p, s, o, u))                          \
+  X(kRequired, nullptr, int, waitid, (idtype_t t, id_t i, siginfo_t* f, int o), (t, i, f, o))
+
+#define COZ_EXEC_CALLS(X)                                                                                              \
+  X(kRequired, nullptr, int, execve, (const char* f, char* const* a, char* const* e), (f, a, e))                       \
+  X(kRequired, nullptr, int, execv, (const char* f, char* const* a), (f, a))                                           \
+  X(kRequired, nullptr, int, execvp, (const char* f, char* const* a), (f, a))                                          \
+  X(kRequired, nullptr, int, execvpe, (const char* f, char* const* a, char* const* e), (f, a, e))                      \
+  X(kRequired, nullptr, int, fexecve, (int f, char* const* a, char* const* e), (f, a, e))                              \
+  X(kOptional, nullptr, int, execveat, (int d, const char* f, char* const* a, char* const* e, int g), (d, f, a, e, g))
+
+#define COZ_PROCESS_CALLS(X)                                                                                                                                                     \
+  X(kRequired, nullptr, int, posix_spawn, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e))  \
+  X(kRequired, nullptr, int, posix_spawnp, (pid_t* p, const char* n, const posix_spawn_file_actions_t* f, const posix_spawnattr_t* t, char* const* a, char* const* e), (p, n, f, t, a, e)) \
+  X(kRequired, nullptr, int, system, (const char* c), (c))  \
+  X(kRequired, nullptr, FILE*, popen, (const char* c, const char* t), (c, t))  \
+  X(kRequired, nullptr, int, prctl, (int o, unsigned long a, unsigned long b, unsigned long c, unsigned long d), (o, a, b, c, d))                                                          \
+  X(kRequired, nullptr, void, _exit, (int s), (s))                                                                                                                                \
+  X(kRequired, nullptr, void, _Exit, (int s), (s))                                                                                                                                \
+  X(kRequired, nullptr, void, quick_exit, (int s), (s))                                                                                                                                    \
+  X(kRequired, nullptr, int, dup2, (int f, int t), (f, t))                                                                                                                                 \
+  X(kRequired, nullptr, int, dup3, (int f, int t, int g), (f, t, g))                                                                                                                       \
+  X(kOptional, nullptr, int, close_range, (unsigned f, unsigned l, int g), (f, l, g))                                                                                                      \
+  X(kOptional, nullptr, void, closefrom, (int f), (f))
+
+#define COZ_LOADER_CALLS(X) \
+  X(kRequired, nullptr, int, dlclose, (void* h), (h))
+
+#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X) COZ_PROCESS_CALLS(X) COZ_LOADER_CALLS(X)
+// clang-format on
+
+#endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_

@@ -1,0 +1,228 @@
+// coz run on programs of several processes: each process is what it is without us, and all of them are in one profile.
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::RunfilePath;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Family() { return RunfilePath("coz/testing/puppets/family"); }
+
+// The number of the first line of family.c that has this text.
+std::string LineOf(const std::string& part) {
+  std::ifstream source(RunfilePath("coz/testing/puppets/family.c"));
+  std::string text;
+  for (int line = 1; std::getline(source, text); ++line) {
+    if (absl::StrContains(text, part)) return absl::StrCat(line);
+  }
+  return "0";
+}
+
+class ProcessesTest : public ::testing::Test {
+ protected:
+  ProcessesTest() : folder_(testing::TemporaryFolder()) {}
+
+  CommandResult Run(const std::vector<std::string>& coz_options,
+                    const std::vector<std::string>& program) {
+    testing::CommandOptions options;
+    options.folder = folder_;
+    std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run",
+                                          "--experiment-length=0.1"};
+    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+    arguments.push_back("---");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    const CommandResult result = testing::RunCommand(arguments, options);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_THAT(result.output, HasSubstr("ok\n")) << result.errors;
+    EXPECT_THAT(result.errors, Not(HasSubstr("is false"))) << "a process found something wrong";
+    const absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
+    EXPECT_TRUE(read.ok()) << read.status();
+    if (read.ok()) profile_ = read->profile;
+    return result;
+  }
+
+  // Samples of each function in the whole run.
+  std::map<std::string, uint64_t> Samples() const {
+    std::map<uint32_t, std::string> functions;
+    for (const profile::Unit& unit : profile_.unit()) functions[unit.id()] = unit.function();
+    std::map<std::string, uint64_t> samples;
+    const auto add = [&](const auto& record) {
+      for (int i = 0; i < record.unit_id_size(); ++i) {
+        samples[functions[record.unit_id(i)]] += record.unit_samples(i);
+      }
+    };
+    for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
+    for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
+    return samples;
+  }
+  uint64_t Visits(const std::string& point) const {
+    std::map<uint32_t, std::string> names;
+    for (const profile::ProgressPoint& known : profile_.progress_point()) {
+      names[known.id()] = known.name();
+    }
+    uint64_t visits = 0;
+    const auto add = [&](const auto& record) {
+      for (const profile::PointCounts& counts : record.point()) {
+        if (names[counts.point()] == point) visits += counts.visits();
+      }
+    };
+    for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
+    for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
+    for (const profile::BareStretch& bare : profile_.bare_stretch()) add(bare);
+    return visits;
+  }
+
+  const std::string folder_;
+  profile::Profile profile_;
+};
+
+TEST_F(ProcessesTest, SamplesParentAndChild) {
+  Run({}, {Family(), "relay", "1.5"});
+  std::map<std::string, uint64_t> samples = Samples();
+  EXPECT_GT(samples["parents_work"], 10u);
+  EXPECT_GT(samples["childs_work"], 10u);
+  EXPECT_GT(profile_.experiment_size(), 2);
+}
+
+TEST_F(ProcessesTest, NamesTheProcesses) {
+  Run({}, {Family(), "workers", "3", "0.7"});
+  ASSERT_EQ(profile_.process_size(), 4);
+  for (const profile::Process& process : profile_.process()) {
+    EXPECT_THAT(process.program(), ::testing::EndsWith("family"));
+    EXPECT_EQ(process.load_bias(), profile_.process(0).load_bias());
+    if (&process != &profile_.process(0)) {
+      EXPECT_EQ(process.parent_pid(), profile_.process(0).pid());
+    }
+  }
+  testing::CommandOptions options;
+  options.folder = folder_;
+  EXPECT_THAT(testing::RunCommand({RunfilePath("tools/coz"), "report"}, options).output,
+              HasSubstr("  4 processes: family 4\n"));
+}
+
+TEST_F(ProcessesTest, PausesTheParentForTheChildsLine) {
+  Run({"--fixed-line=family.c:" + LineOf("x >> 28"), "--fixed-speedup=80"},
+      {Family(), "beside", "1.5"});
+  uint64_t inserted_ns = 0;
+  uint64_t paid_ns = 0;
+  for (const profile::Experiment& experiment : profile_.experiment()) {
+    inserted_ns += experiment.inserted_delay_ns();
+    paid_ns += experiment.validity().paid_ns();
+  }
+  EXPECT_GT(inserted_ns, 0u);
+  EXPECT_GT(paid_ns, 0u) << "only the child has samples in the line, so it was the parent";
+}
+
+TEST_F(ProcessesTest, SumsVisitsOfAllProcesses) {
+  Run({}, {Family(), "workers", "3", "1"});
+  EXPECT_GT(Visits("work"), 100u);
+  EXPECT_GT(profile_.experiment_size(), 1);
+}
+
+TEST_F(ProcessesTest, LeavesChildrenAloneWhenToldTo) {
+  Run({"--follow=none"}, {Family(), "workers", "2", "0.5"});
+  EXPECT_EQ(Visits("work"), 0u);
+}
+
+TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
+  Run({}, {Family(), "bomb", "250"});
+  // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted, though none was sampled; a few may be
+  // in two records, or in none, where an experiment begins or ends.
+  EXPECT_NEAR(static_cast<double>(Visits("born")), 225 + 250, 15);
+}
+
+TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
+  for (const char* sampler : {"perf-sigtrap", "perf-setsig"}) {
+    SCOPED_TRACE(sampler);
+    Run({absl::StrCat("--sampler=", sampler)}, {Family(), "closer", "1.2"});
+    // A sample a millisecond, a visit all 0.1 ms: by the CPU time that it got, however little that was.
+    EXPECT_GT(Samples()["spin"] * 40, Visits("work"));
+    EXPECT_GT(Visits("work"), 0u);
+  }
+}
+
+TEST_F(ProcessesTest, SurvivesWorkersThatAreKilled) {
+  Run({}, {Family(), "killed", "2"});
+  EXPECT_GT(profile_.experiment_size(), 1);
+}
+
+TEST_F(ProcessesTest, FollowsAChainOfExecs) {
+  Run({}, {Family(), "chain", "5", "1"});
+  EXPECT_GT(Visits("work"), 10u);
+}
+
+TEST_F(ProcessesTest, LeavesAProgramAloneThatTheFirstBecomesWhenToldTo) {
+  Run({"--follow=exec"}, {Family(), "chain", "2", "0.5"});
+  EXPECT_GT(Visits("work"), 10u);
+  Run({"--follow=none"}, {Family(), "chain", "2", "0.5"});
+  EXPECT_EQ(Visits("work"), 0u);
+}
+
+TEST_F(ProcessesTest, FollowsSpawnedProgramsAndLeavesBareOnesAlone) {
+  const CommandResult result = Run({}, {Family(), "spawn", "1"});
+  EXPECT_EQ(result.output, "ok\nok\nok\n");
+  EXPECT_GT(Visits("work"), 10u);
+  for (const profile::Binary& binary : profile_.binary()) {
+    EXPECT_THAT(binary.path(), HasSubstr("family")) << "env(1) is in nobody's scope";
+  }
+}
+
+TEST_F(ProcessesTest, ProfilesADaemonToItsEndWhenAskedTo) {
+  const CommandResult result = Run({}, {Family(), "orphan", "0.5"});
+  EXPECT_THAT(result.errors, HasSubstr("--daemon"));
+  Run({"--daemon"}, {Family(), "orphan", "1.5"});
+  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(profile_.experiment_size(), 1);
+}
+
+TEST_F(ProcessesTest, FollowsForksPastLibc) {
+  const CommandResult result = Run({}, {Family(), "raw", "12"});
+  EXPECT_NEAR(static_cast<double>(Visits("born")), 12 * 100, 15);
+  // Each visit takes about 0.1 ms of a child's CPU time.
+  EXPECT_GT(Samples()["spin"] * 40, Visits("born"));
+  EXPECT_GT(Samples()["parents_work"], 10u) << "after the child that shared its descriptors";
+  ASSERT_EQ(profile_.process_size(), 13);
+  for (int i = 1; i < 13; ++i)
+    EXPECT_EQ(profile_.process(i).parent_pid(), profile_.process(0).pid());
+  EXPECT_THAT(result.errors,
+              HasSubstr("coz: 1 process was not profiled, for which the program called clone()"));
+  const CommandResult alone = Run({"--follow=none"}, {Family(), "raw", "12"});
+  EXPECT_EQ(Visits("born"), 0u);
+  EXPECT_THAT(alone.errors, Not(HasSubstr("were not profiled")));
+}
+
+TEST_F(ProcessesTest, SaysThatNobodyIsLeftToWaitFor) {
+  const CommandResult result = testing::RunCommand(
+      {RunfilePath("tools/coz"), "run", "--follow=none", "--daemon", "---", Family(), "work", "1"});
+  EXPECT_EQ(result.status, 125);
+  EXPECT_THAT(result.errors, HasSubstr("coz: --daemon waits for processes that --follow=none"));
+}
+
+TEST_F(ProcessesTest, FollowsProcessesThatShareLocks) {
+  Run({}, {Family(), "shared", "1"});
+  EXPECT_GT(Visits("rounds"), 0u);
+  EXPECT_THAT(Samples(), Contains(::testing::Key("childs_work")));
+}
+
+TEST_F(ProcessesTest, ProfilesWhatAScriptStarts) {
+  Run({"--follow=all"},
+      {"/bin/sh", "-c", absl::StrCat(Family(), " work 1 & ", Family(), " work 1; wait")});
+  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(Samples()["spin"], 10u);
+}
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,299 @@
+// The subcommands that read and write profiles, at the command line. What figures say is tested elsewhere.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "coz/report/format/profile_reader.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "coz/testing/one_sentence.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandOptions;
+using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::RunfilePath;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ProfilesTest : public ::testing::Test {
+ protected:
+  ProfilesTest() : folder_(testing::TemporaryFolder()) { options_.folder = folder_; }
+
+  CommandResult Coz(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), RunfilePath("tools/coz"));
+    return testing::RunCommand(arguments, options_);
+  }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Read(const std::string& name) const {
+    std::ostringstream bytes;
+    bytes << std::ifstream(Path(name), std::ios::binary).rdbuf();
+    return bytes.str();
+  }
+
+  // One line that takes `share` of the time, in a program that takes `ns_per_visit`.
+  profile::Profile Make(uint64_t session, double ns_per_visit = 1e6, double share = 0.6,
+                        const std::string& program = "/bin/server") {
+    report_testing::SyntheticOptions options;
+    options.session = session;
+    options.seed = session;
+    options.ns_per_visit = ns_per_visit;
+    report_testing::SyntheticLine line;
+    line.share = share;
+    line.slope = share;
+    report_testing::SyntheticProfile synthetic(options, {line});
+    synthetic.AddRandomExperiments(300);
+    synthetic.End();
+    profile::Profile profile = synthetic.profile();
+    profile.clear_binary();
+    profile::Binary* binary = profile.add_binary();
+    binary->set_session(session);
+    binary->set_path(program);
+    binary->set_build_id(program);
+    return profile;
+  }
+  void Write(const std::string& name, const profile::Profile& profile) const {
+    std::ofstream(Path(name), std::ios::binary) << profile.SerializeAsString();
+  }
+
+  const std::string folder_;
+  CommandOptions options_;
+};
+
+TEST_F(ProfilesTest, EveryCommandExplainsItself) {
+  for (const char* command :
+       {"export", "import", "merge", "diff", "verify", "history", "watch", "run", "report"}) {
+    const CommandResult result = Coz({command, "--help"});
+    EXPECT_EQ(result.status, 0) << command;
+    EXPECT_THAT(result.output, HasSubstr("Options:")) << command;
+  }
+}
+
+TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
+  ExpectOneSentence(Coz({"run", "--nonsense", "---", "true"}),
+                    "`coz run` does not know --nonsense; look with: coz run --help");
+  ExpectOneSentence(Coz({"run", "--nonsense", "value", "---", "true"}),
+                    "`coz run` does not know --nonsense; look with: coz run --help");
+  ExpectOneSentence(Coz({"plott"}), "`coz` does not know plott; look with: coz --help");
+  ExpectOneSentence(Coz({}), "look with: coz --help");
+  ExpectOneSentence(Coz({"verify", "a.pb", "b.pb"}),
+                    "--line is required; look with: coz verify --help");
+  ExpectOneSentence(Coz({"report", "--lines=x"}), "--lines: x is not a number of 0 or more");
+  ExpectOneSentence(Coz({"run", "--repeat=0", "---", "true"}),
+                    "--repeat: 0 is not a number from 1 to 1000000");
+}
+
+TEST_F(ProfilesTest, ExportsToEveryFormat) {
+  Write("profile.pb", Make(1));
+  EXPECT_EQ(Coz({"export", "--format=pprof", "-o", "p.gz"}).status, 0);
+  EXPECT_THAT(Read("p.gz"), StartsWith("\x1f\x8b"));
+  EXPECT_THAT(Coz({"export", "--format=csv"}).output, StartsWith("point,point_kind,"));
+  EXPECT_TRUE(nlohmann::json::accept(Coz({"export", "--format=speedscope"}).output));
+  EXPECT_THAT(Coz({"export", "--format=coz"}).output, HasSubstr("\"type\":\"experiment\""));
+  EXPECT_THAT(Coz({"export", "--format=coz-text"}).output, StartsWith("startup\ttime="));
+}
+
+TEST_F(ProfilesTest, ExportNamesWhatIsWrong) {
+  ExpectOneSentence(Coz({"export", "missing.pb"}), "missing.pb");
+  Write("profile.pb", Make(1));
+  ExpectOneSentence(Coz({"export", "--format=csv", "-o", "/nonexistent/x.csv"}),
+                    "/nonexistent/x.csv");
+  EXPECT_EQ(Coz({"export", "--format=xml"}).status, 125);
+}
+
+TEST_F(ProfilesTest, ImportsWhatWasExported) {
+  Write("profile.pb", Make(1));
+  ASSERT_EQ(Coz({"export", "--format=coz-text", "-o", "old.coz"}).status, 0);
+  const CommandResult imported = Coz({"import", "old.coz", "-o", "new.pb"});
+  EXPECT_EQ(imported.status, 0) << imported.errors;
+  EXPECT_THAT(imported.errors, HasSubstr("300 experiments of 1 session are"));
+  EXPECT_THAT(Coz({"report", "new.pb"}).output, HasSubstr("faster"));
+}
+
+TEST_F(ProfilesTest, ImportNamesWhatIsWrong) {
+  Write("profile.pb", Make(1));
+  ExpectOneSentence(Coz({"import", "profile.pb", "-o", "x.pb"}), "coz report profile.pb");
+  ExpectOneSentence(Coz({"import", "missing.coz"}), "missing.coz");
+  ExpectOneSentence(Coz({"import", folder_}), "cannot read");
+  EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
+}
+
+TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
+  Write("a.pb", Make(1));
+  Write("b.pb", Make(2));
+  Write("other.pb", Make(3, 1e6, 0.6, "/bin/client"));
+  const CommandResult merged = Coz({"merge", "a.pb", "b.pb", "a.pb", "-o", "all.pb"});
+  EXPECT_EQ(merged.status, 0) << merged.errors;
+  EXPECT_THAT(merged.errors, HasSubstr("600 experiments of 2 sessions"));
+  EXPECT_THAT(merged.errors, HasSubstr("1 sessions were given twice"));
+  EXPECT_EQ(ReadProfile(Path("all.pb"))->profile.experiment_size(), 600);
+  const CommandResult refused = Coz({"merge", "a.pb", "other.pb", "-o", "x.pb"});
+  ExpectOneSentence(refused, "a.pb and other.pb are of different programs");
+  EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));
+  EXPECT_EQ(Coz({"merge", "a.pb", "other.pb", "-o", "x.pb", "--any-program"}).status, 0);
+  ExpectOneSentence(Coz({"merge", "missing.pb", "-o", "x.pb"}), "missing.pb");
+}
+
+TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
+  Write("before.pb", Make(1));
+  Write("after.pb", Make(2, 0.7e6, 0.43));
+  const CommandResult diff = Coz({"diff", "before.pb", "after.pb"});
+  EXPECT_THAT(diff.output, HasSubstr("30 % less time"));
+  EXPECT_THAT(diff.output, HasSubstr("lost"));
+  EXPECT_THAT(Coz({"diff", "before.pb", "after.pb", "--markdown"}).output, HasSubstr("|---|"));
+  EXPECT_TRUE(nlohmann::json::accept(Coz({"diff", "before.pb", "after.pb", "--json"}).output));
+  const CommandResult verified =
+      Coz({"verify", "before.pb", "after.pb", "--line", "work.cc:1", "--record"});
+  EXPECT_EQ(verified.status, 0) << verified.errors;
+  EXPECT_THAT(verified.output, HasSubstr("the prediction held"));
+  EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
+  EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
+}
+
+TEST_F(ProfilesTest, ComparisonsNameWhatIsWrong) {
+  Write("a.pb", Make(1));
+  ExpectOneSentence(Coz({"diff", "a.pb", "missing.pb"}), "missing.pb");
+  ExpectOneSentence(Coz({"verify", "a.pb", "a.pb", "--line", "nowhere.cc:3"}), "work.cc:1");
+  EXPECT_EQ(Coz({"verify", "a.pb", "a.pb"}).status, 125);
+  EXPECT_EQ(Coz({"verify", "a.pb", "a.pb", "--line", "work.cc:1", "--by", "140"}).status, 125);
+  ExpectOneSentence(Coz({"history", "none.jsonl"}), "none.jsonl");
+}
+
+TEST_F(ProfilesTest, WatchFollowsAProfileToItsEnd) {
+  profile::Profile whole = Make(1);
+  profile::Profile end;
+  end.mutable_session_end()->Swap(whole.mutable_session_end());
+  std::thread writer;
+  // Watched from before it exists.
+  options_.while_running = [&](pid_t) {
+    writer = std::thread([&] {
+      usleep(300 * 1000);
+      Write("growing.pb", whole);
+      usleep(500 * 1000);
+      std::ofstream(Path("growing.pb"), std::ios::binary | std::ios::app)
+          << end.SerializeAsString();
+    });
+  };
+  const CommandResult result = Coz({"watch", "growing.pb", "--interval=0.1"});
+  writer.join();
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("waiting for growing.pb"));
+  EXPECT_THAT(result.output, HasSubstr("300 experiments"));
+  EXPECT_THAT(result.output, HasSubstr("work.cc:1"));
+  EXPECT_THAT(result.output, Not(HasSubstr("\033")));
+}
+
+TEST_F(ProfilesTest, WatchEndsAtAnInterrupt) {
+  profile::Profile whole = Make(1);
+  whole.clear_session_end();
+  Write("profile.pb", whole);
+  std::thread interrupter;
+  options_.while_running = [&](pid_t watch) {
+    interrupter = std::thread([watch] {
+      usleep(500 * 1000);
+      kill(watch, SIGINT);
+    });
+  };
+  const CommandResult result = Coz({"watch"});
+  interrupter.join();
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.signal, 0);
+}
+
+TEST_F(ProfilesTest, WatchNamesWhatIsWrong) {
+  ExpectOneSentence(Coz({"watch", "missing.pb", "--once"}), "missing.pb");
+  std::ofstream(Path("text")) << "hello";
+  ExpectOneSentence(Coz({"watch", "text"}), "text");
+}
+
+TEST_F(ProfilesTest, ReportFailsIfAConditionHolds) {
+  Write("p.pb", Make(1));
+  const CommandResult fails = Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) > 0.3"});
+  EXPECT_EQ(fails.status, 1) << fails.errors;
+  EXPECT_THAT(fails.output, HasSubstr("work.cc:1"));
+  EXPECT_THAT(fails.errors, HasSubstr("work.cc:1"));
+  EXPECT_EQ(std::count(fails.errors.begin(), fails.errors.end(), '\n'), 1) << fails.errors;
+  const CommandResult holds = Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) > 0.9"});
+  EXPECT_EQ(holds.status, 0) << holds.errors;
+  EXPECT_EQ(holds.errors, "");
+  EXPECT_EQ(Coz({"report", "p.pb", "--fail-if", "slope(work.cc:7) > 0.9"}).status, 125);
+  EXPECT_EQ(Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) >"}).status, 125);
+}
+
+TEST_F(ProfilesTest, ReportIsColouredOnDemandAlone) {
+  Write("p.pb", Make(1));
+  EXPECT_THAT(Coz({"report", "p.pb"}).output, Not(HasSubstr("\033[")));
+  EXPECT_THAT(Coz({"report", "p.pb", "--color=always"}).output, HasSubstr("\033["));
+  EXPECT_THAT(Coz({"report", "p.pb", "--color=never"}).output, Not(HasSubstr("\033[")));
+}
+
+TEST_F(ProfilesTest, ReportGivesJson) {
+  Write("p.pb", Make(1));
+  const CommandResult result = Coz({"report", "p.pb", "--json"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_TRUE(nlohmann::json::accept(result.output));
+}
+
+TEST_F(ProfilesTest, AnnotatePrintsTheSourceWithSlopes) {
+  profile::Profile profile = Make(1);
+  for (profile::Unit& unit : *profile.mutable_unit()) unit.set_file(Path("work.cc"));
+  Write("p.pb", profile);
+  std::ofstream(Path("work.cc")) << "int Work() { return 1; }\n// the end\n";
+  const CommandResult result = Coz({"annotate", "work.cc", "p.pb"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("0.6"));
+  EXPECT_THAT(result.output, HasSubstr("int Work() { return 1; }"));
+  EXPECT_THAT(result.output, HasSubstr("// the end"));
+  ExpectOneSentence(Coz({"annotate", "other.cc", "p.pb"}), "other.cc");
+}
+
+TEST_F(ProfilesTest, OutputNamesAreFilledIn) {
+  options_.environment = {"RANK=7"};
+  const CommandResult result =
+      Coz({"run", "-o", "p.%q{RANK}.%p.pb", "---", RunfilePath("coz/testing/puppets/busy"), "0.3"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  bool found = false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename();
+    found |= absl::StartsWith(name, "p.7.") && absl::EndsWith(name, ".pb");
+  }
+  EXPECT_TRUE(found);
+  const std::vector<std::string> program = {"---", RunfilePath("coz/testing/puppets/busy"), "0.3"};
+  ExpectOneSentence(Coz({"run", "-o", "p.%z.pb", "---", program[1]}), "-o p.%z.pb");
+  ExpectOneSentence(Coz({"run", "-o", "p.%q{NONE}.pb", "---", program[1]}), "NONE");
+}
+
+TEST_F(ProfilesTest, LiveTableIsDrawnBelowWhatTheProgramPrints) {
+  const std::string command = absl::StrCat("stty rows 30 cols 100; exec ", RunfilePath("tools/coz"),
+                                           " run --live --experiment-length=0.1 --- ",
+                                           RunfilePath("coz/testing/puppets/busy"), " 2");
+  const CommandResult result =
+      testing::RunCommand({"/usr/bin/script", "-qec", command, "/dev/null"}, options_);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("hello"));
+  EXPECT_THAT(result.output, HasSubstr("bye"));
+  // The scrolling region ends above the table's six rows, and is the whole screen again at the end.
+  EXPECT_THAT(result.output, HasSubstr("\033[1;24r"));
+  EXPECT_THAT(result.output, HasSubstr("busy.c:"));
+  EXPECT_THAT(result.output, HasSubstr("\033[r"));
+}
+
+TEST_F(ProfilesTest, LiveNeedsATerminal) {
+  ExpectOneSentence(Coz({"run", "--live", "---", RunfilePath("coz/testing/puppets/busy"), "1"}),
+                    "coz watch profile.pb");
+}
+
+}  // namespace
+}  // namespace coz
