@@ -5,7 +5,7 @@
 // Errors   none
 // Threads  any
 // Signals  async-signal-safe
-// Source   docs/studies.md, "In step"
+// Source   docs/studies/sampling-period.md, "In step"
 #ifndef COZ_BASE_SAMPLING_PERIOD_H_
 #define COZ_BASE_SAMPLING_PERIOD_H_
 
