@@ -10,7 +10,7 @@ namespace coz {
 void AddAnnotateCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "annotate", "print a source file with the slopes of its lines in the margin");
-  auto options = std::make_shared<AnnotateOptions>();
+  auto options = std::make_shared<report::AnnotateOptions>();
   command->add_option("file", options->file, "source file: a path, or the end of one")->required();
   command->add_option("profile", options->path,
                       "profile to read (default profile.pb; - is standard input)");
@@ -18,7 +18,7 @@ void AddAnnotateCommand(CLI::App& app, int* exit_status) {
       ->type_name("NAME");
   command->callback([options, exit_status] {
     options->suggest = SuggestNames;
-    *exit_status = Report(Annotate(*options, std::cout));
+    *exit_status = Report(report::Annotate(*options, std::cout));
   });
 }
 

@@ -22,7 +22,7 @@ struct CompareArguments {
   bool json = false;
   bool markdown = false;
   size_t lines = 20;
-  AnalysisOptions analysis;
+  report::AnalysisOptions analysis;
   // Of verify.
   std::string line;
   double percent = -1;
@@ -31,15 +31,15 @@ struct CompareArguments {
 };
 
 struct Profiles {
-  std::unique_ptr<const AnalyzedProfile> before;
-  std::unique_ptr<const AnalyzedProfile> after;
+  std::unique_ptr<const report::AnalyzedProfile> before;
+  std::unique_ptr<const report::AnalyzedProfile> after;
 };
 
 absl::StatusOr<Profiles> ReadBoth(const CompareArguments& arguments) {
   Profiles profiles;
-  auto before = ReadAndAnalyze(arguments.before, arguments.analysis);
+  auto before = report::ReadAndAnalyze(arguments.before, arguments.analysis);
   if (!before.ok()) return before.status();
-  auto after = ReadAndAnalyze(arguments.after, arguments.analysis);
+  auto after = report::ReadAndAnalyze(arguments.after, arguments.analysis);
   if (!after.ok()) return after.status();
   profiles.before = *std::move(before);
   profiles.after = *std::move(after);
@@ -56,40 +56,42 @@ absl::Status Print(const std::string& text) {
 absl::Status Diff(const CompareArguments& arguments) {
   absl::StatusOr<Profiles> profiles = ReadBoth(arguments);
   if (!profiles.ok()) return profiles.status();
-  ProfileDiff diff = Compare(*profiles->before, *profiles->after);
+  report::ProfileDiff diff = report::Compare(*profiles->before, *profiles->after);
   diff.before_path = arguments.before;
   diff.after_path = arguments.after;
-  if (arguments.json) return Print(JsonText(DiffJson(diff), 2) + "\n");
-  return Print(arguments.markdown ? DiffMarkdown(diff, arguments.lines)
-                                  : DiffText(diff, arguments.lines));
+  if (arguments.json) return Print(report::JsonText(report::DiffJson(diff), 2) + "\n");
+  return Print(arguments.markdown ? report::DiffMarkdown(diff, arguments.lines)
+                                  : report::DiffText(diff, arguments.lines));
 }
 
 absl::Status VerifyLine(const CompareArguments& arguments) {
   absl::StatusOr<Profiles> profiles = ReadBoth(arguments);
   if (!profiles.ok()) return profiles.status();
-  VerifyOptions options;
+  report::VerifyOptions options;
   options.line = arguments.line;
   if (arguments.percent >= 0) options.speedup = arguments.percent / 100;
-  const auto found = Verify(*profiles->before, *profiles->after, options);
+  const auto found = report::Verify(*profiles->before, *profiles->after, options);
   if (!found.ok()) return found.status();
   std::string text;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const Verification& verification : *found) {
-    text += VerificationText(verification);
-    json.push_back(VerificationJson(verification));
+  for (const report::Verification& verification : *found) {
+    text += report::VerificationText(verification);
+    json.push_back(report::VerificationJson(verification));
     if (!arguments.record) continue;
-    absl::Status status =
-        AppendHistory(arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
+    absl::Status status = report::AppendHistory(
+        arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
     if (!status.ok()) return status;
   }
-  return Print(arguments.json ? JsonText({{"schema_version", 1}, {"verifications", json}}, 2) + "\n"
-                              : text);
+  return Print(arguments.json
+                   ? report::JsonText({{"schema_version", 1}, {"verifications", json}}, 2) + "\n"
+                   : text);
 }
 
 absl::Status ShowHistory(const CompareArguments& arguments) {
-  const absl::StatusOr<History> history = ReadHistory(arguments.history);
+  const absl::StatusOr<report::History> history = report::ReadHistory(arguments.history);
   if (!history.ok()) return history.status();
-  return Print(arguments.json ? JsonText(HistoryJson(*history), 2) + "\n" : HistoryText(*history));
+  return Print(arguments.json ? report::JsonText(report::HistoryJson(*history), 2) + "\n"
+                              : report::HistoryText(*history));
 }
 
 void AddProfiles(CLI::App* command, CompareArguments* arguments) {

@@ -10,8 +10,8 @@
 namespace coz {
 namespace {
 
-absl::StatusOr<RunResult> RunDemo(uint64_t seconds, const std::string& output) {
-  RunOptions run;
+absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::string& output) {
+  supervisor::RunOptions run;
   run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   const std::string program = FindProductFile("examples/pipeline", "lib/coz/examples/pipeline");
   if (run.runtime_library.empty() || program.empty()) {
@@ -22,8 +22,8 @@ absl::StatusOr<RunResult> RunDemo(uint64_t seconds, const std::string& output) {
   run.command = {program, absl::StrFormat("%d", seconds)};
   run.output = output;
   // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
-  run.awake = KeepCpusAwake().ok();
-  return RunProfile(run);
+  run.awake = supervisor::KeepCpusAwake().ok();
+  return supervisor::RunProfile(run);
 }
 
 }  // namespace
@@ -40,7 +40,8 @@ void AddDemoCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(2, 3600));
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)");
   command->callback([arguments, exit_status] {
-    const absl::StatusOr<RunResult> result = RunDemo(arguments->seconds, arguments->output);
+    const absl::StatusOr<supervisor::RunResult> result =
+        RunDemo(arguments->seconds, arguments->output);
     if (!result.ok()) {
       *exit_status = Report(result.status());
       return;

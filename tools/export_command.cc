@@ -24,18 +24,20 @@ struct ExportArguments {
 };
 
 absl::Status Export(const ExportArguments& arguments) {
-  const auto whole = ReadAndAnalyze(arguments.path);
+  const auto whole = report::ReadAndAnalyze(arguments.path);
   if (!whole.ok()) return whole.status();
-  const AnalyzedProfile& profile = **whole;
+  const report::AnalyzedProfile& profile = **whole;
   return WriteOutput(arguments.output, arguments.format == "pprof", [&](std::ostream& out) {
-    if (arguments.format == "pprof") return ExportPprof(profile, out);
+    if (arguments.format == "pprof") return report::ExportPprof(profile, out);
     if (arguments.format == "csv") {
-      ExportCsv(profile, out);
+      report::ExportCsv(profile, out);
     } else if (arguments.format == "speedscope") {
-      ExportSpeedscope(profile, out);
+      report::ExportSpeedscope(profile, out);
     } else {
-      ExportCoz(profile.profile, profile.table,
-                arguments.format == "coz" ? CozFormat::kJsonLines : CozFormat::kText, out);
+      report::ExportCoz(
+          profile.profile, profile.table,
+          arguments.format == "coz" ? report::CozFormat::kJsonLines : report::CozFormat::kText,
+          out);
     }
     return absl::OkStatus();
   });
@@ -46,8 +48,8 @@ struct ImportArguments {
   std::string output = "profile.pb";
 };
 
-absl::StatusOr<ImportResult> ImportFile(const std::string& path) {
-  if (path == "-") return ImportCoz(std::cin, "standard input");
+absl::StatusOr<report::ImportResult> ImportFile(const std::string& path) {
+  if (path == "-") return report::ImportCoz(std::cin, "standard input");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   // A folder opens and cannot be read.
@@ -55,13 +57,13 @@ absl::StatusOr<ImportResult> ImportFile(const std::string& path) {
     return absl::ErrnoToStatus(errno == 0 ? ENODATA : errno,
                                absl::StrFormat("cannot read %s", path));
   }
-  return ImportCoz(file, path);
+  return report::ImportCoz(file, path);
 }
 
 absl::Status Import(const ImportArguments& arguments) {
   profile::Profile all;
   for (const std::string& path : arguments.paths) {
-    absl::StatusOr<ImportResult> imported = ImportFile(path);
+    absl::StatusOr<report::ImportResult> imported = ImportFile(path);
     if (!imported.ok()) return imported.status();
     if (imported->skipped_lines != 0) {
       absl::FPrintF(stderr, "coz: %d lines of %s make no sense and were left out, the first: %s\n",

@@ -7,8 +7,8 @@
 namespace coz {
 namespace {
 
-absl::Status Merge(const MergeOptions& options) {
-  const absl::StatusOr<MergeResult> result = MergeProfiles(options);
+absl::Status Merge(const report::MergeOptions& options) {
+  const absl::StatusOr<report::MergeResult> result = report::MergeProfiles(options);
   if (!result.ok()) return result.status();
   for (const std::string& note : result->notes) absl::FPrintF(stderr, "coz: note: %s\n", note);
   if (result->noted_inputs > result->notes.size()) {
@@ -29,7 +29,7 @@ absl::Status Merge(const MergeOptions& options) {
 void AddMergeCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "merge", "put profiles of one program into one: coz merge a.pb b.pb -o c.pb");
-  auto options = std::make_shared<MergeOptions>();
+  auto options = std::make_shared<report::MergeOptions>();
   command->add_option("profiles", options->inputs, "profiles to read, any number")->required();
   command->add_option("-o,--output", options->output, "profile to write")
       ->required()

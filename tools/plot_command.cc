@@ -17,7 +17,7 @@ namespace coz {
 namespace {
 
 struct Arguments {
-  PlotOptions plot;
+  report::PlotOptions plot;
   std::string output = "report.html";
   std::string serve;  // a port, "0" for any
   bool open = false;
@@ -40,10 +40,10 @@ absl::Status Serve(const Arguments& arguments, const std::string& page) {
 }
 
 absl::Status Plot(const Arguments& arguments) {
-  const absl::StatusOr<std::string> page = MakePlotPage(arguments.plot);
+  const absl::StatusOr<std::string> page = report::MakePlotPage(arguments.plot);
   if (!page.ok()) return page.status();
   if (!arguments.serve.empty()) return Serve(arguments, *page);
-  const absl::Status written = WritePlotFile(arguments.output, *page);
+  const absl::Status written = report::WritePlotFile(arguments.output, *page);
   if (!written.ok()) return written;
   if (arguments.output == "-") return absl::OkStatus();
   absl::FPrintF(stderr, "The report is in %s.\n", arguments.output);

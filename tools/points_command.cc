@@ -15,16 +15,16 @@ namespace coz {
 namespace {
 
 struct PointsArguments {
-  FindPointsOptions find;
+  supervisor::FindPointsOptions find;
   double duration_s = 10;
   size_t shown = 10;
 };
 
-std::string LeftOut(const FoundPoints& found) {
+std::string LeftOut(const supervisor::FoundPoints& found) {
   std::vector<std::string> reasons;
   if (found.too_rare != 0) {
     reasons.push_back(absl::StrFormat("%d called fewer than %g times a second", found.too_rare,
-                                      kMinVisitsPerSecond));
+                                      points::kMinVisitsPerSecond));
   }
   if (found.unsteady != 0) {
     reasons.push_back(absl::StrFormat("%d called at no steady rate", found.unsteady));
@@ -32,50 +32,51 @@ std::string LeftOut(const FoundPoints& found) {
   return absl::StrJoin(reasons, ", ");
 }
 
-std::string Rate(const PointRating& rating) {
+std::string Rate(const points::PointRating& rating) {
   return absl::StrFormat("%.*f", rating.visits_per_s < 100 ? 1 : 0, rating.visits_per_s);
 }
 
 std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
 
-size_t Rows(const std::vector<FoundPoint>& points, size_t shown) {
+size_t Rows(const std::vector<supervisor::FoundPoint>& points, size_t shown) {
   return shown == 0 ? points.size() : std::min(shown, points.size());
 }
 
-void PrintCountable(const FoundPoints& found, double elapsed_s, size_t shown) {
+void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size_t shown) {
   absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
                 elapsed_s);
-  TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
+                           report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
   for (size_t i = 0; i < Rows(found.points, shown); ++i) {
-    const FoundPoint& point = found.points[i];
+    const supervisor::FoundPoint& point = found.points[i];
     table.AddRow({Rate(point.rating), Percent(point.rating.variation), Percent(point.sample_share),
-                  absl::StrCat("--progress ", Quoted(point.name)), point.where});
+                  absl::StrCat("--progress ", report::Quoted(point.name)), point.where});
   }
   absl::FPrintF(stderr, "%s\n", table.Render(2));
 }
 
 // They may well be the unit of work.
-void PrintFrequent(const FoundPoints& found, size_t shown) {
+void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
   absl::FPrintF(stderr,
                 "coz: called steadily, too, but so often that counting them from outside, at %.1f "
                 "us a call, slows the program (by `slowed`); put COZ_PROGRESS into one of these, "
                 "which costs nothing, best first\n\n",
                 found.visit_cost_ns / 1000);
-  TextTable table(
-      {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kLeft});
+  report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
+                           report::Align::kRight, report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "slowed", "function", "where"});
   for (size_t i = 0; i < Rows(found.frequent, shown); ++i) {
-    const FoundPoint& point = found.frequent[i];
+    const supervisor::FoundPoint& point = found.frequent[i];
     table.AddRow({absl::StrCat(point.is_least ? ">" : "~", Rate(point.rating)),
                   Percent(point.rating.variation), Percent(point.sample_share),
-                  Percent(CountingShare(point.rating.visits_per_s, found.visit_cost_ns)),
+                  Percent(points::CountingShare(point.rating.visits_per_s, found.visit_cost_ns)),
                   point.name, point.where});
   }
   absl::FPrintF(stderr, "%s\n", table.Render(2));
 }
 
-void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
+void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPointsOutcome& outcome,
                 const PointsArguments& arguments) {
   const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
   const std::string left_out = LeftOut(found);
@@ -84,7 +85,7 @@ void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
                   "coz: in %.1f s no function was called at a steady rate of %g or more "
                   "times a second (%s); %s, name a line with coz run --progress=FILE:LINE, or "
                   "measure the whole with coz run --end-to-end\n",
-                  elapsed_s, kMinVisitsPerSecond,
+                  elapsed_s, points::kMinVisitsPerSecond,
                   found.counted == 0 ? "samples showed no function of the program itself"
                                      : absl::StrCat("functions: ", left_out),
                   outcome.program_runs ? "give it longer with --duration" : "give it more to do");
@@ -95,7 +96,7 @@ void PrintFound(const FoundPoints& found, const FindPointsOutcome& outcome,
   if (!left_out.empty()) absl::FPrintF(stderr, "coz: left out: %s\n", left_out);
 }
 
-void PrintOutcome(const FindPointsOutcome& outcome, const PointsArguments& arguments) {
+void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArguments& arguments) {
   if (!outcome.found.ok()) {
     Report(outcome.found.status());
   } else {
@@ -110,8 +111,8 @@ void Execute(PointsArguments* arguments, int* exit_status) {
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
   arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   bool was_stopped = false;
-  const absl::StatusOr<ExitState> exit =
-      FindPoints(arguments->find, [&](const FindPointsOutcome& outcome) {
+  const absl::StatusOr<supervisor::ExitState> exit =
+      supervisor::FindPoints(arguments->find, [&](const supervisor::FindPointsOutcome& outcome) {
         PrintOutcome(outcome, *arguments);
         fflush(stderr);
         was_stopped = arguments->find.stop && outcome.program_runs;
@@ -120,7 +121,7 @@ void Execute(PointsArguments* arguments, int* exit_status) {
   if (!exit.ok()) {
     *exit_status = Report(exit.status());
   } else if (!was_stopped && *exit_status == 0) {
-    ExitLike(*exit);
+    supervisor::ExitLike(*exit);
   }
 }
 

@@ -29,7 +29,7 @@ bool WantsColor(const std::string& when) {
 void AddReportCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
       "report", "rank the lines of a profile by what speeding them up would bring");
-  auto options = std::make_shared<ReportOptions>();
+  auto options = std::make_shared<report::ReportOptions>();
   command->add_option("profile", options->path,
                       "profile to read (default profile.pb; - is standard input)");
   command
@@ -58,17 +58,17 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
                    "auto (default): on a terminal, unless NO_COLOR is set or TERM is dumb")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   command->add_flag_callback(
-      "--json", [options] { options->format = ReportFormat::kJson; },
+      "--json", [options] { options->format = report::ReportFormat::kJson; },
       "print JSON, as described in docs/report-json.md");
   command->callback([command, options, color, exit_status] {
     options->text.color = WantsColor(*color);
     if (command->count("--width") != 0) {
       options->text.wrap = true;
     } else {
-      FitTerminal(STDOUT_FILENO, &options->text);
+      report::FitTerminal(STDOUT_FILENO, &options->text);
     }
     options->suggest = SuggestNames;
-    const absl::Status status = RunReport(*options, std::cout);
+    const absl::Status status = report::RunReport(*options, std::cout);
     *exit_status = Report(status);
     // A finding, not a failure of coz.
     if (absl::IsAborted(status)) *exit_status = kConditionHolds;

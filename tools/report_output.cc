@@ -14,7 +14,7 @@ namespace {
 constexpr int kHeadLines = 10;
 
 // Why there is no experiment.
-std::string WhyNothing(const RunResult& result) {
+std::string WhyNothing(const supervisor::RunResult& result) {
   if (!result.runtime_attached) {
     return "the program was not profiled, for it did not load the preload library; is it setuid, "
            "or does something clear "
@@ -62,7 +62,7 @@ std::string ProcessesWere(uint32_t count) {
 }
 
 // Processes that are not, or not wholly, in the profile.
-void PrintProcesses(const RunResult& result) {
+void PrintProcesses(const supervisor::RunResult& result) {
   if (result.processes_left > 0) {
     absl::FPrintF(stderr,
                   "coz: the program has ended; %s left running, not profiled from here on; to "
@@ -74,7 +74,7 @@ void PrintProcesses(const RunResult& result) {
         stderr,
         "coz: %s not profiled, as more than %d ran at a time or the system refused to sample "
         "them; look at: ulimit -n\n",
-        ProcessesWere(result.processes_unprofiled), kMaxProcesses);
+        ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses);
   }
   if (result.programs_unreachable) {
     absl::FPrintF(stderr,
@@ -94,20 +94,20 @@ void PrintProcesses(const RunResult& result) {
 
 }  // namespace
 
-void PrintRunSummary(const RunResult& result, FILE* output) {
+void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   if (!result.profile_status.ok()) Report(result.profile_status);
   PrintProcesses(result);
   if (result.profile.experiment_size() == 0) {
     absl::FPrintF(stderr, "coz: %s\n", WhyNothing(result));
     return;
   }
-  ReportOptions options;
+  report::ReportOptions options;
   options.path = result.profile_path;
   options.header = false;
-  FitTerminal(fileno(output), &options.text);
+  report::FitTerminal(fileno(output), &options.text);
   options.text.max_lines = kHeadLines;
   std::ostringstream text;
-  const absl::Status status = RunReport(options, text);
+  const absl::Status status = report::RunReport(options, text);
   if (!status.ok()) {
     Report(status);
     return;

@@ -15,7 +15,7 @@ namespace {
 
 // Option values in the units that users type.
 struct RunArguments {
-  RunOptions run;
+  supervisor::RunOptions run;
   UnitArguments units;
   double duration_s = 0;
   int repeat = 1;
@@ -33,21 +33,21 @@ uint64_t ToNs(double value, double unit_ns) {
   return static_cast<uint64_t>(std::llround(value * unit_ns));
 }
 
-absl::Status CompleteUntil(const std::string& text, int repeat, RunOptions* run) {
+absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunOptions* run) {
   if (text.empty()) return absl::OkStatus();
   if (run->end_to_end && repeat == 1) {
     return absl::InvalidArgumentError(
         "--until cannot be reached with --end-to-end, which makes one experiment for the whole "
         "run; add --repeat=200, say, to run the program so many times at most");
   }
-  const absl::StatusOr<double> width = ParseWidth(text);
+  const absl::StatusOr<double> width = supervisor::ParseWidth(text);
   if (!width.ok()) return width.status();
   run->until_width = *width;
   return absl::OkStatus();
 }
 
 absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
-  RunOptions& run = arguments->run;
+  supervisor::RunOptions& run = arguments->run;
   run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   if (run.runtime_library.empty()) {
     return absl::NotFoundError(
@@ -64,16 +64,16 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   if (arguments->sampling_period_ms > 0) {
     run.sampling_period_ns = ToNs(arguments->sampling_period_ms, 1e6);
   }
-  run.points.source = arguments->point_source == "breakpoint" ? VisitSource::kBreakpoint
-                      : arguments->point_source == "uprobe"   ? VisitSource::kProbe
-                                                              : VisitSource::kBest;
-  ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
+  run.points.source = arguments->point_source == "breakpoint" ? supervisor::VisitSource::kBreakpoint
+                      : arguments->point_source == "uprobe"   ? supervisor::VisitSource::kProbe
+                                                              : supervisor::VisitSource::kBest;
+  sampler::ParseSamplingSource(arguments->sampler.c_str(), &run.sampling_source);
   run.unwinder = arguments->unwinder == "eh-frame" ? 1 : arguments->unwinder == "libunwind" ? 2 : 0;
-  run.follow = arguments->follow == "all"    ? Follow::kAll
-               : arguments->follow == "exec" ? Follow::kFirst
-                                             : Follow::kOne;
+  run.follow = arguments->follow == "all"    ? shared::Follow::kAll
+               : arguments->follow == "exec" ? shared::Follow::kFirst
+                                             : shared::Follow::kOne;
   run.is_launcher = command.count("--follow") != 0 && arguments->follow != "none";
-  if (run.until_last && run.follow != Follow::kAll) {
+  if (run.until_last && run.follow != shared::Follow::kAll) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--daemon waits for processes that --follow=%s leaves alone; drop one of the two",
         arguments->follow));
@@ -84,27 +84,27 @@ absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   return CompleteUnits(arguments->units, &run);
 }
 
-bool WasInterrupted(const RunResult& result) {
+bool WasInterrupted(const supervisor::RunResult& result) {
   const auto& ends = result.profile.session_end();
   return !ends.empty() && ends.rbegin()->reason() == profile::END_REASON_INTERRUPTED;
 }
 
-bool IsToRunAgain(const RunResult& result) {
+bool IsToRunAgain(const supervisor::RunResult& result) {
   return result.exit.status == 0 && result.exit.signal == 0 && !WasInterrupted(result) &&
          !result.precise_enough;
 }
 
 // The program is run again and again into one profile, until it is precise enough or has run `most` times. A program that fails ends
 // it, as does an interrupt.
-absl::StatusOr<RunResult> RunRepeatedly(RunOptions run, int most) {
+absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, int most) {
   // Each run has other random choices, all of them the same again with the same seed.
-  if (most > 1 && !run.seed) run.seed = DrawSeed();
-  absl::StatusOr<RunResult> result = RunProfile(run, {1, most, {}});
+  if (most > 1 && !run.seed) run.seed = experiment::DrawSeed();
+  absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run, {1, most, {}});
   int runs = 1;
   while (result.ok() && IsToRunAgain(*result) && runs < most) {
     run.append = true;
     run.seed = *run.seed + 1;
-    result = RunProfile(run, {++runs, most, std::move(result->profile)});
+    result = supervisor::RunProfile(run, {++runs, most, std::move(result->profile)});
   }
   if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
     absl::FPrintF(stderr,
@@ -121,13 +121,13 @@ void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status)
     *exit_status = Report(status);
     return;
   }
-  absl::StatusOr<RunResult> result = RunRepeatedly(arguments->run, arguments->repeat);
+  absl::StatusOr<supervisor::RunResult> result = RunRepeatedly(arguments->run, arguments->repeat);
   if (!result.ok()) {
     *exit_status = Report(result.status());
     return;
   }
   PrintRunSummary(*result, stderr);
-  ExitLike(result->exit);
+  supervisor::ExitLike(result->exit);
 }
 
 void AddPointOptions(CLI::App* command, RunArguments* a) {

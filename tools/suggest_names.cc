@@ -9,7 +9,7 @@
 namespace coz {
 
 std::string SuggestNames(const std::string& wanted, const std::vector<std::string>& names) {
-  ClosestNames closest(wanted);
+  points::ClosestNames closest(wanted);
   for (const std::string& name : names) {
     const size_t colon = name.rfind(':');
     const int line = colon == std::string::npos ? 0 : atoi(name.c_str() + colon + 1);
@@ -20,7 +20,7 @@ std::string SuggestNames(const std::string& wanted, const std::vector<std::strin
     }
   }
   const std::vector<std::string> best = closest.Best();
-  if (!best.empty()) return ClosestPhrase(best);
+  if (!best.empty()) return points::ClosestPhrase(best);
   return names.empty() ? "" : absl::StrCat("; the first that is there is ", names.front());
 }
 

@@ -21,7 +21,8 @@ bool ReadPercent(std::string text, double* percent) {
   return end != text.c_str() && *end == '\0' && *percent >= 0 && *percent <= 100;
 }
 
-absl::Status ParseGroups(const std::vector<std::string>& texts, std::vector<UnitGroup>* groups) {
+absl::Status ParseGroups(const std::vector<std::string>& texts,
+                         std::vector<sourcemap::UnitGroup>* groups) {
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
@@ -31,15 +32,16 @@ absl::Status ParseGroups(const std::vector<std::string>& texts, std::vector<Unit
           text));
     }
     const std::string name = text.substr(0, equals);
-    auto group = std::find_if(groups->begin(), groups->end(),
-                              [&](const UnitGroup& known) { return known.name == name; });
+    auto group =
+        std::find_if(groups->begin(), groups->end(),
+                     [&](const sourcemap::UnitGroup& known) { return known.name == name; });
     if (group == groups->end()) group = groups->insert(group, {name, {}});
     group->patterns.emplace_back(text.substr(equals + 1));
   }
   return absl::OkStatus();
 }
 
-absl::Status ParseGiven(const std::string& text, RunOptions* run) {
+absl::Status ParseGiven(const std::string& text, supervisor::RunOptions* run) {
   if (text.empty()) return absl::OkStatus();
   const size_t equals = text.rfind('=');
   double percent = 0;
@@ -131,9 +133,9 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
       ->check(CLI::IsMember({"innermost", "callers"}));
 }
 
-absl::Status CompleteUnits(const UnitArguments& arguments, RunOptions* run) {
-  ParseUnitKind(arguments.unit, &run->units.kind);
-  if (arguments.without_inlined_copies && run->units.kind != UnitKind::kFunction) {
+absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOptions* run) {
+  sourcemap::ParseUnitKind(arguments.unit, &run->units.kind);
+  if (arguments.without_inlined_copies && run->units.kind != sourcemap::UnitKind::kFunction) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--without-inlined-copies says how functions are counted, and --unit=%s has none; add "
         "--unit=function",

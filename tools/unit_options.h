@@ -27,7 +27,7 @@ struct UnitArguments {
 void AddUnitOptions(CLI::App* command, UnitArguments* arguments);
 
 // INVALID_ARGUMENT: one sentence on the first option that makes no sense.
-absl::Status CompleteUnits(const UnitArguments& arguments, RunOptions* run);
+absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOptions* run);
 
 // Percentages "0", "25%" and ranges "20-50" in steps of 5, as fractions.
 absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<double>* fractions);

@@ -69,9 +69,9 @@ class Watch {
       return WaitingFor("it is empty");
     }
     if (file.st_size == seen_bytes_ && file.st_ino == seen_inode_) return absl::OkStatus();
-    AnalysisOptions options;
-    options.min_speedups = kLiveMinSpeedups;
-    const auto whole = ReadAndAnalyze(arguments_.path, options);
+    report::AnalysisOptions options;
+    options.min_speedups = report::kLiveMinSpeedups;
+    const auto whole = report::ReadAndAnalyze(arguments_.path, options);
     if (!whole.ok()) return whole.status();
     seen_bytes_ = file.st_size;
     seen_inode_ = file.st_ino;
@@ -88,14 +88,16 @@ class Watch {
     return absl::OkStatus();
   }
 
-  void Show(const AnalyzedProfile& whole) const {
+  void Show(const report::AnalyzedProfile& whole) const {
     winsize size = {};
     const bool has_size = is_terminal_ && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     const int rows = has_size && size.ws_row > 1 ? size.ws_row - 1 : 24;
     const int columns = has_size && size.ws_col > 0 ? size.ws_col : 100;
-    const std::string head = absl::StrCat(Printable(arguments_.path), ": ", RunSoFar(whole));
-    const std::string text = absl::StrCat(ElideFront(head, columns), "\n",
-                                          absl::StrJoin(LiveTable(whole, rows - 1, columns), "\n"));
+    const std::string head =
+        absl::StrCat(report::Printable(arguments_.path), ": ", report::RunSoFar(whole));
+    const std::string text =
+        absl::StrCat(report::ElideFront(head, columns), "\n",
+                     absl::StrJoin(report::LiveTable(whole, rows - 1, columns), "\n"));
     // Home, and clear from there: no flicker of an empty screen between.
     fputs(is_terminal_ ? absl::StrCat("\033[H\033[J", text, "\n").c_str()
                        : absl::StrCat(text, "\n\n").c_str(),

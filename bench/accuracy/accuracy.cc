@@ -82,7 +82,7 @@ double LoadAverage() {
 
 std::string Percent(double fraction) { return absl::StrFormat("%.1f", 100 * fraction); }
 
-std::string Show(const std::optional<Estimate>& estimate) {
+std::string Show(const std::optional<report::Estimate>& estimate) {
   if (!estimate.has_value()) return "–";
   if (!std::isfinite(estimate->low)) return Percent(estimate->value);
   return absl::StrFormat("%s [%s, %s]", Percent(estimate->value), Percent(estimate->low),
@@ -189,15 +189,15 @@ class Study {
     return absl::OkStatus();
   }
 
-  using Figures = std::vector<std::optional<Estimate>>;
-  static std::optional<Estimate> FigureOf(const absl::StatusOr<Prediction>& prediction,
-                                          Figures Prediction::*figures, size_t i) {
+  using Figures = std::vector<std::optional<report::Estimate>>;
+  static std::optional<report::Estimate> FigureOf(const absl::StatusOr<Prediction>& prediction,
+                                                  Figures Prediction::*figures, size_t i) {
     if (!prediction.ok()) return std::nullopt;
     return ((*prediction).*figures)[i];
   }
 
-  void PrintFigure(double real, const std::optional<Estimate>& estimate, const std::string& where,
-                   Errors* errors) {
+  void PrintFigure(double real, const std::optional<report::Estimate>& estimate,
+                   const std::string& where, Errors* errors) {
     if (!estimate.has_value()) {
       ++errors->without_figure;
       printf(" – | – |");
@@ -209,7 +209,7 @@ class Study {
   }
 
   // What the sampled program gains, and how far the prediction is from that.
-  void PrintSampled(double sampled, const std::optional<Estimate>& estimate,
+  void PrintSampled(double sampled, const std::optional<report::Estimate>& estimate,
                     const std::string& where) {
     if (!estimate.has_value()) {
       ++sampled_errors_.without_figure;
@@ -302,7 +302,7 @@ int Main(int argc, char** argv) {
     return 1;
   }
   absl::StatusOr<UniqueFd> awake;
-  if (!may_halt) awake = KeepCpusAwake();
+  if (!may_halt) awake = supervisor::KeepCpusAwake();
   arguments.awake = awake.ok();
   arguments.prediction.patience = arguments.truth.patience;
   arguments.prediction.scratch_folder = testing::TemporaryFolder();

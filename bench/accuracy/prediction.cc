@@ -46,18 +46,19 @@ std::string ProfilePath(const PredictionOptions& options) {
   return options.scratch_folder + "/profile.pb";
 }
 
-bool Matches(const PointRow& point, const Case& one_case) {
+bool Matches(const report::PointRow& point, const Case& one_case) {
   return point.name == one_case.point &&
          (point.kind == profile::PROGRESS_POINT_KIND_LATENCY) == one_case.is_latency;
 }
 
 // The line's figures at the case's point, or null.
-const LineAnalysis* FindLine(const Analysis& analysis, const ExperimentTable& table,
-                             const Case& one_case, const Line& line) {
-  for (const PointAnalysis& point : analysis.points) {
+const report::LineAnalysis* FindLine(const report::Analysis& analysis,
+                                     const report::ExperimentTable& table, const Case& one_case,
+                                     const Line& line) {
+  for (const report::PointAnalysis& point : analysis.points) {
     if (!Matches(table.points[point.point], one_case)) continue;
-    for (const LineAnalysis& found : point.lines) {
-      const UnitRow& unit = table.units[found.unit];
+    for (const report::LineAnalysis& found : point.lines) {
+      const report::UnitRow& unit = table.units[found.unit];
       if (unit.line == static_cast<uint32_t>(LineNumber(line)) &&
           std::filesystem::path(unit.file).filename() == line.file) {
         return &found;
@@ -69,11 +70,11 @@ const LineAnalysis* FindLine(const Analysis& analysis, const ExperimentTable& ta
 
 absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case& one_case,
                                           const Line& line, const std::vector<double>& speedups) {
-  const absl::StatusOr<ReadResult> read = ParseProfile(merged, one_case.name);
+  const absl::StatusOr<report::ReadResult> read = report::ParseProfile(merged, one_case.name);
   if (!read.ok()) return read.status();
-  const ExperimentTable table = BuildExperimentTable(read->profile);
-  const Analysis analysis = Analyze(read->profile, table);
-  const LineAnalysis* found = FindLine(analysis, table, one_case, line);
+  const report::ExperimentTable table = report::BuildExperimentTable(read->profile);
+  const report::Analysis analysis = report::Analyze(read->profile, table);
+  const report::LineAnalysis* found = FindLine(analysis, table, one_case, line);
   if (found == nullptr) {
     return absl::NotFoundError(
         absl::StrFormat("the profile of %s says nothing about %s (%d experiments, %d tainted)",
@@ -84,8 +85,8 @@ absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case&
   prediction.tainted = analysis.tainted;
   prediction.program_speedups.resize(speedups.size());
   for (size_t i = 0; i < speedups.size(); ++i) {
-    for (const SpeedupEstimate& estimate : found->speedups) {
-      if (SpeedupKey(estimate.virtual_speedup) == SpeedupKey(speedups[i])) {
+    for (const report::SpeedupEstimate& estimate : found->speedups) {
+      if (report::SpeedupKey(estimate.virtual_speedup) == report::SpeedupKey(speedups[i])) {
         prediction.program_speedups[i] = estimate.program_speedup;
       }
     }
@@ -134,7 +135,7 @@ absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& p
 
 std::vector<std::string> SamplingCommand(const Case& one_case, const Line& line,
                                          const PredictionOptions& options) {
-  return CozCommand(one_case, line, {}, options, ProfilePath(options), DrawSeed());
+  return CozCommand(one_case, line, {}, options, ProfilePath(options), experiment::DrawSeed());
 }
 
 absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line,
@@ -146,7 +147,7 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   const double seconds = options.seconds / sessions;
   const std::vector<std::string> program =
       ProgramCommand(ProgramPath(one_case), seconds, options.steps_per_us);
-  const uint64_t seed = DrawSeed();
+  const uint64_t seed = experiment::DrawSeed();
   std::string merged;
   size_t first_session = 0;
   for (int i = 0; i < sessions; ++i) {
@@ -239,7 +240,7 @@ absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& 
   for (size_t i = 0; i < speedups.size(); ++i) {
     const PeerTotals& with = totals[speedups[i]];
     if (with.visits == 0) continue;
-    Estimate estimate;
+    report::Estimate estimate;
     estimate.value = 1 - with.duration_ns / with.visits / baseline;
     prediction.program_speedups[i] = estimate;
   }

@@ -34,9 +34,9 @@ struct PredictionOptions {
 };
 
 struct Prediction {
-  std::vector<std::optional<Estimate>> program_speedups;
+  std::vector<std::optional<report::Estimate>> program_speedups;
   // The same by the first session alone; empty where there was but one.
-  std::vector<std::optional<Estimate>> after_first_session;
+  std::vector<std::optional<report::Estimate>> after_first_session;
   int experiments = 0;
   int tainted = 0;
   int reruns = 0;

@@ -284,7 +284,7 @@ int Main(int argc, char** argv) {
     return 1;
   }
   absl::StatusOr<UniqueFd> awake;
-  if (!may_halt) awake = KeepCpusAwake();
+  if (!may_halt) awake = supervisor::KeepCpusAwake();
   arguments.awake = awake.ok();
   Bench(arguments).Run();
   return 0;

@@ -38,13 +38,13 @@ std::vector<double> Measure(const std::string& address, int times) {
 int Main(int lines, int times) {
   const std::string folder = std::filesystem::temp_directory_path() / "coz_load_time";
   std::filesystem::create_directories(folder);
-  PlotOptions options;
+  report::PlotOptions options;
   options.path = folder + "/profile.pb";
   std::ofstream(options.path, std::ios::binary)
       << report_testing::SampleProfile(lines).SerializeAsString();
-  const absl::StatusOr<std::string> page = MakePlotPage(options);
+  const absl::StatusOr<std::string> page = report::MakePlotPage(options);
   if (!page.ok()) return 1;
-  if (!WritePlotFile(folder + "/report.html", *page).ok()) return 1;
+  if (!report::WritePlotFile(folder + "/report.html", *page).ok()) return 1;
   const std::vector<double> ms = Measure(absl::StrCat("file://", folder, "/report.html"), times);
   std::filesystem::remove_all(folder);
   if (ms.empty()) return 1;

@@ -40,8 +40,9 @@ void VisitMark(benchmark::State& state) {
 BENCHMARK(VisitMark);
 
 void VisitBreakpoint(benchmark::State& state) {
-  const LostBreakpointGuard guard;
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), false);
+  const points::LostBreakpointGuard guard;
+  absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(getpid(), false);
   absl::Status status = counter.status();
   if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByBenchmark));
   if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
@@ -52,17 +53,18 @@ void VisitBreakpoint(benchmark::State& state) {
 }
 BENCHMARK(VisitBreakpoint);
 
-absl::StatusOr<VisitCounter> Probe(const char* function) {
-  const absl::StatusOr<std::unique_ptr<CodePlaces>> self = CodePlaces::Open("/proc/self/exe");
+absl::StatusOr<points::VisitCounter> Probe(const char* function) {
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> self =
+      points::CodePlaces::Open("/proc/self/exe");
   if (!self.ok()) return self.status();
   std::string note;
-  const auto places = (*self)->Find(*ParsePointSpec(function), &note);
+  const auto places = (*self)->Find(*points::ParsePointSpec(function), &note);
   if (!places.ok()) return places.status();
-  return VisitCounter::ForProbe("/proc/self/exe", places->front().probe_offset);
+  return points::VisitCounter::ForProbe("/proc/self/exe", places->front().probe_offset);
 }
 
 void VisitProbe(benchmark::State& state) {
-  const absl::StatusOr<VisitCounter> counter = Probe("VisitedByBenchmark");
+  const absl::StatusOr<points::VisitCounter> counter = Probe("VisitedByBenchmark");
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
@@ -113,7 +115,8 @@ void TwoSwitchesUncounted(benchmark::State& state) {
 BENCHMARK(TwoSwitchesUncounted)->UseRealTime();
 
 void TwoSwitchesWithBreakpoint(benchmark::State& state) {
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), true);
+  absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(getpid(), true);
   absl::Status status = counter.status();
   if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByNobody));
   if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
@@ -123,7 +126,7 @@ void TwoSwitchesWithBreakpoint(benchmark::State& state) {
 BENCHMARK(TwoSwitchesWithBreakpoint)->UseRealTime();
 
 void TwoSwitchesWithProbe(benchmark::State& state) {
-  const absl::StatusOr<VisitCounter> counter = Probe("VisitedByNobody");
+  const absl::StatusOr<points::VisitCounter> counter = Probe("VisitedByNobody");
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
@@ -133,7 +136,8 @@ void TwoSwitchesWithProbe(benchmark::State& state) {
 BENCHMARK(TwoSwitchesWithProbe)->UseRealTime();
 
 void ReadBreakpointCount(benchmark::State& state) {
-  const absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), false);
+  const absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(getpid(), false);
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }

@@ -36,28 +36,28 @@ profile::Profile MakeProfile(const benchmark::State& state) {
 
 void BM_Read(benchmark::State& state) {
   const std::string bytes = MakeProfile(state).SerializeAsString();
-  for (auto _ : state) benchmark::DoNotOptimize(ParseProfile(bytes, "benchmark"));
+  for (auto _ : state) benchmark::DoNotOptimize(report::ParseProfile(bytes, "benchmark"));
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
 }
 
 void BM_Table(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
-  for (auto _ : state) benchmark::DoNotOptimize(BuildExperimentTable(profile));
+  for (auto _ : state) benchmark::DoNotOptimize(report::BuildExperimentTable(profile));
 }
 
 void BM_Analyze(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
-  const ExperimentTable table = BuildExperimentTable(profile);
-  for (auto _ : state) benchmark::DoNotOptimize(Analyze(profile, table));
+  const report::ExperimentTable table = report::BuildExperimentTable(profile);
+  for (auto _ : state) benchmark::DoNotOptimize(report::Analyze(profile, table));
 }
 
 void BM_Text(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
-  const ExperimentTable table = BuildExperimentTable(profile);
-  const Analysis analysis = Analyze(profile, table);
+  const report::ExperimentTable table = report::BuildExperimentTable(profile);
+  const report::Analysis analysis = report::Analyze(profile, table);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(RenderHeader(profile, table, analysis, {}));
-    benchmark::DoNotOptimize(RenderPoints(profile, table, analysis, {}));
+    benchmark::DoNotOptimize(report::RenderHeader(profile, table, analysis, {}));
+    benchmark::DoNotOptimize(report::RenderPoints(profile, table, analysis, {}));
   }
 }
 

@@ -33,35 +33,35 @@ uint64_t ShortestWorkNs() {
 }
 
 void BM_Sample(benchmark::State& state) {
-  SamplerOptions options;
+  sampler::SamplerOptions options;
   options.sampling_period_ns = 50 * 1000;
-  options.source = static_cast<SamplingSource>(state.range(0));
+  options.source = static_cast<sampler::SamplingSource>(state.range(0));
   options.exclude_kernel = state.range(1) != 0;
-  options.callback = +[](const Sample&) {};
+  options.callback = +[](const sampler::Sample&) {};
   double per_sample_ns = 0;
   for (auto _ : state) {
     const uint64_t unsampled_ns = ShortestWorkNs();
-    const SamplerCounters before = ReadSamplerCounters();
-    const SamplerStatus status = StartSampler(options);
+    const sampler::SamplerCounters before = sampler::ReadSamplerCounters();
+    const sampler::SamplerStatus status = sampler::StartSampler(options);
     if (status.source != options.source) return state.SkipWithError("source refused");
     const uint64_t start_ns = ThreadCpuNs();
     const uint64_t sampled_ns = ShortestWorkNs();
     const uint64_t all_ns = ThreadCpuNs() - start_ns;
-    StopSampler();
-    const SamplerCounters after = ReadSamplerCounters();
+    sampler::StopSampler();
+    const sampler::SamplerCounters after = sampler::ReadSamplerCounters();
     const double samples_in_one = static_cast<double>(after.samples - before.samples) *
                                   static_cast<double>(sampled_ns) / static_cast<double>(all_ns);
     per_sample_ns =
         (static_cast<double>(sampled_ns) - static_cast<double>(unsampled_ns)) / samples_in_one;
   }
-  state.SetLabel(SamplingSourceName(options.source));
+  state.SetLabel(sampler::SamplingSourceName(options.source));
   state.counters["ns_per_sample"] = per_sample_ns;
 }
 BENCHMARK(BM_Sample)
     ->ArgNames({"source", "exclude_kernel"})
-    ->Args({static_cast<int>(SamplingSource::kPerfSigtrap), 1})
-    ->Args({static_cast<int>(SamplingSource::kPerfSigtrap), 0})
-    ->Args({static_cast<int>(SamplingSource::kPerfSetsig), 1})
+    ->Args({static_cast<int>(sampler::SamplingSource::kPerfSigtrap), 1})
+    ->Args({static_cast<int>(sampler::SamplingSource::kPerfSigtrap), 0})
+    ->Args({static_cast<int>(sampler::SamplingSource::kPerfSetsig), 1})
     ->Iterations(3)
     ->Unit(benchmark::kMillisecond);
 

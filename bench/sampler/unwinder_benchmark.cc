@@ -19,17 +19,17 @@ ucontext_t interrupted;  // within qsort's callback, below kDepth frames
 int frames_there = 0;
 
 int WalkByEhFrame(const ucontext_t& context, bool forget_rules) {
-  if (forget_rules) ForgetCachedRules();
-  Frame frame = FrameOf(context);
-  StackReader stack(frame.registers[kRsp]);
+  if (forget_rules) sampler::ForgetCachedRules();
+  sampler::Frame frame = sampler::FrameOf(context);
+  sampler::StackReader stack(frame.registers[sampler::kRsp]);
   int frames = 0;
-  while (StepOut(&stack, &frame) == StepResult::kStepped) ++frames;
+  while (sampler::StepOut(&stack, &frame) == sampler::StepResult::kStepped) ++frames;
   return frames;
 }
 
 int WalkByLibunwind(const ucontext_t& context) {
   int frames = 0;
-  WalkWithLibunwind(
+  sampler::WalkWithLibunwind(
       &context, 1 << 20,
       +[](uint64_t, void* count) {
         ++*static_cast<int*>(count);
@@ -60,8 +60,8 @@ __attribute__((noinline)) int GoDown(int depth) {
 }
 
 void RunBelow(benchmark::State& state, void (*what)(benchmark::State*)) {
-  InitObjectFinder();
-  RememberStackOfThisThread();
+  sampler::InitObjectFinder();
+  sampler::RememberStackOfThisThread();
   running = &state;
   body = what;
   GoDown(kDepth);
@@ -89,7 +89,7 @@ void BM_EhFrameCold(benchmark::State& state) {
 BENCHMARK(BM_EhFrameCold);
 
 void BM_LibunwindWarm(benchmark::State& state) {
-  if (!InitLibunwind()) return state.SkipWithError("libunwind.so.8 cannot be loaded");
+  if (!sampler::InitLibunwind()) return state.SkipWithError("libunwind.so.8 cannot be loaded");
   RunBelow(
       state, +[](benchmark::State* s) {
         for (auto _ : *s) benchmark::DoNotOptimize(frames_there = WalkByLibunwind(interrupted));

@@ -13,7 +13,7 @@
 
 namespace {
 
-void PrintStatistics(const coz::ReadStatistics& statistics) {
+void PrintStatistics(const coz::sourcemap::ReadStatistics& statistics) {
   std::printf("debug file      %s\n", statistics.debug_path.c_str());
   std::printf("units           %" PRIu64 ", %" PRIu64 " out of scope\n", statistics.units,
               statistics.units_out_of_scope);
@@ -22,7 +22,7 @@ void PrintStatistics(const coz::ReadStatistics& statistics) {
               statistics.inlined_calls);
   std::printf("files in scope  %" PRIu64 "\n", statistics.files_in_scope);
   std::printf("code in scope   %" PRIu64 " bytes\n", statistics.bytes_in_scope);
-  for (const coz::SkippedPart& part : statistics.skipped) {
+  for (const coz::sourcemap::SkippedPart& part : statistics.skipped) {
     std::printf("skipped         %" PRIu64 " x %s, e.g. %s\n", part.count, part.reason.c_str(),
                 part.example.c_str());
   }
@@ -39,9 +39,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s <elf file> [<source scope pattern>...]\n", argv[0]);
     return 2;
   }
-  const coz::SourceScope scope(std::vector<std::string>(argv + 2, argv + argc));
+  const coz::sourcemap::SourceScope scope(std::vector<std::string>(argv + 2, argv + argc));
   const uint64_t start_ns = coz::MonotonicNowNs();
-  const auto result = coz::ReadLineTable(argv[1], scope);
+  const auto result = coz::sourcemap::ReadLineTable(argv[1], scope);
   if (!result.ok()) {
     std::fprintf(stderr, "%s\n", std::string(result.status().message()).c_str());
     return 1;
@@ -50,8 +50,9 @@ int main(int argc, char** argv) {
   PrintStatistics(result->statistics);
 
   const uint64_t open_ns = coz::MonotonicNowNs();
-  coz::LineTable table;
-  if (!coz::LineTable::FromBytes(result->image.data(), result->image.size(), &table)) return 1;
+  coz::sourcemap::LineTable table;
+  if (!coz::sourcemap::LineTable::FromBytes(result->image.data(), result->image.size(), &table))
+    return 1;
   const double open_ms = MillisecondsSince(open_ns);
   const uint64_t verify_ns = coz::MonotonicNowNs();
   const bool is_sound = table.VerifyContents();

@@ -16,24 +16,26 @@
 namespace coz {
 namespace {
 
-ThreadLedger* NewLedger() {
+delay::ThreadLedger* NewLedger() {
   constexpr uint32_t kLedgers = 1 << 16;
-  static ThreadLedger ledgers[kLedgers];
+  static delay::ThreadLedger ledgers[kLedgers];
   static std::atomic<uint32_t> used{0};
   return &ledgers[used++ % kLedgers];
 }
 
 // Makes the calling thread a profiled one.
 void Profile() {
-  static GlobalLedger* const global = [] {
-    ResolveRealCalls();
-    GlobalLedger* ledger = new GlobalLedger();
-    InitThreadSync(ledger, {NewLedger, [](ThreadLedger*) {}, [](ThreadLedger*, uint64_t) {},
-                            [](ThreadLedger*) {}});
+  static delay::GlobalLedger* const global = [] {
+    interpose::ResolveRealCalls();
+    delay::GlobalLedger* ledger = new delay::GlobalLedger();
+    interpose::InitThreadSync(
+        ledger, {NewLedger, [](delay::ThreadLedger*) {}, [](delay::ThreadLedger*, uint64_t) {},
+                 [](delay::ThreadLedger*) {}});
     return ledger;
   }();
-  if (CurrentThreadLedger() == nullptr) {
-    EnterThreadSync(NewLedger(), global->global_delay_ns.load(std::memory_order_relaxed));
+  if (interpose::CurrentThreadLedger() == nullptr) {
+    interpose::EnterThreadSync(NewLedger(),
+                               global->global_delay_ns.load(std::memory_order_relaxed));
   }
 }
 
@@ -68,8 +70,8 @@ void Mutex(benchmark::State& state) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   if (state.range(0) == kLibc) {
     for (auto _ : state) {
-      g_real.pthread_mutex_lock(&mutex);
-      g_real.pthread_mutex_unlock(&mutex);
+      interpose::g_real.pthread_mutex_lock(&mutex);
+      interpose::g_real.pthread_mutex_unlock(&mutex);
     }
   } else {
     for (auto _ : state) {
@@ -89,8 +91,8 @@ void Semaphore(benchmark::State& state) {
   sem_init(&semaphore, 0, 0);
   if (state.range(0) == kLibc) {
     for (auto _ : state) {
-      g_real.sem_post(&semaphore);
-      g_real.sem_wait(&semaphore);
+      interpose::g_real.sem_post(&semaphore);
+      interpose::g_real.sem_wait(&semaphore);
     }
   } else {
     for (auto _ : state) {
@@ -112,8 +114,8 @@ void PipeOfOneThread(benchmark::State& state) {
   char byte = 0;
   for (auto _ : state) {
     if (state.range(0) == kLibc) {
-      benchmark::DoNotOptimize(g_real.write(fds[1], &byte, 1));
-      benchmark::DoNotOptimize(g_real.read(fds[0], &byte, 1));
+      benchmark::DoNotOptimize(interpose::g_real.write(fds[1], &byte, 1));
+      benchmark::DoNotOptimize(interpose::g_real.read(fds[0], &byte, 1));
     } else {
       benchmark::DoNotOptimize(write(fds[1], &byte, 1));
       benchmark::DoNotOptimize(read(fds[0], &byte, 1));
@@ -131,8 +133,8 @@ void CreateAndJoin(benchmark::State& state) {
   pthread_t thread;
   for (auto _ : state) {
     if (state.range(0) == kLibc) {
-      g_real.pthread_create(&thread, nullptr, Return, nullptr);
-      g_real.pthread_join(thread, nullptr);
+      interpose::g_real.pthread_create(&thread, nullptr, Return, nullptr);
+      interpose::g_real.pthread_join(thread, nullptr);
     } else {
       pthread_create(&thread, nullptr, Return, nullptr);
       pthread_join(thread, nullptr);

@@ -48,7 +48,7 @@ Times Run(uint64_t steps, uint64_t pause_ns) {
   const uint64_t start_ns = MonotonicNowNs();
   for (int i = 0; i < kParts; ++i) {
     Work(1, steps);
-    if (pause_ns != 0) paused_ns += PauseFor(pause_ns);
+    if (pause_ns != 0) paused_ns += interpose::PauseFor(pause_ns);
   }
   const uint64_t worked_ns = MonotonicNowNs() - start_ns - paused_ns;
   return {static_cast<double>(worked_ns) / kParts / kNsPerUs,

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::experiment {
 
 absl::Status SchedulerOptions::Check() const {
   if (sampling_period_ns == 0) {
@@ -39,4 +39,4 @@ absl::Status SchedulerOptions::Check() const {
   return absl::OkStatus();
 }
 
-}  // namespace coz
+}  // namespace coz::experiment

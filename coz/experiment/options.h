@@ -17,7 +17,7 @@
 #include "coz/base/clock.h"
 #include "coz/experiment/target.h"
 
-namespace coz {
+namespace coz::experiment {
 
 struct SchedulerOptions {
   uint64_t sampling_period_ns = kNsPerMs;  // P of the sampler in use, as it really is
@@ -90,6 +90,6 @@ struct SchedulerOptions {
   absl::Status Check() const;
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_OPTIONS_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::experiment {
 
 std::string_view TaintName(TaintKind kind) {
   switch (kind) {
@@ -40,4 +40,4 @@ bool IsValid(const ExperimentRecord& record) {
                       [](const Taint& taint) { return Invalidates(taint.kind); });
 }
 
-}  // namespace coz
+}  // namespace coz::experiment

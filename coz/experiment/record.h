@@ -16,7 +16,7 @@
 
 #include "coz/experiment/target.h"
 
-namespace coz {
+namespace coz::experiment {
 
 enum class TaintKind {
   kOversubscribed,  // more runnable threads than CPUs: a paused thread frees its CPU for the others
@@ -119,6 +119,6 @@ class ExperimentSink {
   virtual void OnNoProgress(uint64_t waited_ns) = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_RECORD_H_

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::experiment {
 namespace {
 
 // Shares from which a figure is worth a warning; each shifts a prediction by about as much.
@@ -249,4 +249,4 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
   }
 }
 
-}  // namespace coz
+}  // namespace coz::experiment

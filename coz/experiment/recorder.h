@@ -16,7 +16,7 @@
 #include "coz/experiment/record.h"
 #include "coz/experiment/target.h"
 
-namespace coz {
+namespace coz::experiment {
 
 struct ExperimentPlan {
   uint64_t index = 0;
@@ -67,6 +67,6 @@ class ExperimentRecorder {
   bool target_ended_ = false;
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_RECORDER_H_

@@ -5,7 +5,7 @@
 #include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::experiment {
 namespace {
 
 TargetSnapshot At(uint64_t now_ns, uint64_t global_delay_ns) {
@@ -219,4 +219,4 @@ TEST(RecorderTest, EffectiveDurationMayFallALittleBelowNothing) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::experiment

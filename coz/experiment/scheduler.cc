@@ -6,7 +6,7 @@
 
 #include "coz/experiment/seed.h"
 
-namespace coz {
+namespace coz::experiment {
 namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -334,4 +334,4 @@ void Scheduler::Finish() {
   End(end, target_->Settled());
 }
 
-}  // namespace coz
+}  // namespace coz::experiment

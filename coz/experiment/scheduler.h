@@ -27,7 +27,7 @@
 #include "coz/experiment/speedup_deck.h"
 #include "coz/experiment/target.h"
 
-namespace coz {
+namespace coz::experiment {
 
 class Scheduler {
  public:
@@ -134,6 +134,6 @@ class Scheduler {
   std::optional<ExperimentRecorder> recorder_;  // of the experiment in progress
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_SCHEDULER_H_

@@ -7,7 +7,7 @@
 #include "coz/experiment/testing/fake_target.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::experiment {
 namespace {
 
 class SchedulerTest : public ::testing::Test {
@@ -604,4 +604,4 @@ TEST_F(SchedulerTest, AnEndInABareStretchResumesSampling) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::experiment

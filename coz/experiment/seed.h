@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <random>
 
-namespace coz {
+namespace coz::experiment {
 
 // Of the system's.
 inline uint64_t DrawSeed() {
@@ -20,6 +20,6 @@ inline uint64_t DrawSeed() {
   return (static_cast<uint64_t>(device()) << 32) | device();
 }
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_SEED_H_

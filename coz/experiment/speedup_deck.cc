@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace coz {
+namespace coz::experiment {
 
 double SpeedupDeck::Next(Random& random) {
   if (block_ != 0) {
@@ -19,4 +19,4 @@ double SpeedupDeck::Next(Random& random) {
   return speedup;
 }
 
-}  // namespace coz
+}  // namespace coz::experiment

@@ -17,7 +17,7 @@
 
 #include "coz/base/random.h"
 
-namespace coz {
+namespace coz::experiment {
 
 class SpeedupDeck {
  public:
@@ -35,6 +35,6 @@ class SpeedupDeck {
   size_t next_speedup_ = 0;  // those before it have been dealt in this round
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_SPEEDUP_DECK_H_

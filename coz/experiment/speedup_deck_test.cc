@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::experiment {
 namespace {
 
 TEST(SpeedupDeckTest, EveryBlockHasOneBaseline) {
@@ -52,4 +52,4 @@ TEST(SpeedupDeckTest, FiveExperimentsWithASpeedupHaveFiveDifferentOnes) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::experiment

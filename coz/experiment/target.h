@@ -15,7 +15,7 @@
 
 #include "coz/base/random.h"
 
-namespace coz {
+namespace coz::experiment {
 
 // Names what an experiment speeds up. Only the implementer of ExperimentTarget gives it a meaning.
 using UnitId = uint32_t;
@@ -99,6 +99,6 @@ class ExperimentTarget {
   virtual std::optional<UnitId> RandomSampledUnit(Random& random) = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_TARGET_H_

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 constexpr size_t kAnswers = 3;
@@ -110,4 +110,4 @@ std::string ClosestPhrase(const std::vector<std::string>& names) {
   return phrase;
 }
 
-}  // namespace coz
+}  // namespace coz::points

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace coz {
+namespace coz::points {
 
 // Characters to change, insert or leave out to make `a` of `b`; more than `limit`: limit + 1.
 int EditDistance(std::string_view a, std::string_view b, int limit);
@@ -46,6 +46,6 @@ class ClosestNames {
 // ", the closest are a, b and c", or nothing.
 std::string ClosestPhrase(const std::vector<std::string>& names);
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_CLOSEST_NAMES_H_

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(ClosestPhraseTest, ListsNames) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

@@ -21,7 +21,7 @@
 #include "coz/base/symbol_name.h"
 #include "coz/points/instruction_length.h"
 
-namespace coz {
+namespace coz::points {
 
 // A copy of a function in another one.
 struct CodePlaces::InlinedCall {
@@ -413,4 +413,4 @@ absl::Status CodePlaces::NoSuchLine(const PointSpec& spec,
                       spec.text, absl::StrJoin(nearest, " and ")));
 }
 
-}  // namespace coz
+}  // namespace coz::points

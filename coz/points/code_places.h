@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "coz/points/point_spec.h"
 
-namespace coz {
+namespace coz::points {
 
 struct CodePlace {
   uint64_t elf_address;
@@ -84,6 +84,6 @@ class CodePlaces {
   std::vector<Function> functions_;  // by address
 };
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_CODE_PLACES_H_

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 using ::coz::testing::RunfilePath;
@@ -135,4 +135,4 @@ TEST(CodePlacesOpenTest, RefusesWhatIsNoBinary) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

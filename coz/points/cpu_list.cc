@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 // More than any kernel is built for.
@@ -42,4 +42,4 @@ std::vector<int> PossibleCpus() {
   return cpus;
 }
 
-}  // namespace coz
+}  // namespace coz::points

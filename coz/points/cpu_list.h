@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::points {
 
 // "0-3,8,10-11".
 std::vector<int> ParseCpuList(absl::string_view text);
@@ -21,6 +21,6 @@ std::vector<int> ParseCpuList(absl::string_view text);
 // Those that the kernel may have, running or not; where it does not say, from 0 on as many as there are.
 std::vector<int> PossibleCpus();
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_CPU_LIST_H_

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 using ::testing::Contains;
@@ -31,4 +31,4 @@ TEST(CpuListTest, ThisCpuIsPossible) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

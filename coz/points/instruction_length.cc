@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 enum class Map { kOneByte, k0F, k0F38, k0F3A };
@@ -212,4 +212,4 @@ std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes) {
   return behind;
 }
 
-}  // namespace coz
+}  // namespace coz::points

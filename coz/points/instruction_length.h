@@ -14,13 +14,13 @@
 #include <cstdint>
 #include <optional>
 
-namespace coz {
+namespace coz::points {
 
 size_t InstructionLength(const uint8_t* code, size_t bytes);
 
 // From `code`: behind the instruction, or where it jumps to or calls at a fixed distance. Nothing where that is not known before it runs.
 std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes);
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_INSTRUCTION_LENGTH_H_

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 using Code = std::vector<uint8_t>;
@@ -70,4 +70,4 @@ TEST(InstructionLengthTest, AThreadGoesOnBehindOrWhereItJumps) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

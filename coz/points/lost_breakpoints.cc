@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 std::atomic<uint64_t> lost_breakpoints{0};
@@ -35,4 +35,4 @@ LostBreakpointGuard::~LostBreakpointGuard() { sigaction(SIGTRAP, &before_, nullp
 
 uint64_t LostBreakpointGuard::lost() { return lost_breakpoints.load(std::memory_order_relaxed); }
 
-}  // namespace coz
+}  // namespace coz::points

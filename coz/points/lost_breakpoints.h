@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::points {
 
 class LostBreakpointGuard {
  public:
@@ -30,6 +30,6 @@ class LostBreakpointGuard {
   struct sigaction before_;
 };
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_LOST_BREAKPOINTS_H_

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 constexpr size_t kMinSlices = 4;
@@ -126,4 +126,4 @@ std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings, PointFit
   return order;
 }
 
-}  // namespace coz
+}  // namespace coz::points

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace coz {
+namespace coz::points {
 
 struct VisitSlice {
   uint64_t visits;
@@ -56,6 +56,6 @@ double CountingShare(double visits_per_s, double visit_cost_ns);
 // Indexes of those of this fitness, best first.
 std::vector<size_t> RankPoints(const std::vector<PointRating>& ratings, PointFitness fitness);
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_POINT_RATING_H_

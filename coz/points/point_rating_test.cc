@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 constexpr double kCostNs = 10000;
@@ -112,4 +112,4 @@ TEST(PointRatingTest, RateIsThatOfTheProgramThatIsNotCounted) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

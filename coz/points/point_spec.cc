@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/points/closest_names.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 bool IsGlob(absl::string_view text) { return text.find_first_of("*?") != absl::string_view::npos; }
@@ -188,4 +188,4 @@ std::vector<std::string> ClosestMatches(absl::string_view wanted,
   return closest;
 }
 
-}  // namespace coz
+}  // namespace coz::points

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::points {
 
 struct PointSpec {
   std::string text;      // as typed
@@ -48,6 +48,6 @@ bool MatchesFunction(absl::string_view wanted, absl::string_view linkage_name,
 std::vector<std::string> ClosestMatches(absl::string_view wanted,
                                         const std::vector<std::string>& candidates, size_t count);
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_POINT_SPEC_H_

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST(PointSpecTest, ClosestNamesComeFirst) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

@@ -17,7 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/points/cpu_list.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
@@ -162,4 +162,4 @@ void StackSampler::Drain(const Callback& callback) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::points

@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::points {
 
 class StackSampler {
  public:
@@ -47,6 +47,6 @@ class StackSampler {
   std::vector<Ring> rings_;
 };
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_STACK_SAMPLER_H_

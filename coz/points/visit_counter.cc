@@ -18,7 +18,7 @@
 #include "coz/base/clock.h"
 #include "coz/points/lost_breakpoints.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 // Where no program has code: the first page cannot be mapped without privileges.
@@ -274,4 +274,4 @@ double MeasureProbeCostNs() {
   return counter->Read() != 0 ? cost_ns : 0;
 }
 
-}  // namespace coz
+}  // namespace coz::points

@@ -28,7 +28,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/points/cpu_list.h"
 
-namespace coz {
+namespace coz::points {
 
 inline constexpr int kBreakpoints = 4;  // debug registers of x86
 
@@ -66,6 +66,6 @@ absl::Status CheckProbes(const std::string& file, uint64_t offset);
 double MeasureBreakpointCostNs();
 double MeasureProbeCostNs();
 
-}  // namespace coz
+}  // namespace coz::points
 
 #endif  // COZ_POINTS_VISIT_COUNTER_H_

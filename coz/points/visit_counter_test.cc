@@ -19,7 +19,7 @@
 #include "coz/testing/run_command.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::points {
 namespace {
 
 std::string MissingBreakpoints() {
@@ -242,4 +242,4 @@ TEST(LostBreakpointTest, EndsNoProgramThatIsGuarded) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::points

@@ -17,25 +17,26 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  const auto read = coz::ParseProfile(bytes, "fuzz");
+  const auto read = coz::report::ParseProfile(bytes, "fuzz");
   if (!read.ok()) {
     if (read.status().message().empty()) std::abort();
     return 0;
   }
-  const coz::ReadStats& stats = read->stats;
+  const coz::report::ReadStats& stats = read->stats;
   if (stats.bytes != size || stats.truncated_bytes + stats.unreadable_bytes > size) std::abort();
-  const coz::ExperimentTable table = coz::BuildExperimentTable(read->profile);
-  const coz::Analysis analysis = coz::Analyze(read->profile, table);
-  for (const coz::PointAnalysis& point : analysis.points) {
-    for (const coz::LineAnalysis& line : point.lines) {
+  const coz::report::ExperimentTable table = coz::report::BuildExperimentTable(read->profile);
+  const coz::report::Analysis analysis = coz::report::Analyze(read->profile, table);
+  for (const coz::report::PointAnalysis& point : analysis.points) {
+    for (const coz::report::LineAnalysis& line : point.lines) {
       if (line.unit >= table.units.size() || line.best >= line.speedups.size()) std::abort();
     }
   }
-  const std::string header = coz::RenderHeader(read->profile, table, analysis, stats);
-  const std::string text = coz::RenderPoints(read->profile, table, analysis, {});
+  const std::string header = coz::report::RenderHeader(read->profile, table, analysis, stats);
+  const std::string text = coz::report::RenderPoints(read->profile, table, analysis, {});
   // Whatever names a file holds, nothing that steers a terminal comes out.
   if ((header + text).find('\x1b') != std::string::npos) std::abort();
-  const auto notes = coz::ReportNotes(read->profile, table, analysis, stats);
-  if (coz::JsonText(coz::ReportJson(read->profile, table, analysis, notes)).empty()) std::abort();
+  const auto notes = coz::report::ReportNotes(read->profile, table, analysis, stats);
+  if (coz::report::JsonText(coz::report::ReportJson(read->profile, table, analysis, notes)).empty())
+    std::abort();
   return 0;
 }

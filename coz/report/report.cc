@@ -20,7 +20,7 @@
 #include "coz/report/text/text_layout.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 absl::Status Finish(std::ostream& out) {
@@ -77,4 +77,4 @@ void FitTerminal(int fd, TextOptions* text) {
   text->wrap = true;
 }
 
-}  // namespace coz
+}  // namespace coz::report

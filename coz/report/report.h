@@ -18,7 +18,7 @@
 #include "coz/report/condition/fail_condition.h"
 #include "coz/report/text/report_text.h"
 
-namespace coz {
+namespace coz::report {
 
 enum class ReportFormat { kText, kJson };
 
@@ -39,6 +39,6 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out);
 // Where the descriptor is a terminal: text as wide as it is, with prose broken at its edge.
 void FitTerminal(int fd, TextOptions* text);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_REPORT_H_

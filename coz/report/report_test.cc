@@ -20,7 +20,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::AllOf;
@@ -487,4 +487,4 @@ TEST(ReportTest, SaysThatExperimentsWereSpoiltFromOutside) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -10,7 +10,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 using runtime_internal::CurrentSlot;
@@ -20,20 +20,20 @@ using runtime_internal::g_process;
 RequestTable g_requests;
 
 // Between _coz_pre_block and _coz_post_block.
-__thread Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
+__thread delay::Wait t_custom_wait __attribute__((tls_model("initial-exec"))) = {};
 
 // One end of a request that the program has numbered. A pair is known by its END.
-void CountRequest(PointSlot& point, uint64_t id, uint64_t virtual_ns) {
-  if (point.kind == PointKind::kBegin) {
-    PointSlot* end = FindOrAddPoint(*g_control, PointKind::kEnd, point.name);
+void CountRequest(shared::PointSlot& point, uint64_t id, uint64_t virtual_ns) {
+  if (point.kind == shared::PointKind::kBegin) {
+    shared::PointSlot* end = FindOrAddPoint(*g_control, shared::PointKind::kEnd, point.name);
     if (end != nullptr) g_requests.Begin(*end, id, virtual_ns);
     return;
   }
   uint64_t latency_ns = 0;
   if (!g_requests.End(point, id, virtual_ns, &latency_ns)) return;
   const uint32_t cell = point.timed_cell.load(std::memory_order_relaxed);
-  if (cell == 0 || cell > kMaxTimedPoints) return;
-  g_control->latencies[cell - 1].requests[LatencyBucket(latency_ns)].fetch_add(
+  if (cell == 0 || cell > shared::kMaxTimedPoints) return;
+  g_control->latencies[cell - 1].requests[shared::LatencyBucket(latency_ns)].fetch_add(
       1, std::memory_order_relaxed);
 }
 
@@ -43,17 +43,17 @@ extern "C" {
 
 #define COZ_EXPORT __attribute__((visibility("default")))
 
-COZ_EXPORT CompatibleCounter* _coz_get_counter(int kind, const char* name) {
+COZ_EXPORT shared::CompatibleCounter* _coz_get_counter(int kind, const char* name) {
   if (!IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
-  PointSlot* point = FindOrAddPoint(*g_control, static_cast<PointKind>(kind), name);
+  shared::PointSlot* point = FindOrAddPoint(*g_control, static_cast<shared::PointKind>(kind), name);
   return point == nullptr ? nullptr : &point->shared;
 }
 
 COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
   if (!IsProfiledProcess() || kind < 1 || kind > 3 || name == nullptr) return nullptr;
-  PointSlot* point = FindOrAddPoint(*g_control, static_cast<PointKind>(kind), name);
+  shared::PointSlot* point = FindOrAddPoint(*g_control, static_cast<shared::PointKind>(kind), name);
   if (point == nullptr) return nullptr;
-  ThreadSlot* slot = CurrentSlot();
+  shared::ThreadSlot* slot = CurrentSlot();
   // std::atomic<uint64_t> is lock-free and laid out as uint64_t; marks access it with atomic loads and stores. A thread without
   // a slot shares a counter and may lose visits; it was counted.
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
@@ -66,13 +66,14 @@ COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, c
   // The handle is the number of the point, for which the mark keeps room.
   uint32_t number = __atomic_load_n(handle, __ATOMIC_RELAXED);
   if (number == 0) {
-    PointSlot* found = FindOrAddPoint(*g_control, static_cast<PointKind>(kind), name);
+    shared::PointSlot* found =
+        FindOrAddPoint(*g_control, static_cast<shared::PointKind>(kind), name);
     if (found == nullptr) return;
     number = static_cast<uint32_t>(found - g_control->points) + 1;
     __atomic_store_n(handle, number, __ATOMIC_RELAXED);
   }
-  PointSlot& point = g_control->points[number - 1];
-  ThreadSlot* slot = CurrentSlot();
+  shared::PointSlot& point = g_control->points[number - 1];
+  shared::ThreadSlot* slot = CurrentSlot();
   if (slot == nullptr) {
     point.shared.count.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -82,28 +83,28 @@ COZ_EXPORT void _coz_timed_visit(int kind, const char* name, uint32_t* handle, c
   if (id != nullptr) CountRequest(point, *id, virtual_ns);
 }
 
-COZ_EXPORT void _coz_add_delays() { PayIfBehind(); }
+COZ_EXPORT void _coz_add_delays() { interpose::PayIfBehind(); }
 
 COZ_EXPORT void _coz_pre_block() {
-  PayIfBehind();
-  if (ThreadLedger* ledger = CurrentThreadLedger()) {
-    t_custom_wait = BeginThreadWait(*ledger, MonotonicNowNs());
+  interpose::PayIfBehind();
+  if (delay::ThreadLedger* ledger = interpose::CurrentThreadLedger()) {
+    t_custom_wait = interpose::BeginThreadWait(*ledger, MonotonicNowNs());
   }
 }
 
 COZ_EXPORT void _coz_post_block(int ended_by_thread) {
-  ThreadLedger* ledger = CurrentThreadLedger();
+  delay::ThreadLedger* ledger = interpose::CurrentThreadLedger();
   if (ledger == nullptr) return;
   const uint64_t now_ns = MonotonicNowNs();
-  if (HoldsDelay(*ledger)) ResumeHold(*ledger, now_ns);
+  if (delay::HoldsDelay(*ledger)) delay::ResumeHold(*ledger, now_ns);
   if (ended_by_thread != 0 && t_custom_wait.start_ns != 0) {
-    EndToldWait(*ledger, t_custom_wait, now_ns);
+    interpose::EndToldWait(*ledger, t_custom_wait, now_ns);
   } else {
-    EndWaitUncredited(*ledger);
+    delay::EndWaitUncredited(*ledger);
   }
   t_custom_wait = {};
 }
 
 }  // extern "C"
 
-}  // namespace coz
+}  // namespace coz::runtime

@@ -18,10 +18,10 @@
 // Weak: glibc has it since 2.35. Without it only the program itself is looked at.
 #pragma weak _dl_find_object
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
-void CopyPath(char (&to)[kModulePathBytes], const char* from) {
+void CopyPath(char (&to)[shared::kModulePathBytes], const char* from) {
   strncpy(to, from, sizeof(to) - 1);
   to[sizeof(to) - 1] = '\0';
 }
@@ -78,8 +78,8 @@ struct ProgramSearch {
   uint64_t start = ~uint64_t{0};
   uint64_t end = 0;
   uint64_t load_bias = 0;
-  ControlBlock* control;
-  void (*data)(ControlBlock&, const void*, const void*);
+  shared::ControlBlock* control;
+  void (*data)(shared::ControlBlock&, const void*, const void*);
 };
 
 // The first object that dl_iterate_phdr names is the program.
@@ -102,14 +102,14 @@ int VisitProgram(dl_phdr_info* info, size_t, void* opaque) {
 
 }  // namespace
 
-void ModuleMap::AddProgram(ControlBlock* control,
-                           void (*data)(ControlBlock&, const void*, const void*)) {
+void ModuleMap::AddProgram(shared::ControlBlock* control,
+                           void (*data)(shared::ControlBlock&, const void*, const void*)) {
   control_ = control;
   ProgramSearch search;
   search.control = control;
   search.data = data;
   dl_iterate_phdr(VisitProgram, &search);
-  char path[kModulePathBytes];
+  char path[shared::kModulePathBytes];
   const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
   path[length < 0 ? 0 : length] = '\0';
   if (search.end != 0 && Add(search.start, search.end, search.load_bias, path, true)) {
@@ -118,16 +118,17 @@ void ModuleMap::AddProgram(ControlBlock* control,
 }
 
 // Another process may add the same file at the same time; two slots of one file do no harm.
-ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias) {
+shared::ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program,
+                                             uint64_t load_bias) {
   struct stat file = {};
   if (*path != '\0' && RawSyscall(SYS_stat, path, &file) != 0) file = {};
   const uint64_t modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
                                static_cast<uint64_t>(file.st_mtim.tv_nsec);
   const uint32_t count =
-      std::min(control_->module_count.load(std::memory_order_relaxed), kMaxModules);
+      std::min(control_->module_count.load(std::memory_order_relaxed), shared::kMaxModules);
   for (uint32_t i = 0; i < count; ++i) {
-    ModuleSlot& slot = control_->modules[i];
-    if (slot.state.load(std::memory_order_acquire) < ModuleState::kAnnounced) continue;
+    shared::ModuleSlot& slot = control_->modules[i];
+    if (slot.state.load(std::memory_order_acquire) < shared::ModuleState::kAnnounced) continue;
     if (slot.is_program == (is_program ? 1 : 0) && slot.device == file.st_dev &&
         slot.inode == file.st_ino && slot.modified_ns == modified_ns &&
         strcmp(slot.path, path) == 0) {
@@ -136,17 +137,17 @@ ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program, uint64_t
       return &slot;
     }
   }
-  if (count >= kMaxModules) return nullptr;
+  if (count >= shared::kMaxModules) return nullptr;
   const uint32_t index = control_->module_count.fetch_add(1, std::memory_order_relaxed);
-  if (index >= kMaxModules) return nullptr;
-  ModuleSlot& slot = control_->modules[index];
+  if (index >= shared::kMaxModules) return nullptr;
+  shared::ModuleSlot& slot = control_->modules[index];
   slot.is_program = is_program ? 1 : 0;
   slot.device = file.st_dev;
   slot.inode = file.st_ino;
   slot.modified_ns = modified_ns;
   slot.load_bias = load_bias;
   CopyPath(slot.path, path);
-  slot.state.store(ModuleState::kAnnounced, std::memory_order_release);
+  slot.state.store(shared::ModuleState::kAnnounced, std::memory_order_release);
   return &slot;
 }
 
@@ -158,14 +159,14 @@ ModuleMap::LocalModule* ModuleMap::FreeModule() {
       return &modules_[i];
     }
   }
-  if (count >= kMaxModules) return nullptr;
+  if (count >= shared::kMaxModules) return nullptr;
   count_.store(count + 1, std::memory_order_release);
   return &modules_[count];
 }
 
 bool ModuleMap::Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias,
                     const char* path, bool is_program) {
-  ModuleSlot* slot = FindOrAddSlot(path, is_program, load_bias);
+  shared::ModuleSlot* slot = FindOrAddSlot(path, is_program, load_bias);
   LocalModule* module = slot != nullptr ? FreeModule() : nullptr;
   if (module == nullptr) {
     control_->modules_without_slot.fetch_add(1, std::memory_order_relaxed);
@@ -202,7 +203,7 @@ void ModuleMap::OnForkInChild() {
 struct ModuleMap::Found {
   LocalState state;
   uint64_t load_bias;
-  const LineTable* table;
+  const sourcemap::LineTable* table;
   uint32_t first_unit;
   uint32_t common_units;
 };
@@ -270,16 +271,17 @@ void ModuleMap::EndUnload() {
 }
 
 // The table of an answer, checked now unless it has been for an earlier one.
-const LineTable* ModuleMap::TableOf(const ModuleSlot& slot) {
+const sourcemap::LineTable* ModuleMap::TableOf(const shared::ModuleSlot& slot) {
   for (uint32_t i = 0; i < table_count_; ++i) {
     if (tables_[i].offset == slot.table_offset) return &tables_[i].table;
   }
-  if (table_count_ == kMaxModules || slot.table_offset + slot.table_bytes > kControlMappingBytes) {
+  if (table_count_ == shared::kMaxModules ||
+      slot.table_offset + slot.table_bytes > shared::kControlMappingBytes) {
     return nullptr;
   }
   const char* const bytes = reinterpret_cast<const char*>(control_) + slot.table_offset;
   KnownTable& table = tables_[table_count_];
-  if (!LineTable::FromBytes(bytes, slot.table_bytes, &table.table)) return nullptr;
+  if (!sourcemap::LineTable::FromBytes(bytes, slot.table_bytes, &table.table)) return nullptr;
   table.offset = slot.table_offset;
   ++table_count_;
   return &table.table;
@@ -287,9 +289,11 @@ const LineTable* ModuleMap::TableOf(const ModuleSlot& slot) {
 
 void ModuleMap::TakeAnswer(LocalModule& module) {
   if (module.state.load(std::memory_order_relaxed) != LocalState::kAnnounced) return;
-  const ModuleState answer = module.slot->state.load(std::memory_order_acquire);
-  if (answer != ModuleState::kNotMapped && answer != ModuleState::kTableReady) return;
-  const LineTable* table = answer == ModuleState::kTableReady ? TableOf(*module.slot) : nullptr;
+  const shared::ModuleState answer = module.slot->state.load(std::memory_order_acquire);
+  if (answer != shared::ModuleState::kNotMapped && answer != shared::ModuleState::kTableReady)
+    return;
+  const sourcemap::LineTable* table =
+      answer == shared::ModuleState::kTableReady ? TableOf(*module.slot) : nullptr;
   module.version.fetch_add(1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   module.table.store(table, std::memory_order_release);
@@ -318,9 +322,9 @@ UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
   if (found.state == LocalState::kOutOfScope) return UnitLookup::kOutOfScope;
   if (found.state != LocalState::kReady) return UnitLookup::kUnmapped;
   const uint32_t line = found.table->Lookup(address - found.load_bias);
-  if (line == kNoLine) return UnitLookup::kOutOfScope;
+  if (line == sourcemap::kNoLine) return UnitLookup::kOutOfScope;
   *unit = line < found.common_units ? line : found.first_unit + (line - found.common_units);
   return UnitLookup::kFound;
 }
 
-}  // namespace coz
+}  // namespace coz::runtime

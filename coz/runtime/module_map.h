@@ -15,15 +15,15 @@
 #include "coz/shared/control_block.h"
 #include "coz/sourcemap/line_table.h"
 
-namespace coz {
+namespace coz::runtime {
 
 enum class UnitLookup { kFound, kOutOfScope, kUnmapped };
 
 class ModuleMap {
  public:
   // Announces the program itself. Once, before threads start. Also hands each range of initialised data of the program to `data`.
-  void AddProgram(ControlBlock* control,
-                  void (*data)(ControlBlock& control, const void* begin, const void* end));
+  void AddProgram(shared::ControlBlock* control,
+                  void (*data)(shared::ControlBlock& control, const void* begin, const void* end));
 
   // In the child of fork, before it is sampled: the objects stay as they are.
   void OnForkInChild();
@@ -50,41 +50,41 @@ class ModuleMap {
     std::atomic<uint64_t> start_address;
     std::atomic<uint64_t> end_address;
     std::atomic<uint64_t> load_bias;
-    std::atomic<const LineTable*> table;
+    std::atomic<const sourcemap::LineTable*> table;
     std::atomic<uint32_t> first_unit;
     std::atomic<uint32_t> common_units;
     std::atomic<uint32_t> path_hash;
     bool is_program;
-    ModuleSlot* slot;
+    shared::ModuleSlot* slot;
   };
   // Stays for good, and serves again when its library is opened again.
   struct KnownTable {
     uint64_t offset;
-    LineTable table;
+    sourcemap::LineTable table;
   };
   struct Found;
 
   LocalModule* Find(uint64_t address, Found* found);
-  ModuleSlot* FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias);
+  shared::ModuleSlot* FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias);
   bool Announce(uint64_t address);
   bool Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias, const char* path,
            bool is_program);
   LocalModule* FreeModule();
-  const LineTable* TableOf(const ModuleSlot& slot);
+  const sourcemap::LineTable* TableOf(const shared::ModuleSlot& slot);
   void TakeAnswer(LocalModule& module);
   bool TryLock() { return !busy_.test_and_set(std::memory_order_acquire); }
   void Unlock() { busy_.clear(std::memory_order_release); }
 
-  ControlBlock* control_ = nullptr;
+  shared::ControlBlock* control_ = nullptr;
   uint32_t program_ = 0;
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> unloading_{0};
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  LocalModule modules_[kMaxModules] = {};
+  LocalModule modules_[shared::kMaxModules] = {};
   uint32_t table_count_ = 0;
-  KnownTable tables_[kMaxModules] = {};
+  KnownTable tables_[shared::kMaxModules] = {};
 };
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_MODULE_MAP_H_

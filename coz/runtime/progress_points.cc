@@ -5,56 +5,59 @@
 
 #include "coz/runtime/coz.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 constexpr int kMostYields = 10000;
 
 const char* TailThatFits(const char* name) {
   const size_t length = strlen(name);
-  return length < kPointNameBytes ? name : name + (length - (kPointNameBytes - 1));
+  return length < shared::kPointNameBytes ? name : name + (length - (shared::kPointNameBytes - 1));
 }
 
 bool IsValidKind(int kind) {
-  return kind == static_cast<int>(PointKind::kThroughput) ||
-         kind == static_cast<int>(PointKind::kBegin) || kind == static_cast<int>(PointKind::kEnd);
+  return kind == static_cast<int>(shared::PointKind::kThroughput) ||
+         kind == static_cast<int>(shared::PointKind::kBegin) ||
+         kind == static_cast<int>(shared::PointKind::kEnd);
 }
 
 }  // namespace
 
-PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* name) {
+shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKind kind,
+                                  const char* name) {
   const char* wanted = TailThatFits(name);
-  for (uint32_t i = 0; i < kMaxPoints; ++i) {
-    PointSlot& slot = control.points[i];
-    PointState state = PointState::kFree;
-    if (slot.state.compare_exchange_strong(state, PointState::kBeingWritten,
+  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
+    shared::PointSlot& slot = control.points[i];
+    shared::PointState state = shared::PointState::kFree;
+    if (slot.state.compare_exchange_strong(state, shared::PointState::kBeingWritten,
                                            std::memory_order_acquire)) {
       slot.kind = kind;
       strcpy(slot.name, wanted);
-      slot.state.store(PointState::kReady, std::memory_order_release);
+      slot.state.store(shared::PointState::kReady, std::memory_order_release);
       return &slot;
     }
     // Another thread writes it, a few instructions long; unless its process was killed there.
-    for (int tries = 0; tries < kMostYields && state == PointState::kBeingWritten; ++tries) {
+    for (int tries = 0; tries < kMostYields && state == shared::PointState::kBeingWritten;
+         ++tries) {
       sched_yield();
       state = slot.state.load(std::memory_order_acquire);
     }
-    if (state != PointState::kReady) continue;
+    if (state != shared::PointState::kReady) continue;
     if (slot.kind == kind && strcmp(slot.name, wanted) == 0) return &slot;
   }
   control.points_without_slot.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
-void AddPointsOfMarks(ControlBlock& control, const void* begin, const void* end) {
+void AddPointsOfMarks(shared::ControlBlock& control, const void* begin, const void* end) {
   const uintptr_t last = reinterpret_cast<uintptr_t>(end);
   uintptr_t at = (reinterpret_cast<uintptr_t>(begin) + 7) & ~uintptr_t{7};
   for (; at + sizeof(coz_mark_t) <= last; at += 8) {
     const coz_mark_t* mark = reinterpret_cast<const coz_mark_t*>(at);
     if (mark->magic[0] != COZ_MARK_MAGIC_0 || mark->magic[1] != COZ_MARK_MAGIC_1) continue;
     if (mark->name == nullptr || !IsValidKind(mark->type)) continue;
-    FindOrAddPoint(control, static_cast<PointKind>(mark->type), mark->name);
+    FindOrAddPoint(control, static_cast<shared::PointKind>(mark->type), mark->name);
   }
 }
 
-}  // namespace coz
+}  // namespace coz::runtime

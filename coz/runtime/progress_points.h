@@ -13,16 +13,17 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::runtime {
 
 // The slot of the point, made on first use; null (and counted) when the table is full. A name is cut to its last
 // kPointNameBytes - 1 bytes: paths differ at their end.
-PointSlot* FindOrAddPoint(ControlBlock& control, PointKind kind, const char* name);
+shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKind kind,
+                                  const char* name);
 
 // Adds every mark of coz.h that lies in [begin, end): initialised data of a loaded object, so that marks which are never visited
 // are known too.
-void AddPointsOfMarks(ControlBlock& control, const void* begin, const void* end);
+void AddPointsOfMarks(shared::ControlBlock& control, const void* begin, const void* end);
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_PROGRESS_POINTS_H_

@@ -6,7 +6,7 @@
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 // What this process has added to the block's counters so far.
@@ -25,14 +25,14 @@ void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint
 }
 
 uint64_t BrokenUnwinds() {
-  const UnwinderCounters unwinder = ReadUnwinderCounters();
+  const sampler::UnwinderCounters unwinder = sampler::ReadUnwinderCounters();
   return unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep;
 }
 
 }  // namespace
 
-void PublishCounters(ControlBlock& control) {
-  const SamplerCounters sampler = ReadSamplerCounters();
+void PublishCounters(shared::ControlBlock& control) {
+  const sampler::SamplerCounters sampler = sampler::ReadSamplerCounters();
   PublishOne(g_published.dropped, sampler.dropped, control.dropped_samples);
   PublishOne(g_published.lost_periods, sampler.lost_periods, control.lost_periods);
   PublishOne(g_published.unsampled_ns, sampler.unsampled_ns, control.unsampled_ns);
@@ -40,11 +40,11 @@ void PublishCounters(ControlBlock& control) {
 }
 
 void ForgetPublishedCounters() {
-  const SamplerCounters sampler = ReadSamplerCounters();
+  const sampler::SamplerCounters sampler = sampler::ReadSamplerCounters();
   g_published.dropped.store(sampler.dropped, std::memory_order_relaxed);
   g_published.lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
   g_published.unsampled_ns.store(sampler.unsampled_ns, std::memory_order_relaxed);
   g_published.broken_unwinds.store(BrokenUnwinds(), std::memory_order_relaxed);
 }
 
-}  // namespace coz
+}  // namespace coz::runtime

@@ -11,13 +11,13 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::runtime {
 
-void PublishCounters(ControlBlock& control);
+void PublishCounters(shared::ControlBlock& control);
 
 // In the child of fork: what was counted before is the parent's to publish.
 void ForgetPublishedCounters();
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_PUBLISHED_COUNTERS_H_

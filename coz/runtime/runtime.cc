@@ -38,7 +38,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 using runtime_internal::g_control;
@@ -56,44 +56,47 @@ __thread uint32_t t_lost_breakpoints __attribute__((tls_model("initial-exec"))) 
 // For a supervisor that is gone.
 constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
 
-ThreadLedger* ReserveSlotForNewThread() {
+delay::ThreadLedger* ReserveSlotForNewThread() {
   if (HasLeftProfile()) return nullptr;
-  ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
+  shared::ThreadSlot* slot =
+      shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;
-  slot->blocks_reserved_signal = BlocksReservedSignal();
+  slot->blocks_reserved_signal = interpose::BlocksReservedSignal();
   return &slot->ledger;
 }
 
-void CancelSlot(ThreadLedger* reserved) { FreeThreadSlot(*g_control, SlotOf(reserved)); }
+void CancelSlot(delay::ThreadLedger* reserved) {
+  shared::FreeThreadSlot(*g_control, SlotOf(reserved));
+}
 
-void StartThread(ThreadLedger* reserved, uint64_t stack_bytes) {
+void StartThread(delay::ThreadLedger* reserved, uint64_t stack_bytes) {
   if (HasLeftProfile()) return;
-  PrepareNewThreadForUnwinding(stack_bytes);
+  sampler::PrepareNewThreadForUnwinding(stack_bytes);
   if (reserved != nullptr) {
-    ThreadSlot& slot = SlotOf(reserved);
-    SetBlocksReservedSignal(slot.blocks_reserved_signal);
+    shared::ThreadSlot& slot = SlotOf(reserved);
+    interpose::SetBlocksReservedSignal(slot.blocks_reserved_signal);
     OccupySlot(slot);
   }
   // Last: the first sample may come at once.
-  const uint64_t threads = StartThreadSampling();
+  const uint64_t threads = sampler::StartThreadSampling();
   if (threads > 1 && reserved != nullptr) ImposeShare(threads - 1, *reserved);
 }
 
-void EndThread(ThreadLedger* ledger) {
-  StopThreadSampling();
+void EndThread(delay::ThreadLedger* ledger) {
+  sampler::StopThreadSampling();
   PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
-  FreeThreadSlot(*g_control, SlotOf(ledger));
+  shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 
 // The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
 // the target, whose addresses its threads hold, stay as they are.
 void BecomeUnprofiled() {
-  mmap(g_control, sizeof(ControlBlock), PROT_READ | PROT_WRITE,
+  mmap(g_control, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  LeaveThreadSync();
+  interpose::LeaveThreadSync();
   t_left = true;
-  LiftSignalShield();
+  interpose::LiftSignalShield();
   g_pid = 0;
   g_process = nullptr;
 }
@@ -102,17 +105,17 @@ void BecomeUnprofiled() {
 // to start, so their ledgers and the handler of late samples stay.
 void LeaveProfile() {
   if (!IsProfiledProcess()) return;
-  PayIfBehind();
+  interpose::PayIfBehind();
   g_control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
-  StopSamplerForGood();
-  LeaveThreadSyncForGood();
+  sampler::StopSamplerForGood();
+  interpose::LeaveThreadSyncForGood();
   // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when it has ended.
-  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
+  g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
   t_left = true;
   static char rest[PATH_MAX];
-  const char* preload = FindPreload(environ);
-  if (preload != nullptr && PreloadBytes(preload) <= sizeof(rest)) {
-    CopyWithoutPreload(environ, preload, environ, rest);
+  const char* preload = interpose::FindPreload(environ);
+  if (preload != nullptr && interpose::PreloadBytes(preload) <= sizeof(rest)) {
+    interpose::CopyWithoutPreload(environ, preload, environ, rest);
   }
 }
 
@@ -128,33 +131,34 @@ void OnForeignSignal(int signal, siginfo_t* info, void* context) {
   constexpr greg_t kResumeFlag = 1 << 16;
   greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   const bool is_lost = g_process != nullptr &&
-                       IsLostBreakpoint(*g_process, info->si_code, registers[REG_TRAPNO],
-                                        static_cast<uint64_t>(registers[REG_RIP])) &&
+                       shared::IsLostBreakpoint(*g_process, info->si_code, registers[REG_TRAPNO],
+                                                static_cast<uint64_t>(registers[REG_RIP])) &&
                        !IsAtInt1(registers);
-  if (!is_lost) return DeliverForeignSignal(signal, info, context);
+  if (!is_lost) return interpose::DeliverForeignSignal(signal, info, context);
   if (++t_lost_breakpoints % kMostLost == 0) registers[REG_EFL] |= kResumeFlag;
 }
 
 void OnTrapOfGuarded(int signal, siginfo_t* info, void* context) {
   const greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  if (MayBeLostBreakpoint(info->si_code, registers[REG_TRAPNO]) && !IsAtInt1(registers)) return;
-  DeliverForeignSignal(signal, info, context);
+  if (shared::MayBeLostBreakpoint(info->si_code, registers[REG_TRAPNO]) && !IsAtInt1(registers))
+    return;
+  interpose::DeliverForeignSignal(signal, info, context);
 }
 
 // Nothing is profiled: somebody counts by breakpoints, and the process is to survive them.
 void GuardBreakpoints() {
-  InitSignalShield(kSamplingSignal);
-  InstallSignalHandler(kSamplingSignal, OnTrapOfGuarded);
-  UnblockSignal(kSamplingSignal);
+  interpose::InitSignalShield(sampler::kSamplingSignal);
+  InstallSignalHandler(sampler::kSamplingSignal, OnTrapOfGuarded);
+  UnblockSignal(sampler::kSamplingSignal);
 }
 
 bool IsGuardOnly() {
-  const char* control = getenv(kControlVariable);
-  return control != nullptr && strcmp(control, kGuardOnly) == 0;
+  const char* control = getenv(shared::kControlVariable);
+  return control != nullptr && strcmp(control, shared::kGuardOnly) == 0;
 }
 
-SamplerStatus StartSampling(const ControlBlock& control) {
-  SamplerOptions options;
+sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
+  sampler::SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
   options.source = control.wanted_source;
   options.exclude_kernel = control.exclude_kernel != 0;
@@ -162,25 +166,26 @@ SamplerStatus StartSampling(const ControlBlock& control) {
   options.foreign_signal = OnForeignSignal;
   options.shared_event = &g_process->event;
   options.suspensions = &control.suspensions;
-  if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0) return StartSampler(options);
-  options.source = SamplingSource::kCpuTimer;
-  const SamplerStatus status = StartSampler(options);
-  if (status.source != SamplingSource::kNone) return status;
+  if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0)
+    return sampler::StartSampler(options);
+  options.source = sampler::SamplingSource::kCpuTimer;
+  const sampler::SamplerStatus status = sampler::StartSampler(options);
+  if (status.source != sampler::SamplingSource::kNone) return status;
   options.source = control.wanted_source;
-  return StartSampler(options);
+  return sampler::StartSampler(options);
 }
 
 // The process is the supervisor's from now on.
-void PublishProcess(ProcessSlot& process, uint32_t image) {
+void PublishProcess(shared::ProcessSlot& process, uint32_t image) {
   process.image.store(image, std::memory_order_relaxed);
   process.program = g_modules.program();
   process.load_bias = g_modules.program_load_bias();
-  process.state.store(ProcessState::kRunning, std::memory_order_release);
+  process.state.store(shared::ProcessState::kRunning, std::memory_order_release);
 }
 
 void OnFork() {
   if (g_control == nullptr || HasLeftProfile()) return;
-  const ThreadLedger* forker = CurrentThreadLedger();
+  const delay::ThreadLedger* forker = interpose::CurrentThreadLedger();
   t_fork_local_delay_ns =
       (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)
           .load(std::memory_order_relaxed);
@@ -188,50 +193,50 @@ void OnFork() {
 
 // The one thread of the child goes on at the virtual time of the thread that forked.
 bool ContinueProfiled() {
-  ControlBlock& control = *g_control;
-  ThreadLedger* inherited = CurrentThreadLedger();
-  if (control.follow != Follow::kAll || control.stop.load(std::memory_order_relaxed) != 0 ||
-      !IsInNamespaceOf(control)) {
+  shared::ControlBlock& control = *g_control;
+  delay::ThreadLedger* inherited = interpose::CurrentThreadLedger();
+  if (control.follow != shared::Follow::kAll || control.stop.load(std::memory_order_relaxed) != 0 ||
+      !shared::IsInNamespaceOf(control)) {
     return false;
   }
   const pid_t pid = getpid();
-  ProcessSlot* process = TakeProcessSlot(control, pid, g_pid);
+  shared::ProcessSlot* process = shared::TakeProcessSlot(control, pid, g_pid);
   if (process == nullptr) return false;
-  const uint32_t index = IndexOf(control, *process);
-  ThreadSlot* slot = inherited != nullptr
-                         ? ReplaceInheritedSlot(control, SlotOf(inherited), index, pid)
-                         : ReserveThreadSlot(control, index, pid);
+  const uint32_t index = shared::IndexOf(control, *process);
+  shared::ThreadSlot* slot =
+      inherited != nullptr ? shared::ReplaceInheritedSlot(control, SlotOf(inherited), index, pid)
+                           : shared::ReserveThreadSlot(control, index, pid);
   if (slot == nullptr) {
-    process->state.store(ProcessState::kFree, std::memory_order_release);
+    process->state.store(shared::ProcessState::kFree, std::memory_order_release);
     return false;
   }
   const uint32_t image = g_process->image.load(std::memory_order_relaxed);
-  InheritCountedPlaces(*g_process, process);
+  shared::InheritCountedPlaces(*g_process, process);
   g_pid = pid;
   g_process = process;
   t_left = false;
   g_modules.OnForkInChild();
   ForgetPublishedCounters();
-  EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
+  interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
   OccupySlot(*slot);
   PublishProcess(*process, image);
-  if (StartSampling(control).source == SamplingSource::kNone) {
+  if (StartSampling(control).source == sampler::SamplingSource::kNone) {
     control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
   }
-  TakeLentCounters(control);
+  shared::TakeLentCounters(control);
   return true;
 }
 
 void OnForkInChildProcess() {
   if (g_process == nullptr || HasLeftProfile()) return;
-  OnForkInChild();
-  ForgetLentCounters();
-  OnForkInSignalShield();
+  sampler::OnForkInChild();
+  shared::ForgetLentCounters();
+  interpose::OnForkInSignalShield();
   if (!ContinueProfiled()) BecomeUnprofiled();
 }
 
 void CountUnfollowed() {
-  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
+  if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
   g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -243,17 +248,17 @@ uint64_t HighestLocalDelay(uint64_t now_ns) {
   if (threads > kMostThreadsAsked) return 0;
   uint64_t highest_ns = 0;
   for (uint32_t i = 0; i < threads; ++i) {
-    const ThreadSlot& slot = g_control->threads[i];
-    if (slot.state.load(std::memory_order_acquire) != ThreadState::kRunning) continue;
-    highest_ns = std::max(highest_ns, LocalDelayAt(g_control->ledger, slot.ledger, now_ns));
+    const shared::ThreadSlot& slot = g_control->threads[i];
+    if (slot.state.load(std::memory_order_acquire) != shared::ThreadState::kRunning) continue;
+    highest_ns = std::max(highest_ns, delay::LocalDelayAt(g_control->ledger, slot.ledger, now_ns));
   }
   return highest_ns;
 }
 
-void PayAtExit() { PayBeforeProcessEnds(); }
+void PayAtExit() { interpose::PayBeforeProcessEnds(); }
 
 // Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
-void AwaitBreakpoints(const ProcessSlot& process, uint32_t image) {
+void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
   constexpr timespec kLook = {0, 100 * kNsPerUs};
   const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;
   while (process.armed.load(std::memory_order_acquire) != image + 1 &&
@@ -265,63 +270,69 @@ void AwaitBreakpoints(const ProcessSlot& process, uint32_t image) {
 void BeforeUnload() { g_modules.BeginUnload(); }
 
 void AfterUnload() {
-  ForgetUnwindCache();
+  sampler::ForgetUnwindCache();
   g_modules.EndUnload();
 }
 
 void NoteUnreachableProgram() {
-  if (g_process == nullptr || g_control->follow != Follow::kAll) return;
+  if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
   g_control->programs_unreachable.store(1, std::memory_order_relaxed);
 }
 
 void PrepareProcessForExec() {
-  g_process->state.store(ProcessState::kChanging, std::memory_order_release);
-  PrepareForExec();
+  g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
+  sampler::PrepareForExec();
 }
 
 void ResumeProcessAfterFailedExec() {
-  ResumeAfterFailedExec();
-  g_process->state.store(ProcessState::kRunning, std::memory_order_release);
+  sampler::ResumeAfterFailedExec();
+  g_process->state.store(shared::ProcessState::kRunning, std::memory_order_release);
 }
 
-void Attach(ControlBlock* control) {
+void Attach(shared::ControlBlock* control) {
   const pid_t pid = getpid();
-  ProcessSlot* process = TakeProcessSlot(*control, pid, getppid());
+  shared::ProcessSlot* process = shared::TakeProcessSlot(*control, pid, getppid());
   if (process == nullptr) {
-    munmap(control, kControlMappingBytes);
+    munmap(control, shared::kControlMappingBytes);
     return;
   }
-  FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec
+  shared::FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec
   g_control = control;
   g_pid = pid;
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
-  SetIoTables(&control->io);
-  InitThreadSync(&control->ledger,
-                 {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile, OnFork,
-                  OnForkInChildProcess, CountUnfollowed, LeaveOutCpuTime, HighestLocalDelay});
-  g_process_hooks = {IsProfiledProcess,     NoteUnreachableProgram,
-                     PrepareProcessForExec, ResumeProcessAfterFailedExec,
-                     BeforeUnload,          AfterUnload,
-                     MakeWayForDescriptor};
-  InitThreadExit();
+  interpose::SetIoTables(&control->io);
+  interpose::InitThreadSync(
+      &control->ledger,
+      {ReserveSlotForNewThread, CancelSlot, StartThread, EndThread, LeaveProfile, OnFork,
+       OnForkInChildProcess, CountUnfollowed, sampler::LeaveOutCpuTime, HighestLocalDelay});
+  interpose::g_process_hooks = {IsProfiledProcess,
+                                NoteUnreachableProgram,
+                                PrepareProcessForExec,
+                                ResumeProcessAfterFailedExec,
+                                BeforeUnload,
+                                AfterUnload,
+                                sampler::MakeWayForDescriptor};
+  interpose::InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   PublishProcess(*process, image);
-  InitUnwinder(static_cast<UnwinderKind>(control->wanted_unwinder));
-  PrepareThreadForUnwinding();
-  InitSignalShield(kSamplingSignal);
+  sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
+  sampler::PrepareThreadForUnwinding();
+  interpose::InitSignalShield(sampler::kSamplingSignal);
   pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
-  if (ThreadSlot* slot = ReserveThreadSlot(*control, IndexOf(*control, *process), pid)) {
+  if (shared::ThreadSlot* slot =
+          shared::ReserveThreadSlot(*control, shared::IndexOf(*control, *process), pid)) {
     OccupySlot(*slot);
-    EnterThreadSync(&slot->ledger, control->ledger.global_delay_ns.load(std::memory_order_relaxed));
-    ArmThreadExit();
+    interpose::EnterThreadSync(&slot->ledger,
+                               control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    interpose::ArmThreadExit();
   }
   atexit(PayAtExit);
   if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
-  const SamplerStatus status = StartSampling(*control);
-  TakeLentCounters(*control);
+  const sampler::SamplerStatus status = StartSampling(*control);
+  shared::TakeLentCounters(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
-    if (status.source == SamplingSource::kNone) {
+    if (status.source == sampler::SamplingSource::kNone) {
       control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
     }
     return;
@@ -332,10 +343,10 @@ void Attach(ControlBlock* control) {
 
 __attribute__((constructor)) void InitRuntime() {
   const ErrnoSaver errno_saver;
-  ResolveRealCalls();
-  TakeOutSanitizer(environ);
+  interpose::ResolveRealCalls();
+  interpose::TakeOutSanitizer(environ);
   if (IsGuardOnly()) return GuardBreakpoints();
-  if (ControlBlock* control = MapControlBlock()) Attach(control);
+  if (shared::ControlBlock* control = shared::MapControlBlock()) Attach(control);
 }
 
 }  // namespace
@@ -343,6 +354,6 @@ __attribute__((constructor)) void InitRuntime() {
 // The system call last: it may be forbidden by then.
 bool IsProfiledProcess() { return g_process != nullptr && !HasLeftProfile() && getpid() == g_pid; }
 
-bool HasLeftProfile() { return HasLeftThreadSync(); }
+bool HasLeftProfile() { return interpose::HasLeftThreadSync(); }
 
-}  // namespace coz
+}  // namespace coz::runtime

@@ -9,7 +9,7 @@
 #ifndef COZ_RUNTIME_RUNTIME_H_
 #define COZ_RUNTIME_RUNTIME_H_
 
-namespace coz {
+namespace coz::runtime {
 
 // False in a child of vfork, even where it shares the memory of a process that is profiled.
 bool IsProfiledProcess();
@@ -18,6 +18,6 @@ bool IsProfiledProcess();
 // inherit that.
 bool HasLeftProfile();
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_RUNTIME_H_

@@ -7,36 +7,39 @@
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz::runtime_internal {
+namespace coz::runtime::runtime_internal {
 
-ControlBlock* g_control = nullptr;
-ProcessSlot* g_process = nullptr;
+shared::ControlBlock* g_control = nullptr;
+shared::ProcessSlot* g_process = nullptr;
 pid_t g_pid = 0;
 ModuleMap g_modules;
 __thread bool t_left = false;
 
-ThreadSlot& SlotOf(ThreadLedger* ledger) { return *reinterpret_cast<ThreadSlot*>(ledger); }
-
-void OccupySlot(ThreadSlot& slot) {
-  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
-  g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
-  slot.state.store(ThreadState::kRunning, std::memory_order_release);
+shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger) {
+  return *reinterpret_cast<shared::ThreadSlot*>(ledger);
 }
 
-ThreadSlot* CurrentSlot() {
-  ThreadLedger* ledger = CurrentThreadLedger();
-  if (ledger == nullptr && !t_left && !HasLeftThreadSync()) {
-    ThreadSlot* slot = ReserveThreadSlot(*g_control, IndexOf(*g_control, *g_process), g_pid);
+void OccupySlot(shared::ThreadSlot& slot) {
+  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+  g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
+  slot.state.store(shared::ThreadState::kRunning, std::memory_order_release);
+}
+
+shared::ThreadSlot* CurrentSlot() {
+  delay::ThreadLedger* ledger = interpose::CurrentThreadLedger();
+  if (ledger == nullptr && !t_left && !interpose::HasLeftThreadSync()) {
+    shared::ThreadSlot* slot =
+        shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *g_process), g_pid);
     if (slot == nullptr) {
       t_left = true;  // counted once
       return nullptr;
     }
     OccupySlot(*slot);
-    EnterThreadSync(&slot->ledger,
-                    g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    interpose::EnterThreadSync(&slot->ledger,
+                               g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
     ledger = &slot->ledger;
   }
   return ledger == nullptr ? nullptr : &SlotOf(ledger);
 }
 
-}  // namespace coz::runtime_internal
+}  // namespace coz::runtime::runtime_internal

@@ -15,25 +15,25 @@
 #include "coz/shared/control_block.h"
 #include "coz/sync/delay/delay_ledger.h"
 
-namespace coz::runtime_internal {
+namespace coz::runtime::runtime_internal {
 
 // The first three are null or 0 in processes that are not profiled.
-extern ControlBlock* g_control __attribute__((visibility("hidden")));
-extern ProcessSlot* g_process __attribute__((visibility("hidden")));
+extern shared::ControlBlock* g_control __attribute__((visibility("hidden")));
+extern shared::ProcessSlot* g_process __attribute__((visibility("hidden")));
 extern pid_t g_pid __attribute__((visibility("hidden")));
 extern ModuleMap g_modules __attribute__((visibility("hidden")));
 
 // Set when the thread has given up its slot: late samples do not take another.
 extern __thread bool t_left __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-ThreadSlot& SlotOf(ThreadLedger* ledger);
+shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger);
 
 // The calling thread runs on `slot`, which was reserved for it.
-void OccupySlot(ThreadSlot& slot);
+void OccupySlot(shared::ThreadSlot& slot);
 
 // The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
-ThreadSlot* CurrentSlot();
+shared::ThreadSlot* CurrentSlot();
 
-}  // namespace coz::runtime_internal
+}  // namespace coz::runtime::runtime_internal
 
 #endif  // COZ_RUNTIME_RUNTIME_STATE_H_

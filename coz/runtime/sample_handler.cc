@@ -18,7 +18,7 @@
 #include "coz/sync/delay/spin_hint.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 using runtime_internal::CurrentSlot;
@@ -33,11 +33,11 @@ constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
 // Samples until this thread next looks at whether the supervisor is alive.
 __thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
 
-SharedDelay g_shared_delay;
-ChargeBudget g_charge_budget;
+delay::SharedDelay g_shared_delay;
+shared::ChargeBudget g_charge_budget;
 
 struct UnitSearch {
-  uint32_t unit = kNoUnit;
+  uint32_t unit = shared::kNoUnit;
   bool unmapped = false;
 };
 
@@ -55,26 +55,26 @@ bool IsInScope(uint64_t lookup_address, void* opaque) {
   return false;
 }
 
-void PushSample(SampleRing& ring, uint32_t unit, uint64_t weight) {
+void PushSample(shared::SampleRing& ring, uint32_t unit, uint64_t weight) {
   const uint64_t index = ring.next.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
+  const uint64_t lap = (index / shared::kSampleRingEntries + 1) & 0xffffff;
   const uint64_t clamped_weight = weight < 255 ? weight : 255;
-  ring.entries[index % kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
-                                                 std::memory_order_release);
+  ring.entries[index % shared::kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
+                                                         std::memory_order_release);
 }
 
-bool FindUnit(const Sample& sample, UnitSearch* search) {
+bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
   if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
   uint64_t lookup_address = 0;
-  return FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
+  return sampler::FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
 }
 
 // The unit of a sample, counted by what became of it.
-uint32_t Attribute(const Sample& sample) {
+uint32_t Attribute(const sampler::Sample& sample) {
   // Coz's own time, which is to be no reason to look at the function that is counted.
-  if (g_process != nullptr && IsCountedPlace(*g_process, sample.ip)) {
+  if (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip)) {
     g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
-    return kNoUnit;
+    return shared::kNoUnit;
   }
   UnitSearch search;
   if (FindUnit(sample, &search)) {
@@ -85,26 +85,26 @@ uint32_t Attribute(const Sample& sample) {
   std::atomic<uint64_t>& counter =
       search.unmapped ? g_control->samples.unmapped : g_control->samples.out_of_scope;
   counter.fetch_add(sample.weight, std::memory_order_relaxed);
-  return kNoUnit;
+  return shared::kNoUnit;
 }
 
 // The selected unit and the given one are never the same.
-void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
+void ImposeIfSelected(uint32_t unit, const sampler::Sample& sample, shared::ThreadSlot& slot) {
   const uint64_t selection = g_control->ledger.selection.load(std::memory_order_acquire);
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
-  const bool selected = unit != kNoUnit && SelectedUnit(selection) == unit;
-  const bool is_given = unit != kNoUnit && SelectedUnit(given) == unit;
-  const SampledUnit sampled = selected   ? SampledUnit::kSelected
-                              : is_given ? SampledUnit::kGiven
-                                         : SampledUnit::kOther;
+  const bool selected = unit != shared::kNoUnit && shared::SelectedUnit(selection) == unit;
+  const bool is_given = unit != shared::kNoUnit && shared::SelectedUnit(given) == unit;
+  const delay::SampledUnit sampled = selected   ? delay::SampledUnit::kSelected
+                                     : is_given ? delay::SampledUnit::kGiven
+                                                : delay::SampledUnit::kOther;
   if (selection == 0) return;
-  CountSample(slot.ledger, sampled, SelectedUnit(selection));
+  delay::CountSample(slot.ledger, sampled, shared::SelectedUnit(selection));
   uint64_t delay_ns = 0;
   if (selected) {
     g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
-    delay_ns = SelectedDelayNs(selection);
+    delay_ns = shared::SelectedDelayNs(selection);
   } else if (is_given) {
-    delay_ns = SelectedDelayNs(given);
+    delay_ns = shared::SelectedDelayNs(given);
   }
   if (delay_ns == 0) return;
   const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
@@ -113,54 +113,54 @@ void ImposeIfSelected(uint32_t unit, const Sample& sample, ThreadSlot& slot) {
   // Of all threads that the sample stands for, this one imposes its own part.
   const uint64_t weight = sample.weight / sample.threads;
   if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
-  ChargePairs(*g_control, RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
-              &g_charge_budget);
+  shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
+                      &g_charge_budget);
   if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
   // Of a sample that stands for more than one period, the rest has passed: it was spent in the kernel.
   const uint64_t ahead = weight < 1 ? weight : 1;
-  ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
-  ImposeSample(
+  delay::ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
+  delay::ImposeSample(
       g_control->ledger, slot.ledger,
       {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns, selection},
       now_ns);
 }
 
 // Whether the sample is in a loop that tells the CPU that it spins.
-bool Spins(const Sample& sample) {
-  uint32_t unit = kNoUnit;
+bool Spins(const sampler::Sample& sample) {
+  uint32_t unit = shared::kNoUnit;
   const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
-  return is_in_file && IsInSpinLoop(sample.ip);
+  return is_in_file && delay::IsInSpinLoop(sample.ip);
 }
 
-bool LookSoon(const ThreadLedger& ledger) {
+bool LookSoon(const delay::ThreadLedger& ledger) {
   Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger));
-  return TakeExtraSampleAfter(
-      random.ExponentialTime(kPeriodsBetweenLooks * g_control->sampling_period_ns));
+  return sampler::TakeExtraSampleAfter(
+      random.ExponentialTime(delay::kPeriodsBetweenLooks * g_control->sampling_period_ns));
 }
 
-void OnExtraSample(const Sample& sample, ThreadLedger& ledger) {
+void OnExtraSample(const sampler::Sample& sample, delay::ThreadLedger& ledger) {
   // Regular samples keep step with rounds, and so would looks that find what they found.
-  if (Waits(ledger) || sample.is_late || NoteLook(ledger, Spins(sample))) {
+  if (delay::Waits(ledger) || sample.is_late || delay::NoteLook(ledger, Spins(sample))) {
     LookSoon(ledger);
   } else {
-    StopExtraSamples();
+    sampler::StopExtraSamples();
   }
 }
 
 // In a wrapped wait, what it owes is credited when that ends.
-void CreditIfSpinning(const Sample& sample, ThreadLedger& ledger) {
+void CreditIfSpinning(const sampler::Sample& sample, delay::ThreadLedger& ledger) {
   const bool spins = Spins(sample);
   if (spins) g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
-  if (!TakesExtraSamples()) {
+  if (!sampler::TakesExtraSamples()) {
     if (spins && LookSoon(ledger)) {
-      BeginLooks(ledger);
+      delay::BeginLooks(ledger);
     } else {
-      NoteSpinning(ledger, spins);  // where there are no extra samples, this one has to do
+      delay::NoteSpinning(ledger, spins);  // where there are no extra samples, this one has to do
     }
   }
-  if (!IsBehind(g_control->ledger, ledger)) return;
+  if (!delay::IsBehind(g_control->ledger, ledger)) return;
   const uint64_t periods = sample.weight / sample.threads;
-  CreditSpinning(g_control->ledger, ledger, g_control->sampling_period_ns * periods);
+  delay::CreditSpinning(g_control->ledger, ledger, g_control->sampling_period_ns * periods);
 }
 
 // Stops for good when the supervisor said so, or is gone.
@@ -175,53 +175,56 @@ bool ShouldStop() {
 
 // The supervisor has found that perf events cost this program too much.
 void ChangeSourceIfAsked() {
-  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 || !ChangeToCpuTimers()) {
+  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 ||
+      !sampler::ChangeToCpuTimers()) {
     return;
   }
   const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
   const uint32_t used = g_control->threads_high_water.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used && i < kMaxThreads; ++i) {
-    const ThreadSlot& slot = g_control->threads[i];
-    const bool is_other = slot.state.load(std::memory_order_acquire) == ThreadState::kRunning &&
-                          slot.pid == g_pid && slot.tid != self;
-    if (is_other) SampleThreadByTimer(slot.tid);
+  for (uint32_t i = 0; i < used && i < shared::kMaxThreads; ++i) {
+    const shared::ThreadSlot& slot = g_control->threads[i];
+    const bool is_other =
+        slot.state.load(std::memory_order_acquire) == shared::ThreadState::kRunning &&
+        slot.pid == g_pid && slot.tid != self;
+    if (is_other) sampler::SampleThreadByTimer(slot.tid);
   }
 }
 
 }  // namespace
 
-void OnSample(const Sample& sample) {
+void OnSample(const sampler::Sample& sample) {
   if (ShouldStop()) {
-    StopSampler();
+    sampler::StopSampler();
     return;
   }
   ChangeSourceIfAsked();
-  ThreadSlot* slot = CurrentSlot();
+  shared::ThreadSlot* slot = CurrentSlot();
   if (sample.is_extra) {
     if (slot != nullptr) OnExtraSample(sample, slot->ledger);
     return;
   }
   // Of weight 0, it only gives the thread an occasion to pay.
-  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : kNoUnit;
+  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
-  if (HoldsDelay(slot->ledger)) {
-    ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
+  if (delay::HoldsDelay(slot->ledger)) {
+    delay::ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
   }
   if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
   // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
-  if (Waits(slot->ledger)) return;
+  if (delay::Waits(slot->ledger)) return;
   if (sample.weight != 0) CreditIfSpinning(sample, slot->ledger);
-  if (IsBehind(g_control->ledger, slot->ledger)) PayDebt(slot->ledger);
+  if (delay::IsBehind(g_control->ledger, slot->ledger)) interpose::PayDebt(slot->ledger);
 }
 
-void ImposeShare(uint64_t threads, ThreadLedger& ledger) {
+void ImposeShare(uint64_t threads, delay::ThreadLedger& ledger) {
   const uint64_t delay_ns =
       g_shared_delay.Take(g_control->ledger.selection.load(std::memory_order_acquire), threads);
   if (delay_ns == 0) return;
   if (MonotonicNowNs() > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) return;
-  ChargePairs(*g_control, RiseBy(g_control->ledger, ledger, delay_ns), &g_charge_budget);
-  ImposeDelay(g_control->ledger, ledger, delay_ns);
+  shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, ledger, delay_ns),
+                      &g_charge_budget);
+  delay::ImposeDelay(g_control->ledger, ledger, delay_ns);
 }
 
-}  // namespace coz
+}  // namespace coz::runtime

@@ -14,13 +14,13 @@
 #include "coz/sampler/sampler.h"
 #include "coz/sync/delay/delay_ledger.h"
 
-namespace coz {
+namespace coz::runtime {
 
-void OnSample(const Sample& sample);
+void OnSample(const sampler::Sample& sample);
 
 // The calling thread is not sampled itself: its part of what the samples of `threads` others impose for it.
-void ImposeShare(uint64_t threads, ThreadLedger& ledger);
+void ImposeShare(uint64_t threads, delay::ThreadLedger& ledger);
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_SAMPLE_HANDLER_H_

@@ -2,11 +2,11 @@
 
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 // The cell of the point, taken on its first timed visit; kMaxTimedPoints where there is none left.
-uint32_t CellOf(ControlBlock& control, PointSlot& point) {
+uint32_t CellOf(shared::ControlBlock& control, shared::PointSlot& point) {
   uint32_t cell = point.timed_cell.load(std::memory_order_relaxed);
   if (cell == 0) {
     const uint32_t taken = control.timed_cells.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -14,12 +14,12 @@ uint32_t CellOf(ControlBlock& control, PointSlot& point) {
       cell = taken;
     }
   }
-  return cell <= kMaxTimedPoints ? cell - 1 : kMaxTimedPoints;
+  return cell <= shared::kMaxTimedPoints ? cell - 1 : shared::kMaxTimedPoints;
 }
 
 }  // namespace
 
-uint64_t VirtualNowNs(const ThreadLedger& ledger) {
+uint64_t VirtualNowNs(const delay::ThreadLedger& ledger) {
   uint64_t local_ns;
   uint64_t now_ns;
   do {  // again where a handler of this thread has paused or imposed between the two
@@ -29,19 +29,19 @@ uint64_t VirtualNowNs(const ThreadLedger& ledger) {
   return now_ns - local_ns;
 }
 
-uint64_t VirtualTimeOfVisitNs(GlobalLedger& global, ThreadLedger& ledger) {
-  if (HoldsDelay(ledger)) ReleaseHeldDelay(global, ledger, MonotonicNowNs());
+uint64_t VirtualTimeOfVisitNs(delay::GlobalLedger& global, delay::ThreadLedger& ledger) {
+  if (delay::HoldsDelay(ledger)) delay::ReleaseHeldDelay(global, ledger, MonotonicNowNs());
   return VirtualNowNs(ledger);
 }
 
-void CountTimedVisit(ControlBlock& control, ThreadSlot& thread, PointSlot& point,
-                     uint64_t virtual_ns) {
+void CountTimedVisit(shared::ControlBlock& control, shared::ThreadSlot& thread,
+                     shared::PointSlot& point, uint64_t virtual_ns) {
   const uint32_t index = CellOf(control, point);
-  if (index == kMaxTimedPoints) {
+  if (index == shared::kMaxTimedPoints) {
     thread.visits[&point - control.points].fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  TimedCell& cell = thread.timed[index];
+  shared::TimedCell& cell = thread.timed[index];
   // Additions, so that nothing is lost where a handler of the program visits in the middle.
   cell.changes.fetch_add(1, std::memory_order_acquire);
   cell.visits.fetch_add(1, std::memory_order_relaxed);
@@ -49,14 +49,14 @@ void CountTimedVisit(ControlBlock& control, ThreadSlot& thread, PointSlot& point
   cell.changes.fetch_add(1, std::memory_order_release);
 }
 
-uint64_t RequestTable::KeyOf(const PointSlot& end_point, uint64_t id) {
+uint64_t RequestTable::KeyOf(const shared::PointSlot& end_point, uint64_t id) {
   // Both multipliers are odd, so that requests of one point never share a key.
   const uint64_t key =
       (id ^ reinterpret_cast<uintptr_t>(&end_point) * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
   return key == 0 ? 1 : key;
 }
 
-void RequestTable::Begin(const PointSlot& end_point, uint64_t id, uint64_t virtual_ns) {
+void RequestTable::Begin(const shared::PointSlot& end_point, uint64_t id, uint64_t virtual_ns) {
   const uint64_t key = KeyOf(end_point, id);
   for (size_t i = 0; i < kProbes; ++i) {
     Entry& entry = entries_[((key >> 40) + i) % kEntries];
@@ -69,7 +69,7 @@ void RequestTable::Begin(const PointSlot& end_point, uint64_t id, uint64_t virtu
   }
 }
 
-bool RequestTable::End(const PointSlot& end_point, uint64_t id, uint64_t virtual_ns,
+bool RequestTable::End(const shared::PointSlot& end_point, uint64_t id, uint64_t virtual_ns,
                        uint64_t* latency_ns) {
   const uint64_t key = KeyOf(end_point, id);
   for (size_t i = 0; i < kProbes; ++i) {
@@ -84,4 +84,4 @@ bool RequestTable::End(const PointSlot& end_point, uint64_t id, uint64_t virtual
   return false;
 }
 
-}  // namespace coz
+}  // namespace coz::runtime

@@ -17,25 +17,26 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::runtime {
 
 // The thread's virtual time.
-uint64_t VirtualNowNs(const ThreadLedger& ledger);
+uint64_t VirtualNowNs(const delay::ThreadLedger& ledger);
 
 // The same for a visit to a point, which is where the thread has got by what it has run: what it holds of its samples' delay is imposed
 // that far. Imposed after the visit, it would shorten the time until the next request instead of this one.
-uint64_t VirtualTimeOfVisitNs(GlobalLedger& global, ThreadLedger& ledger);
+uint64_t VirtualTimeOfVisitNs(delay::GlobalLedger& global, delay::ThreadLedger& ledger);
 
 // Counts a visit to the point with its time; without it where the point gets no cell.
-void CountTimedVisit(ControlBlock& control, ThreadSlot& thread, PointSlot& point,
-                     uint64_t virtual_ns);
+void CountTimedVisit(shared::ControlBlock& control, shared::ThreadSlot& thread,
+                     shared::PointSlot& point, uint64_t virtual_ns);
 
 // When requests began, by point and number.
 class RequestTable {
  public:
-  void Begin(const PointSlot& end_point, uint64_t id, uint64_t virtual_ns);
+  void Begin(const shared::PointSlot& end_point, uint64_t id, uint64_t virtual_ns);
   // The time since its Begin, or false where that is not known.
-  bool End(const PointSlot& end_point, uint64_t id, uint64_t virtual_ns, uint64_t* latency_ns);
+  bool End(const shared::PointSlot& end_point, uint64_t id, uint64_t virtual_ns,
+           uint64_t* latency_ns);
 
  private:
   static constexpr size_t kEntries = 1 << 14;
@@ -44,11 +45,11 @@ class RequestTable {
     std::atomic<uint64_t> key;  // 0: free
     std::atomic<uint64_t> begin_ns;
   };
-  static uint64_t KeyOf(const PointSlot& end_point, uint64_t id);
+  static uint64_t KeyOf(const shared::PointSlot& end_point, uint64_t id);
 
   Entry entries_[kEntries];
 };
 
-}  // namespace coz
+}  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_TIMED_VISITS_H_

@@ -5,20 +5,20 @@
 #include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::runtime {
 namespace {
 
 class TimedVisitsTest : public ::testing::Test {
  protected:
-  const std::unique_ptr<ControlBlock> control_ = std::make_unique<ControlBlock>();
+  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
 };
 
 TEST_F(TimedVisitsTest, SumOfTimesGivesTheTimeSpentBetween) {
-  ThreadSlot& thread = control_->threads[0];
+  shared::ThreadSlot& thread = control_->threads[0];
   CountTimedVisit(*control_, thread, control_->points[3], 1000);
   CountTimedVisit(*control_, thread, control_->points[4], 1700);
-  const TimedCell& begin = thread.timed[control_->points[3].timed_cell - 1];
-  const TimedCell& end = thread.timed[control_->points[4].timed_cell - 1];
+  const shared::TimedCell& begin = thread.timed[control_->points[3].timed_cell - 1];
+  const shared::TimedCell& end = thread.timed[control_->points[4].timed_cell - 1];
   EXPECT_NE(&begin, &end);
   EXPECT_EQ(begin.visits, 1u);
   EXPECT_EQ(end.time_sum_ns - begin.time_sum_ns, 700u);
@@ -26,35 +26,35 @@ TEST_F(TimedVisitsTest, SumOfTimesGivesTheTimeSpentBetween) {
 }
 
 TEST_F(TimedVisitsTest, PointWithoutACellIsCountedWithoutItsTime) {
-  ThreadSlot& thread = control_->threads[0];
-  for (uint32_t i = 0; i <= kMaxTimedPoints; ++i) {
+  shared::ThreadSlot& thread = control_->threads[0];
+  for (uint32_t i = 0; i <= shared::kMaxTimedPoints; ++i) {
     CountTimedVisit(*control_, thread, control_->points[i], 1);
   }
-  EXPECT_EQ(thread.visits[kMaxTimedPoints - 1], 0u);
-  EXPECT_EQ(thread.visits[kMaxTimedPoints], 1u);
+  EXPECT_EQ(thread.visits[shared::kMaxTimedPoints - 1], 0u);
+  EXPECT_EQ(thread.visits[shared::kMaxTimedPoints], 1u);
 }
 
 TEST_F(TimedVisitsTest, VirtualTimeLeavesOutLocalDelay) {
-  ThreadLedger& ledger = control_->threads[0].ledger;
+  delay::ThreadLedger& ledger = control_->threads[0].ledger;
   const uint64_t before_ns = VirtualNowNs(ledger);
   ledger.local_delay_ns = before_ns;  // however long the machine has been up
   EXPECT_LT(VirtualNowNs(ledger), before_ns);
 }
 
 TEST_F(TimedVisitsTest, DelayThatIsHeldCountsAsFarAsTheThreadHasRun) {
-  GlobalLedger& global = control_->ledger;
-  ThreadLedger& ledger = control_->threads[0].ledger;
+  delay::GlobalLedger& global = control_->ledger;
+  delay::ThreadLedger& ledger = control_->threads[0].ledger;
   // Its stretches are all in the selected unit, of which half is to be saved.
-  Stretches& stretches = ledger.stretches;
+  delay::Stretches& stretches = ledger.stretches;
   stretches.kinds[0] = {nullptr, 64, 64, 0, 400 * kNsPerMs, 0};
   global.selection = 1;
   const uint64_t start_ns = MonotonicNowNs();
-  ImposeSample(global, ledger,
-               {SampledUnit::kSelected, 500 * kNsPerMs, 1000 * kNsPerMs, ~uint64_t{0}, 1},
-               start_ns);
-  ASSERT_TRUE(HoldsDelay(ledger));
+  delay::ImposeSample(
+      global, ledger,
+      {delay::SampledUnit::kSelected, 500 * kNsPerMs, 1000 * kNsPerMs, ~uint64_t{0}, 1}, start_ns);
+  ASSERT_TRUE(delay::HoldsDelay(ledger));
   EXPECT_EQ(ledger.local_delay_ns, 0u);
-  ResumeHold(ledger, start_ns - 400 * kNsPerMs);
+  delay::ResumeHold(ledger, start_ns - 400 * kNsPerMs);
   const uint64_t virtual_ns = VirtualTimeOfVisitNs(global, ledger);
   const uint64_t late_ns = MonotonicNowNs() - start_ns;
   EXPECT_LE(virtual_ns, start_ns + late_ns - 200 * kNsPerMs);
@@ -65,8 +65,8 @@ TEST_F(TimedVisitsTest, DelayThatIsHeldCountsAsFarAsTheThreadHasRun) {
 
 TEST_F(TimedVisitsTest, EveryRequestGetsItsOwnLatency) {
   const auto table = std::make_unique<RequestTable>();
-  const PointSlot& end = control_->points[0];
-  const PointSlot& other = control_->points[1];
+  const shared::PointSlot& end = control_->points[0];
+  const shared::PointSlot& other = control_->points[1];
   uint64_t latency_ns = 0;
   for (uint64_t id = 0; id < 1000; ++id) table->Begin(end, id, id);
   table->Begin(other, 7, 500);
@@ -81,7 +81,7 @@ TEST_F(TimedVisitsTest, EveryRequestGetsItsOwnLatency) {
 
 TEST_F(TimedVisitsTest, FullTableForgetsRequestsAndGoesOn) {
   const auto table = std::make_unique<RequestTable>();
-  const PointSlot& end = control_->points[0];
+  const shared::PointSlot& end = control_->points[0];
   for (uint64_t id = 0; id < 100000; ++id) table->Begin(end, id, id);
   uint64_t latency_ns = 0;
   int known = 0;
@@ -96,13 +96,13 @@ TEST_F(TimedVisitsTest, FullTableForgetsRequestsAndGoesOn) {
 TEST_F(TimedVisitsTest, BucketsAreOrderedAndNarrow) {
   uint32_t last = 0;
   for (uint64_t ns = 1; ns < uint64_t{1} << 40; ns += 1 + ns / 50) {
-    const uint32_t bucket = LatencyBucket(ns);
+    const uint32_t bucket = shared::LatencyBucket(ns);
     EXPECT_GE(bucket, last);
     EXPECT_LE(bucket, last + 1);
     last = bucket;
   }
-  EXPECT_NE(LatencyBucket(1000), LatencyBucket(1070));
+  EXPECT_NE(shared::LatencyBucket(1000), shared::LatencyBucket(1070));
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::runtime

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace coz {
+namespace coz::sampler {
 
 // DW_EH_PE_*: how a pointer is stored, and relative to what.
 inline constexpr uint8_t kPointerAbsolute = 0x00;
@@ -139,6 +139,6 @@ class ByteReader {
   bool ok_ = true;
 };
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_BYTE_READER_H_

@@ -2,7 +2,7 @@
 
 #include "coz/sampler/byte_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 enum Opcode : uint8_t {
@@ -227,4 +227,4 @@ bool FindFrameRules(const FrameDescription& description, const uint8_t* section_
   return Machine(description, section_begin, address, rules).Run();
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -14,7 +14,7 @@
 
 #include "coz/sampler/eh_frame.h"
 
-namespace coz {
+namespace coz::sampler {
 
 inline constexpr int kRegisterCount = 17;
 inline constexpr int kRbx = 3;
@@ -50,6 +50,6 @@ struct FrameRules {
 bool FindFrameRules(const FrameDescription& description, const uint8_t* section_begin,
                     uint64_t address, FrameRules* rules);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_CFA_PROGRAM_H_

@@ -2,7 +2,7 @@
 
 #include "coz/sampler/cfa_program.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 enum Opcode : uint8_t {
@@ -277,4 +277,4 @@ EvaluationResult EvaluateExpression(ByteReader expression, const uint64_t* regis
   return evaluator.Run(result);
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

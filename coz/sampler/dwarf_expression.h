@@ -15,7 +15,7 @@
 #include "coz/sampler/byte_reader.h"
 #include "coz/sampler/stack_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 
 enum class EvaluationResult : uint8_t { kOk, kMalformed, kUnreadable };
 
@@ -23,6 +23,6 @@ enum class EvaluationResult : uint8_t { kOk, kMalformed, kUnreadable };
 EvaluationResult EvaluateExpression(ByteReader expression, const uint64_t* registers,
                                     const uint64_t* initial, StackReader* memory, uint64_t* result);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_DWARF_EXPRESSION_H_

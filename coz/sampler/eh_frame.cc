@@ -2,7 +2,7 @@
 
 #include "coz/sampler/byte_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kReturnAddressColumn = 16;
@@ -143,4 +143,4 @@ FindResult FindFrameDescription(const EhFrameSection& section, uint64_t address,
   return ReadFde(section, fde, address, description);
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

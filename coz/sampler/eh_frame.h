@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 // The readable bytes around .eh_frame_hdr, which hold .eh_frame too: the load segment of both.
 struct EhFrameSection {
@@ -40,6 +40,6 @@ enum class FindResult : uint8_t { kFound, kNone, kMalformed };
 FindResult FindFrameDescription(const EhFrameSection& section, uint64_t address,
                                 FrameDescription* description);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_EH_FRAME_H_

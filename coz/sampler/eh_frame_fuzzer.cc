@@ -10,19 +10,21 @@
 
 namespace {
 
-void Find(const coz::EhFrameSection& section, uint64_t address) {
-  coz::FrameDescription found;
-  if (coz::FindFrameDescription(section, address, &found) != coz::FindResult::kFound) return;
+void Find(const coz::sampler::EhFrameSection& section, uint64_t address) {
+  coz::sampler::FrameDescription found;
+  if (coz::sampler::FindFrameDescription(section, address, &found) !=
+      coz::sampler::FindResult::kFound)
+    return;
   if (address < found.begin || address >= found.end) std::abort();
-  coz::FrameRules rules;
-  coz::FindFrameRules(found, section.begin, address, &rules);
-  coz::FindFrameRules(found, section.begin, found.end - 1, &rules);
+  coz::sampler::FrameRules rules;
+  coz::sampler::FindFrameRules(found, section.begin, address, &rules);
+  coz::sampler::FindFrameRules(found, section.begin, found.end - 1, &rules);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const coz::EhFrameSection section = {data, data + size, data};
+  const coz::sampler::EhFrameSection section = {data, data + size, data};
   // The table's rows begin after 12 bytes: where a function begins, from the section's begin, and its description.
   for (size_t row = 12; row + 8 <= size && row < 12 + 4 * 8; row += 8) {
     int32_t begin = 0;

@@ -9,7 +9,7 @@
 #include "coz/sampler/rule_cache.h"
 #include "coz/sampler/sigreturn.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 RuleCache cache;
@@ -198,4 +198,4 @@ StepResult StepOut(StackReader* stack, Frame* frame) {
 
 void ForgetCachedRules() { cache.Forget(); }
 
-}  // namespace coz
+}  // namespace coz::sampler

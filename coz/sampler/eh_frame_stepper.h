@@ -16,7 +16,7 @@
 #include "coz/sampler/cfa_program.h"
 #include "coz/sampler/stack_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 
 struct Frame {
   uint64_t registers[kRegisterCount];
@@ -35,6 +35,6 @@ StepResult StepOut(StackReader* stack, Frame* frame);
 
 void ForgetCachedRules();
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_EH_FRAME_STEPPER_H_

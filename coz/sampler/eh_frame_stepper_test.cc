@@ -22,7 +22,7 @@
 #include "coz/sampler/object_finder.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr int kMaxFrames = 64;
@@ -382,4 +382,4 @@ TEST_F(EhFrameStepperTest, GarbageNeverFaults) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -17,7 +17,7 @@
 #include "coz/sampler/rule_cache.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 ByteReader ReaderOf(const std::vector<uint8_t>& bytes) {
@@ -241,4 +241,4 @@ TEST(EhFrameFuzzTest, ChangedBytesNeverLeadOutOfTheSection) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -35,7 +35,7 @@ void AbortInHandler() {
   if (!guard_is_on) return;
   uint64_t mask = 0;
   coz::RawSyscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &mask, sizeof(mask));
-  if ((mask >> (coz::kSamplingSignal - 1) & 1) != 0) abort();
+  if ((mask >> (coz::sampler::kSamplingSignal - 1) & 1) != 0) abort();
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ extern "C" void free(void* memory) {
   __libc_free(memory);
 }
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -199,4 +199,4 @@ TEST(HandlerStackTest, SampleAndWalkFitTheirPageOfStack) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -6,7 +6,7 @@
 #include "coz/sampler/sigreturn.h"
 #include "coz/sampler/stack_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 // The part of libunwind's interface that is used, version 8 of its library, x86-64.
@@ -87,4 +87,4 @@ WalkEnd WalkWithLibunwind(const ucontext_t* context, int max_frames,
   return WalkEnd::kTooDeep;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 bool InitLibunwind();
 
@@ -32,6 +32,6 @@ enum class WalkEnd : uint8_t { kStopped, kOutermost, kError, kTooDeep };
 WalkEnd WalkWithLibunwind(const ucontext_t* context, int max_frames,
                           bool (*visit)(uint64_t lookup_address, void* argument), void* argument);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_LIBUNWIND_STEPPER_H_

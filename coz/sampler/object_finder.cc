@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using FindObject = int (*)(void* address, dl_find_object* result);
@@ -100,4 +100,4 @@ bool FindEhFrame(uint64_t address, EhFrameSection* section) {
   return true;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -13,13 +13,13 @@
 
 #include "coz/sampler/eh_frame.h"
 
-namespace coz {
+namespace coz::sampler {
 
 bool InitObjectFinder();
 
 // False where no object, or one without .eh_frame_hdr, holds `address`.
 bool FindEhFrame(uint64_t address, EhFrameSection* section);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_OBJECT_FINDER_H_

@@ -14,7 +14,7 @@
 
 #include "coz/base/raw_syscall.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 // Comes back in siginfo, so that a program's own sigtrap events are told apart.
@@ -164,4 +164,4 @@ bool IsInheritedSigtrap(const siginfo_t& info) { return HasSignature(info, kInhe
 
 bool IsThreadSigtrap(const siginfo_t& info) { return HasSignature(info, kThreadSignature); }
 
-}  // namespace coz
+}  // namespace coz::sampler

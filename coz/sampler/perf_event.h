@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 struct PerfEventOptions {
   uint64_t sampling_period_ns = 0;
@@ -56,6 +56,6 @@ uint64_t PerfEventId(int fd);
 bool IsInheritedSigtrap(const siginfo_t& info);
 bool IsThreadSigtrap(const siginfo_t& info);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_PERF_EVENT_H_

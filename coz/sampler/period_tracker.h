@@ -14,7 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 class PeriodTracker {
  public:
@@ -66,6 +66,6 @@ class PeriodTracker {
   std::atomic<uint64_t> left_out_ns_{0};
 };
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_PERIOD_TRACKER_H_

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kPeriodNs = 1000 * 1000;
@@ -69,4 +69,4 @@ TEST(PeriodTrackerTest, RestIsTheTimeSinceTheLastPeriodEnded) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

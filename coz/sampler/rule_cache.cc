@@ -1,6 +1,6 @@
 #include "coz/sampler/rule_cache.h"
 
-namespace coz {
+namespace coz::sampler {
 
 CompactRules CompactRules::Pack(const FrameRules& rules) {
   const CompactRules absent;
@@ -33,4 +33,4 @@ CompactRules CompactRules::Pack(const FrameRules& rules) {
   return CompactRules(word);
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -15,7 +15,7 @@
 
 #include "coz/sampler/cfa_program.h"
 
-namespace coz {
+namespace coz::sampler {
 
 // CFA is rsp or rbp plus an offset, the return address lies at CFA - 8, and registers that a callee
 // keeps are unchanged or lie at a multiple of 8 below CFA. Packed into a word that is never 0:
@@ -87,6 +87,6 @@ class RuleCache {
   std::atomic<uint64_t> generation_{0};
 };
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_RULE_CACHE_H_

@@ -21,7 +21,7 @@
 #include "coz/sampler/short_threads.h"
 #include "coz/sampler/thread_source.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 struct Counters {
@@ -549,4 +549,4 @@ SamplerCounters ReadSamplerCounters() {
   return to;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -26,7 +26,7 @@
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
 
-namespace coz {
+namespace coz::sampler {
 
 // The one signal that every source uses, so the one that the runtime has to keep the program from
 // masking or taking. SIGTRAP is what the kernel gives for sigtrap events. It also serves the
@@ -130,6 +130,6 @@ void ResumeAfterFailedExec();
 
 SamplerCounters ReadSamplerCounters();
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_SAMPLER_H_

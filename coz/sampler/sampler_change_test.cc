@@ -11,7 +11,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -146,4 +146,4 @@ TEST_P(ChangeTest, SamplingCanEndBeforeAThreadHasHadItsFirstSample) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

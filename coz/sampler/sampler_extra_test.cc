@@ -5,7 +5,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -126,4 +126,4 @@ TEST_P(ExtraTest, OneThatFellDueInACallbackIsLate) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

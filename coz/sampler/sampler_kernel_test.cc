@@ -12,7 +12,7 @@
 #include "coz/testing/capabilities.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -124,4 +124,4 @@ TEST(SamplerSetsigKernelTest, TimeInTheKernelIsCountedAsLost) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -14,7 +14,7 @@
 #include "coz/testing/capabilities.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -137,4 +137,4 @@ TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

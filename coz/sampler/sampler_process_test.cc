@@ -8,7 +8,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -95,4 +95,4 @@ TEST_P(SamplerProcessTest, SamplingGoesOnAfterAFailedExec) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

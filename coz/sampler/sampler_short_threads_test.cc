@@ -7,7 +7,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -108,4 +108,4 @@ TEST_P(ShortThreadsTest, TimeOfThreadsShorterThanAPeriodIsAccountedFor) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

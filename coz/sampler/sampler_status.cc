@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 struct Name {
@@ -97,4 +97,4 @@ std::string ExplainSamplerStatus(const SamplerStatus& status) {
   return "threads are sampled by CPU timers, at kernel ticks only, " + refused + remedy;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

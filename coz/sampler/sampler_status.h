@@ -13,7 +13,7 @@
 #include <string>
 #include <type_traits>
 
-namespace coz {
+namespace coz::sampler {
 
 enum class SamplingSource : uint8_t {
   kNone = 0,  // as a wish: the best that works
@@ -43,6 +43,6 @@ bool ParseSamplingSource(const char* name, SamplingSource* source);
 // the best source works, kernel included: then there is nothing to say.
 std::string ExplainSamplerStatus(const SamplerStatus& status);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_SAMPLER_STATUS_H_

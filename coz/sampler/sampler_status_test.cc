@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using ::testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(SamplerStatusTest, ForcedTimerWithoutRoomNamesTheLimit) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -11,7 +11,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -228,4 +228,4 @@ TEST(SharedEventTest, AHoldThatIsNeverReleasedIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

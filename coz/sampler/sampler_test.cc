@@ -18,7 +18,7 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -292,4 +292,4 @@ TEST_P(SamplerTest, BlockingCallsAreNotInterrupted) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -21,7 +21,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 
-namespace coz {
+namespace coz::sampler {
 
 struct SharedEvent {
   // Number of the inherited event's descriptor in its process, + 1; 0: there is none, or it is not to be touched now. Written by that process.
@@ -56,6 +56,6 @@ class SharedEventHold {
   SharedEvent* const event_;
 };
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_SHARED_EVENT_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kThreadsToJudge = 16;
@@ -71,4 +71,4 @@ uint64_t WeightOfRests(EndedThreads& ended) {
   return (before + more) / kWholeWeight - before / kWholeWeight;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

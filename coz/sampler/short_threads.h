@@ -19,7 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 struct EndedThreads {
   std::atomic<uint64_t> threads{0};
@@ -45,6 +45,6 @@ ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns
 // What is added to the weight of a sample for the rests of threads that are not sampled. Whole periods; parts of one are carried on.
 uint64_t WeightOfRests(EndedThreads& ended);
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_SHORT_THREADS_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kMs = 1000 * 1000;
@@ -72,4 +72,4 @@ TEST(ShortThreadsTest, ThreadsOfTwoKindsInTurnBothHaveEvents) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -13,7 +13,7 @@
 
 #include "coz/sampler/stack_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 
 inline bool IsSigreturnAt(StackReader* memory, uint64_t begin) {
   constexpr uint64_t kFirstEightBytes = 0x0f0000000fc0c748;
@@ -29,6 +29,6 @@ inline bool IsInSigreturn(StackReader* memory, uint64_t ip) {
   return IsSigreturnAt(memory, ip) || IsSigreturnAt(memory, ip - kMovqBytes);
 }
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_SIGRETURN_H_

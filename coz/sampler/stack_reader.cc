@@ -5,7 +5,7 @@
 
 #include "coz/base/readable.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
@@ -77,4 +77,4 @@ bool StackReader::Verify(uint64_t address, uint64_t size) {
   return true;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

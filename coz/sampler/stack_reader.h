@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 // From then on a StackReader that starts within the stack of this thread asks the kernel nothing
 // about it.
@@ -43,6 +43,6 @@ class StackReader {
   uint64_t end_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_STACK_READER_H_

@@ -13,7 +13,7 @@
 #include "coz/base/reserved_descriptors.h"
 #include "coz/sampler/perf_event.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 std::atomic<bool> has_opened_events;
@@ -153,4 +153,4 @@ void CloseInheritedEvents() {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

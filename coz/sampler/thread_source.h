@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 // Zeros mean "none", so that it can be zero-initialised thread-local data.
 struct ThreadSource {
@@ -55,6 +55,6 @@ uint32_t PeriodsInSignal(const siginfo_t& info);
 // fork.
 void CloseInheritedEvents();
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_THREAD_SOURCE_H_

@@ -12,7 +12,7 @@
 #include "coz/testing/capabilities.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 constexpr uint64_t kMs = 1000 * 1000;
@@ -72,4 +72,4 @@ TEST(ThreadSourceTest, WhatHasNotBegunCannotGoOn) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -7,7 +7,7 @@
 #include "coz/sampler/object_finder.h"
 #include "coz/sampler/stack_reader.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 enum class Ending : uint8_t {
@@ -147,4 +147,4 @@ UnwinderCounters ReadUnwinderCounters() {
   return counters;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler

@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::sampler {
 
 inline constexpr int kMaxUnwindFrames = 8192;
 
@@ -62,6 +62,6 @@ bool FindFirstInScope(const ucontext_t* context, InScopePredicate in_scope, void
 
 UnwinderCounters ReadUnwinderCounters();
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_UNWINDER_H_

@@ -16,7 +16,7 @@
 
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 namespace {
 
 using testing::RunInChild;
@@ -270,4 +270,4 @@ TEST(UnwinderCacheTest, ForgottenRulesAreDecodedAgain) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sampler

@@ -6,7 +6,7 @@
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/shared/lent_counters.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 // At two cache lines a thread, some microseconds for each sample in the selected unit.
@@ -43,7 +43,8 @@ uint64_t UntimedVisits(const ControlBlock& control, uint32_t point) {
   return visits;
 }
 
-uint64_t RiseBy(const GlobalLedger& global, const ThreadLedger& thread, uint64_t delay_ns) {
+uint64_t RiseBy(const delay::GlobalLedger& global, const delay::ThreadLedger& thread,
+                uint64_t delay_ns) {
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   const uint64_t behind_ns = local_ns < global_ns ? global_ns - local_ns : 0;
@@ -63,4 +64,4 @@ void ChargePairs(ControlBlock& control, uint64_t rise_ns, ChargeBudget* budget) 
   budget->Spend(now_ns, ThreadCpuNowNs() - cpu_before_ns);
 }
 
-}  // namespace coz
+}  // namespace coz::shared

@@ -16,13 +16,14 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::shared {
 
 // Visits to the point so far, but for those with times; by its counter and those of the threads.
 uint64_t UntimedVisits(const ControlBlock& control, uint32_t point);
 
 // How much of the thread's delay raises the global one, which is the time that is left out: delays that threads impose on each other cancel.
-uint64_t RiseBy(const GlobalLedger& global, const ThreadLedger& thread, uint64_t delay_ns);
+uint64_t RiseBy(const delay::GlobalLedger& global, const delay::ThreadLedger& thread,
+                uint64_t delay_ns);
 
 // Of a process's CPU time that reading counters may take. To read a breakpoint or probe that is armed on another CPU takes some 15 us here,
 // for the kernel has to ask that CPU.
@@ -41,6 +42,6 @@ class ChargeBudget {
 // Before the global delay rises by `rise_ns`. Where that is nothing, nothing is noted.
 void ChargePairs(ControlBlock& control, uint64_t rise_ns, ChargeBudget* budget);
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_CHARGED_PAIRS_H_

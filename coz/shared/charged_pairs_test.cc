@@ -6,7 +6,7 @@
 #include "coz/sync/delay/delay_ledger.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 class ChargedPairsTest : public ::testing::Test {
@@ -95,14 +95,14 @@ TEST(ChargeBudgetTest, ReadingTakesItsPartAtMost) {
 
 // Two threads in the selected unit: what the one imposes beyond what the other has is left out, and no more.
 TEST(RiseByTest, DelayOfAThreadThatIsBehindRaisesByTheRestOnly) {
-  GlobalLedger global = {};
-  ThreadLedger first = {};
-  ThreadLedger second = {};
+  delay::GlobalLedger global = {};
+  delay::ThreadLedger first = {};
+  delay::ThreadLedger second = {};
   EXPECT_EQ(RiseBy(global, first, 100), 100u);
-  ImposeDelay(global, first, 100);
+  delay::ImposeDelay(global, first, 100);
   EXPECT_EQ(RiseBy(global, second, 100), 0u);
   EXPECT_EQ(RiseBy(global, second, 130), 30u);
-  ImposeDelay(global, second, 130);
+  delay::ImposeDelay(global, second, 130);
   EXPECT_EQ(global.global_delay_ns, 130u);
   // Excess is its own.
   first.local_delay_ns = 500;
@@ -110,4 +110,4 @@ TEST(RiseByTest, DelayOfAThreadThatIsBehindRaisesByTheRestOnly) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::shared

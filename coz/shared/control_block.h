@@ -19,7 +19,7 @@
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/io_tables.h"
 
-namespace coz {
+namespace coz::shared {
 
 // Names a process of the target by where it finds the block.
 inline constexpr char kControlVariable[] = "COZ_CONTROL";
@@ -162,7 +162,7 @@ struct ProcessSlot {
   // Where threads stop that breakpoints count, or go on that probes have counted; 0: nowhere. A sample at such an address fell into what
   // counting costs. Of more probes than have room the rest are missing. Written by the supervisor; a child of fork begins with its parent's.
   std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
-  SharedEvent event;  // by which the supervisor suspends its sampling
+  sampler::SharedEvent event;  // by which the supervisor suspends its sampling
 };
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
@@ -175,7 +175,7 @@ inline constexpr uint64_t kControlMappingBytes = uint64_t{1} << 30;
 // another slot in the place of the one whose addresses it has inherited (thread_slots.h).
 inline constexpr size_t kThreadSlotBytes = 4096;
 struct alignas(kThreadSlotBytes) ThreadSlot {
-  ThreadLedger ledger;  // first, so that the ledger's address is the slot's
+  delay::ThreadLedger ledger;  // first, so that the ledger's address is the slot's
   std::atomic<ThreadState> state;
   std::atomic<uint32_t> next_free;  // number of the next slot in the free list
   std::atomic<uint32_t> number;     // index in the block + 1, from when it was first taken
@@ -219,8 +219,8 @@ struct ControlBlock {
   int32_t supervisor_pid;
   uint64_t bytes;
   uint64_t sampling_period_ns;
-  SamplingSource wanted_source;  // kNone: the best
-  uint32_t wanted_unwinder;      // UnwinderKind; 0: the best
+  sampler::SamplingSource wanted_source;  // kNone: the best
+  uint32_t wanted_unwinder;               // UnwinderKind; 0: the best
   uint32_t exclude_kernel;
   Follow follow;
   uint32_t
@@ -238,14 +238,14 @@ struct ControlBlock {
       selection_deadline_ns;  // no delay is imposed after this, should the supervisor be gone
   std::atomic<uint64_t> heartbeat_ns;
   std::atomic<uint32_t> stop;            // the target samples no more
-  SuspensionCount suspensions;           // of sampling
+  sampler::SuspensionCount suspensions;  // of sampling
   std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events, which cost too much
 
   // Written by the target.
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
   std::atomic<uint32_t>
-      sampler_ready;             // images of the first process whose sampler_status is written
-  SamplerStatus sampler_status;  // of the newest of these
+      sampler_ready;  // images of the first process whose sampler_status is written
+  sampler::SamplerStatus sampler_status;  // of the newest of these
   std::atomic<uint64_t> dropped_samples;
   std::atomic<uint64_t> lost_periods;
   std::atomic<uint64_t> unsampled_ns;
@@ -266,8 +266,8 @@ struct ControlBlock {
   std::atomic<uint32_t> processes_high_water;      // slots below this index have been used
   alignas(64) SampleCounters samples;
 
-  GlobalLedger ledger;
-  IoTables io;
+  delay::GlobalLedger ledger;
+  delay::IoTables io;
   SampleRing ring;
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];
@@ -292,6 +292,6 @@ inline constexpr uint32_t SelectedDelayNs(uint64_t selection) {
   return static_cast<uint32_t>(selection);
 }
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_CONTROL_BLOCK_H_

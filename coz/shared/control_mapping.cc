@@ -11,7 +11,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 // The first process is the supervisor's child. Any other may outlive the supervisor, or have other rights, and nobody has asked for it
@@ -95,4 +95,4 @@ bool IsInNamespaceOf(const ControlBlock& control) {
          space.st_ino == control.pid_namespace;
 }
 
-}  // namespace coz
+}  // namespace coz::shared

@@ -12,7 +12,7 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::shared {
 
 // The block that the environment names, if this process is to be profiled.
 ControlBlock* MapControlBlock();
@@ -20,6 +20,6 @@ ControlBlock* MapControlBlock();
 // Whether the calling process's number means the same to the supervisor.
 bool IsInNamespaceOf(const ControlBlock& control);
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_CONTROL_MAPPING_H_

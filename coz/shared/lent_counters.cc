@@ -15,7 +15,7 @@
 #define SYS_pidfd_getfd 438
 #endif
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 struct Copy {
@@ -54,8 +54,9 @@ void GiveBack(int fd) {
 int CopyOf(int supervisor, const Copy& lent, bool one_thread) {
   const int copy = static_cast<int>(RawSyscall(SYS_pidfd_getfd, supervisor, lent.fd, 0));
   if (copy < 0) return -1;
-  const int moved = one_thread ? MoveBeyondLimit(copy) : MoveOutOfTheWay(copy);
-  if (moved != copy && PerfEventId(moved) == lent.event && ReserveDescriptor(moved)) return moved;
+  const int moved = one_thread ? sampler::MoveBeyondLimit(copy) : sampler::MoveOutOfTheWay(copy);
+  if (moved != copy && sampler::PerfEventId(moved) == lent.event && ReserveDescriptor(moved))
+    return moved;
   RawSyscall(SYS_close, moved);
   return -1;
 }
@@ -139,7 +140,7 @@ bool Sum(uint32_t point, PairEnd end, uint64_t* visits) {
     if (copy.fd < 0) continue;
     uint64_t count = 0;
     // The program may have put another file in its place.
-    if (PerfEventId(copy.fd) != copy.event ||
+    if (sampler::PerfEventId(copy.fd) != copy.event ||
         RawSyscall(SYS_read, copy.fd, &count, sizeof(count)) != sizeof(count)) {
       return false;
     }
@@ -169,4 +170,4 @@ bool ReadLentVisits(const ControlBlock& control, uint32_t point, PairEnd end, ui
   return read;
 }
 
-}  // namespace coz
+}  // namespace coz::shared

@@ -15,7 +15,7 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::shared {
 
 void TakeLentCounters(const ControlBlock& control);
 
@@ -25,6 +25,6 @@ void ForgetLentCounters();
 // Visits so far to one end of the supervisor's point.
 bool ReadLentVisits(const ControlBlock& control, uint32_t point, PairEnd end, uint64_t* visits);
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_LENT_COUNTERS_H_

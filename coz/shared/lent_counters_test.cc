@@ -16,7 +16,7 @@
 #include "coz/testing/capabilities.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 __attribute__((noipa)) void Visit() { asm volatile(""); }
@@ -37,7 +37,8 @@ class LentCountersTest : public ::testing::Test {
 
   // Another counter of visits for the END of pair 7, with what was counted before.
   std::string Lend(uint64_t visits_before = 0) {
-    absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(getpid(), false);
+    absl::StatusOr<points::VisitCounter> counter =
+        points::VisitCounter::ForBreakpoint(getpid(), false);
     absl::Status status = counter.status();
     if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&Visit));
     if (!status.ok()) return "required breakpoints, actual: " + std::string(status.message());
@@ -75,7 +76,7 @@ class LentCountersTest : public ::testing::Test {
   }
 
   std::unique_ptr<ControlBlock> control_;
-  std::vector<VisitCounter> counters_;
+  std::vector<points::VisitCounter> counters_;
   uint64_t visits_ = 0;
 };
 
@@ -227,4 +228,4 @@ TEST_F(LentCountersTest, FileThatTookTheDescriptorsPlaceIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::shared

@@ -7,7 +7,7 @@
 
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 // What the process had before its exec, or what another of its number has left that the supervisor has not seen end.
@@ -85,4 +85,4 @@ bool MayBeLostBreakpoint(int code, int64_t trap) {
   return code == TRAP_BRKPT && trap == kDebugException;
 }
 
-}  // namespace coz
+}  // namespace coz::shared

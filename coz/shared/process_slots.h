@@ -11,7 +11,7 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::shared {
 
 // A slot for the calling process, still in state kBeingWritten and without counted places: the one that it had before an exec, else a
 // free one. Null: none.
@@ -35,6 +35,6 @@ inline uint32_t IndexOf(const ControlBlock& control, const ProcessSlot& slot) {
   return static_cast<uint32_t>(&slot - control.processes);
 }
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_PROCESS_SLOTS_H_

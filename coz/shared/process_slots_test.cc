@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 constexpr uint64_t kPlace = 0x401000;
@@ -48,4 +48,4 @@ TEST(ProcessSlotsTest, ABreakpointWithoutReasonIsToldFromTheProgramsOwnTraps) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::shared

@@ -5,7 +5,7 @@
 
 #include "coz/base/raw_syscall.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 // Head of the free list: a tag that changes with every exchange, and the number of the first free slot.
@@ -113,4 +113,4 @@ ThreadSlot* ReplaceInheritedSlot(ControlBlock& control, ThreadSlot& inherited, u
   return nullptr;
 }
 
-}  // namespace coz
+}  // namespace coz::shared

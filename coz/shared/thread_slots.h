@@ -12,7 +12,7 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::shared {
 
 // A slot in state kReserved for a thread of the process in slot `process`, or null.
 ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t pid);
@@ -29,6 +29,6 @@ void FreeThreadSlotsOf(ControlBlock& control, int32_t pid);
 ThreadSlot* ReplaceInheritedSlot(ControlBlock& control, ThreadSlot& inherited, uint32_t process,
                                  int32_t pid);
 
-}  // namespace coz
+}  // namespace coz::shared
 
 #endif  // COZ_SHARED_THREAD_SLOTS_H_

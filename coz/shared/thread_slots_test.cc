@@ -10,7 +10,7 @@
 #include "coz/testing/in_child.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::shared {
 namespace {
 
 // Zero-initialised, as the supervisor's memfd is.
@@ -141,4 +141,4 @@ TEST_F(ForkedSlotsTest, SlotsAreTheSameToAllAfterForksOfForks) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::shared

@@ -1,6 +1,6 @@
 #include "coz/sourcemap/attribution.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 bool Attribution::IsLineInScope(const SourcePosition& position) const {
   return position.line != 0 && position.file != kNoFile && is_in_scope_(position.file);
@@ -96,4 +96,4 @@ void Attribution::Run(const std::vector<RowInterval>& rows, std::vector<LineInte
   }
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

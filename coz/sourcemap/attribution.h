@@ -28,7 +28,7 @@
 
 #include "coz/sourcemap/code_tree.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 // The position holds for [begin, end); a sequence is code without gaps.
 struct RowInterval {
@@ -89,6 +89,6 @@ class Attribution {
   uint32_t last_sequence_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_ATTRIBUTION_H_

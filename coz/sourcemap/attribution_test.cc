@@ -6,7 +6,7 @@
 #include "coz/sourcemap/code_tree.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Files below 10 are in scope.
@@ -180,4 +180,4 @@ TEST(MakeDisjointTest, WhatComesFirstStaysAndNothingIsLost) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -15,7 +15,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/sourcemap/debug_file.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Linux looks at this many bytes of a script (BINPRM_BUF_SIZE, include/uapi/linux/binfmts.h).
@@ -174,4 +174,4 @@ absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info) {
   return absl::FailedPreconditionError(info.debug_problem);
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

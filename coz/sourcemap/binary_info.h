@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 struct BinaryInfo {
   enum class Kind {
@@ -49,6 +49,6 @@ absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
 // OK if the runtime can be preloaded and, where `needs_debug_info`, lines can be known.
 absl::Status CheckProfilable(const BinaryInfo& info, bool needs_debug_info = true);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_BINARY_INFO_H_

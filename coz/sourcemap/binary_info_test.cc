@@ -5,7 +5,7 @@
 #include "coz/sourcemap/fixture_files.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 BinaryInfo Describe(const std::string& path, const std::string& search_path = "") {
@@ -116,4 +116,4 @@ TEST(BinaryInfoTest, AMissingFileIsAnError) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace coz {
+namespace coz::sourcemap {
 
 class ByteReader {
  public:
@@ -140,6 +140,6 @@ inline std::string_view StringAt(std::string_view section, uint64_t offset) {
   return ByteReader(section.substr(offset)).CString();
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_BYTE_READER_H_

@@ -21,7 +21,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/sourcemap/debug_file.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr char kSuffix[] = ".lines";
@@ -288,4 +288,4 @@ absl::StatusOr<LoadedTable> LoadLineTable(const std::string& path, const SourceS
   return loader.Take();
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

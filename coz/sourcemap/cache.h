@@ -22,7 +22,7 @@
 #include "coz/sourcemap/line_table.h"
 #include "coz/sourcemap/scope.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 // A table mapped read-only into this process. Another process can map `fd()`, which is open for
 // reading alone, from its start for `size_bytes()`.
@@ -70,6 +70,6 @@ absl::StatusOr<LoadedTable> LoadLineTable(const std::string& path, const SourceS
 // A table of an image in a memory file, so that another process can map it.
 absl::StatusOr<LoadedTable> HoldTable(const std::string& image);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_CACHE_H_

@@ -14,7 +14,7 @@
 #include "coz/sourcemap/line_table_builder.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 std::vector<std::string> FilesIn(const std::string& folder) {
@@ -197,4 +197,4 @@ TEST(DefaultCacheFolderTest, FollowsTheXdgSpecification) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <queue>
 
-namespace coz {
+namespace coz::sourcemap {
 
 void CodeTree::Clear() {
   instances_.clear();
@@ -67,4 +67,4 @@ std::vector<CodeSegment> CodeTree::Flatten() {
   return segments;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

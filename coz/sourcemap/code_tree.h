@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace coz {
+namespace coz::sourcemap {
 
 // Before any file id is known.
 inline constexpr uint32_t kNoFile = 0xffffffff;
@@ -69,6 +69,6 @@ class CodeTree {
   std::vector<CodeSegment> ranges_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_CODE_TREE_H_

@@ -16,7 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 absl::Status CheckReadable(const std::string& path) {
@@ -272,4 +272,4 @@ std::vector<FunctionSymbol> DebugFile::FunctionSymbols() const {
   return symbols;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

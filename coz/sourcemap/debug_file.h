@@ -27,7 +27,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 struct AddressRange {
   uint64_t begin;
@@ -95,6 +95,6 @@ std::string ReadBuildId(const std::string& path);
 // "\x1a\x2b" as "1a2b".
 std::string HexOf(std::string_view bytes);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_DEBUG_FILE_H_

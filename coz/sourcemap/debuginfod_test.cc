@@ -17,7 +17,7 @@
 #include "coz/sourcemap/fixture_files.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Answers each request for .../debuginfo with one file, or that there is none, or never.
@@ -168,4 +168,4 @@ TEST_F(DebuginfodTest, GivesUpOnAServerThatDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

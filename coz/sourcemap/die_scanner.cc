@@ -2,7 +2,7 @@
 
 #include <dwarf.h>
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Compilers number abbreviations from 1 without gaps; a table that does not is damaged or hostile.
@@ -206,4 +206,4 @@ bool DieScanner::Scan(std::string_view unit, const Visitor& visit) const {
   return reader.ok();
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

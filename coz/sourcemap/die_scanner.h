@@ -21,7 +21,7 @@
 
 #include "coz/sourcemap/byte_reader.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 struct UnitEncoding {
   uint16_t version;
@@ -71,6 +71,6 @@ class DieScanner {
   std::vector<uint16_t> forms_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_DIE_SCANNER_H_

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr UnitEncoding kEncoding = {5, 8, 4};
@@ -91,4 +91,4 @@ TEST(DieScannerTest, DamagedBytesEnd) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

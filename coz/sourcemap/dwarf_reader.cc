@@ -11,7 +11,7 @@
 #include "coz/sourcemap/source_files.h"
 #include "coz/sourcemap/unit_reader.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr int kProgressSteps = 200;
@@ -172,4 +172,4 @@ absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const Sou
   return result;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "coz/sourcemap/scope.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 // What a line of the table stands for.
 enum class TableDetail {
@@ -91,6 +91,6 @@ absl::StatusOr<LineTableResult> ReadWholeBinary(const std::string& path);
 absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const SourceScope& scope,
                                               const ReadOptions& options = {});
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_DWARF_READER_H_

@@ -13,7 +13,7 @@
 #include "coz/sourcemap/line_table.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr char kSourceFolder[] = "/fixture/coz/sourcemap/testdata/";
@@ -283,4 +283,4 @@ TEST(DwarfReaderTest, ATruncatedProgramIsAnErrorOrATable) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

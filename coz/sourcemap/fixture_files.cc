@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace coz {
+namespace coz::sourcemap {
 
 std::string FixturePath(const std::string& name) {
   return "coz/sourcemap/testdata/" + name + "/fixture";
@@ -43,4 +43,4 @@ std::string NewTestFolder() {
   return mkdtemp(name.data()) == nullptr ? "" : name;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-namespace coz {
+namespace coz::sourcemap {
 
 // The fixture program of that name, see BUILD.bazel.
 std::string FixturePath(const std::string& name);
@@ -27,6 +27,6 @@ void WriteFileBytes(const std::string& path, const std::string& bytes);
 // A new, empty folder that is the test's own.
 std::string NewTestFolder();
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_FIXTURE_FILES_H_

@@ -8,7 +8,7 @@
 
 #include "coz/sourcemap/line_program.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 std::string ReadLine(FILE* stream) {
@@ -65,4 +65,4 @@ std::vector<std::vector<OracleFrame>> AskOracle(const std::string& tool, const s
   return answers;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

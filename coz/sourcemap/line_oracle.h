@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace coz {
+namespace coz::sourcemap {
 
 struct OracleFrame {
   std::string function;  // mangled
@@ -29,6 +29,6 @@ struct OracleFrame {
 std::vector<std::vector<OracleFrame>> AskOracle(const std::string& tool, const std::string& path,
                                                 const std::vector<uint64_t>& addresses);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_LINE_ORACLE_H_

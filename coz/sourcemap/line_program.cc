@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::sourcemap {
 
 struct LineProgram::Registers {
   uint64_t address = 0;
@@ -230,4 +230,4 @@ bool LineProgram::ReadRows(std::vector<LineRow>* rows) {
   return reader_.ok();
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -19,7 +19,7 @@
 
 #include "coz/sourcemap/byte_reader.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 // The sections that a line-number program refers to.
 struct LineSections {
@@ -75,6 +75,6 @@ class LineProgram {
 // Joins `path` to `folder` unless it is absolute, and resolves "." and ".." by the text alone.
 std::string CleanPath(std::string_view folder, std::string_view path);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_LINE_PROGRAM_H_

@@ -7,8 +7,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  coz::LineProgram program;
-  std::vector<coz::LineRow> rows;
+  coz::sourcemap::LineProgram program;
+  std::vector<coz::sourcemap::LineRow> rows;
   if (program.ReadHeader({bytes, bytes, bytes}, 0, "/folder")) program.ReadRows(&rows);
   return 0;
 }

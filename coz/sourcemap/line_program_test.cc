@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 TEST(CleanPathTest, RelativePathsAreJoinedAndDotsResolved) {
@@ -126,4 +126,4 @@ TEST(LineProgramTest, DamagedProgramsEnd) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

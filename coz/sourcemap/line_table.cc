@@ -1,6 +1,6 @@
 #include "coz/sourcemap/line_table.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // True if `count` elements of `element_bytes` at `offset` lie within `image_bytes`, behind the
@@ -137,4 +137,4 @@ uint64_t LineTable::end_address() const {
   return interval_count_ == 0 ? base_address_ : base_address_ + starts_[interval_count_ - 1];
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

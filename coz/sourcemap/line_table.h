@@ -25,7 +25,7 @@
 
 #include "coz/sourcemap/line_table_format.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 // The address belongs to no line in scope.
 inline constexpr uint32_t kNoLine = 0xffffffff;
@@ -95,6 +95,6 @@ class LineTable {
   uint32_t line_count_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_LINE_TABLE_H_

@@ -11,7 +11,7 @@
 #include "coz/sourcemap/line_table.h"
 #include "coz/sourcemap/line_table_format.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 uint64_t AlignUp8(uint64_t offset) { return (offset + 7) & ~uint64_t{7}; }
@@ -186,4 +186,4 @@ absl::StatusOr<std::string> LineTableBuilder::Build() {
   return image;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -22,7 +22,7 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/status/statusor.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 class LineTableBuilder {
  public:
@@ -78,6 +78,6 @@ class LineTableBuilder {
   std::vector<Interval> intervals_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_LINE_TABLE_BUILDER_H_

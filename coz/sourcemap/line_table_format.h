@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace coz {
+namespace coz::sourcemap {
 
 // Reads as an error in the other byte order.
 inline constexpr uint64_t kLineTableMagic = 0x31656e694c7a6f43;  // "CozLine1" in memory
@@ -85,6 +85,6 @@ inline uint64_t LineTableHeaderChecksum(LineTableHeader header) {
   return LineTableChecksum(&header, sizeof(header));
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_LINE_TABLE_FORMAT_H_

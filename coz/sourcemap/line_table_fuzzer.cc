@@ -7,26 +7,26 @@
 #include "coz/sourcemap/line_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using coz::LineTableHeader;
+  using coz::sourcemap::LineTableHeader;
   std::vector<uint64_t> image((size + 7) / 8);
   std::memcpy(image.data(), data, size);
   if (size >= sizeof(LineTableHeader)) {
     // A fuzzer does not guess magic numbers and checksums.
     LineTableHeader header;
     std::memcpy(&header, image.data(), sizeof(header));
-    header.magic = coz::kLineTableMagic;
-    header.format_version = coz::kLineTableFormatVersion;
+    header.magic = coz::sourcemap::kLineTableMagic;
+    header.format_version = coz::sourcemap::kLineTableFormatVersion;
     header.total_bytes = size;
-    header.header_checksum = coz::LineTableHeaderChecksum(header);
+    header.header_checksum = coz::sourcemap::LineTableHeaderChecksum(header);
     std::memcpy(image.data(), &header, sizeof(header));
   }
-  coz::LineTable table;
-  if (!coz::LineTable::FromBytes(image.data(), size, &table)) return 0;
+  coz::sourcemap::LineTable table;
+  if (!coz::sourcemap::LineTable::FromBytes(image.data(), size, &table)) return 0;
   for (const uint64_t address : {uint64_t{0}, table.base_address(), table.base_address() + 100,
                                  table.end_address(), UINT64_MAX}) {
     const uint32_t index = table.Lookup(address);
-    if (index != coz::kNoLine && index >= table.line_count()) std::abort();
-    const coz::Line line = table.line(index);
+    if (index != coz::sourcemap::kNoLine && index >= table.line_count()) std::abort();
+    const coz::sourcemap::Line line = table.line(index);
     if (std::strlen(line.file) + std::strlen(line.function) > 2 * size) std::abort();
   }
   uint32_t found[4];

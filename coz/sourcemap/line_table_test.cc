@@ -8,7 +8,7 @@
 #include "coz/sourcemap/line_table_builder.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr uint64_t kBase = 0x401000;
@@ -231,4 +231,4 @@ TEST(LineTableBuilderTest, CodeThatSpansFourGigabytesIsRefused) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

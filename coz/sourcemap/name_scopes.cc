@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::sourcemap {
 
 void NameScopes::CloseDownTo(uint32_t depth) {
   while (!open_.empty() && open_.back().depth >= depth) open_.pop_back();
@@ -36,4 +36,4 @@ std::vector<Dwarf_Die> NameScopes::Around(const void* die) const {
   return scopes;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

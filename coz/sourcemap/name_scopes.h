@@ -17,7 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 class NameScopes {
  public:
@@ -50,6 +50,6 @@ class NameScopes {
   absl::flat_hash_map<const void*, uint32_t> scope_of_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_NAME_SCOPES_H_

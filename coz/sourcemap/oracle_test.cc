@@ -10,7 +10,7 @@
 #include "coz/sourcemap/line_table.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 struct Case {
@@ -110,4 +110,4 @@ TEST_P(OracleTest, EveryAddressHasTheFirstLineInScope) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, OracleTest, testing::ValuesIn(Cases()));
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

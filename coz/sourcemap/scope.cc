@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Raise when the rules below change, so that tables cached under the old ones are not used.
@@ -105,4 +105,4 @@ uint64_t SourceScope::Fingerprint() const {
   return hash;
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

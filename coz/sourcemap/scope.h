@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace coz {
+namespace coz::sourcemap {
 
 // True if the whole of `text` matches `pattern`, in which `%` matches any run of characters.
 bool MatchesPattern(std::string_view pattern, std::string_view text);
@@ -59,6 +59,6 @@ class SourceScope {
   std::vector<std::string> patterns_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_SCOPE_H_

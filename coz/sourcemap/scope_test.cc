@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 TEST(MatchesPatternTest, PercentMatchesAnyRunIncludingNoneAndSlashes) {
@@ -78,4 +78,4 @@ TEST(SourceScopeTest, FingerprintTellsScopesApart) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

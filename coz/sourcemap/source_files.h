@@ -16,7 +16,7 @@
 #include "absl/container/node_hash_map.h"
 #include "coz/sourcemap/scope.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 class SourceFiles {
  public:
@@ -41,6 +41,6 @@ class SourceFiles {
   std::vector<char> in_scope_;
 };
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_SOURCE_FILES_H_

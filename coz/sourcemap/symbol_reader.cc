@@ -10,7 +10,7 @@
 #include "coz/sourcemap/line_table_builder.h"
 #include "coz/sourcemap/unit_reader.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 // Does not occur in names and hardly in paths.
@@ -86,4 +86,4 @@ absl::StatusOr<LineTableResult> ReadWholeBinary(const std::string& path) {
   return Finish(**file, &builder);
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -10,7 +10,7 @@
 
 #include "coz/base/symbol_name.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr int kMaxOriginChain = 16;  // damaged references may form a ring
@@ -333,4 +333,4 @@ void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
   Attribution(&tree_, [this](uint32_t file) { return sources_.in_scope(file); }).Run(rows, &lines_);
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -28,7 +28,7 @@
 #include "coz/sourcemap/name_scopes.h"
 #include "coz/sourcemap/source_files.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 class UnitReader {
  public:
@@ -84,6 +84,6 @@ class UnitReader {
 // `linkage_name` demangled, or itself where it is none, or `name`; either may be null.
 std::string ReadableName(const char* linkage_name, const char* name);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_UNIT_READER_H_

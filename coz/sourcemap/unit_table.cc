@@ -12,7 +12,7 @@
 #include "coz/sourcemap/line_table_builder.h"
 #include "coz/sourcemap/scope.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 constexpr size_t kMaxOverlapsNamed = 3;
@@ -288,4 +288,4 @@ absl::StatusOr<DerivedUnits> DeriveUnits(const LineTable& base, const std::strin
   return Deriver(base, binary_path, rules).Run();
 }
 
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -20,7 +20,7 @@
 #include "coz/sourcemap/dwarf_reader.h"
 #include "coz/sourcemap/line_table.h"
 
-namespace coz {
+namespace coz::sourcemap {
 
 enum class UnitKind { kLine, kFunction, kFile, kLibrary, kGroup };
 
@@ -87,6 +87,6 @@ absl::StatusOr<DerivedUnits> DeriveUnits(const LineTable& base, const std::strin
 // The function's name without parameters: "ns::f<int>(long)" gives "ns::f<int>".
 std::string_view WithoutParameters(std::string_view function);
 
-}  // namespace coz
+}  // namespace coz::sourcemap
 
 #endif  // COZ_SOURCEMAP_UNIT_TABLE_H_

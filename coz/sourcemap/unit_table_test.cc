@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::sourcemap {
 namespace {
 
 using ::testing::Contains;
@@ -203,4 +203,4 @@ TEST(FunctionKeyTest, TextReadsBack) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::sourcemap

@@ -13,11 +13,11 @@ namespace coz::testing {
 namespace {
 
 std::string Missing(bool exclude_kernel) {
-  PerfEventOptions options;
+  sampler::PerfEventOptions options;
   options.sampling_period_ns = 1000 * 1000;
   options.inherited_sigtrap = true;
   options.exclude_kernel = exclude_kernel;
-  const int fd = OpenTaskClock(options);
+  const int fd = sampler::OpenTaskClock(options);
   if (fd >= 0) {
     close(fd);
     return "";

@@ -34,7 +34,7 @@ CommandResult CozRunTest::Run(const std::vector<std::string>& coz_options,
 }
 
 profile::Profile CozRunTest::Profile(const std::string& name) const {
-  absl::StatusOr<ReadResult> read = ReadProfile(Path(name));
+  absl::StatusOr<report::ReadResult> read = report::ReadProfile(Path(name));
   EXPECT_TRUE(read.ok()) << read.status();
   return read.ok() ? read->profile : profile::Profile();
 }

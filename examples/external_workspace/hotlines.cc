@@ -30,7 +30,7 @@ constexpr uint32_t kMaxSamples = 1 << 16;
 uint64_t sampled_ips[kMaxSamples];
 std::atomic<uint32_t> sample_count{0};
 
-void Record(const coz::Sample& sample) {
+void Record(const coz::sampler::Sample& sample) {
   for (uint64_t i = 0; i < sample.weight; ++i) {
     const uint32_t index = sample_count.fetch_add(1, std::memory_order_relaxed);
     if (index < kMaxSamples) sampled_ips[index] = sample.ip;
@@ -68,26 +68,27 @@ uint64_t OwnLoadBias() {
 }
 
 // `image` keeps the bytes that `table` looks at.
-bool ReadLines(const std::string& program, std::string* image, coz::LineTable* table) {
-  absl::StatusOr<coz::LineTableResult> result = coz::ReadLineTable(program, coz::SourceScope());
+bool ReadLines(const std::string& program, std::string* image, coz::sourcemap::LineTable* table) {
+  absl::StatusOr<coz::sourcemap::LineTableResult> result =
+      coz::sourcemap::ReadLineTable(program, coz::sourcemap::SourceScope());
   if (!result.ok()) {
     fprintf(stderr, "hotlines: %s\n", std::string(result.status().message()).c_str());
     return false;
   }
   *image = std::move(result->image);
-  return coz::LineTable::FromBytes(image->data(), image->size(), table);
+  return coz::sourcemap::LineTable::FromBytes(image->data(), image->size(), table);
 }
 
 int RankOwnLines() {
   std::string image;
-  coz::LineTable table;
+  coz::sourcemap::LineTable table;
   if (!ReadLines("/proc/self/exe", &image, &table)) return 1;
-  coz::SamplerOptions options;
+  coz::sampler::SamplerOptions options;
   options.callback = Record;
-  const coz::SamplerStatus status = coz::StartSampler(options);
+  const coz::sampler::SamplerStatus status = coz::sampler::StartSampler(options);
   WorkForCpuSeconds(1);
-  coz::StopSampler();
-  printf("sampled by %s\n", coz::SamplingSourceName(status.source));
+  coz::sampler::StopSampler();
+  printf("sampled by %s\n", coz::sampler::SamplingSourceName(status.source));
 
   std::map<uint32_t, uint32_t> samples_of_line;
   const uint32_t samples = std::min(sample_count.load(), kMaxSamples);
@@ -97,16 +98,16 @@ int RankOwnLines() {
   for (const auto& [line, count] : samples_of_line) ranked.emplace_back(count, line);
   std::sort(ranked.rbegin(), ranked.rend());
   for (const auto& [count, index] : ranked) {
-    const coz::Line line = table.line(index);
+    const coz::sourcemap::Line line = table.line(index);
     printf("%5.1f %%  %s:%u  %s\n", 100.0 * count / samples,
-           index == coz::kNoLine ? "elsewhere" : line.file, line.line, line.function);
+           index == coz::sourcemap::kNoLine ? "elsewhere" : line.file, line.line, line.function);
   }
   return samples == 0 ? 1 : 0;
 }
 
 int PrintLines(const char* program, char** addresses) {
   std::string image;
-  coz::LineTable table;
+  coz::sourcemap::LineTable table;
   if (!ReadLines(program, &image, &table)) return 1;
   for (; *addresses != nullptr; ++addresses) {
     char* end = nullptr;
@@ -117,9 +118,9 @@ int PrintLines(const char* program, char** addresses) {
       return 1;
     }
     const uint32_t index = table.Lookup(elf_address);
-    const coz::Line line = table.line(index);
-    printf("%s  %s:%u  %s\n", *addresses, index == coz::kNoLine ? "?" : line.file, line.line,
-           line.function);
+    const coz::sourcemap::Line line = table.line(index);
+    printf("%s  %s:%u  %s\n", *addresses, index == coz::sourcemap::kNoLine ? "?" : line.file,
+           line.line, line.function);
   }
   return 0;
 }

@@ -125,7 +125,7 @@ TEST(BadInputTest, StrippedBinary) {
 }
 
 TEST(BadInputTest, TooManyBreakpoints) {
-  const absl::Status missing = CheckBreakpoints();
+  const absl::Status missing = points::CheckBreakpoints();
   COZ_REQUIRE_CAPABILITY(
       missing.ok() ? "" : absl::StrCat("required breakpoints, actual: ", missing.message()));
   const auto only_four = HasSubstr("a thread has only 4 hardware breakpoints");

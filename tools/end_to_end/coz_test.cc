@@ -268,8 +268,8 @@ TEST_F(CozTest, EndToEndSpeedsUpTheWholeRunOrSaysHowMuchOfIt) {
       {Puppet("busy"), "0.5", "never"});
   const profile::Profile profile = Profile();
   ASSERT_EQ(profile.experiment_size(), 2);
-  const ExperimentTable table = BuildExperimentTable(profile);
-  for (const ExperimentRow& row : table.experiments) {
+  const report::ExperimentTable table = report::BuildExperimentTable(profile);
+  for (const report::ExperimentRow& row : table.experiments) {
     uint64_t known = 0;
     row.unit_samples.ForEach([&](size_t, uint64_t samples) { known += samples; });
     EXPECT_GT(known, row.total_samples * 9 / 10) << "samples of the run outside its experiment";
@@ -351,11 +351,13 @@ TEST_F(CozTest, SaysThatMoreRunsAreNeeded) {
 TEST_F(CozTest, ProgramRunsOnWhereLibraryAndCommandAreOfDifferentVersions) {
   const int fd = memfd_create("block", 0);
   ASSERT_GE(fd, 0);
-  ASSERT_EQ(ftruncate(fd, sizeof(ControlBlock)), 0);
-  const uint32_t version = kControlVersion - 1;
-  ASSERT_EQ(pwrite(fd, &kControlMagic, sizeof(kControlMagic), offsetof(ControlBlock, magic)), 8);
-  ASSERT_EQ(pwrite(fd, &version, sizeof(version), offsetof(ControlBlock, version)), 4);
-  options_.environment = {absl::StrCat(kControlVariable, "=/proc/", getpid(), "/fd/", fd),
+  ASSERT_EQ(ftruncate(fd, sizeof(shared::ControlBlock)), 0);
+  const uint32_t version = shared::kControlVersion - 1;
+  ASSERT_EQ(pwrite(fd, &shared::kControlMagic, sizeof(shared::kControlMagic),
+                   offsetof(shared::ControlBlock, magic)),
+            8);
+  ASSERT_EQ(pwrite(fd, &version, sizeof(version), offsetof(shared::ControlBlock, version)), 4);
+  options_.environment = {absl::StrCat(shared::kControlVariable, "=/proc/", getpid(), "/fd/", fd),
                           "LD_PRELOAD=" + RunfilePath("coz/runtime/libcoz.so")};
   const CommandResult result = testing::RunCommand({Puppet("busy"), "0.1"}, options_);
   close(fd);
@@ -405,7 +407,7 @@ TEST_F(CozTest, LetsTheProgramRunOnWhenItIsKilledItself) {
     std::ifstream(mark) >> status;
   }
   EXPECT_EQ(status, "0");
-  EXPECT_TRUE(ReadProfile(Path("profile.pb")).ok());
+  EXPECT_TRUE(report::ReadProfile(Path("profile.pb")).ok());
 }
 
 TEST_F(CozTest, SamplesByEachSourceThatIsAskedFor) {

@@ -20,8 +20,8 @@ namespace {
 using ::coz::testing::RunfilePath;
 
 // The slope of the one line or function that a profile has of `function`, with its interval.
-Estimate SlopeOf(const std::string& function, const std::vector<std::string>& program,
-                 const std::vector<std::string>& coz_options = {}) {
+report::Estimate SlopeOf(const std::string& function, const std::vector<std::string>& program,
+                         const std::vector<std::string>& coz_options = {}) {
   testing::CommandOptions options;
   options.folder = testing::TemporaryFolder();
   std::vector<std::string> arguments = {RunfilePath("tools/coz"), "run"};
@@ -31,14 +31,15 @@ Estimate SlopeOf(const std::string& function, const std::vector<std::string>& pr
   arguments.insert(arguments.end(), program.begin(), program.end());
   const testing::CommandResult result = testing::RunCommand(arguments, options);
   EXPECT_EQ(result.status, 0) << result.errors;
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");
+  const absl::StatusOr<report::ReadResult> read =
+      report::ReadProfile(options.folder + "/profile.pb");
   EXPECT_TRUE(read.ok()) << read.status();
   if (!read.ok()) return {};
-  const ExperimentTable table = BuildExperimentTable(read->profile);
-  const Analysis analysis = Analyze(read->profile, table);
+  const report::ExperimentTable table = report::BuildExperimentTable(read->profile);
+  const report::Analysis analysis = report::Analyze(read->profile, table);
   EXPECT_EQ(analysis.points.size(), 1u);
-  for (const PointAnalysis& point : analysis.points) {
-    for (const LineAnalysis& line : point.lines) {
+  for (const report::PointAnalysis& point : analysis.points) {
+    for (const report::LineAnalysis& line : point.lines) {
       if (absl::EndsWith(table.units[line.unit].function, function)) return line.slope;
     }
   }
@@ -48,14 +49,14 @@ Estimate SlopeOf(const std::string& function, const std::vector<std::string>& pr
 
 TEST(KnownAnswerTest, AllOfTheWorkHasSlopeOne) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope = SlopeOf("spin", {RunfilePath("coz/testing/puppets/busy"), "15"});
+  const report::Estimate slope = SlopeOf("spin", {RunfilePath("coz/testing/puppets/busy"), "15"});
   EXPECT_NEAR(slope.value, 1, 0.05) << slope.low << " to " << slope.high;
 }
 
 TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
-                                 {"--unit=function", "--fixed-unit=Compress"});
+  const report::Estimate slope = SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
+                                         {"--unit=function", "--fixed-unit=Compress"});
   EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
 }
 
@@ -63,7 +64,7 @@ TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
 // 0.7 - 0.7 s ms, down to 0.25, though making it faster brings nothing as the program is.
 TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope =
+  const report::Estimate slope =
       SlopeOf("Compress", {RunfilePath("examples/pipeline"), "25"},
               {"--unit=function", "--group=first=Decode", "--group=first=Check",
                "--given=first=75%", "--fixed-unit=Compress", "--fixed-speedup=10-60"});
@@ -74,7 +75,7 @@ TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
 // than 0.7 as the program is.
 TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-  const Estimate slope = SlopeOf(
+  const report::Estimate slope = SlopeOf(
       "Decode", {RunfilePath("examples/pipeline"), "25"},
       {"--unit=function", "--given=Compress=50%", "--fixed-unit=Decode", "--fixed-speedup=10-90"});
   EXPECT_NEAR(slope.value, 0.6, 0.05) << slope.low << " to " << slope.high;
@@ -83,9 +84,9 @@ TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
 // Parent and child work by turns, 7:3.
 void ExpectSharesAsSlopes(const std::string& by) {
   const std::vector<std::string> program = {RunfilePath("coz/testing/puppets/family"), by, "30"};
-  const Estimate parent = SlopeOf("parents_work", program);
+  const report::Estimate parent = SlopeOf("parents_work", program);
   EXPECT_NEAR(parent.value, 0.7, 0.07) << parent.low << " to " << parent.high;
-  const Estimate child = SlopeOf("childs_work", program);
+  const report::Estimate child = SlopeOf("childs_work", program);
   EXPECT_NEAR(child.value, 0.3, 0.07) << child.low << " to " << child.high;
 }
 

@@ -165,7 +165,8 @@ TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServ
   COZ_REQUIRE_CAPABILITY(refused ? "required counted places, actual: " + result.errors : "");
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(result.errors, Not(HasSubstr("come out too small")));
-  const absl::StatusOr<ReadResult> read = ReadProfile(options.folder + "/profile.pb");
+  const absl::StatusOr<report::ReadResult> read =
+      report::ReadProfile(options.folder + "/profile.pb");
   ASSERT_TRUE(read.ok()) << read.status();
   const profile::Profile& profile = read->profile;
   std::map<uint32_t, std::string> names;

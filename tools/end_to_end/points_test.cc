@@ -27,7 +27,7 @@ using ::testing::Not;
 std::string Puppet(const std::string& name) { return RunfilePath("coz/testing/puppets/" + name); }
 
 std::string MissingBreakpoints() {
-  const absl::Status status = CheckBreakpoints();
+  const absl::Status status = points::CheckBreakpoints();
   return status.ok() ? "" : absl::StrCat("required breakpoints, actual: ", status.message());
 }
 

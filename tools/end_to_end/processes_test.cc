@@ -48,7 +48,7 @@ class ProcessesTest : public ::testing::Test {
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("ok\n")) << result.errors;
     EXPECT_THAT(result.errors, Not(HasSubstr("is false"))) << "a process found something wrong";
-    const absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
+    const absl::StatusOr<report::ReadResult> read = report::ReadProfile(folder_ + "/profile.pb");
     EXPECT_TRUE(read.ok()) << read.status();
     if (read.ok()) profile_ = read->profile;
     return result;

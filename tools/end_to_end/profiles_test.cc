@@ -138,7 +138,7 @@ TEST_F(ProfilesTest, MergesProfilesOfOneProgramOnly) {
   EXPECT_EQ(merged.status, 0) << merged.errors;
   EXPECT_THAT(merged.errors, HasSubstr("600 experiments of 2 sessions"));
   EXPECT_THAT(merged.errors, HasSubstr("1 sessions were given twice"));
-  EXPECT_EQ(ReadProfile(Path("all.pb"))->profile.experiment_size(), 600);
+  EXPECT_EQ(report::ReadProfile(Path("all.pb"))->profile.experiment_size(), 600);
   const CommandResult refused = Coz({"merge", "a.pb", "other.pb", "-o", "x.pb"});
   ExpectOneSentence(refused, "a.pb and other.pb are of different programs");
   EXPECT_FALSE(std::filesystem::exists(Path("x.pb")));

@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string MissingBreakpoints() {
-  const absl::Status status = CheckBreakpoints();
+  const absl::Status status = points::CheckBreakpoints();
   return status.ok() ? "" : absl::StrCat("required breakpoints, actual: ", status.message());
 }
 
@@ -293,7 +293,7 @@ TEST_F(ProgressTest, PlacesAreInTheProfile) {
   Run({"--progress=libc.so*!fputs", "--latency=spin,mark:work", "--progress-source=breakpoint"},
       {Puppet("busy"), "0.1"});
   const profile::Profile profile = Profile();
-  EXPECT_THAT(RepeatCommand(profile.session(0)),
+  EXPECT_THAT(report::RepeatCommand(profile.session(0)),
               HasSubstr("--progress='libc.so*!fputs' --latency=spin,mark:work "
                         "--progress-source=breakpoint "));
 }

@@ -45,7 +45,7 @@ class RepeatTest : public testing::CozRunTest {
     EXPECT_THAT(result.output, HasSubstr("hello\nbye\n")) << result.errors;
     const profile::Profile first = Profile();
     ASSERT_GE(first.session_size(), 1);
-    const std::string command = RepeatCommand(first.session().rbegin()[0]);
+    const std::string command = report::RepeatCommand(first.session().rbegin()[0]);
     EXPECT_EQ(Paste(command).status, 0) << command;
     const profile::Profile again = Profile();
     ASSERT_EQ(again.session_size(), first.session_size()) << command;

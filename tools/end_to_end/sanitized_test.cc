@@ -39,7 +39,7 @@ class SanitizedTest : public ::testing::TestWithParam<const char*> {
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("ok\n"));
     EXPECT_THAT(result.errors, Not(HasSubstr("Sanitizer")));
-    const absl::StatusOr<ReadResult> read = ReadProfile(folder_ + "/profile.pb");
+    const absl::StatusOr<report::ReadResult> read = report::ReadProfile(folder_ + "/profile.pb");
     ASSERT_TRUE(read.ok()) << read.status();
     uint64_t visits = 0;
     for (const profile::Experiment& experiment : read->profile.experiment()) {

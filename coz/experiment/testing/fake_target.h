@@ -21,7 +21,7 @@
 #include "coz/experiment/scheduler.h"
 #include "coz/experiment/target.h"
 
-namespace coz {
+namespace coz::experiment {
 
 struct FakePoint {
   double visits_per_second = 0;  // of effective time
@@ -172,6 +172,6 @@ inline void StepUntil(Scheduler& scheduler, FakeTarget& target, uint64_t end_ns)
   }
 }
 
-}  // namespace coz
+}  // namespace coz::experiment
 
 #endif  // COZ_EXPERIMENT_TESTING_FAKE_TARGET_H_

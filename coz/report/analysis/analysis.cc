@@ -21,7 +21,7 @@
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/statistics/time_blocks.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // A phase factor this near to 1 is not worth a second figure.
@@ -411,4 +411,4 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   return analysis;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -33,7 +33,7 @@
 #include "coz/report/statistics/curve.h"
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 struct AnalysisOptions {
   // Fewer distinct speedups other than 0, and the line is set aside. Lowered to what sessions of fixed speedups can have.
@@ -110,6 +110,6 @@ struct Analysis {
 Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
                  const AnalysisOptions& options = {});
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_ANALYSIS_H_

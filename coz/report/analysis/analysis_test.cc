@@ -10,7 +10,7 @@
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticLine;
@@ -459,4 +459,4 @@ TEST(AnalysisTest, AnExperimentThatWasSpoiltFromOutsideIsLeftOut) {
 TEST(AnalysisTest, EmptyProfileHasNoPoints) { EXPECT_TRUE(AnalyzeOf({}).points.empty()); }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

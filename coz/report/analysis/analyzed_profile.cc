@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // The others are in the table, with all that is used of them.
@@ -39,4 +39,4 @@ std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
   return whole;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -19,7 +19,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 
-namespace coz {
+namespace coz::report {
 
 struct AnalyzedProfile {
   profile::Profile profile;
@@ -36,6 +36,6 @@ absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
 std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
                                                     const AnalysisOptions& options = {});
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_ANALYZED_PROFILE_H_

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Two sessions, one of which has lost samples, an experiment that must not be used, another source of samples from 10 s on, and an
@@ -64,4 +64,4 @@ TEST_P(AnalyzedProfileTest, FileSaysWhatTheProfileSaysThatItHolds) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

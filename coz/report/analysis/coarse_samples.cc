@@ -4,7 +4,7 @@
 
 #include "coz/report/analysis/session_facts.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // The kernel's tick.
@@ -72,4 +72,4 @@ bool CoarseSamples::IsByPerfEvents(const ExperimentRow& row) const {
   return coarse != nullptr && coarse->by_perf_events;
 }
 
-}  // namespace coz
+}  // namespace coz::report

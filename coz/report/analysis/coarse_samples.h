@@ -17,7 +17,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 class CoarseSamples {
  public:
@@ -44,6 +44,6 @@ class CoarseSamples {
   double first_stretch_of_timers_ns_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_COARSE_SAMPLES_H_

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST(CoarseSamplesTest, NoRunIsProlongedForALineOfWhichNothingCanBeTold) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

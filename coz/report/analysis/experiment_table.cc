@@ -17,7 +17,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using SessionAndId = std::pair<uint64_t, uint32_t>;
@@ -289,4 +289,4 @@ ExperimentTable BuildExperimentTable(const profile::Profile& profile) {
   return builder.Finish();
 }
 
-}  // namespace coz
+}  // namespace coz::report

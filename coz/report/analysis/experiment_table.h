@@ -22,7 +22,7 @@
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 struct UnitRow {
   profile::UnitKind kind = profile::UNIT_KIND_UNKNOWN;
@@ -134,6 +134,6 @@ class ExperimentTableBuilder {
 
 ExperimentTable BuildExperimentTable(const profile::Profile& profile);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
@@ -149,4 +149,4 @@ bool IsUnstable(const LatencySummary& summary) {
          kUnstableShare * summary.arrivals_per_second;
 }
 
-}  // namespace coz
+}  // namespace coz::report

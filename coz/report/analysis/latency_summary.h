@@ -17,7 +17,7 @@
 
 #include "coz/report/analysis/experiment_table.h"
 
-namespace coz {
+namespace coz::report {
 
 struct LatencySummary {
   double mean_ns = 0;
@@ -53,6 +53,6 @@ class LatencyBySpeedup {
 // More requests came than left, by more than those under way explain: latency grows as long as the load lasts.
 bool IsUnstable(const LatencySummary& summary);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_LATENCY_SUMMARY_H_

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 profile::Profile OneExperiment(uint64_t arrivals, uint64_t departures, double in_flight) {
@@ -90,4 +90,4 @@ TEST(LatencySummaryTest, QuantilesAreThoseOfNumberedRequests) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

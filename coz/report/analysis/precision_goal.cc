@@ -11,7 +11,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Of a unit's experiments, the share that is not a baseline.
@@ -120,4 +120,4 @@ PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& anal
   return state;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -25,7 +25,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 struct PrecisionGoal {
   double width = 0.1;
@@ -53,6 +53,6 @@ struct PrecisionState {
 PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& analysis,
                               const PrecisionGoal& goal);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_

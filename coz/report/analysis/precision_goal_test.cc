@@ -12,7 +12,7 @@
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticLine;
@@ -182,4 +182,4 @@ TEST_P(StoppedCoverageTest, Stays) {
 INSTANTIATE_TEST_SUITE_P(Widths, StoppedCoverageTest, ::testing::Values(50, 25, 15, 10));
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

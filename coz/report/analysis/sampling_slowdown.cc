@@ -7,7 +7,7 @@
 
 #include "coz/report/statistics/time_blocks.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr int kLeastStretches = 4;
@@ -49,4 +49,4 @@ std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& 
   return SamplingSlowdown{*share, stretches};
 }
 
-}  // namespace coz
+}  // namespace coz::report

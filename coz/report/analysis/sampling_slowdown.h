@@ -16,7 +16,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 struct SamplingSlowdown {
   Estimate share;  // of the time of a visit under sampling, what is not there without
@@ -27,6 +27,6 @@ struct SamplingSlowdown {
 std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
                                                          uint64_t min_visits);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_

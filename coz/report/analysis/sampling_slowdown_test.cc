@@ -6,7 +6,7 @@
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticLine;
@@ -143,4 +143,4 @@ TEST(SamplingSlowdownTest, CopiesOfAStretchCountOnce) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
-namespace coz {
+namespace coz::report {
 
 uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::SessionEnd* end) {
   const bool alone = end != nullptr && end->peak_threads() == 1;
@@ -114,4 +114,4 @@ std::string LocalTime(uint64_t unix_ns, const char* format) {
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

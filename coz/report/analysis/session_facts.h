@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 // Finds the ends of a profile's sessions, of which a merged profile has thousands. The profile has to outlive it.
 class SessionEnds {
@@ -65,6 +65,6 @@ std::string CommandText(const profile::Session& session);
 // By strftime(3), in the reader's time zone.
 std::string LocalTime(uint64_t unix_ns, const char* format);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_SESSION_FACTS_H_

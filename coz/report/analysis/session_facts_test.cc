@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr uint64_t kSession = 7;
@@ -86,4 +86,4 @@ TEST(SessionFactsTest, CommandCanBeTyped) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

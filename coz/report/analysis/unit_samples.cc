@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 void AppendVarint(uint64_t value, std::string* bytes) {
@@ -56,4 +56,4 @@ uint64_t UnitSamples::Of(size_t wanted) const {
   return 0;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace coz {
+namespace coz::report {
 
 class UnitSamples {
  public:
@@ -44,6 +44,6 @@ class UnitSamples {
   std::unique_ptr<uint8_t[]> bytes_;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_UNIT_SAMPLES_H_

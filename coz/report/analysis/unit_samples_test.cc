@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -45,4 +45,4 @@ TEST(UnitSamplesTest, HoldTheLargestCounts) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

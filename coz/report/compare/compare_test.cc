@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST_F(HistoryTest, MissingFileIsAnError) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

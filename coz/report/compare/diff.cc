@@ -12,7 +12,7 @@
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/unit_names.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
@@ -221,4 +221,4 @@ const char* ChangeId(Change change) {
   return "";
 }
 
-}  // namespace coz
+}  // namespace coz::report

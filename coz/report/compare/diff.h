@@ -20,7 +20,7 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace coz {
+namespace coz::report {
 
 enum class Change { kGained, kLost, kUnchanged, kCannotTell, kNew, kGone };
 
@@ -68,6 +68,6 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines);
 std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines);
 nlohmann::ordered_json DiffJson(const ProfileDiff& diff);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_COMPARE_DIFF_H_

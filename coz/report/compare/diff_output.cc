@@ -11,7 +11,7 @@
 #include "coz/report/text/text_layout.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -175,4 +175,4 @@ Json DiffJson(const ProfileDiff& diff) {
           {"points", points}};
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -17,7 +17,7 @@
 #include "coz/report/text/text_layout.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -185,4 +185,4 @@ Json HistoryJson(const History& history) {
           {"mean_bias", score.bias}, {"damaged_lines", history.damaged_lines}};
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "coz/report/compare/verify.h"
 
-namespace coz {
+namespace coz::report {
 
 struct HistoryEntry {
   int64_t time_s = 0;
@@ -37,6 +37,6 @@ History ParseHistory(std::istream& lines);
 std::string HistoryText(const History& history);
 nlohmann::ordered_json HistoryJson(const History& history);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_COMPARE_HISTORY_H_

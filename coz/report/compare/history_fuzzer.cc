@@ -12,9 +12,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
-  const coz::History history = coz::ParseHistory(in);
+  const coz::report::History history = coz::report::ParseHistory(in);
   // Whatever names a file holds, nothing that steers a terminal comes out.
-  if (coz::HistoryText(history).find('\x1b') != std::string::npos) std::abort();
-  if (coz::JsonText(coz::HistoryJson(history)).empty()) std::abort();
+  if (coz::report::HistoryText(history).find('\x1b') != std::string::npos) std::abort();
+  if (coz::report::JsonText(coz::report::HistoryJson(history)).empty()) std::abort();
   return 0;
 }

@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 struct Share {
@@ -84,4 +84,4 @@ Estimate Gain(const Estimate& before, const Estimate& after) {
   return gain;
 }
 
-}  // namespace coz
+}  // namespace coz::report

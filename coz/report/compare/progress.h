@@ -15,7 +15,7 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 // Effective duration ÷ visits, pooled, with its 95 % interval. `point` is an index of ExperimentTable.points.
 std::optional<Estimate> TimePerVisit(const AnalyzedProfile& whole, size_t point);
@@ -26,6 +26,6 @@ std::optional<Estimate> CpuTimePerVisit(const AnalyzedProfile& whole, size_t poi
 // 1 - after/before: positive where it became faster.
 Estimate Gain(const Estimate& before, const Estimate& after);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_COMPARE_PROGRESS_H_

@@ -15,7 +15,7 @@
 #include "coz/report/text/unit_names.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr size_t kNamesShown = 3;
@@ -199,4 +199,4 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
           {"outcome", OutcomeId(v.outcome)}};
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -18,7 +18,7 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace coz {
+namespace coz::report {
 
 struct VerifyOptions {
   std::string line;  // "file:line", or a function's, file's, library's or group's name
@@ -48,6 +48,6 @@ const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low"
 std::string VerificationText(const Verification& verification);
 nlohmann::ordered_json VerificationJson(const Verification& verification);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_COMPARE_VERIFY_H_

@@ -18,7 +18,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // fnmatch's other characters are ordinary ones in names: ?, [ and backslash.
@@ -179,4 +179,4 @@ absl::StatusOr<std::optional<std::string>> Selector::Find(const ExperimentTable&
       "--fail-if='", Printable(text_), "' selects nothing in the profile", suggest(units_, names)));
 }
 
-}  // namespace coz
+}  // namespace coz::report

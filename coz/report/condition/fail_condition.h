@@ -21,7 +21,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 
-namespace coz {
+namespace coz::report {
 
 // What a user may have meant, as the end of a sentence, such as ", the closest are a and b".
 using Suggest =
@@ -59,6 +59,6 @@ class Selector {
 // '*' stands for any characters; `name` may have folders, or namespaces, before what the pattern names.
 bool MatchesName(const std::string& pattern, const std::string& name);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_CONDITION_FAIL_CONDITION_H_

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticProfile;
@@ -101,4 +101,4 @@ TEST_F(SelectorTest, NamesOfFunctionsMayHoldCommasAndBrackets) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -222,4 +222,4 @@ TEST(ImportCozTest, SaysThatOtherFilesAreNone) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

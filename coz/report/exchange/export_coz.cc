@@ -15,7 +15,7 @@
 #include "coz/report/statistics/statistics.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -90,4 +90,4 @@ void ExportCoz(const profile::Profile& profile, const ExperimentTable& table, Co
   }
 }
 
-}  // namespace coz
+}  // namespace coz::report

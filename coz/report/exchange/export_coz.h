@@ -19,13 +19,13 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 enum class CozFormat { kJsonLines, kText };
 
 void ExportCoz(const profile::Profile& profile, const ExperimentTable& table, CozFormat format,
                std::ostream& out);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_EXCHANGE_EXPORT_COZ_H_

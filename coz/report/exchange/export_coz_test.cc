@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticOptions;
@@ -138,4 +138,4 @@ TEST(ExportCozTest, NamesAreQuotedWhateverTheyHold) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "coz/report/json/report_json.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -98,4 +98,4 @@ void ExportCsv(const AnalyzedProfile& whole, std::ostream& out) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::report

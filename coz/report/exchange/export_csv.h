@@ -14,10 +14,10 @@
 
 #include "coz/report/analysis/analyzed_profile.h"
 
-namespace coz {
+namespace coz::report {
 
 void ExportCsv(const AnalyzedProfile& whole, std::ostream& out);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_EXCHANGE_EXPORT_CSV_H_

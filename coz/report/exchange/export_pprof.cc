@@ -14,7 +14,7 @@
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr int kFixedTypes = 2;  // samples and cpu
@@ -172,4 +172,4 @@ absl::Status ExportPprof(const AnalyzedProfile& whole, std::ostream& out) {
   return absl::OkStatus();
 }
 
-}  // namespace coz
+}  // namespace coz::report

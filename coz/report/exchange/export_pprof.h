@@ -17,12 +17,12 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/exchange/pprof.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 pprof::Profile PprofOf(const AnalyzedProfile& whole);
 
 absl::Status ExportPprof(const AnalyzedProfile& whole, std::ostream& out);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_EXCHANGE_EXPORT_PPROF_H_

@@ -14,7 +14,7 @@
 #include "coz/report/text/text_layout.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -120,4 +120,4 @@ void ExportSpeedscope(const AnalyzedProfile& whole, std::ostream& out) {
   out << JsonText(file) << '\n';
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -15,10 +15,10 @@
 
 #include "coz/report/analysis/analyzed_profile.h"
 
-namespace coz {
+namespace coz::report {
 
 void ExportSpeedscope(const AnalyzedProfile& whole, std::ostream& out);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_EXCHANGE_EXPORT_SPEEDSCOPE_H_

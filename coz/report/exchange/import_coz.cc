@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr size_t kMaxLineBytes = 1 << 20;
@@ -243,7 +243,8 @@ class Importer {
     const std::optional<uint64_t> duration = Count(fields, "duration");
     if (selected.empty()) return "an experiment without `selected`";
     if (!speedup.has_value() || *speedup > 1) return "an experiment whose speedup is not 0 to 1";
-    if (!duration.has_value() || *duration == 0) return "an experiment whose duration is not above 0";
+    if (!duration.has_value() || *duration == 0)
+      return "an experiment whose duration is not above 0";
     const uint32_t unit = UnitOf(selected);
     experiment_ = result_.profile.add_experiment();
     experiment_->set_index(
@@ -327,4 +328,4 @@ absl::StatusOr<ImportResult> ImportCoz(std::istream& in, const std::string& name
   return Importer(in, name).Run();
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 struct ImportResult {
   profile::Profile profile;
@@ -32,6 +32,6 @@ struct ImportResult {
 // `name` is used in messages.
 absl::StatusOr<ImportResult> ImportCoz(std::istream& in, const std::string& name);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_EXCHANGE_IMPORT_COZ_H_

@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::istringstream in(std::string(reinterpret_cast<const char*>(data), size));
-  const absl::StatusOr<coz::ImportResult> imported = coz::ImportCoz(in, "input");
-  if (imported.ok()) coz::AnalyzeWhole(imported->profile);
+  const absl::StatusOr<coz::report::ImportResult> imported = coz::report::ImportCoz(in, "input");
+  if (imported.ok()) coz::report::AnalyzeWhole(imported->profile);
   return 0;
 }

@@ -30,45 +30,46 @@ void ExpectPlain(const std::string& text) {
   if (text.find('\x1b') != std::string::npos) std::abort();
 }
 
-void Export(const coz::AnalyzedProfile& whole) {
+void Export(const coz::report::AnalyzedProfile& whole) {
   std::ostringstream out;
-  coz::ExportCsv(whole, out);
-  if (!coz::ExportPprof(whole, out).ok()) std::abort();
-  coz::ExportSpeedscope(whole, out);
-  coz::ExportCoz(whole.profile, whole.table, coz::CozFormat::kText, out);
+  coz::report::ExportCsv(whole, out);
+  if (!coz::report::ExportPprof(whole, out).ok()) std::abort();
+  coz::report::ExportSpeedscope(whole, out);
+  coz::report::ExportCoz(whole.profile, whole.table, coz::report::CozFormat::kText, out);
   std::stringstream lines;
-  coz::ExportCoz(whole.profile, whole.table, coz::CozFormat::kJsonLines, lines);
-  if (const auto back = coz::ImportCoz(lines, "lines");
+  coz::report::ExportCoz(whole.profile, whole.table, coz::report::CozFormat::kJsonLines, lines);
+  if (const auto back = coz::report::ImportCoz(lines, "lines");
       !back.ok() && back.status().message().empty()) {
     std::abort();
   }
 }
 
-void Plot(const coz::AnalyzedProfile& whole) {
+void Plot(const coz::report::AnalyzedProfile& whole) {
   const nlohmann::json data =
-      coz::BuildPlotData(whole.profile, whole.table, whole.analysis, whole.stats, {});
-  if (coz::PlotPage(data).empty()) std::abort();
+      coz::report::BuildPlotData(whole.profile, whole.table, whole.analysis, whole.stats, {});
+  if (coz::report::PlotPage(data).empty()) std::abort();
 }
 
-void Compare(const coz::AnalyzedProfile& whole) {
-  const coz::ProfileDiff diff = coz::Compare(whole, whole);
-  ExpectPlain(coz::DiffText(diff, 10));
-  ExpectPlain(coz::DiffMarkdown(diff, 10));
-  if (coz::JsonText(coz::DiffJson(diff)).empty()) std::abort();
+void Compare(const coz::report::AnalyzedProfile& whole) {
+  const coz::report::ProfileDiff diff = coz::report::Compare(whole, whole);
+  ExpectPlain(coz::report::DiffText(diff, 10));
+  ExpectPlain(coz::report::DiffMarkdown(diff, 10));
+  if (coz::report::JsonText(coz::report::DiffJson(diff)).empty()) std::abort();
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  auto read = coz::ParseProfile(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
+  auto read =
+      coz::report::ParseProfile(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
   if (!read.ok()) return 0;
-  const std::unique_ptr<const coz::AnalyzedProfile> whole =
-      coz::AnalyzeWhole(std::move(read->profile));
+  const std::unique_ptr<const coz::report::AnalyzedProfile> whole =
+      coz::report::AnalyzeWhole(std::move(read->profile));
   Export(*whole);
   Plot(*whole);
   Compare(*whole);
   for (const int columns : {1, 40, 100}) {
-    for (const std::string& line : coz::LiveTable(*whole, 10, columns)) ExpectPlain(line);
+    for (const std::string& line : coz::report::LiveTable(*whole, 10, columns)) ExpectPlain(line);
   }
   return 0;
 }

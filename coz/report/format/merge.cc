@@ -21,7 +21,7 @@
 #include "coz/report/format/profile_reader.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
@@ -222,4 +222,4 @@ absl::StatusOr<MergeResult> MergeProfiles(const MergeOptions& options) {
   return Merger(options, *std::move(out)).Run();
 }
 
-}  // namespace coz
+}  // namespace coz::report

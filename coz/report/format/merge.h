@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace coz {
+namespace coz::report {
 
 struct MergeOptions {
   std::vector<std::string> inputs;
@@ -36,6 +36,6 @@ struct MergeResult {
 
 absl::StatusOr<MergeResult> MergeProfiles(const MergeOptions& options);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_FORMAT_MERGE_H_

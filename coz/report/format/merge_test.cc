@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST_F(MergeTest, WhatIsNoProfileIsNamed) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

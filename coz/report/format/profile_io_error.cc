@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 absl::StatusCode CodeOf(int error) {
@@ -88,4 +88,4 @@ absl::Status ProfileReadError(absl::string_view tried, const std::string& path, 
   return absl::Status(CodeOf(error), Sentence(tried, path, error, NextForReading(path, error)));
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -14,13 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::report {
 
 // `tried` is a verb, e.g. "write"; the sentence is "cannot <tried> the profile <path>: <errno
 // text>; <next>".
 absl::Status ProfileWriteError(absl::string_view tried, const std::string& path, int error);
 absl::Status ProfileReadError(absl::string_view tried, const std::string& path, int error);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_FORMAT_PROFILE_IO_ERROR_H_

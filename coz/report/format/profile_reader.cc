@@ -25,7 +25,7 @@
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 #include "google/protobuf/stubs/logging.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using google::protobuf::io::ArrayInputStream;
@@ -263,4 +263,4 @@ absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
   return status;
 }
 
-}  // namespace coz
+}  // namespace coz::report

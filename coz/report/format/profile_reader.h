@@ -24,7 +24,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "google/protobuf/io/zero_copy_stream.h"
 
-namespace coz {
+namespace coz::report {
 
 inline constexpr uint32_t kMaxRecordBytes = 64u << 20;
 
@@ -64,6 +64,6 @@ absl::StatusOr<ReadResult> ReadProfile(const std::string& path);
 // The same from memory, for tests and fuzzers. `name` is used in messages.
 absl::StatusOr<ReadResult> ParseProfile(const std::string& bytes, const std::string& name);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_FORMAT_PROFILE_READER_H_

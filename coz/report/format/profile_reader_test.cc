@@ -12,7 +12,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::google::protobuf::util::MessageDifferencer;
@@ -202,4 +202,4 @@ TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -21,7 +21,7 @@
 #include "coz/report/format/profile_reader.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // One writer at a time: two would not garble each other's chunks, but the one that opens cuts off what it takes for the
@@ -118,4 +118,4 @@ absl::Status ProfileWriter::Sync() {
   return absl::OkStatus();
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -20,7 +20,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 enum class ProfileOpenMode {
   kAppend,  // add a session to what is there, less a torn record at its end; refuses what is no profile
@@ -56,6 +56,6 @@ class ProfileWriter {
   uint64_t bytes_written_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_FORMAT_PROFILE_WRITER_H_

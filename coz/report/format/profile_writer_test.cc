@@ -16,7 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(ProfileWriterTest, SessionIdsDiffer) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

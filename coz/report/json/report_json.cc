@@ -20,7 +20,7 @@
 #include "coz/report/text/verdict.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -355,4 +355,4 @@ std::string JsonText(const Json& json, int indent) {
   return json.dump(indent, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
-}  // namespace coz
+}  // namespace coz::report

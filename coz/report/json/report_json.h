@@ -17,7 +17,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace coz {
+namespace coz::report {
 
 // Raised when a field changes its meaning or goes away; new fields come without.
 inline constexpr int kReportJsonSchemaVersion = 1;
@@ -35,6 +35,6 @@ const char* SetAsideId(SetAsideReason reason);
 const char* UnitKindId(profile::UnitKind kind);
 const char* PointKindId(profile::ProgressPointKind kind);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_JSON_REPORT_JSON_H_

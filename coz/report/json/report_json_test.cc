@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -172,4 +172,4 @@ TEST(ReportJsonTest, EmptyProfileHasEmptyLists) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

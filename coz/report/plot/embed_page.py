@@ -82,7 +82,7 @@ def main():
     out = sys.argv[1]
     head, tail = page(arguments(sys.argv[2:]))
     with open(out, "w", encoding="utf-8") as file:
-        file.write("// Made by embed_page.py.\nnamespace coz {\n%s%s}  // namespace coz\n" % (literal("kPageHead", head), literal("kPageTail", tail)))
+        file.write("// Made by embed_page.py.\nnamespace coz::report {\n%s%s}  // namespace coz::report\n" % (literal("kPageHead", head), literal("kPageTail", tail)))
 
 
 main()

@@ -13,7 +13,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using Color = std::array<double, 3>;  // linear red, green, blue, 0-1
@@ -152,4 +152,4 @@ TEST(PaletteTest, TextCanBeRead) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -40,7 +40,7 @@
 #include "coz/report/text/verdict.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using nlohmann::json;
@@ -300,4 +300,4 @@ json BuildPlotData(const profile::Profile& profile, const ExperimentTable& table
   return Builder(profile, table, analysis).Build(stats, options);
 }
 
-}  // namespace coz
+}  // namespace coz::report

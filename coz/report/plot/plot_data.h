@@ -19,7 +19,7 @@
 #include "coz/report/format/profile_reader.h"
 #include "nlohmann/json_fwd.hpp"
 
-namespace coz {
+namespace coz::report {
 
 struct PlotDataOptions {
   // Where source files are looked for that are not at their path.
@@ -31,6 +31,6 @@ nlohmann::json BuildPlotData(const profile::Profile& profile, const ExperimentTa
                              const Analysis& analysis, const ReadStats& stats,
                              const PlotDataOptions& options);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_PLOT_PLOT_DATA_H_

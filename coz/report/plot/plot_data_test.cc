@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST(PlotDataTest, DamagedProfilesNeverCrash) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -17,7 +17,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/plot/plot_data.h"
 
-namespace coz {
+namespace coz::report {
 
 struct PlotOptions {
   std::string path = "profile.pb";  // "-": standard input
@@ -34,6 +34,6 @@ std::string PlotPage(const nlohmann::json& data);
 // Replaces the file in one step, so that a page that is open never sees half of one; "-" is standard output.
 absl::Status WritePlotFile(const std::string& path, const std::string& page);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_PLOT_PLOT_PAGE_H_

@@ -11,7 +11,7 @@
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using nlohmann::json;
@@ -81,4 +81,4 @@ json RunFacts(const ExperimentTable& table, const Analysis& analysis) {
           {"reasons", reasons}};
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -14,7 +14,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "nlohmann/json.hpp"
 
-namespace coz {
+namespace coz::report {
 
 // `end` may be nullptr. {command, folder, start, host, kernel, cpu, cpus, sampling, fallback, given, seed, seconds, version, end, again}
 nlohmann::json SessionFacts(const profile::Profile& profile, const profile::Session& session,
@@ -23,6 +23,6 @@ nlohmann::json SessionFacts(const profile::Profile& profile, const profile::Sess
 // {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words, count]…]}
 nlohmann::json RunFacts(const ExperimentTable& table, const Analysis& analysis);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_PLOT_RUN_FACTS_H_

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr int64_t kMaxFileBytes = 8 << 20;
@@ -96,4 +96,4 @@ SourceText SourceReader::Read(const std::string& file, const std::set<uint32_t>&
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

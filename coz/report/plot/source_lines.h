@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace coz {
+namespace coz::report {
 
 inline constexpr uint32_t kSourceContextLines = 6;  // on either side
 
@@ -48,6 +48,6 @@ class SourceReader {
   size_t bytes_left_ = 16u << 20;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_PLOT_SOURCE_LINES_H_

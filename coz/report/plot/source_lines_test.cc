@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(SourceLinesTest, LaterChangesAreNoted) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

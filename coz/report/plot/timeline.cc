@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 struct Placement {
@@ -130,4 +130,4 @@ Timeline BuildTimeline(const profile::Profile& profile, const ExperimentTable& t
   return timeline;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -16,7 +16,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 struct TimelineExperiment {
   uint64_t start_ns = 0;
@@ -47,6 +47,6 @@ struct Timeline {
 Timeline BuildTimeline(const profile::Profile& profile, const ExperimentTable& table, size_t bins,
                        size_t max_units);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_PLOT_TIMELINE_H_

@@ -5,7 +5,7 @@
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using report_testing::SyntheticOptions;
@@ -68,4 +68,4 @@ TEST(TimelineTest, ImpossibleTimesDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

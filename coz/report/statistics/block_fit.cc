@@ -8,7 +8,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Of the observations with the most influence, pairs are looked at one by one; what the others share no longer matters.
@@ -163,4 +163,4 @@ double BlockFit::ExpectedRelativeSquare(size_t i) const {
   return ResidualCovariance(i, i) / points_[i].variance;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -16,7 +16,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 class BlockFit {
  public:
@@ -71,6 +71,6 @@ class BlockFit {
   bool ok_ = false;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_BLOCK_FIT_H_

@@ -11,7 +11,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr double kGrid = 0.05;
@@ -244,4 +244,4 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
   return curve;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -17,7 +17,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 struct CurvePoint {
   double virtual_speedup = 0;
@@ -41,6 +41,6 @@ struct Curve {
 // `slope` is that of EstimateSlope over the same observations.
 Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate& slope);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_CURVE_H_

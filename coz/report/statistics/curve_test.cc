@@ -9,7 +9,7 @@
 #include "coz/report/statistics/statistics.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // As the scheduler makes them: a baseline in every four, the others 5 %, 10 % … 100 %.
@@ -97,4 +97,4 @@ TEST(CurveTest, BaselinesAloneHaveNoCurve) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

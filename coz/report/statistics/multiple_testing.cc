@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Continued fraction of the incomplete beta function, by Lentz's method (DLMF 8.17.22).
@@ -68,4 +68,4 @@ std::vector<double> QValues(const std::vector<double>& p_values) {
   return q;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-namespace coz {
+namespace coz::report {
 
 // The probability that Student's t with `df` degrees of freedom (2 and more) is at least as far from 0 as `t`.
 double TwoSidedPValue(double t, double df);
@@ -20,6 +20,6 @@ double TwoSidedPValue(double t, double df);
 // Benjamini-Hochberg: calling the lines with q <= 0.05 discoveries makes at most 5 % of such lists' entries false, on average.
 std::vector<double> QValues(const std::vector<double>& p_values);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_MULTIPLE_TESTING_H_

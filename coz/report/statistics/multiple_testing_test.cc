@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 TEST(MultipleTestingTest, PValuesMatchTablesOfStudentsT) {
@@ -45,4 +45,4 @@ TEST(MultipleTestingTest, MissingPValuesAreNoTests) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

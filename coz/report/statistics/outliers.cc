@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Of one speedup: fewer do not tell which of them is odd.
@@ -85,4 +85,4 @@ std::vector<size_t> FindOutliers(const std::vector<RateObservation>& observation
   return outliers;
 }
 
-}  // namespace coz
+}  // namespace coz::report

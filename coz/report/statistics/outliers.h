@@ -18,10 +18,10 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 std::vector<size_t> FindOutliers(const std::vector<RateObservation>& observations);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_OUTLIERS_H_

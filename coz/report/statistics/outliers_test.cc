@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(OutliersTest, WithoutThemIntervalsAreNarrowerAndHoldTheTruth) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

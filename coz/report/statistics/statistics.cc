@@ -10,7 +10,7 @@
 #include "coz/report/statistics/block_fit.h"
 #include "coz/report/statistics/multiple_testing.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // The baselines of one block, pooled.
@@ -266,4 +266,4 @@ std::vector<RateObservation> WithoutDrift(const std::vector<RateObservation>& ob
   return result;
 }
 
-}  // namespace coz
+}  // namespace coz::report

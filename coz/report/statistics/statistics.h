@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace coz {
+namespace coz::report {
 
 // One experiment at one progress point.
 struct RateObservation {
@@ -77,6 +77,6 @@ double StudentQuantile(double df);
 // Equal speedups compare equal whatever arithmetic they come from: in hundredths of a percent.
 int SpeedupKey(double virtual_speedup);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_STATISTICS_H_

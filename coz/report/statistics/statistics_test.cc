@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 struct Scenario {
@@ -215,4 +215,4 @@ TEST(StatisticsTest, StudentQuantileMatchesTables) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -7,7 +7,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations,
                                       double baselines_per_block) {
@@ -43,4 +43,4 @@ std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations
   return result;
 }
 
-}  // namespace coz
+}  // namespace coz::report

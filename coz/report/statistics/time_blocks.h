@@ -16,7 +16,7 @@
 
 #include "coz/report/statistics/statistics.h"
 
-namespace coz {
+namespace coz::report {
 
 // Five baselines have an error of 0.45 of that of one experiment, which widens the interval of a line with one experiment in
 // each block by 10 %. With one baseline in four experiments of 0.5 s a block lasts some 11 s.
@@ -32,6 +32,6 @@ struct TimedObservation {
 std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations,
                                       double baselines_per_block = kBaselinesPerBlock);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_STATISTICS_TIME_BLOCKS_H_

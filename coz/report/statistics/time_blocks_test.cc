@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -54,4 +54,4 @@ TEST(TimeBlocksTest, BaselinesOfOtherLinesCountByTheirWeight) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -23,7 +23,7 @@
 #include "coz/report/text/text_layout.h"
 #include "coz/report/text/verdict.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr int kMarginWidth = 37;
@@ -157,4 +157,4 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
       "with `> FILE`");
 }
 
-}  // namespace coz
+}  // namespace coz::report

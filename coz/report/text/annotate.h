@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "coz/report/condition/fail_condition.h"
 
-namespace coz {
+namespace coz::report {
 
 struct AnnotateOptions {
   std::string file;  // as typed: a path, or the end of one that is in the profile
@@ -27,6 +27,6 @@ struct AnnotateOptions {
 
 absl::Status Annotate(const AnnotateOptions& options, std::ostream& out);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_ANNOTATE_H_

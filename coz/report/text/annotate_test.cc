@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -66,4 +66,4 @@ TEST_F(AnnotateTest, BadNamesAreErrors) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/latency_summary.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6); }
@@ -52,4 +52,4 @@ std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point
                                    : text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -16,12 +16,12 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/text/unit_names.h"
 
-namespace coz {
+namespace coz::report {
 
 // Throughput and latency as they are, and the percentiles at the best prediction of each of the first `shown` lines.
 std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point,
                         const UnitNames& names, size_t shown);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_LATENCY_TEXT_H_

@@ -12,7 +12,7 @@
 #include "coz/report/text/unit_names.h"
 #include "coz/report/text/verdict.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr int kOtherColumns = 50;  // of a row, beside the name
@@ -95,4 +95,4 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
   return lines;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -15,7 +15,7 @@
 
 #include "coz/report/analysis/analyzed_profile.h"
 
-namespace coz {
+namespace coz::report {
 
 // Lower than the report's, for a first impression.
 inline constexpr int kLiveMinSpeedups = 3;
@@ -25,6 +25,6 @@ std::string RunSoFar(const AnalyzedProfile& whole);
 
 std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int columns);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_LIVE_TABLE_H_

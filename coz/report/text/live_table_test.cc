@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(LiveTableTest, EmptyProfileSaysSo) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

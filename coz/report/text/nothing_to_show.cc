@@ -4,7 +4,7 @@
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 
 std::string NothingToShow(const profile::Profile& profile, const ExperimentTable& table,
                           const Analysis& analysis) {
@@ -50,4 +50,4 @@ std::string NothingToShow(const profile::Profile& profile, const ExperimentTable
       command, "`.\n");
 }
 
-}  // namespace coz
+}  // namespace coz::report

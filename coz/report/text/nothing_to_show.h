@@ -15,11 +15,11 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 std::string NothingToShow(const profile::Profile& profile, const ExperimentTable& table,
                           const Analysis& analysis);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_NOTHING_TO_SHOW_H_

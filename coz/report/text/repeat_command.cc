@@ -9,7 +9,7 @@
 #include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr uint64_t kDefaultExperimentNs = 500'000'000;
@@ -132,4 +132,4 @@ std::string FixedUnitCommand(const profile::Options& options, const std::string&
   return absl::StrCat(absl::StrJoin(words, " "), " --fixed-line ", Quoted(unit));
 }
 
-}  // namespace coz
+}  // namespace coz::report

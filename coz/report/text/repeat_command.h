@@ -14,7 +14,7 @@
 
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::report {
 
 // The options that say what was measured and for what: units, groups, what is given, places of progress points. Figures of sessions
 // that differ in them do not belong in one profile.
@@ -26,6 +26,6 @@ std::string RepeatCommand(const profile::Session& session);
 // The words before the program that put all experiments on one unit, and leave the rest as it was in the session.
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_REPEAT_COMMAND_H_

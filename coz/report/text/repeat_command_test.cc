@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(RepeatCommandTest, MeasuredOptionsAreThoseThatFiguresDependOn) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Each with the two blanks before it. Always: the margin, a number of one digit, a slope with a sign, its interval and "cannot tell".
@@ -43,4 +43,4 @@ TableColumns ChooseColumns(int width, int place, int function) {
   return columns;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -9,7 +9,7 @@
 #ifndef COZ_REPORT_TEXT_REPORT_COLUMNS_H_
 #define COZ_REPORT_TEXT_REPORT_COLUMNS_H_
 
-namespace coz {
+namespace coz::report {
 
 // Values of a plot, from 10 % to 100 %.
 constexpr int kPlotColumns = 10;
@@ -30,6 +30,6 @@ struct TableColumns {
 // experiments first, then samples, then the prediction.
 TableColumns ChooseColumns(int width, int place, int function);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_REPORT_COLUMNS_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 TEST(ReportColumnsTest, NarrowTerminalsLoseTheLeastFirst) {
@@ -31,4 +31,4 @@ TEST(ReportColumnsTest, NamesGetWhatIsLeft) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

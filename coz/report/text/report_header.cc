@@ -22,7 +22,7 @@
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 std::string Duration(uint64_t ns) {
@@ -132,4 +132,4 @@ std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& 
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

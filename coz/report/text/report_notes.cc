@@ -20,7 +20,7 @@
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 std::string Counted(uint64_t n, absl::string_view noun) {
@@ -370,4 +370,4 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   return notes;
 }
 
-}  // namespace coz
+}  // namespace coz::report

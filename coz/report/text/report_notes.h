@@ -18,7 +18,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 
-namespace coz {
+namespace coz::report {
 
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
                                      const Analysis& analysis, const ReadStats& stats);
@@ -32,6 +32,6 @@ std::string CostOfSampling(const PointAnalysis& point);
 // Why an experiment is not used (profile::Taint::Reason), in words.
 const char* TaintWords(int reason);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_REPORT_NOTES_H_

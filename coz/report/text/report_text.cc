@@ -25,7 +25,7 @@
 #include "coz/report/text/unit_names.h"
 #include "coz/report/text/verdict.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
@@ -335,4 +335,4 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -16,7 +16,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 
-namespace coz {
+namespace coz::report {
 
 struct TextOptions {
   int width = 100;
@@ -47,6 +47,6 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
 // The command line of the target as one may type it, for messages that name the next command.
 std::string TargetCommand(const profile::Profile& profile);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_REPORT_TEXT_H_

@@ -10,7 +10,7 @@
 #include "coz/report/text/repeat_command.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 // Of a row of what was set aside: everything but the place and what it lacks, and these two.
@@ -95,4 +95,4 @@ std::string SetAsideText(const PointAnalysis& point, const profile::Profile& pro
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -17,12 +17,12 @@
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/unit_names.h"
 
-namespace coz {
+namespace coz::report {
 
 // `point` has such lines. An experiment counts from `min_visits` visits on.
 std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
                          const UnitNames& names, uint64_t min_visits, const TextOptions& options);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_SET_ASIDE_TEXT_H_

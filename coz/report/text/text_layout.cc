@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr absl::string_view kEllipsis = "…";
@@ -256,4 +256,4 @@ std::string TextTable::Render(int indent) const {
   return result;
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -14,7 +14,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace coz {
+namespace coz::report {
 
 // Columns that the text takes.
 int DisplayWidth(absl::string_view text);
@@ -57,6 +57,6 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_TEXT_LAYOUT_H_

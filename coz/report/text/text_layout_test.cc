@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
@@ -75,4 +75,4 @@ TEST(TextLayoutTest, TableAlignsWideCharacters) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

@@ -10,7 +10,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 std::string ShownFunction(const UnitRow& unit) {
@@ -90,4 +90,4 @@ std::string UnitNames::Share(size_t unit) const {
                                         static_cast<double>(table_.samples));
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -14,7 +14,7 @@
 
 #include "coz/report/analysis/experiment_table.h"
 
-namespace coz {
+namespace coz::report {
 
 class UnitNames {
  public:
@@ -48,6 +48,6 @@ class UnitNames {
   std::string word_;
 };
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_UNIT_NAMES_H_

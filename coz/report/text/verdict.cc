@@ -15,7 +15,7 @@
 #include "coz/report/statistics/curve.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
@@ -212,4 +212,4 @@ std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictConte
                                line.experiments);
 }
 
-}  // namespace coz
+}  // namespace coz::report

@@ -17,7 +17,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 
-namespace coz {
+namespace coz::report {
 
 struct VerdictContext {
   AnalysisOptions options;
@@ -41,6 +41,6 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);
 
-}  // namespace coz
+}  // namespace coz::report
 
 #endif  // COZ_REPORT_TEXT_VERDICT_H_

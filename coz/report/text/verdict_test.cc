@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::report {
 namespace {
 
 using ::testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(VerdictTest, TimeNeededGrowsWithTheSquareOfTheInterval) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::report

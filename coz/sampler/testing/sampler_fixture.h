@@ -22,7 +22,7 @@
 #include "coz/testing/capabilities.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::sampler {
 
 inline constexpr uint64_t kMs = 1000 * 1000;
 
@@ -102,6 +102,6 @@ inline std::string NameOfSource(const ::testing::TestParamInfo<SamplingSource>& 
   return name;
 }
 
-}  // namespace coz
+}  // namespace coz::sampler
 
 #endif  // COZ_SAMPLER_TESTING_SAMPLER_FIXTURE_H_

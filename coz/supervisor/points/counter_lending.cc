@@ -4,7 +4,7 @@
 
 #include "coz/sampler/perf_event.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 struct Entry {
@@ -12,15 +12,15 @@ struct Entry {
   uint64_t event;
   uint64_t visits_before;
   uint32_t point;
-  PairEnd end;
+  shared::PairEnd end;
   auto Key() const { return std::tie(fd, event, visits_before, point, end); }
 };
 
-Entry Read(const LentCounter& counter) {
+Entry Read(const shared::LentCounter& counter) {
   return {counter.fd, counter.event, counter.visits_before, counter.point, counter.end};
 }
 
-void Write(const Entry& entry, LentCounter* counter) {
+void Write(const Entry& entry, shared::LentCounter* counter) {
   counter->fd.store(entry.fd, std::memory_order_relaxed);
   counter->event.store(entry.event, std::memory_order_relaxed);
   counter->visits_before.store(entry.visits_before, std::memory_order_relaxed);
@@ -35,13 +35,13 @@ std::vector<Entry> EntriesOf(const std::vector<LendableCounter>& counters) {
       entries.push_back({-1, 0, counter.visits_before, counter.point, counter.end});
     }
     for (const int fd : counter.descriptors) {
-      entries.push_back({fd, PerfEventId(fd), 0, counter.point, counter.end});
+      entries.push_back({fd, sampler::PerfEventId(fd), 0, counter.point, counter.end});
     }
   }
   return entries;
 }
 
-bool IsWritten(const std::vector<Entry>& entries, const LentCounters& lent) {
+bool IsWritten(const std::vector<Entry>& entries, const shared::LentCounters& lent) {
   if (lent.used.load(std::memory_order_relaxed) != entries.size()) return false;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (Read(lent.counters[i]).Key() != entries[i].Key()) return false;
@@ -51,9 +51,9 @@ bool IsWritten(const std::vector<Entry>& entries, const LentCounters& lent) {
 
 }  // namespace
 
-bool LendCounters(const std::vector<LendableCounter>& counters, LentCounters* lent) {
+bool LendCounters(const std::vector<LendableCounter>& counters, shared::LentCounters* lent) {
   std::vector<Entry> entries = EntriesOf(counters);
-  const bool fit = entries.size() <= kMaxLentCounters;
+  const bool fit = entries.size() <= shared::kMaxLentCounters;
   if (!fit) entries.clear();
   if (IsWritten(entries, *lent)) return fit;
   const uint32_t version = lent->version.load(std::memory_order_relaxed);
@@ -66,4 +66,4 @@ bool LendCounters(const std::vector<LendableCounter>& counters, LentCounters* le
   return fit;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

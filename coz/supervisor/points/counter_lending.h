@@ -14,19 +14,19 @@
 
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // What is counted for one end of a pair.
 struct LendableCounter {
   uint32_t point;
-  PairEnd end;
+  shared::PairEnd end;
   uint64_t visits_before;        // of counters that are closed, or that nobody adds to any more
   std::vector<int> descriptors;  // of perf events
 };
 
 // Whether all of it has room; if not, processes cannot read any.
-bool LendCounters(const std::vector<LendableCounter>& counters, LentCounters* lent);
+bool LendCounters(const std::vector<LendableCounter>& counters, shared::LentCounters* lent);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_COUNTER_LENDING_H_

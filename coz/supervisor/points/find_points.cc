@@ -17,7 +17,7 @@
 #include "coz/sourcemap/binary_info.h"
 #include "coz/supervisor/target/signal_inbox.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // Long for a breakpoint to be set and taken away, short beside the phases of a program.
@@ -63,8 +63,8 @@ class Finder {
   SignalInbox inbox_;
   std::atomic<int32_t> pid_cell_{0};
   std::optional<ChildProcess> child_;
-  std::optional<StackSampler> sampler_;
-  std::vector<VisitCounter> counters_;
+  std::optional<points::StackSampler> sampler_;
+  std::vector<points::VisitCounter> counters_;
   double visit_cost_ns_ = 0;
   uint64_t cost_measured_ns_ = 0;
   uint64_t start_ns_ = 0;
@@ -72,13 +72,13 @@ class Finder {
 };
 
 absl::Status Finder::Start() {
-  const double cost_ns = MeasureBreakpointCostNs();
+  const double cost_ns = points::MeasureBreakpointCostNs();
   visit_cost_ns_ = cost_ns > 0 ? cost_ns : kUsualVisitCostNs;
   StartOptions start;
   start.program = program_;
   start.arguments = options_.command;
   start.preload = options_.runtime_library;
-  start.control_path = kGuardOnly;  // against lost breakpoints
+  start.control_path = shared::kGuardOnly;  // against lost breakpoints
   start.pid_cell = &pid_cell_;
   start.signal_mask = &inbox_.original_mask();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
@@ -112,11 +112,13 @@ absl::Status Finder::Attach() {
          !child_->Poll().exited) {
     WaitUntil(MonotonicNowNs() + kMappingPollNs);
   }
-  absl::StatusOr<StackSampler> sampler = StackSampler::Start(child_->pid(), kSamplingPeriodNs);
+  absl::StatusOr<points::StackSampler> sampler =
+      points::StackSampler::Start(child_->pid(), kSamplingPeriodNs);
   if (!sampler.ok()) return sampler.status();
   sampler_.emplace(*std::move(sampler));
-  for (int i = 0; i < kBreakpoints; ++i) {
-    absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(child_->pid(), true);
+  for (int i = 0; i < points::kBreakpoints; ++i) {
+    absl::StatusOr<points::VisitCounter> counter =
+        points::VisitCounter::ForBreakpoint(child_->pid(), true);
     if (!counter.ok()) return counter.status();
     counters_.push_back(*std::move(counter));
   }
@@ -127,7 +129,7 @@ void Finder::CountSet(const std::vector<size_t>& set) {
   const bool may_be_dear = std::any_of(set.begin(), set.end(), [this](size_t candidate) {
     return candidates_->MayBeDear(candidate);
   });
-  std::vector<VisitSlice> before;
+  std::vector<points::VisitSlice> before;
   for (size_t i = 0; i < set.size(); ++i) {
     before.push_back({counters_[i].Read(), MonotonicNowNs()});
     status_.Update(counters_[i].Arm(candidates_->AddressOf(set[i])));
@@ -136,7 +138,7 @@ void Finder::CountSet(const std::vector<size_t>& set) {
                             : may_be_dear                     ? kShortSliceNs
                                                               : kSliceNs;
   WaitUntil(MonotonicNowNs() + slice_ns);
-  std::vector<VisitSlice> slices;
+  std::vector<points::VisitSlice> slices;
   for (size_t i = 0; i < set.size(); ++i) {
     counters_[i].Disarm();
     slices.push_back(
@@ -153,7 +155,7 @@ void Finder::MeasureCostAgain() {
   const uint64_t now_ns = MonotonicNowNs();
   if (now_ns < cost_measured_ns_ + kNsPerSecond) return;
   cost_measured_ns_ = now_ns;
-  const double cost_ns = MeasureBreakpointCostNs();
+  const double cost_ns = points::MeasureBreakpointCostNs();
   if (cost_ns > 0) visit_cost_ns_ = cost_ns;
 }
 
@@ -167,7 +169,7 @@ FindPointsOutcome Finder::Count() {
       candidates_->AddSample(ip, stack);
     });
     candidates_->Admit();
-    const std::vector<size_t> set = candidates_->NextSet(kBreakpoints);
+    const std::vector<size_t> set = candidates_->NextSet(points::kBreakpoints);
     if (set.empty()) {
       WaitUntil(MonotonicNowNs() + kSliceNs);
     } else {
@@ -206,16 +208,16 @@ absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
   }
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();
-  const absl::StatusOr<BinaryInfo> info = DescribeBinary(*program);
+  const absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(*program);
   if (!info.ok()) return info.status();
-  if (absl::Status status = CheckProfilable(*info, false); !status.ok()) return status;
+  if (absl::Status status = sourcemap::CheckProfilable(*info, false); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<PointCandidates>> candidates = PointCandidates::Open(*program);
   if (!candidates.ok()) return candidates.status();
-  if (absl::Status status = CheckBreakpoints(); !status.ok()) return status;
+  if (absl::Status status = points::CheckBreakpoints(); !status.ok()) return status;
   Finder finder(options, *program, *std::move(candidates));
   if (absl::Status status = finder.Start(); !status.ok()) return status;
   report(finder.Count());
   return finder.WaitForEnd();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

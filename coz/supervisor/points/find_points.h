@@ -22,7 +22,7 @@
 #include "coz/supervisor/points/point_candidates.h"
 #include "coz/supervisor/target/child_process.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 struct FindPointsOptions {
   std::vector<std::string> command;
@@ -43,6 +43,6 @@ struct FindPointsOutcome {
 absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
                                      const std::function<void(const FindPointsOutcome&)>& report);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_FIND_POINTS_H_

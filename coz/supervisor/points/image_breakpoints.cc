@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 bool HasOtherCodeAt(const ImageProcess& process, uint64_t address) {
@@ -28,7 +28,8 @@ bool IsFree(uint64_t address, const std::vector<uint64_t>& addresses,
 }  // namespace
 
 absl::Status ImageBreakpoints::Reserve() {
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(first_, with_children_);
+  absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(first_, with_children_);
   if (!counter.ok()) return counter.status();
   shared_.push_back({first_, kNoPlace, 0, 0, *std::move(counter)});
   return absl::OkStatus();
@@ -57,7 +58,8 @@ ImageBreakpoints::Breakpoint* ImageBreakpoints::Shared(size_t place, bool is_in_
     }
   }
   if (!is_in_first) return nullptr;
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(first_, with_children_);
+  absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(first_, with_children_);
   *status = counter.status();
   if (!counter.ok()) return nullptr;
   shared_.push_back({first_, place, 0, MonotonicNowNs(), *std::move(counter)});
@@ -107,7 +109,8 @@ absl::Status ImageBreakpoints::SetOwn(pid_t process, size_t place, uint64_t addr
     if (own.pid == process && own.place == place) return Move(&own, address);
   }
   // Not in its children: whether one has inherited it or was there before could not be told.
-  absl::StatusOr<VisitCounter> counter = VisitCounter::ForBreakpoint(process, false);
+  absl::StatusOr<points::VisitCounter> counter =
+      points::VisitCounter::ForBreakpoint(process, false);
   // It has ended just now.
   if (absl::IsNotFound(counter.status())) return absl::OkStatus();
   if (!counter.ok()) return counter.status();
@@ -196,4 +199,4 @@ std::vector<int> ImageBreakpoints::Descriptors() const {
   return descriptors;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

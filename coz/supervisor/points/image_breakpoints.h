@@ -26,11 +26,11 @@
 #include "coz/points/visit_counter.h"
 #include "coz/supervisor/target/mapped_code.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 struct PlaceInFile {
   std::string file;  // its real path
-  CodePlace code;
+  points::CodePlace code;
 };
 
 // A process that runs the program now.
@@ -70,7 +70,7 @@ class ImageBreakpoints {
     size_t place = kNoPlace;
     uint64_t address = 0;   // 0: counts nothing
     uint64_t since_ns = 0;  // processes that are older have none of it; 0: all have it
-    VisitCounter counter;
+    points::VisitCounter counter;
   };
   using Addresses = std::vector<uint64_t>;  // of one place, by process; 0 where it is not loaded
 
@@ -96,6 +96,6 @@ class ImageBreakpoints {
   uint64_t visits_before_ = 0;  // of breakpoints that are no more
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_IMAGE_BREAKPOINTS_H_

@@ -12,24 +12,24 @@
 #include "coz/points/point_rating.h"
 #include "coz/supervisor/target/mapped_code.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // Between two looks for libraries that are to come; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
-static_assert(kMaxCountedPlaces >= static_cast<uint32_t>(kBreakpoints));
+static_assert(shared::kMaxCountedPlaces >= static_cast<uint32_t>(points::kBreakpoints));
 
 bool IsBinary(const std::string& glob, const std::string& path) {
-  return MatchesGlob(glob, path) ||
-         MatchesGlob(glob, std::filesystem::path(path).filename().string());
+  return points::MatchesGlob(glob, path) ||
+         points::MatchesGlob(glob, std::filesystem::path(path).filename().string());
 }
 
 }  // namespace
 
 uint64_t OutsidePoints::Counted::Read() const {
   uint64_t visits = visits_before;
-  for (const VisitCounter& probe : probes) visits += probe.Read();
+  for (const points::VisitCounter& probe : probes) visits += probe.Read();
   for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
   return visits;
 }
@@ -37,8 +37,8 @@ uint64_t OutsidePoints::Counted::Read() const {
 absl::Status OutsidePoints::SetProbes(Counted* counted) {
   for (size_t i = counted->probes.size(); i < counted->places.size(); ++i) {
     const PlaceInFile& place = counted->places[i];
-    absl::StatusOr<VisitCounter> counter =
-        VisitCounter::ForProbe(place.file, place.code.probe_offset);
+    absl::StatusOr<points::VisitCounter> counter =
+        points::VisitCounter::ForProbe(place.file, place.code.probe_offset);
     if (!counter.ok()) return counter.status();
     counted->probes.push_back(*std::move(counter));
   }
@@ -79,13 +79,13 @@ void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>
   }
 }
 
-LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, PairEnd end,
+LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
                                         bool with_reserved) const {
   LendableCounter lendable = {point, end, counted.visits_before, {}};
-  const auto add = [&lendable](const VisitCounter& counter) {
+  const auto add = [&lendable](const points::VisitCounter& counter) {
     for (const int fd : counter.Descriptors()) lendable.descriptors.push_back(fd);
   };
-  for (const VisitCounter& probe : counted.probes) add(probe);
+  for (const points::VisitCounter& probe : counted.probes) add(probe);
   for (const ImageBreakpoints& set : counted.breakpoints) {
     const bool may_be_set = with_reserved && !counted.spec.binary.empty();
     if (!set.was_set() && !may_be_set) continue;
@@ -99,18 +99,18 @@ LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, 
   return lendable;
 }
 
-void OutsidePoints::Lend(ControlBlock& control) const {
+void OutsidePoints::Lend(shared::ControlBlock& control) const {
   if (!has_pairs_at_places_) return;
   // What is reserved for libraries to come can be read at once when they are there, if it has room.
   for (const bool with_reserved : {true, false}) {
     std::vector<LendableCounter> counters;
-    const auto add = [&](const Counted* counted, uint32_t point, PairEnd end) {
+    const auto add = [&](const Counted* counted, uint32_t point, shared::PairEnd end) {
       if (counted == nullptr || !counted->mark.empty()) return;
       counters.push_back(Lendable(*counted, point, end, with_reserved));
     };
     for (const Point& point : points_) {
-      add(point.begin.get(), point.id, PairEnd::kBegin);
-      add(point.end.get(), point.id, PairEnd::kEnd);
+      add(point.begin.get(), point.id, shared::PairEnd::kBegin);
+      add(point.end.get(), point.id, shared::PairEnd::kEnd);
     }
     if (LendCounters(counters, &control.lent_counters)) return;
   }
@@ -122,17 +122,20 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
     const bool may_be_there = counted->spec.binary.empty() ? is_launcher_ && is_program
                                                            : IsBinary(counted->spec.binary, path);
     if (!may_be_there) continue;
-    const absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(path);
+    const absl::StatusOr<std::unique_ptr<points::CodePlaces>> opened =
+        points::CodePlaces::Open(path);
     if (!opened.ok()) continue;
     std::string note;
-    const absl::StatusOr<std::vector<CodePlace>> found = (*opened)->Find(counted->spec, &note);
+    const absl::StatusOr<std::vector<points::CodePlace>> found =
+        (*opened)->Find(counted->spec, &note);
     if (!found.ok()) {
       counted->why_missing = std::string(found.status().message());
       continue;
     }
     if (!note.empty()) warnings_.push_back(note);
     counted->was_found = true;
-    for (const CodePlace& place : *found) counted->places.push_back({RealPath(path), place});
+    for (const points::CodePlace& place : *found)
+      counted->places.push_back({RealPath(path), place});
     if (probes_) Warn(SetProbes(counted));
   }
 }
@@ -179,12 +182,12 @@ std::vector<uint64_t> OutsidePoints::WhereBreakpointsAre(uint32_t image, pid_t p
   return addresses;
 }
 
-void OutsidePoints::TellPlaces(ProcessSlot* slot, const ImageProcess& process) const {
+void OutsidePoints::TellPlaces(shared::ProcessSlot* slot, const ImageProcess& process) const {
   std::vector<uint64_t> addresses =
       probes_ ? WhereProbesResume(process)
               : WhereBreakpointsAre(slot->image.load(std::memory_order_relaxed), process.pid);
-  addresses.resize(kMaxCountedPlaces);
-  for (size_t i = 0; i < kMaxCountedPlaces; ++i) {
+  addresses.resize(shared::kMaxCountedPlaces);
+  for (size_t i = 0; i < shared::kMaxCountedPlaces; ++i) {
     slot->counted_places[i].store(addresses[i], std::memory_order_relaxed);
   }
 }
@@ -216,7 +219,7 @@ void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
   counted->is_judged = true;
   const auto seen = static_cast<double>(visits - counted->judged_from_visits);
   const double share = seen * static_cast<double>(visit_cost_ns_) / static_cast<double>(elapsed_ns);
-  if (share <= kMaxCountingShare) return;
+  if (share <= points::kMaxCountingShare) return;
   warnings_.push_back(absl::StrFormat(
       "counting '%s' takes %.0f %% of a CPU (%.0f visits a second at %.1f us), which slows the "
       "program; count what happens less often (`coz points` lists functions), put COZ_PROGRESS "
@@ -227,18 +230,18 @@ void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
 }
 
 // The processes of each program that runs.
-std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(ControlBlock& control) {
+std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(shared::ControlBlock& control) {
   std::map<uint32_t, Image> images;
   live_images_.clear();
   const uint32_t used =
-      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+      std::min(control.processes_high_water.load(std::memory_order_acquire), shared::kMaxProcesses);
   for (uint32_t i = 0; i < used; ++i) {
-    ProcessSlot& slot = control.processes[i];
-    const ProcessState state = slot.state.load(std::memory_order_acquire);
-    if (state == ProcessState::kFree) continue;
+    shared::ProcessSlot& slot = control.processes[i];
+    const shared::ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state == shared::ProcessState::kFree) continue;
     const uint32_t number = slot.image.load(std::memory_order_relaxed);
     live_images_.insert(number);
-    if (state != ProcessState::kRunning) continue;
+    if (state != shared::ProcessState::kRunning) continue;
     Image& image = images[number];
     image.slots.push_back(&slot);
     image.processes.push_back({slot.pid, slot.start_ns, {}});
@@ -246,7 +249,7 @@ std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(ControlBlock&
   return images;
 }
 
-void OutsidePoints::Poll(ControlBlock& control, uint64_t now_ns) {
+void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
   const bool look = now_ns >= next_look_ns_;
   if (look) next_look_ns_ = now_ns + kLookNs;
@@ -313,7 +316,7 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
     if (counted.by_samples) {
       return [target, units, text = counted.spec.text] {
         uint64_t samples = 0;
-        for (const UnitId unit : units->Find(text)) {
+        for (const experiment::UnitId unit : units->Find(text)) {
           const auto found = target->unit_samples().find(unit);
           if (found != target->unit_samples().end()) samples += found->second;
         }
@@ -342,4 +345,4 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -28,7 +28,7 @@
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 enum class VisitSource { kBest, kBreakpoint, kProbe };
 
@@ -53,7 +53,7 @@ class OutsidePoints {
 
   // Whether programs that attach have to wait for Poll.
   bool programs_wait() const { return has_places_ && (!probes_ || has_pairs_at_places_); }
-  void Poll(ControlBlock& control, uint64_t now_ns);
+  void Poll(shared::ControlBlock& control, uint64_t now_ns);
 
   // What a user should know before (inlined copies), and what went wrong since the last call.
   std::vector<std::string> TakeWarnings();
@@ -64,11 +64,11 @@ class OutsidePoints {
   static constexpr char kMarkPrefix[] = "mark:";
   // What is counted for a point: places, samples of a line, or a mark's visits.
   struct Counted {
-    PointSpec spec;
+    points::PointSpec spec;
     std::string mark;
     bool by_samples = false;
     std::vector<PlaceInFile> places;
-    std::vector<VisitCounter> probes;  // one for each place
+    std::vector<points::VisitCounter> probes;  // one for each place
     std::vector<ImageBreakpoints> breakpoints;
     uint64_t visits_before = 0;  // of programs that have ended
     std::string why_missing;
@@ -94,14 +94,14 @@ class OutsidePoints {
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   struct Image {
-    std::vector<ProcessSlot*> slots;
+    std::vector<shared::ProcessSlot*> slots;
     std::vector<ImageProcess> processes;  // of each
   };
-  std::map<uint32_t, Image> ReadImages(ControlBlock& control);
+  std::map<uint32_t, Image> ReadImages(shared::ControlBlock& control);
   void EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes);
   // Lets processes read what is counted of pairs.
-  void Lend(ControlBlock& control) const;
-  LendableCounter Lendable(const Counted& counted, uint32_t point, PairEnd end,
+  void Lend(shared::ControlBlock& control) const;
+  LendableCounter Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
                            bool with_reserved) const;
   // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints where they lie now.
   void Look(uint32_t image, const std::vector<ImageProcess>& processes);
@@ -109,7 +109,7 @@ class OutsidePoints {
   void SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
                       const std::vector<ImageProcess>& processes);
   // Tells the process where its threads are sampled for the time that counting takes.
-  void TellPlaces(ProcessSlot* slot, const ImageProcess& process) const;
+  void TellPlaces(shared::ProcessSlot* slot, const ImageProcess& process) const;
   std::vector<uint64_t> WhereBreakpointsAre(uint32_t image, pid_t pid) const;
   std::vector<uint64_t> WhereProbesResume(const ImageProcess& process) const;
   absl::Status SetProbes(Counted* counted);
@@ -129,7 +129,7 @@ class OutsidePoints {
   bool has_pairs_at_places_ = false;
   bool may_move_ = false;  // places may come, and lie elsewhere later
   uint64_t visit_cost_ns_ = 0;
-  std::unique_ptr<CodePlaces> program_places_;
+  std::unique_ptr<points::CodePlaces> program_places_;
   std::vector<Point> points_;
   std::vector<Counted*> places_;  // those that are counted at places
   std::set<std::string> seen_files_;
@@ -140,6 +140,6 @@ class OutsidePoints {
   std::set<std::string> warned_of_;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_OUTSIDE_POINTS_H_

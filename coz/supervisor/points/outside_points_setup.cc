@@ -10,7 +10,7 @@
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/target/mapped_code.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // "--progress=x: " before the sentence.
@@ -53,7 +53,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     points_.push_back({text, *std::move(visits), nullptr, nullptr, 0});
   }
   for (const std::string& text : options.sampled) {
-    const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
     if (!spec.ok()) return WithOption("--progress-sampled", text, spec.status());
     if (spec->file.empty() || !spec->binary.empty()) {
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -67,7 +67,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     points_.push_back({text, std::move(visits), nullptr, nullptr, 0});
   }
   for (const std::string& text : options.latency) {
-    const auto pair = SplitPair(text);
+    const auto pair = points::SplitPair(text);
     if (!pair.ok()) return pair.status();
     const size_t places = places_.size();
     absl::StatusOr<std::unique_ptr<Counted>> begin = Parse("--latency", pair->first);
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
     counted->mark = text.substr(sizeof(kMarkPrefix) - 1);
     return counted;
   }
-  const absl::StatusOr<PointSpec> spec = ParsePointSpec(text);
+  const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
   if (!spec.ok()) return WithOption(option, text, spec.status());
   counted->spec = *spec;
   has_places_ = true;
@@ -106,12 +106,13 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
 
 absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted* counted) {
   if (program_places_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<CodePlaces>> opened = CodePlaces::Open(program_);
+    absl::StatusOr<std::unique_ptr<points::CodePlaces>> opened = points::CodePlaces::Open(program_);
     if (!opened.ok()) return opened.status();
     program_places_ = *std::move(opened);
   }
   std::string note;
-  const absl::StatusOr<std::vector<CodePlace>> found = program_places_->Find(counted->spec, &note);
+  const absl::StatusOr<std::vector<points::CodePlace>> found =
+      program_places_->Find(counted->spec, &note);
   if (!found.ok()) {
     // A function of a library is named with it.
     const bool may_be_elsewhere = found.status().code() == absl::StatusCode::kNotFound &&
@@ -124,7 +125,7 @@ absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted*
                                 "; for a function of a library write 'libNAME.so*!FUNCTION'"))
                           : found.status());
   }
-  for (const CodePlace& place : *found) counted->places.push_back({program_, place});
+  for (const points::CodePlace& place : *found) counted->places.push_back({program_, place});
   counted->was_found = true;
   if (!note.empty()) warnings_.push_back(note);
   return absl::OkStatus();
@@ -137,8 +138,8 @@ size_t OutsidePoints::PlaceCount() const {
 }
 
 absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
-  const bool too_many = PlaceCount() > static_cast<size_t>(kBreakpoints);
-  absl::Status breakpoints = CheckBreakpoints();
+  const bool too_many = PlaceCount() > static_cast<size_t>(points::kBreakpoints);
+  absl::Status breakpoints = points::CheckBreakpoints();
   if (too_many) {
     std::vector<std::string> names;
     for (const Counted* counted : places_) {
@@ -149,10 +150,10 @@ absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
         absl::StrFormat("%d places are to be counted (%s), but a thread has only %d hardware "
                         "breakpoints; leave some out, name "
                         "them more closely, or count by probes, as root: --progress-source=uprobe",
-                        PlaceCount(), absl::StrJoin(names, ", "), kBreakpoints));
+                        PlaceCount(), absl::StrJoin(names, ", "), points::kBreakpoints));
   }
   if (wanted != VisitSource::kProbe && breakpoints.ok()) {
-    visit_cost_ns_ = static_cast<uint64_t>(MeasureBreakpointCostNs());
+    visit_cost_ns_ = static_cast<uint64_t>(points::MeasureBreakpointCostNs());
     return absl::OkStatus();
   }
   if (wanted == VisitSource::kBreakpoint) return breakpoints;
@@ -161,9 +162,9 @@ absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
   for (Counted* counted : places_) {
     if (probes.ok()) probes = SetProbes(counted);
   }
-  if (probes.ok()) visit_cost_ns_ = static_cast<uint64_t>(MeasureProbeCostNs());
+  if (probes.ok()) visit_cost_ns_ = static_cast<uint64_t>(points::MeasureProbeCostNs());
   // The message about breakpoints names both ways out.
   return probes.ok() || wanted == VisitSource::kProbe ? probes : breakpoints;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/points/point_spec.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // At 50 ms for four, all have had their turn in less than half a second.
@@ -58,12 +58,13 @@ bool IsOwnFunction(absl::string_view linkage_name) {
 absl::StatusOr<std::unique_ptr<PointCandidates>> PointCandidates::Open(const std::string& program) {
   std::unique_ptr<PointCandidates> candidates(new PointCandidates);
   candidates->program_ = RealPath(program);
-  absl::StatusOr<std::unique_ptr<CodePlaces>> places = CodePlaces::Open(candidates->program_);
+  absl::StatusOr<std::unique_ptr<points::CodePlaces>> places =
+      points::CodePlaces::Open(candidates->program_);
   if (!places.ok()) return places.status();
   candidates->places_ = *std::move(places);
-  const std::vector<CodePlaces::Function>& functions = candidates->places_->functions();
+  const std::vector<points::CodePlaces::Function>& functions = candidates->places_->functions();
   for (size_t i = 0; i < functions.size(); ++i) {
-    CodePlace place;
+    points::CodePlace place;
     if (!candidates->places_->PlaceOf(functions[i], &place)) continue;
     const uint64_t end = place.file_offset + (functions[i].end - functions[i].begin);
     std::vector<Function>& known = candidates->functions_;
@@ -139,8 +140,8 @@ size_t PointCandidates::YardstickOf(const Candidate& dear) const {
   for (size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& other = candidates_[i];
     if (other.is_dear || other.slices.size() < kYardstickSlices) continue;
-    VisitSlice sum = {0, 0};
-    for (const VisitSlice& slice : other.slices) {
+    points::VisitSlice sum = {0, 0};
+    for (const points::VisitSlice& slice : other.slices) {
       sum.visits += slice.visits;
       sum.duration_ns += slice.duration_ns;
     }
@@ -162,8 +163,9 @@ size_t PointCandidates::ActiveCount() const {
 bool PointCandidates::DropIdle() {
   for (Candidate& candidate : candidates_) {
     if (!candidate.is_active || candidate.slices.size() < kIdleSlices) continue;
-    const bool is_idle = std::all_of(candidate.slices.end() - kIdleSlices, candidate.slices.end(),
-                                     [](const VisitSlice& slice) { return slice.visits == 0; });
+    const bool is_idle =
+        std::all_of(candidate.slices.end() - kIdleSlices, candidate.slices.end(),
+                    [](const points::VisitSlice& slice) { return slice.visits == 0; });
     if (!is_idle) continue;
     candidate.is_active = false;
     return true;
@@ -259,9 +261,9 @@ bool PointCandidates::AwaitsYardstick(const std::vector<size_t>& set) const {
          candidates_[set.front()].yardstick_visits < kEnoughYardstickVisits;
 }
 
-void PointCandidates::AddDear(const VisitSlice& slice, double counting_ns, size_t yardstick,
+void PointCandidates::AddDear(const points::VisitSlice& slice, double counting_ns, size_t yardstick,
                               uint64_t yardstick_visits, Candidate* candidate) {
-  candidate->slices.push_back(WithoutCounting(slice, counting_ns));
+  candidate->slices.push_back(points::WithoutCounting(slice, counting_ns));
   candidate->counted.visits += slice.visits;
   candidate->counted.duration_ns += slice.duration_ns;
   candidate->counting_ns += counting_ns;
@@ -278,8 +280,8 @@ void PointCandidates::AddDear(const VisitSlice& slice, double counting_ns, size_
 }
 
 // What counting takes is known to some per cent, which may be all that it leaves. But what is called by the same work is slowed alike.
-bool PointCandidates::CorrectRate(const std::vector<PointRating>& all, const Candidate& candidate,
-                                  PointRating* rating) const {
+bool PointCandidates::CorrectRate(const std::vector<points::PointRating>& all,
+                                  const Candidate& candidate, points::PointRating* rating) const {
   if (!candidate.is_dear || candidate.counted.duration_ns == 0) return false;
   if (candidate.yardstick != kNone && candidate.yardstick_visits >= kMinYardstickVisits) {
     rating->visits_per_s = static_cast<double>(candidate.visits_beside) /
@@ -294,14 +296,15 @@ bool PointCandidates::CorrectRate(const std::vector<PointRating>& all, const Can
 }
 
 void PointCandidates::AddSlices(const std::vector<size_t>& set,
-                                const std::vector<VisitSlice>& slices, double visit_cost_ns) {
-  const auto is_dear = [visit_cost_ns](const VisitSlice& slice) {
-    return IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
+                                const std::vector<points::VisitSlice>& slices,
+                                double visit_cost_ns) {
+  const auto is_dear = [visit_cost_ns](const points::VisitSlice& slice) {
+    return points::IsTooFrequent({slice}, visit_cost_ns, kMaxCountingShareOfSlice);
   };
   const size_t yardstick = YardstickIn(set);
   const bool is_spoilt = std::any_of(slices.begin(), slices.end(), is_dear);
   double counting_ns = 0;
-  for (const VisitSlice& slice : slices) {
+  for (const points::VisitSlice& slice : slices) {
     counting_ns += static_cast<double>(slice.visits) * visit_cost_ns;
   }
   for (size_t i = 0; i < set.size(); ++i) {
@@ -321,19 +324,19 @@ void PointCandidates::AddSlices(const std::vector<size_t>& set,
 }
 
 std::string PointCandidates::NameOf(const Function& function) const {
-  const std::vector<CodePlaces::Function>& all = places_->functions();
-  const CodePlaces::Function& named = all[function.index];
-  for (const std::string& name : {WithoutParameters(named.name), named.linkage_name}) {
+  const std::vector<points::CodePlaces::Function>& all = places_->functions();
+  const points::CodePlaces::Function& named = all[function.index];
+  for (const std::string& name : {points::WithoutParameters(named.name), named.linkage_name}) {
     // Pointers in template arguments would be read as a glob.
     if (name.find_first_of("*?") != std::string::npos) continue;
     const bool is_ambiguous =
-        std::any_of(all.begin(), all.end(), [&](const CodePlaces::Function& other) {
+        std::any_of(all.begin(), all.end(), [&](const points::CodePlaces::Function& other) {
           // A name that matches contains it; most do not, which is cheap to see.
           const bool may_match = other.linkage_name == name || absl::StrContains(other.name, name);
           return may_match && other.begin != named.begin &&
-                 MatchesFunction(name, other.linkage_name, other.name);
+                 points::MatchesFunction(name, other.linkage_name, other.name);
         });
-    if (!is_ambiguous && MatchesFunction(name, named.linkage_name, named.name)) return name;
+    if (!is_ambiguous && points::MatchesFunction(name, named.linkage_name, named.name)) return name;
   }
   // Functions of the same name in several files.
   const std::string line = places_->LineOf(named);
@@ -346,11 +349,11 @@ double PointCandidates::SampleShare(const Candidate& candidate) const {
          static_cast<double>(samples_);
 }
 
-std::vector<FoundPoint> PointCandidates::Ranked(const std::vector<PointRating>& ratings,
+std::vector<FoundPoint> PointCandidates::Ranked(const std::vector<points::PointRating>& ratings,
                                                 const std::vector<bool>& is_least,
-                                                PointFitness fitness) const {
+                                                points::PointFitness fitness) const {
   std::vector<FoundPoint> points;
-  for (const size_t i : RankPoints(ratings, fitness)) {
+  for (const size_t i : points::RankPoints(ratings, fitness)) {
     const Function& function = functions_[candidates_[i].function];
     points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
                       SampleShare(candidates_[i]), ratings[i], is_least[i]});
@@ -363,30 +366,30 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   found.samples = samples_;
   found.counted = candidates_.size();
   found.visit_cost_ns = visit_cost_ns;
-  std::vector<PointRating> ratings;
+  std::vector<points::PointRating> ratings;
   for (const Candidate& candidate : candidates_) {
-    ratings.push_back(RatePoint(candidate.slices, SampleShare(candidate), visit_cost_ns));
+    ratings.push_back(points::RatePoint(candidate.slices, SampleShare(candidate), visit_cost_ns));
     switch (ratings.back().fitness) {
-      case PointFitness::kFit:
-      case PointFitness::kTooFrequent:
+      case points::PointFitness::kFit:
+      case points::PointFitness::kTooFrequent:
         break;
-      case PointFitness::kUnsteady:
+      case points::PointFitness::kUnsteady:
         ++found.unsteady;
         break;
-      case PointFitness::kTooRare:
-      case PointFitness::kUnknown:
+      case points::PointFitness::kTooRare:
+      case points::PointFitness::kUnknown:
         ++found.too_rare;
         break;
     }
   }
-  const std::vector<PointRating> as_counted = ratings;
+  const std::vector<points::PointRating> as_counted = ratings;
   std::vector<bool> is_least;
   for (size_t i = 0; i < ratings.size(); ++i) {
     is_least.push_back(CorrectRate(as_counted, candidates_[i], &ratings[i]));
   }
-  found.points = Ranked(ratings, is_least, PointFitness::kFit);
-  found.frequent = Ranked(ratings, is_least, PointFitness::kTooFrequent);
+  found.points = Ranked(ratings, is_least, points::PointFitness::kFit);
+  found.frequent = Ranked(ratings, is_least, points::PointFitness::kTooFrequent);
   return found;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

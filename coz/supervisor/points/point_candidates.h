@@ -21,13 +21,13 @@
 #include "coz/points/point_rating.h"
 #include "coz/supervisor/target/mapped_code.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 struct FoundPoint {
   std::string name;   // for --progress: names this function alone
   std::string where;  // FILE:LINE, or empty
   double sample_share;
-  PointRating rating;
+  points::PointRating rating;
   bool is_least;  // it is called more often than the rating says, nobody knows by how much
 };
 
@@ -62,7 +62,7 @@ class PointCandidates {
   // Whether the set has a yardstick that has not been counted often enough: the slice is to be longer.
   bool AwaitsYardstick(const std::vector<size_t>& set) const;
   // Counts of a set in one slice. A function that slows the program down has spoilt the others' counts.
-  void AddSlices(const std::vector<size_t>& set, const std::vector<VisitSlice>& slices,
+  void AddSlices(const std::vector<size_t>& set, const std::vector<points::VisitSlice>& slices,
                  double visit_cost_ns);
 
   FoundPoints Result(double visit_cost_ns) const;
@@ -80,11 +80,11 @@ class PointCandidates {
   struct Candidate {
     size_t function;
     uint64_t address;
-    std::vector<VisitSlice> slices;
+    std::vector<points::VisitSlice> slices;
     bool is_active = true;
     bool is_dear = false;  // takes much of a slice to count
     // Of a dear one: as it was counted, and its visits and those of a yardstick in the same slices.
-    VisitSlice counted = {0, 0};
+    points::VisitSlice counted = {0, 0};
     double counting_ns = 0;
     size_t yardstick = kNone;
     uint64_t visits_beside = 0;
@@ -101,15 +101,16 @@ class PointCandidates {
   // The most often called one that is cheap to count and on the stack where `dear` is; kNone where there is none.
   size_t YardstickOf(const Candidate& dear) const;
   size_t YardstickIn(const std::vector<size_t>& set) const;
-  void AddDear(const VisitSlice& slice, double counting_ns, size_t yardstick,
+  void AddDear(const points::VisitSlice& slice, double counting_ns, size_t yardstick,
                uint64_t yardstick_visits, Candidate* candidate);
   // The rate of a dear one, and whether it is at least that.
-  bool CorrectRate(const std::vector<PointRating>& all, const Candidate& candidate,
-                   PointRating* rating) const;
+  bool CorrectRate(const std::vector<points::PointRating>& all, const Candidate& candidate,
+                   points::PointRating* rating) const;
   size_t ActiveCount() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
-  std::vector<FoundPoint> Ranked(const std::vector<PointRating>& ratings,
-                                 const std::vector<bool>& is_least, PointFitness fitness) const;
+  std::vector<FoundPoint> Ranked(const std::vector<points::PointRating>& ratings,
+                                 const std::vector<bool>& is_least,
+                                 points::PointFitness fitness) const;
   // Makes room; false where all are being called.
   bool DropIdle();
   void Add(Function* function);
@@ -118,7 +119,7 @@ class PointCandidates {
 
   std::string program_;
   UniqueFd file_;
-  std::unique_ptr<CodePlaces> places_;
+  std::unique_ptr<points::CodePlaces> places_;
   std::vector<Function> functions_;  // by begin; one for each address
   std::vector<MappedCode> mapped_;   // of the program alone
   std::vector<Candidate> candidates_;
@@ -129,6 +130,6 @@ class PointCandidates {
   size_t turns_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_POINT_CANDIDATES_H_

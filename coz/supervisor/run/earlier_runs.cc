@@ -7,24 +7,25 @@
 #include "coz/base/random.h"
 #include "coz/supervisor/run/profile_recorder.h"
 
-namespace coz {
+namespace coz::supervisor {
 
-bool IsUnit(const UnitIndex& units, UnitId id, const UnitRow& unit) {
+bool IsUnit(const UnitIndex& units, experiment::UnitId id, const report::UnitRow& unit) {
   if (!units.Has(id)) return false;
-  const UnitDescription what = units.Describe(id).what;
+  const sourcemap::UnitDescription what = units.Describe(id).what;
   return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
          what.line == unit.line && what.function == unit.function;
 }
 
-std::optional<UnitId> DrawFromEarlierRuns(const profile::Profile& earlier, const UnitIndex& units,
-                                          const std::string& given, uint64_t seed) {
-  const ExperimentTable table = BuildExperimentTable(earlier);
-  std::vector<std::pair<UnitId, uint64_t>> weights;
+std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& earlier,
+                                                      const UnitIndex& units,
+                                                      const std::string& given, uint64_t seed) {
+  const report::ExperimentTable table = report::BuildExperimentTable(earlier);
+  std::vector<std::pair<experiment::UnitId, uint64_t>> weights;
   uint64_t samples = 0;
-  for (const UnitRow& unit : table.units) {
-    const std::vector<UnitId> named = units.Find(unit.Name());
+  for (const report::UnitRow& unit : table.units) {
+    const std::vector<experiment::UnitId> named = units.Find(unit.Name());
     const auto found = std::find_if(named.begin(), named.end(),
-                                    [&](UnitId id) { return IsUnit(units, id, unit); });
+                                    [&](experiment::UnitId id) { return IsUnit(units, id, unit); });
     if (found == named.end() || unit.samples == 0) continue;
     if (!given.empty() && *found == units.Find(given).front()) continue;
     weights.emplace_back(*found, unit.samples);
@@ -40,4 +41,4 @@ std::optional<UnitId> DrawFromEarlierRuns(const profile::Profile& earlier, const
   return std::nullopt;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -18,15 +18,16 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // Whether a unit of this run is that of a profile.
-bool IsUnit(const UnitIndex& units, UnitId id, const UnitRow& unit);
+bool IsUnit(const UnitIndex& units, experiment::UnitId id, const report::UnitRow& unit);
 
 // The unit of a random sample of earlier runs, of those whose code is there at the start, but for the given one.
-std::optional<UnitId> DrawFromEarlierRuns(const profile::Profile& earlier, const UnitIndex& units,
-                                          const std::string& given, uint64_t seed);
+std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& earlier,
+                                                      const UnitIndex& units,
+                                                      const std::string& given, uint64_t seed);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_EARLIER_RUNS_H_

@@ -13,7 +13,7 @@
 #include "coz/report/text/live_table.h"
 #include "coz/report/text/text_layout.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr uint64_t kRefreshNs = 500 * kNsPerMs;
@@ -73,9 +73,9 @@ int LiveDisplay::MostLines() const {
 }
 
 void LiveDisplay::UpdateLeaders(const profile::Profile& profile) {
-  AnalysisOptions options;
-  options.min_speedups = kLiveMinSpeedups;
-  leaders_ = LiveTable(*AnalyzeWhole(profile, options), MostLines() - 1, columns_);
+  report::AnalysisOptions options;
+  options.min_speedups = report::kLiveMinSpeedups;
+  leaders_ = report::LiveTable(*report::AnalyzeWhole(profile, options), MostLines() - 1, columns_);
 }
 
 void LiveDisplay::Reserve(int lines) {
@@ -99,7 +99,7 @@ void LiveDisplay::Draw(const std::vector<std::string>& lines) {
   for (int i = 0; i < block_lines_; ++i) {
     const std::string text = static_cast<size_t>(i) < lines.size() ? lines[i] : "";
     absl::StrAppendFormat(&output, "\033[%d;1H\033[2K%s", rows_ - block_lines_ + 1 + i,
-                          ElideEnd(text, columns_));
+                          report::ElideEnd(text, columns_));
   }
   Write(absl::StrCat(output, "\0338"));
 }
@@ -107,4 +107,4 @@ void LiveDisplay::Draw(const std::vector<std::string>& lines) {
 // In one piece, so that the program's output does not come between saving and restoring the cursor.
 void LiveDisplay::Write(const std::string& text) { (void)!write(fd_, text.data(), text.size()); }
 
-}  // namespace coz
+}  // namespace coz::supervisor

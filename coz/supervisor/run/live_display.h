@@ -17,7 +17,7 @@
 
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class LiveDisplay {
  public:
@@ -66,6 +66,6 @@ class LiveDisplay {
   int block_lines_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_LIVE_DISPLAY_H_

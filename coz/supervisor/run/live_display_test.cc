@@ -17,7 +17,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/report/testing/synthetic_profile.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // As much of a terminal as the display uses: bytes, not characters, in a row.
@@ -195,4 +195,4 @@ TEST_F(LiveDisplayTest, SmallTerminalsAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

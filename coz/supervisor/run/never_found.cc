@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
                                     const OutsidePoints& points, const LiveTarget& target) {
@@ -30,4 +30,4 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
   return missing;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

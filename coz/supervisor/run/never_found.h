@@ -17,12 +17,12 @@
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // Groups, excluded patterns, progress points. Fixed and given units are RunResult::missing_unit.
 std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
                                     const OutsidePoints& points, const LiveTarget& target);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_NEVER_FOUND_H_

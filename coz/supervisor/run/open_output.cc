@@ -18,11 +18,11 @@
 #include "coz/supervisor/run/session_description.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 std::vector<std::string> SortedOptions(const profile::Options& options) {
-  std::vector<std::string> words = MeasuredOptions(options);
+  std::vector<std::string> words = report::MeasuredOptions(options);
   std::sort(words.begin(), words.end());
   return words;
 }
@@ -40,36 +40,37 @@ absl::Status CheckAppend(const RunOptions& options) {
   std::vector<std::string> other;
   bool differs = false;
   google::protobuf::io::FileInputStream input(fd.get());
-  ReadStats stats;
-  const absl::Status readable = ReadRecords(&input, &stats, [&](const profile::Profile& records) {
-    for (const profile::Session& session : records.session()) {
-      if (differs || SortedOptions(session.options()) == wanted) continue;
-      other = MeasuredOptions(session.options());
-      differs = true;
-    }
-  });
+  report::ReadStats stats;
+  const absl::Status readable =
+      report::ReadRecords(&input, &stats, [&](const profile::Profile& records) {
+        for (const profile::Session& session : records.session()) {
+          if (differs || SortedOptions(session.options()) == wanted) continue;
+          other = report::MeasuredOptions(session.options());
+          differs = true;
+        }
+      });
   if (!readable.ok() || !differs) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
       "cannot append to %s: it was made with %s, and this run has %s, so their figures do not mean "
       "the same; give the same options, or write to another file with `coz run -o FILE --- …`",
-      options.output, Phrase(other), Phrase(MeasuredOptions(AskedOptions(options, {})))));
+      options.output, Phrase(other), Phrase(report::MeasuredOptions(AskedOptions(options, {})))));
 }
 
 }  // namespace
 
-absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options, const Series& series) {
+absl::StatusOr<report::ProfileWriter> OpenOutput(const RunOptions& options, const Series& series) {
   if (options.append) {
     // Of a series, only the first run meets what others have written.
     if (series.run == 1) {
       if (absl::Status status = CheckAppend(options); !status.ok()) return status;
     }
-    return ProfileWriter::Open(options.output, ProfileOpenMode::kAppend);
+    return report::ProfileWriter::Open(options.output, report::ProfileOpenMode::kAppend);
   }
   std::error_code error;
   if (std::filesystem::is_regular_file(options.output, error)) {
     std::filesystem::rename(options.output, options.output + ".old", error);
   }
-  return ProfileWriter::Open(options.output, ProfileOpenMode::kTruncate);
+  return report::ProfileWriter::Open(options.output, report::ProfileOpenMode::kTruncate);
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

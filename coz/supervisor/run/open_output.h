@@ -13,10 +13,10 @@
 #include "coz/report/format/profile_writer.h"
 #include "coz/supervisor/run/run_profile.h"
 
-namespace coz {
+namespace coz::supervisor {
 
-absl::StatusOr<ProfileWriter> OpenOutput(const RunOptions& options, const Series& series);
+absl::StatusOr<report::ProfileWriter> OpenOutput(const RunOptions& options, const Series& series);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_

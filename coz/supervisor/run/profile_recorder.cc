@@ -6,29 +6,29 @@
 #include "coz/base/clock.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // In the profile, ids of points count from 1; this one is not among the target's.
-constexpr uint32_t kEndToEndPoint = kMaxPoints + 1;
+constexpr uint32_t kEndToEndPoint = shared::kMaxPoints + 1;
 
 constexpr size_t kMostProcesses = 1000;
 
-profile::Taint::Reason ReasonOf(TaintKind kind) {
+profile::Taint::Reason ReasonOf(experiment::TaintKind kind) {
   switch (kind) {
-    case TaintKind::kOversubscribed:
+    case experiment::TaintKind::kOversubscribed:
       return profile::Taint::OVERCOMMITTED;
-    case TaintKind::kDelayOwed:
+    case experiment::TaintKind::kDelayOwed:
       return profile::Taint::OWED_DELAY;
-    case TaintKind::kSamplesLost:
+    case experiment::TaintKind::kSamplesLost:
       return profile::Taint::LOST_SAMPLES;
-    case TaintKind::kTargetEnded:
+    case experiment::TaintKind::kTargetEnded:
       return profile::Taint::CUT_SHORT;
-    case TaintKind::kInterrupted:
+    case experiment::TaintKind::kInterrupted:
       return profile::Taint::SUSPENDED;
-    case TaintKind::kUnitInactive:
-    case TaintKind::kTooFewVisits:
-    case TaintKind::kSupervisorLate:
+    case experiment::TaintKind::kUnitInactive:
+    case experiment::TaintKind::kTooFewVisits:
+    case experiment::TaintKind::kSupervisorLate:
       return profile::Taint::OTHER;
   }
   return profile::Taint::UNKNOWN;
@@ -48,17 +48,17 @@ profile::ProgressPointKind KindOf(const LiveTarget::Point& point) {
 }
 
 template <typename Written>
-void AddTaints(const ExperimentRecord& record, Written* written) {
-  for (const Taint& taint : record.taints) {
+void AddTaints(const experiment::ExperimentRecord& record, Written* written) {
+  for (const experiment::Taint& taint : record.taints) {
     // What only makes a figure less certain is seen in the figure.
-    if (!Invalidates(taint.kind)) continue;
+    if (!experiment::Invalidates(taint.kind)) continue;
     profile::Taint* added = written->add_taint();
     added->set_reason(ReasonOf(taint.kind));
     added->set_detail(taint.reason);
   }
 }
 
-void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
+void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* validity) {
   validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
   validity->set_paid_ns(record.paid_ns);
   validity->set_excess_ns(record.excess_ns);
@@ -76,17 +76,17 @@ void SetValidity(const ExperimentRecord& record, profile::Validity* validity) {
 
 }  // namespace
 
-profile::UnitKind KindInProfile(UnitKind kind) {
+profile::UnitKind KindInProfile(sourcemap::UnitKind kind) {
   switch (kind) {
-    case UnitKind::kLine:
+    case sourcemap::UnitKind::kLine:
       return profile::UNIT_KIND_LINE;
-    case UnitKind::kFunction:
+    case sourcemap::UnitKind::kFunction:
       return profile::UNIT_KIND_FUNCTION;
-    case UnitKind::kFile:
+    case sourcemap::UnitKind::kFile:
       return profile::UNIT_KIND_FILE;
-    case UnitKind::kLibrary:
+    case sourcemap::UnitKind::kLibrary:
       return profile::UNIT_KIND_LIBRARY;
-    case UnitKind::kGroup:
+    case sourcemap::UnitKind::kGroup:
       return profile::UNIT_KIND_GROUP;
   }
   return profile::UNIT_KIND_UNKNOWN;
@@ -98,7 +98,7 @@ void ProfileRecorder::Append(const profile::Profile& chunk) {
 }
 
 void ProfileRecorder::WriteSession(profile::Session session, uint64_t start_ns) {
-  session_ = NewSessionId();
+  session_ = report::NewSessionId();
   start_ns_ = start_ns;
   between_start_ns_ = start_ns;
   session.set_id(session_);
@@ -123,16 +123,16 @@ void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
     }
     binary->set_build_id(std::string(object.table->table().build_id()));
     binary->set_lines_in_scope(object.unit_count());
-    const ReadStatistics& statistics = object.table->statistics();
+    const sourcemap::ReadStatistics& statistics = object.table->statistics();
     binary->set_debug_file(statistics.debug_path);
-    for (const SkippedPart& part : statistics.skipped) {
+    for (const sourcemap::SkippedPart& part : statistics.skipped) {
       binary->add_debug_info_skipped(
           absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example));
     }
   }
 }
 
-uint32_t ProfileRecorder::UnitOf(UnitId unit, profile::Profile* chunk) {
+uint32_t ProfileRecorder::UnitOf(experiment::UnitId unit, profile::Profile* chunk) {
   const uint32_t id = unit + 1;
   if (!written_units_.insert(unit).second) return id;
   const UnitIndex::Unit described = units_->Describe(unit);
@@ -167,10 +167,11 @@ uint32_t ProfileRecorder::PointOf(uint32_t point, profile::Profile* chunk) {
 }
 
 template <typename Record>
-void ProfileRecorder::AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples,
-                                     Record* record, profile::Profile* chunk) {
+void ProfileRecorder::AddUnitSamples(
+    const absl::flat_hash_map<experiment::UnitId, uint64_t>& samples, Record* record,
+    profile::Profile* chunk) {
   // Sorted, so that the same run writes the same bytes.
-  std::vector<std::pair<UnitId, uint64_t>> sorted(samples.begin(), samples.end());
+  std::vector<std::pair<experiment::UnitId, uint64_t>> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end());
   for (const auto& [unit, count] : sorted) {
     record->add_unit_id(UnitOf(unit, chunk));
@@ -184,18 +185,18 @@ void ProfileRecorder::TakeLatencies(uint32_t point, profile::PointCounts* counts
   before.resize(now.size());
   for (uint32_t bucket = 0; counts != nullptr && bucket < now.size(); ++bucket) {
     if (now[bucket] == before[bucket]) continue;
-    counts->add_latency_from_ns(LatencyOfBucket(bucket));
-    counts->add_latency_to_ns(LatencyOfBucket(bucket + 1));
+    counts->add_latency_from_ns(shared::LatencyOfBucket(bucket));
+    counts->add_latency_to_ns(shared::LatencyOfBucket(bucket + 1));
     counts->add_latency_requests(now[bucket] - before[bucket]);
   }
   before = now;
 }
 
 template <typename Written>
-void ProfileRecorder::AddPoints(const ExperimentRecord& record, Written* written,
+void ProfileRecorder::AddPoints(const experiment::ExperimentRecord& record, Written* written,
                                 profile::Profile* chunk) {
   for (uint32_t point = 0; point < record.points.size(); ++point) {
-    const PointDelta& delta = record.points[point];
+    const experiment::PointDelta& delta = record.points[point];
     const bool in_flight = delta.in_flight_ns > 0;
     if (delta.visits == 0 && delta.arrivals == 0 && delta.departures == 0 && !in_flight) continue;
     profile::PointCounts* counts = written->add_point();
@@ -219,7 +220,7 @@ void ProfileRecorder::AddPoints(const ExperimentRecord& record, Written* written
 }
 
 // End to end, a unit may have been chosen when part of its work was done: over the run, it was sped up by less.
-double ProfileRecorder::AchievedSpeedup(const ExperimentRecord& record) const {
+double ProfileRecorder::AchievedSpeedup(const experiment::ExperimentRecord& record) const {
   const auto all = target_->unit_samples().find(record.unit);
   if (!end_to_end_ || record.selected_after_ns == 0 || all == target_->unit_samples().end()) {
     return record.achieved_virtual_speedup;
@@ -229,7 +230,7 @@ double ProfileRecorder::AchievedSpeedup(const ExperimentRecord& record) const {
   return record.achieved_virtual_speedup * std::min(1.0, share);
 }
 
-void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
+void ProfileRecorder::WriteExperiment(const experiment::ExperimentRecord& record) {
   profile::Profile chunk;
   AddBinaries(&chunk);
   profile::Experiment* experiment = chunk.add_experiment();
@@ -255,7 +256,7 @@ void ProfileRecorder::WriteExperiment(const ExperimentRecord& record) {
   between_start_ = target_->last_read();
 }
 
-void ProfileRecorder::WriteBareStretch(const ExperimentRecord& record) {
+void ProfileRecorder::WriteBareStretch(const experiment::ExperimentRecord& record) {
   profile::Profile chunk;
   AddBinaries(&chunk);
   profile::BareStretch* bare = chunk.add_bare_stretch();
@@ -272,7 +273,7 @@ void ProfileRecorder::WriteBareStretch(const ExperimentRecord& record) {
 }
 
 void ProfileRecorder::WriteBetweenExperiments() {
-  const TargetSnapshot now = target_->last_read();
+  const experiment::TargetSnapshot now = target_->last_read();
   profile::Profile chunk;
   AddBinaries(&chunk);
   profile::SampleCounts* counts = chunk.add_sample_counts();
@@ -283,8 +284,9 @@ void ProfileRecorder::WriteBetweenExperiments() {
   counts->set_lost_samples(now.lost_samples - between_start_.lost_samples);
   for (uint32_t point = 0; point < now.points.size(); ++point) {
     TakeLatencies(point, nullptr);
-    const PointCounts before =
-        point < between_start_.points.size() ? between_start_.points[point] : PointCounts();
+    const experiment::PointCounts before = point < between_start_.points.size()
+                                               ? between_start_.points[point]
+                                               : experiment::PointCounts();
     profile::PointCounts visited;
     visited.set_visits(now.points[point].visits - before.visits);
     visited.set_arrivals(now.points[point].arrivals - before.arrivals);
@@ -328,7 +330,7 @@ void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& p
 }
 
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
-                               const TargetSnapshot& last, const SwitchLoad& switches) {
+                               const experiment::TargetSnapshot& last, const SwitchLoad& switches) {
   WriteBetweenExperiments();
   profile::Profile chunk;
   profile::SessionEnd* end = chunk.add_session_end();
@@ -349,4 +351,4 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   if (status_.ok()) status_ = writer_.Sync();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

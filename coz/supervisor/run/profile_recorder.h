@@ -28,14 +28,14 @@
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
-profile::UnitKind KindInProfile(UnitKind kind);
+profile::UnitKind KindInProfile(sourcemap::UnitKind kind);
 
 class ProfileRecorder {
  public:
   // `earlier`: what earlier runs of the same series have written.
-  ProfileRecorder(ProfileWriter writer, const UnitIndex* units, LiveTarget* target,
+  ProfileRecorder(report::ProfileWriter writer, const UnitIndex* units, LiveTarget* target,
                   profile::Profile earlier = {})
       : writer_(std::move(writer)),
         units_(units),
@@ -47,14 +47,14 @@ class ProfileRecorder {
   void WriteSession(profile::Session session, uint64_t start_ns);
   // The progress point that the end of the program visits: in every experiment of an end-to-end run.
   void AddEndToEndPoint() { end_to_end_ = true; }
-  void WriteExperiment(const ExperimentRecord& record);
-  void WriteBareStretch(const ExperimentRecord& record);
+  void WriteExperiment(const experiment::ExperimentRecord& record);
+  void WriteBareStretch(const experiment::ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.
   void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
-  void WriteEnd(profile::EndReason reason, const ExitState& exit, const TargetSnapshot& last,
-                const SwitchLoad& switches);
+  void WriteEnd(profile::EndReason reason, const ExitState& exit,
+                const experiment::TargetSnapshot& last, const SwitchLoad& switches);
 
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
@@ -65,22 +65,23 @@ class ProfileRecorder {
   const std::string& path() const { return writer_.path(); }
 
  private:
-  double AchievedSpeedup(const ExperimentRecord& record) const;
-  uint32_t UnitOf(UnitId unit, profile::Profile* chunk);
+  double AchievedSpeedup(const experiment::ExperimentRecord& record) const;
+  uint32_t UnitOf(experiment::UnitId unit, profile::Profile* chunk);
   uint32_t PointOf(uint32_t point, profile::Profile* chunk);
   template <typename Record>
-  void AddUnitSamples(const absl::flat_hash_map<UnitId, uint64_t>& samples, Record* record,
-                      profile::Profile* chunk);
+  void AddUnitSamples(const absl::flat_hash_map<experiment::UnitId, uint64_t>& samples,
+                      Record* record, profile::Profile* chunk);
   // Adds the counts of points to what is written of `record`.
   template <typename Written>
-  void AddPoints(const ExperimentRecord& record, Written* written, profile::Profile* chunk);
+  void AddPoints(const experiment::ExperimentRecord& record, Written* written,
+                 profile::Profile* chunk);
   // Latencies of requests since the last call; `counts` null: they belong to no experiment.
   void TakeLatencies(uint32_t point, profile::PointCounts* counts);
   // Objects that have been read since the last call.
   void AddBinaries(profile::Profile* chunk);
   void Append(const profile::Profile& chunk);
 
-  ProfileWriter writer_;
+  report::ProfileWriter writer_;
   const UnitIndex* units_;
   LiveTarget* target_;
   profile::Profile written_;
@@ -92,12 +93,12 @@ class ProfileRecorder {
   bool end_to_end_ = false;
   size_t written_binaries_ = 0;
   uint64_t processes_ = 0;
-  std::set<UnitId> written_units_;
+  std::set<experiment::UnitId> written_units_;
   std::set<uint32_t> written_points_;
-  TargetSnapshot between_start_;
+  experiment::TargetSnapshot between_start_;
   std::map<uint32_t, std::vector<uint64_t>> latencies_;  // taken so far, by point
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_PROFILE_RECORDER_H_

@@ -9,12 +9,12 @@
 #include "coz/points/point_spec.h"
 #include "coz/sourcemap/binary_info.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // What can be profiled of a program without debug information.
-const char* OtherUnit(const BinaryInfo& info, bool needs_debug_info) {
-  const bool can_be_loaded = info.kind == BinaryInfo::Kind::kElf && !info.is_static;
+const char* OtherUnit(const sourcemap::BinaryInfo& info, bool needs_debug_info) {
+  const bool can_be_loaded = info.kind == sourcemap::BinaryInfo::Kind::kElf && !info.is_static;
   if (!needs_debug_info || !can_be_loaded) return "";
   return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
                           : "; or profile it as a whole beside its libraries: --unit=library";
@@ -24,14 +24,14 @@ const char* OtherUnit(const BinaryInfo& info, bool needs_debug_info) {
 
 absl::Status CheckProgram(const RunOptions& options, const std::string& program) {
   if (options.is_launcher) return absl::OkStatus();
-  const absl::StatusOr<BinaryInfo> info = DescribeBinary(program);
+  const absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(program);
   if (!info.ok()) return info.status();
-  const bool needs_debug_info =
-      options.units.kind != UnitKind::kLibrary && options.units.kind != UnitKind::kFunction;
-  absl::Status status = CheckProfilable(*info, needs_debug_info);
+  const bool needs_debug_info = options.units.kind != sourcemap::UnitKind::kLibrary &&
+                                options.units.kind != sourcemap::UnitKind::kFunction;
+  absl::Status status = sourcemap::CheckProfilable(*info, needs_debug_info);
   // Where libraries are in scope, the program itself need not have debug information.
-  const bool only_libraries =
-      info->kind == BinaryInfo::Kind::kElf && !info->is_static && !options.binary_scope.empty();
+  const bool only_libraries = info->kind == sourcemap::BinaryInfo::Kind::kElf && !info->is_static &&
+                              !options.binary_scope.empty();
   if (status.ok() || only_libraries) return absl::OkStatus();
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
@@ -39,8 +39,8 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
 }
 
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {
-  if (!options.points.sampled.empty() && options.units.kind != UnitKind::kLine) {
-    const std::string_view kind = NameOf(options.units.kind);
+  if (!options.points.sampled.empty() && options.units.kind != sourcemap::UnitKind::kLine) {
+    const std::string_view kind = sourcemap::NameOf(options.units.kind);
     return absl::InvalidArgumentError(absl::StrFormat(
         "--progress-sampled=%s counts samples of a line, and with --unit=%s it is known only in "
         "which %s a sample fell; use --progress instead, or --unit=line",
@@ -48,16 +48,16 @@ absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units
   }
   if (!options.binary_scope.empty() || options.is_launcher) return absl::OkStatus();
   for (const std::string& line : options.points.sampled) {
-    const absl::StatusOr<PointSpec> spec = ParsePointSpec(line);
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(line);
     // What is no line is refused with all other places.
     if (!spec.ok() || spec->file.empty() || !units.Find(line).empty()) continue;
     return absl::NotFoundError(absl::StrFormat(
         "--progress-sampled=%s: no code of the program belongs to this line (blank, optimised "
         "away, out of scope, excluded or part of a group)%s; name a line with code, or widen "
         "--source-scope",
-        line, ClosestPhrase(units.Closest(line))));
+        line, points::ClosestPhrase(units.Closest(line))));
   }
   return absl::OkStatus();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -15,7 +15,7 @@
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // Whether the program at this path can be profiled with these options.
 absl::Status CheckProgram(const RunOptions& options, const std::string& program);
@@ -23,6 +23,6 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
 // Whether the lines exist whose samples are to be counted. After UnitIndex::Prepare.
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_

@@ -36,7 +36,7 @@
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // The longest time between two looks at the target: samples in the ring, announcements, sign of life.
@@ -49,7 +49,7 @@ constexpr uint64_t kStartNs = 200 * kNsPerMs;
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
 
 // Everything that lives as long as one run.
-class Run : public ExperimentSink {
+class Run : public experiment::ExperimentSink {
  public:
   Run(const RunOptions& options, Series series, SharedControl control, UnitIndex units,
       std::unique_ptr<OutsidePoints> outside)
@@ -63,16 +63,17 @@ class Run : public ExperimentSink {
           return MeasureSwitchCostNs(options_.sampling_period_ns, Switched::kProcesses);
         }) {}
 
-  absl::Status Start(const std::string& program, ProfileWriter writer);
+  absl::Status Start(const std::string& program, report::ProfileWriter writer);
   RunResult Finish();
   void Loop();
 
  private:
-  void OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t start_ns) override;
-  void OnExperiment(const ExperimentRecord& record) override;
+  void OnExperimentStarted(experiment::UnitId unit, double virtual_speedup,
+                           uint64_t start_ns) override;
+  void OnExperiment(const experiment::ExperimentRecord& record) override;
   void OnExperimentDropped() override { current_.clear(); }
   void OnBareStretchStarted(uint64_t start_ns) override;
-  void OnBareStretch(const ExperimentRecord& record) override;
+  void OnBareStretch(const experiment::ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
   void WriteHead();
@@ -84,7 +85,7 @@ class Run : public ExperimentSink {
   void StartExperiments();
   bool UsesPerfEvents() const;
   void ChooseSource(uint64_t now_ns);
-  SwitchLoad SwitchesOfRun(const TargetSnapshot& last) const;
+  SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;
   bool IsPreciseEnough(bool at_end = false);
   std::vector<std::string> PointNames() const;
 
@@ -95,12 +96,12 @@ class Run : public ExperimentSink {
   std::unique_ptr<OutsidePoints> outside_;
   LiveDisplay display_;
   SignalInbox inbox_;
-  SchedulerOptions scheduler_options_;
+  experiment::SchedulerOptions scheduler_options_;
   std::optional<ChildProcess> child_;
   std::optional<LiveTarget> target_;
   std::optional<ProcessWatch> processes_;
   std::optional<ProfileRecorder> recorder_;
-  std::optional<Scheduler> scheduler_;
+  std::optional<experiment::Scheduler> scheduler_;
   SourceChoice source_choice_;
   uint64_t start_ns_ = 0;
   uint64_t switches_before_ = SwitchesOfChildren();
@@ -113,8 +114,8 @@ class Run : public ExperimentSink {
   size_t objects_known_ = ~size_t{0};  // when units were last sought by name
 };
 
-absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
-  scheduler_options_.seed = options_.seed.value_or(DrawSeed());
+absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
+  scheduler_options_.seed = options_.seed.value_or(experiment::DrawSeed());
   if (options_.sampling_period_ns == 0) {
     options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
   }
@@ -130,7 +131,7 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
   if (!options_.given.empty()) scheduler_options_.experiments_per_bare_stretch = 0;
   if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
 
-  ControlBlock& block = control_.block();
+  shared::ControlBlock& block = control_.block();
   block.sampling_period_ns = options_.sampling_period_ns;
   block.wanted_source = options_.sampling_source;
   block.wanted_unwinder = options_.unwinder;
@@ -166,11 +167,11 @@ absl::Status Run::Start(const std::string& program, ProfileWriter writer) {
 
 void Run::WriteHead() {
   head_written_ = true;
-  const SamplerStatus sampler = control_.block().sampler_status;
+  const sampler::SamplerStatus sampler = control_.block().sampler_status;
   recorder_->WriteSession(
       DescribeSession(options_, series_, scheduler_options_, sampler, target_->Read().cpus),
       start_ns_);
-  const std::string explanation = ExplainSamplerStatus(sampler);
+  const std::string explanation = sampler::ExplainSamplerStatus(sampler);
   if (!explanation.empty()) Say(explanation);
 }
 
@@ -190,7 +191,7 @@ bool Run::ChooseUnits() {
   return true;
 }
 
-void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
+void Run::OnExperimentStarted(experiment::UnitId unit, double virtual_speedup, uint64_t) {
   std::string name = units_.Describe(unit).what.Name();
   // Paths without their folders.
   if (name.front() == '/') name.erase(0, name.rfind('/') + 1);
@@ -201,12 +202,12 @@ void Run::OnExperimentStarted(UnitId unit, double virtual_speedup, uint64_t) {
   if (!options_.end_to_end) recorder_->WriteBetweenExperiments();
 }
 
-void Run::OnExperiment(const ExperimentRecord& record) {
+void Run::OnExperiment(const experiment::ExperimentRecord& record) {
   recorder_->WriteExperiment(record);
   if (options_.verbose && !display_.is_on()) {
     Say(absl::StrFormat("experiment %d: %s, %d selected samples, %.0f ms", record.index, current_,
                         record.selected_samples, static_cast<double>(record.elapsed_ns) / 1e6));
-    for (const Taint& taint : record.taints) Say(absl::StrCat("  ", taint.reason));
+    for (const experiment::Taint& taint : record.taints) Say(absl::StrCat("  ", taint.reason));
   }
   current_.clear();
 }
@@ -216,7 +217,7 @@ void Run::OnBareStretchStarted(uint64_t) {
   recorder_->WriteBetweenExperiments();
 }
 
-void Run::OnBareStretch(const ExperimentRecord& record) {
+void Run::OnBareStretch(const experiment::ExperimentRecord& record) {
   recorder_->WriteBareStretch(record);
   current_.clear();
 }
@@ -282,17 +283,19 @@ bool Run::IsPreciseEnough(bool at_end) {
 }
 
 void Run::StartExperiments() {
-  const std::vector<UnitId> fixed_units = scheduler_options_.fixed_units;
+  const std::vector<experiment::UnitId> fixed_units = scheduler_options_.fixed_units;
   // End to end, what is sped up from the start says more than what is found by this run's first samples.
   if (options_.end_to_end && fixed_units.empty()) {
-    const std::optional<UnitId> drawn =
+    const std::optional<experiment::UnitId> drawn =
         DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
     if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
   }
   scheduler_.emplace(scheduler_options_, &*target_, this);
   if (options_.until_width == 0) return;
   until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units,
-                 [this](UnitId id, const UnitRow& unit) { return IsUnit(units_, id, unit); });
+                 [this](experiment::UnitId id, const report::UnitRow& unit) {
+                   return IsUnit(units_, id, unit);
+                 });
   // What earlier runs lack is in focus from the start.
   ended_by_goal_ = IsPreciseEnough();
 }
@@ -309,7 +312,7 @@ bool Run::IsToGoOn() {
 }
 
 void Run::Loop() {
-  ControlBlock& block = control_.block();
+  shared::ControlBlock& block = control_.block();
   while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(control_);
@@ -344,37 +347,38 @@ void Run::Loop() {
 }
 
 bool Run::UsesPerfEvents() const {
-  const ControlBlock& block = control_.block();
-  const SamplingSource source = block.sampler_status.source;
+  const shared::ControlBlock& block = control_.block();
+  const sampler::SamplingSource source = block.sampler_status.source;
   return block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
-         (source == SamplingSource::kPerfSigtrap || source == SamplingSource::kPerfSetsig);
+         (source == sampler::SamplingSource::kPerfSigtrap ||
+          source == sampler::SamplingSource::kPerfSetsig);
 }
 
 // Where it was left to coz. Between threads of one process an inherited event is passed on, which costs little.
 void Run::ChooseSource(uint64_t now_ns) {
-  ControlBlock& block = control_.block();
-  if (!head_written_ || options_.sampling_source != SamplingSource::kNone ||
+  shared::ControlBlock& block = control_.block();
+  if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
       options_.exclude_kernel || !UsesPerfEvents()) {
     return;
   }
-  const bool one_event =
-      block.sampler_status.source == SamplingSource::kPerfSigtrap && processes_->live() <= 1;
+  const bool one_event = block.sampler_status.source == sampler::SamplingSource::kPerfSigtrap &&
+                         processes_->live() <= 1;
   if (one_event) return;
   const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
   if (!finding.has_value()) return;
   block.use_cpu_timers.store(1, std::memory_order_relaxed);
   if (scheduler_) scheduler_->StartAfresh();
   recorder_->WriteSourceChange(*finding, now_ns);
-  Say(DescribeSourceChange(*recorder_->written().source_change().rbegin()));
+  Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 
 // Where samples come by perf events, of which the first source has one for all threads of a process.
-SwitchLoad Run::SwitchesOfRun(const TargetSnapshot& last) const {
+SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
   if (!UsesPerfEvents()) return {switches, 0};
-  const SamplingSource source = control_.block().sampler_status.source;
+  const sampler::SamplingSource source = control_.block().sampler_status.source;
   const bool one_event =
-      source == SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
+      source == sampler::SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
   return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,
                            one_event ? Switched::kThreads : Switched::kProcesses);
 }
@@ -409,10 +413,10 @@ RunResult Run::Finish() {
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
-  const TargetSnapshot last = target_->Read();
+  const experiment::TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(processes_->processes());
   recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last));
-  for (const PointCounts& point : last.points) {
+  for (const experiment::PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }
   result.sampled = last.total_samples != 0;
@@ -450,8 +454,8 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();
   if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
-  UnitIndex units{BinaryScope(BinaryScopeOf(options)), SourceScope(options.source_scope),
-                  options.units};
+  UnitIndex units{sourcemap::BinaryScope(BinaryScopeOf(options)),
+                  sourcemap::SourceScope(options.source_scope), options.units};
   units.LeaveOut(options.runtime_library);
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok())
@@ -460,15 +464,15 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
   OutsidePointOptions points = options.points;
   points.runtime_library = options.runtime_library;
-  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside =
-      OutsidePoints::Prepare(points, *program, options.is_launcher, options.follow == Follow::kAll);
+  absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
+      points, *program, options.is_launcher, options.follow == shared::Follow::kAll);
   if (!outside.ok()) return outside.status();
   absl::StatusOr<SharedControl> control = SharedControl::Create();
   if (!control.ok()) return control.status();
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake();
   if (options.awake && !awake.ok()) return awake.status();
-  absl::StatusOr<ProfileWriter> writer = OpenOutput(options, series);
+  absl::StatusOr<report::ProfileWriter> writer = OpenOutput(options, series);
   if (!writer.ok()) return writer.status();
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
   if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
@@ -476,4 +480,4 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   return run.Finish();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -23,7 +23,7 @@
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/target/child_process.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 struct RunOptions {
   std::vector<std::string> command;
@@ -32,7 +32,7 @@ struct RunOptions {
   bool append = false;  // to an existing profile; otherwise that is kept as OUTPUT.old
   std::vector<std::string> binary_scope;  // empty: MAIN
   std::vector<std::string> source_scope;  // empty: the program's own sources
-  UnitRules units;
+  sourcemap::UnitRules units;
   std::vector<std::string> groups;       // as given, for the profile; `units` has them parsed
   std::vector<std::string> fixed_units;  // names, as UnitIndex::Find takes them
   std::string given;  // the name of what is sped up in every experiment, or empty
@@ -47,13 +47,13 @@ struct RunOptions {
   uint64_t duration_ns = 0;  // 0: as long as the program runs
   // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
   double until_width = 0;
-  SamplingSource sampling_source = SamplingSource::kNone;
+  sampler::SamplingSource sampling_source = sampler::SamplingSource::kNone;
   // By how much a perf event lengthens a switch between processes; not given: it is measured where it matters.
   std::optional<uint64_t> switch_cost_ns;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
   bool awake = false;  // idle CPUs do not halt meanwhile
-  Follow follow = Follow::kAll;
+  shared::Follow follow = shared::Follow::kAll;
   bool is_launcher =
       false;  // the program need not have debug information: what it starts or becomes has
   bool until_last = false;  // go on until every followed process has ended, not only the first
@@ -91,6 +91,6 @@ struct RunResult {
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_

@@ -14,7 +14,7 @@
 #include "coz/supervisor/run/profile_recorder.h"
 #include "tools/version.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 std::string CpuModel() {
@@ -29,15 +29,15 @@ std::string CpuModel() {
   return "";
 }
 
-profile::SamplingSource SourceInProfile(SamplingSource source) {
+profile::SamplingSource SourceInProfile(sampler::SamplingSource source) {
   switch (source) {
-    case SamplingSource::kPerfSigtrap:
+    case sampler::SamplingSource::kPerfSigtrap:
       return profile::SAMPLING_SOURCE_PERF_SIGTRAP;
-    case SamplingSource::kPerfSetsig:
+    case sampler::SamplingSource::kPerfSetsig:
       return profile::SAMPLING_SOURCE_PERF_FSETSIG;
-    case SamplingSource::kCpuTimer:
+    case sampler::SamplingSource::kCpuTimer:
       return profile::SAMPLING_SOURCE_CPU_TIMER;
-    case SamplingSource::kNone:
+    case sampler::SamplingSource::kNone:
       break;
   }
   return profile::SAMPLING_SOURCE_UNKNOWN;
@@ -62,7 +62,7 @@ std::string AskedUnwinder(uint32_t unwinder) {
 
 // --follow=all is the default, but said explicitly it makes the program a launcher.
 std::string AskedFollow(const RunOptions& options) {
-  if (options.follow == Follow::kAll) return options.is_launcher ? "all" : "";
+  if (options.follow == shared::Follow::kAll) return options.is_launcher ? "all" : "";
   return options.is_launcher ? "exec" : "none";
 }
 
@@ -78,7 +78,7 @@ void FillPoints(const OutsidePointOptions& points, profile::Options* written) {
 std::vector<std::string> BinaryScopeOf(const RunOptions& options) {
   if (!options.binary_scope.empty()) return options.binary_scope;
   // The program itself is one library, which leaves no choice.
-  return {options.units.kind == UnitKind::kLibrary ? "%" : "MAIN"};
+  return {options.units.kind == sourcemap::UnitKind::kLibrary ? "%" : "MAIN"};
 }
 
 profile::Options AskedOptions(const RunOptions& options, const Series& series) {
@@ -89,7 +89,8 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   written.set_unit_kind(KindInProfile(options.units.kind));
   written.set_without_inlined_copies(!options.units.inlined_copies);
   for (const std::string& group : options.groups) written.add_group(group);
-  for (const UnitPattern& pattern : options.units.exclude) written.add_exclude(pattern.text());
+  for (const sourcemap::UnitPattern& pattern : options.units.exclude)
+    written.add_exclude(pattern.text());
   if (!options.given.empty()) {
     written.set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
   }
@@ -100,8 +101,8 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   written.set_until_width(options.until_width);
   FillPoints(options.points, &written);
   written.set_follow(AskedFollow(options));
-  if (options.sampling_source != SamplingSource::kNone) {
-    written.set_sampler(SamplingSourceName(options.sampling_source));
+  if (options.sampling_source != sampler::SamplingSource::kNone) {
+    written.set_sampler(sampler::SamplingSourceName(options.sampling_source));
   }
   written.set_unwinder(AskedUnwinder(options.unwinder));
   written.set_until_last(options.until_last);
@@ -114,8 +115,8 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
 }
 
 profile::Session DescribeSession(const RunOptions& options, const Series& series,
-                                 const SchedulerOptions& scheduler, const SamplerStatus& sampler,
-                                 int cpus) {
+                                 const experiment::SchedulerOptions& scheduler,
+                                 const sampler::SamplerStatus& sampler, int cpus) {
   profile::Session session;
   for (const std::string& argument : options.command) session.add_command(argument);
   std::error_code ignored;
@@ -132,7 +133,7 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   session.mutable_machine()->set_cpu_count(static_cast<uint32_t>(cpus));
   session.set_coz_version(kCozVersion);
   session.set_sampling_source(SourceInProfile(sampler.source));
-  session.set_fallback_reason(ExplainSamplerStatus(sampler));
+  session.set_fallback_reason(sampler::ExplainSamplerStatus(sampler));
   session.set_kernel_samples_included(sampler.kernel_included);
   session.set_sampling_period_ns(options.sampling_period_ns);
   session.set_seed(*scheduler.seed);
@@ -142,4 +143,4 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   return session;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

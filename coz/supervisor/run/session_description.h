@@ -17,19 +17,19 @@
 #include "coz/sampler/sampler_status.h"
 #include "coz/supervisor/run/run_profile.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // What the user asked for.
 profile::Options AskedOptions(const RunOptions& options, const Series& series);
 
 // Complete but for its id.
 profile::Session DescribeSession(const RunOptions& options, const Series& series,
-                                 const SchedulerOptions& scheduler, const SamplerStatus& sampler,
-                                 int cpus);
+                                 const experiment::SchedulerOptions& scheduler,
+                                 const sampler::SamplerStatus& sampler, int cpus);
 
 // The patterns of the binaries in scope: the user's, or the default.
 std::vector<std::string> BinaryScopeOf(const RunOptions& options);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SESSION_DESCRIPTION_H_

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,7 +60,7 @@ TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
   EXPECT_EQ(change.sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
   EXPECT_EQ(change.switch_cost_ns(), *options_.switch_cost_ns);
   EXPECT_GT(change.switches_per_second(), 10);
-  EXPECT_THAT(DescribeSourceChange(change), HasSubstr("on samples come from CPU timers"));
+  EXPECT_THAT(report::DescribeSourceChange(change), HasSubstr("on samples come from CPU timers"));
   SamplesOfRounds before, after;
   for (const profile::Experiment& experiment : profile.experiment()) {
     const uint64_t end_ns = experiment.start_ns() + experiment.elapsed_ns();
@@ -73,7 +73,7 @@ TEST_F(SourceChangeTest, SamplesAndExperimentsGoOnWithCpuTimers) {
 }
 
 TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {
-  options_.sampling_source = SamplingSource::kPerfSigtrap;
+  options_.sampling_source = sampler::SamplingSource::kPerfSigtrap;
   EXPECT_EQ(Run().source_change_size(), 0);
 }
 
@@ -83,4 +83,4 @@ TEST_F(SourceChangeTest, OneProcessKeepsItsEvent) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

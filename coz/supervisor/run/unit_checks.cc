@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/points/closest_names.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr size_t kNamesShown = 3;
@@ -22,25 +22,25 @@ std::string InlinedHint(const UnitIndex& units) {
 }
 
 absl::Status NotFound(std::string_view option, const std::string& name, const UnitIndex& units) {
-  const std::string_view kind = NameOf(units.rules().kind);
-  return absl::NotFoundError(
-      absl::StrFormat("%s=%s: no code of the program belongs to this %s (blank, optimised away, "
-                      "out of scope or misspelt)%s; name one with code or widen --source-scope%s",
-                      option, name, kind, ClosestPhrase(units.Closest(name)), InlinedHint(units)));
+  const std::string_view kind = sourcemap::NameOf(units.rules().kind);
+  return absl::NotFoundError(absl::StrFormat(
+      "%s=%s: no code of the program belongs to this %s (blank, optimised away, "
+      "out of scope or misspelt)%s; name one with code or widen --source-scope%s",
+      option, name, kind, points::ClosestPhrase(units.Closest(name)), InlinedHint(units)));
 }
 
 absl::Status CheckName(std::string_view option, const std::string& name, const UnitIndex& units,
                        bool may_come_later) {
-  const std::vector<UnitId> found = units.Find(name);
+  const std::vector<experiment::UnitId> found = units.Find(name);
   if (found.empty()) return may_come_later ? absl::OkStatus() : NotFound(option, name, units);
   if (found.size() == 1) return absl::OkStatus();
   std::set<std::string> names;
-  for (UnitId unit : found) names.insert(units.Describe(unit).what.Name());
+  for (experiment::UnitId unit : found) names.insert(units.Describe(unit).what.Name());
   // Two static functions of one name have equal names.
   if (names.size() == 1) {
     names.clear();
-    for (UnitId unit : found) {
-      const UnitDescription what = units.Describe(unit).what;
+    for (experiment::UnitId unit : found) {
+      const sourcemap::UnitDescription what = units.Describe(unit).what;
       names.insert(absl::StrFormat("%s of %s:%d", what.function, what.file, what.line));
     }
   }
@@ -50,8 +50,8 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
   return absl::InvalidArgumentError(absl::StrFormat(
       "%s=%s means more than one %s: %s%s; write more of its name, or take them together with "
       "--group NAME=%s",
-      option, name, NameOf(units.Describe(found.front()).what.kind), absl::StrJoin(shown, ", "),
-      more == 0 ? "" : absl::StrFormat(" and %d more", more), name));
+      option, name, sourcemap::NameOf(units.Describe(found.front()).what.kind),
+      absl::StrJoin(shown, ", "), more == 0 ? "" : absl::StrFormat(" and %d more", more), name));
 }
 
 absl::Status CheckGroups(const UnitIndex& units, bool may_come_later) {
@@ -63,14 +63,14 @@ absl::Status CheckGroups(const UnitIndex& units, bool may_come_later) {
   if (may_come_later) return absl::OkStatus();
   for (size_t i = 0; i < units.rules().groups.size(); ++i) {
     if (units.group_has_code()[i]) continue;
-    const UnitGroup& group = units.rules().groups[i];
+    const sourcemap::UnitGroup& group = units.rules().groups[i];
     std::vector<std::string> patterns;
-    for (const UnitPattern& pattern : group.patterns) patterns.push_back(pattern.text());
+    for (const sourcemap::UnitPattern& pattern : group.patterns) patterns.push_back(pattern.text());
     return absl::NotFoundError(absl::StrFormat(
         "--group %s=%s matches no code of the program%s; patterns are file:line, file:first-last, "
         "files or functions, and %% stands for anything%s",
-        group.name, absl::StrJoin(patterns, ", "), ClosestPhrase(units.Closest(patterns.front())),
-        InlinedHint(units)));
+        group.name, absl::StrJoin(patterns, ", "),
+        points::ClosestPhrase(units.Closest(patterns.front())), InlinedHint(units)));
   }
   return absl::OkStatus();
 }
@@ -83,7 +83,7 @@ absl::Status CheckExcluded(const UnitIndex& units, bool may_come_later) {
     return absl::NotFoundError(absl::StrFormat(
         "--exclude=%s matches no code of the program%s; leave it out, or write file:line, "
         "file:first-last, a file or a function, where %% stands for anything%s",
-        pattern, ClosestPhrase(units.Closest(pattern)), InlinedHint(units)));
+        pattern, points::ClosestPhrase(units.Closest(pattern)), InlinedHint(units)));
   }
   return absl::OkStatus();
 }
@@ -92,10 +92,10 @@ absl::Status CheckExcluded(const UnitIndex& units, bool may_come_later) {
 
 absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
   const bool may_come_later = !options.binary_scope.empty() || options.is_launcher ||
-                              options.units.kind == UnitKind::kLibrary;
+                              options.units.kind == sourcemap::UnitKind::kLibrary;
   if (absl::Status status = CheckGroups(units, may_come_later); !status.ok()) return status;
   if (absl::Status status = CheckExcluded(units, may_come_later); !status.ok()) return status;
-  const bool is_line = options.units.kind == UnitKind::kLine;
+  const bool is_line = options.units.kind == sourcemap::UnitKind::kLine;
   const std::string_view fixed = is_line ? "--fixed-line" : "--fixed-unit";
   for (const std::string& name : options.fixed_units) {
     absl::Status status = CheckName(fixed, name, units, may_come_later);
@@ -104,13 +104,13 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
   if (options.given.empty()) return absl::OkStatus();
   absl::Status status = CheckName("--given", options.given, units, may_come_later);
   if (!status.ok()) return status;
-  const std::vector<UnitId> given = units.Find(options.given);
+  const std::vector<experiment::UnitId> given = units.Find(options.given);
   for (const std::string& name : options.fixed_units) {
     if (given.empty() || units.Find(name) != given) continue;
     return absl::InvalidArgumentError(
         absl::StrFormat("--given and %s both name %s; what is given is sped up in every "
                         "experiment already, so name another %s",
-                        fixed, name, NameOf(options.units.kind)));
+                        fixed, name, sourcemap::NameOf(options.units.kind)));
   }
   return absl::OkStatus();
 }
@@ -122,4 +122,4 @@ std::string MissingUnit(const RunOptions& options, const UnitIndex& units) {
   return options.given.empty() || !units.Find(options.given).empty() ? "" : options.given;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

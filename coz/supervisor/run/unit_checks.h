@@ -15,7 +15,7 @@
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/units/unit_index.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // After UnitIndex::Prepare. What may belong to a library, or to a program to come by exec, is let pass.
 absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units);
@@ -23,6 +23,6 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units);
 // What of the fixed and given units no object that was read has code of: the first one's name, or empty.
 std::string MissingUnit(const RunOptions& options, const UnitIndex& units);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_UNIT_CHECKS_H_

@@ -11,7 +11,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr uint64_t kRestPerLook = 50;
@@ -30,8 +30,9 @@ absl::StatusOr<double> ParseWidth(const std::string& text) {
   return points / 100;
 }
 
-UntilGoal::UntilGoal(double width, double uniform_share, const std::vector<UnitId>& only,
-                     std::function<bool(UnitId, const UnitRow&)> is_here)
+UntilGoal::UntilGoal(double width, double uniform_share,
+                     const std::vector<experiment::UnitId>& only,
+                     std::function<bool(experiment::UnitId, const report::UnitRow&)> is_here)
     : only_(only.begin(), only.end()), is_here_(std::move(is_here)) {
   goal_.width = width;
   goal_.uniform_share = uniform_share;
@@ -42,17 +43,17 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   if (!at_end && now_ns < next_look_ns_) return false;
   experiments_ = profile.experiment_size();
   const uint64_t start_ns = MonotonicNowNs();
-  const ExperimentTable table = BuildExperimentTable(profile);
+  const report::ExperimentTable table = report::BuildExperimentTable(profile);
   // In the profile, ids of units count from 1.
   std::set<size_t> only;
   for (size_t i = 0; i < table.units.size(); ++i) {
     if (only_.count(table.units[i].id - 1) != 0 && IsHere(table.units[i])) only.insert(i);
   }
   goal_.only_units = only_.empty() ? nullptr : &only;
-  state_ = JudgePrecision(table, Analyze(profile, table), goal_);
+  state_ = report::JudgePrecision(table, report::Analyze(profile, table), goal_);
   goal_.only_units = nullptr;
   focus_.clear();
-  for (const OpenUnit& open : state_.open) {
+  for (const report::OpenUnit& open : state_.open) {
     if (!IsHere(table.units[open.unit])) continue;
     focus_.emplace_back(table.units[open.unit].id - 1, open.experiments);
   }
@@ -85,4 +86,4 @@ std::string UntilGoal::Text() const {
   return text;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -23,7 +23,7 @@
 #include "coz/report/analysis/precision_goal.h"
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // "5" or "5%": percentage points, above 0 and at most 200. As a fraction.
 absl::StatusOr<double> ParseWidth(const std::string& text);
@@ -32,33 +32,36 @@ class UntilGoal {
  public:
   // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of the profile, which may be named by an
   // earlier run alone, has the number `id` in this one; empty: always.
-  UntilGoal(double width, double uniform_share, const std::vector<UnitId>& only,
-            std::function<bool(UnitId id, const UnitRow& unit)> is_here = nullptr);
+  UntilGoal(
+      double width, double uniform_share, const std::vector<experiment::UnitId>& only,
+      std::function<bool(experiment::UnitId id, const report::UnitRow& unit)> is_here = nullptr);
 
   // Whether it looked. With `at_end` it does where there is a new experiment, whatever it costs.
   bool Update(const profile::Profile& profile, uint64_t now_ns, bool at_end = false);
 
-  const PrecisionGoal& goal() const { return goal_; }
-  const PrecisionState& state() const { return state_; }
+  const report::PrecisionGoal& goal() const { return goal_; }
+  const report::PrecisionState& state() const { return state_; }
   // For Scheduler::Focus: what each unit needs.
-  const std::vector<std::pair<UnitId, double>>& focus() const { return focus_; }
+  const std::vector<std::pair<experiment::UnitId, double>>& focus() const { return focus_; }
 
   // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…, about 12 runs more".
   std::string Text() const;
 
  private:
-  bool IsHere(const UnitRow& unit) const { return !is_here_ || is_here_(unit.id - 1, unit); }
+  bool IsHere(const report::UnitRow& unit) const {
+    return !is_here_ || is_here_(unit.id - 1, unit);
+  }
 
-  PrecisionGoal goal_;
-  std::set<UnitId> only_;
-  std::function<bool(UnitId, const UnitRow&)> is_here_;
-  PrecisionState state_;
+  report::PrecisionGoal goal_;
+  std::set<experiment::UnitId> only_;
+  std::function<bool(experiment::UnitId, const report::UnitRow&)> is_here_;
+  report::PrecisionState state_;
   uint64_t mean_run_ns_ = 0;  // of the runs that have ended; 0: none has
-  std::vector<std::pair<UnitId, double>> focus_;
+  std::vector<std::pair<experiment::UnitId, double>> focus_;
   int experiments_ = 0;
   uint64_t next_look_ns_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_UNTIL_GOAL_H_

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 using report_testing::SyntheticProfile;
@@ -68,7 +68,7 @@ TEST(UntilGoalTest, UnitsThatAnotherRunHasNumberedAreNotInFocus) {
   options.noise = 0.1;
   SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.5, 0.5, {}}});
   for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 == 0 ? 0 : 0.05 * (i % 20 + 1));
-  UntilGoal goal(0.005, 0.5, {}, [](UnitId, const UnitRow&) { return false; });
+  UntilGoal goal(0.005, 0.5, {}, [](experiment::UnitId, const report::UnitRow&) { return false; });
   EXPECT_TRUE(goal.Update(made.profile(), 1));
   EXPECT_FALSE(goal.state().reached);
   EXPECT_EQ(goal.state().open.size(), 1u);
@@ -76,4 +76,4 @@ TEST(UntilGoalTest, UnitsThatAnotherRunHasNumberedAreNotInFocus) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

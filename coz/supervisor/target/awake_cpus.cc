@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device) {
   const int32_t tolerated_latency_us = 0;
@@ -26,4 +26,4 @@ absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device) {
                              device));
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -15,10 +15,10 @@
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device = "/dev/cpu_dma_latency");
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_AWAKE_CPUS_H_

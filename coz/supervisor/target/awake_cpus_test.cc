@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 using ::testing::HasSubstr;
@@ -34,4 +34,4 @@ TEST(AwakeCpusTest, SaysWhatToDoWhereTheKernelRefuses) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -18,7 +18,7 @@
 #include "coz/base/sanitizer_runtime.h"
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 bool IsFolder(const std::string& path) {
@@ -67,12 +67,12 @@ std::vector<std::string> MakeEnvironment(const StartOptions& options) {
     const absl::string_view text = *entry;
     if (absl::StartsWith(text, "LD_PRELOAD=")) {
       preloaded = text.substr(strlen("LD_PRELOAD="));
-    } else if (!absl::StartsWith(text, absl::StrCat(kControlVariable, "="))) {
+    } else if (!absl::StartsWith(text, absl::StrCat(shared::kControlVariable, "="))) {
       environment.emplace_back(text);
     }
   }
   environment.push_back(absl::StrCat("LD_PRELOAD=", PreloadList(options, preloaded)));
-  environment.push_back(absl::StrCat(kControlVariable, "=", options.control_path));
+  environment.push_back(absl::StrCat(shared::kControlVariable, "=", options.control_path));
   return environment;
 }
 
@@ -186,4 +186,4 @@ void ExitLike(const ExitState& state) {
   exit(128 + state.signal);  // SIGKILL and SIGSTOP aside, never reached
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

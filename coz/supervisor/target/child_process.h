@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // The file that execvp would run for `name`: itself if it has a slash, else the first executable of that name in $PATH.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
@@ -67,6 +67,6 @@ class ChildProcess {
 // Ends this process the way the child ended: with its status, or by its signal (without a second core file).
 [[noreturn]] void ExitLike(const ExitState& state);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_CHILD_PROCESS_H_

@@ -15,7 +15,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/shared/charged_pairs.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr size_t kRecentSamples = 4096;
@@ -60,23 +60,23 @@ int RunnableOnMachine() {
 }
 
 template <typename Visit>
-void ForEachThread(const ControlBlock& control, Visit visit) {
+void ForEachThread(const shared::ControlBlock& control, Visit visit) {
   const uint32_t used =
-      std::min(control.threads_high_water.load(std::memory_order_acquire), kMaxThreads);
+      std::min(control.threads_high_water.load(std::memory_order_acquire), shared::kMaxThreads);
   for (uint32_t i = 0; i < used; ++i) visit(control.threads[i]);
 }
 
 // The threads of a process that is in an exec are about to be gone.
-bool IsRunning(const ControlBlock& control, const ThreadSlot& slot) {
-  if (slot.state.load(std::memory_order_acquire) != ThreadState::kRunning) return false;
-  const ProcessState process =
-      control.processes[slot.process % kMaxProcesses].state.load(std::memory_order_relaxed);
-  return process != ProcessState::kChanging;
+bool IsRunning(const shared::ControlBlock& control, const shared::ThreadSlot& slot) {
+  if (slot.state.load(std::memory_order_acquire) != shared::ThreadState::kRunning) return false;
+  const shared::ProcessState process =
+      control.processes[slot.process % shared::kMaxProcesses].state.load(std::memory_order_relaxed);
+  return process != shared::ProcessState::kChanging;
 }
 
 }  // namespace
 
-LiveTarget::LiveTarget(ControlBlock* control) : control_(*control), sampling_(control) {
+LiveTarget::LiveTarget(shared::ControlBlock* control) : control_(*control), sampling_(control) {
   // This process's CPUs, which the target has inherited: what its threads do with them is their own affair.
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
@@ -98,16 +98,16 @@ bool LiveTarget::AwaitsSample(uint64_t written) {
 }
 
 void LiveTarget::DrainRing() {
-  SampleRing& ring = control_.ring;
+  shared::SampleRing& ring = control_.ring;
   const uint64_t written = ring.next.load(std::memory_order_acquire);
-  if (written - ring_read_ > kSampleRingEntries) {
-    lost_in_ring_ += written - ring_read_ - kSampleRingEntries;
-    ring_read_ = written - kSampleRingEntries;
+  if (written - ring_read_ > shared::kSampleRingEntries) {
+    lost_in_ring_ += written - ring_read_ - shared::kSampleRingEntries;
+    ring_read_ = written - shared::kSampleRingEntries;
   }
   for (; ring_read_ < written; ++ring_read_) {
     const uint64_t entry =
-        ring.entries[ring_read_ % kSampleRingEntries].load(std::memory_order_acquire);
-    const uint64_t lap = (ring_read_ / kSampleRingEntries + 1) & 0xffffff;
+        ring.entries[ring_read_ % shared::kSampleRingEntries].load(std::memory_order_acquire);
+    const uint64_t lap = (ring_read_ / shared::kSampleRingEntries + 1) & 0xffffff;
     if (entry >> 40 != lap && AwaitsSample(written)) break;
     ring_stuck_ns_ = 0;
     if (entry >> 40 != lap) {
@@ -115,7 +115,7 @@ void LiveTarget::DrainRing() {
       continue;
     }
     const uint64_t weight = (entry >> 32) & 0xff;
-    const UnitId unit = static_cast<UnitId>(entry);
+    const experiment::UnitId unit = static_cast<experiment::UnitId>(entry);
     total_samples_[unit] += weight;
     new_samples_[unit] += weight;
     if (unit == given_unit_) continue;
@@ -127,23 +127,23 @@ void LiveTarget::DrainRing() {
   }
 }
 
-void LiveTarget::SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns) {
+void LiveTarget::SpeedUpAlways(experiment::UnitId unit, uint64_t delay_per_sample_ns) {
   given_unit_ = unit;
   given_delay_ns_ = delay_per_sample_ns;
-  control_.given.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
+  control_.given.store(shared::PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
                        std::memory_order_relaxed);
 }
 
 void LiveTarget::DiscoverPoints() {
   bool any_new = false;
   // Slots are taken in order, but a process may be killed while it writes one.
-  for (uint32_t i = 0; i < kMaxPoints; ++i) {
-    const PointSlot& slot = control_.points[i];
-    const PointState state = slot.state.load(std::memory_order_acquire);
-    if (state == PointState::kFree) break;
-    if (state != PointState::kReady || discovered_[i]) continue;
+  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
+    const shared::PointSlot& slot = control_.points[i];
+    const shared::PointState state = slot.state.load(std::memory_order_acquire);
+    if (state == shared::PointState::kFree) break;
+    if (state != shared::PointState::kReady || discovered_[i]) continue;
     discovered_[i] = true;
-    const bool is_latency = slot.kind != PointKind::kThroughput;
+    const bool is_latency = slot.kind != shared::PointKind::kThroughput;
     uint32_t id = 0;
     while (id < points_.size() &&
            !(points_[id].is_latency == is_latency && points_[id].name == slot.name &&
@@ -159,7 +159,7 @@ void LiveTarget::DiscoverPoints() {
   if (any_new) ChargePairs();
 }
 
-std::optional<uint32_t> LiveTarget::SlotOf(uint32_t point, PointKind kind) const {
+std::optional<uint32_t> LiveTarget::SlotOf(uint32_t point, shared::PointKind kind) const {
   for (const PointSource& source : sources_) {
     if (source.point == point && source.kind == kind) return source.slot;
   }
@@ -168,29 +168,30 @@ std::optional<uint32_t> LiveTarget::SlotOf(uint32_t point, PointKind kind) const
 
 std::optional<uint32_t> LiveTarget::SlotOfMark(const std::string& name) const {
   for (const PointSource& source : sources_) {
-    if (source.kind == PointKind::kThroughput && control_.points[source.slot].name == name) {
+    if (source.kind == shared::PointKind::kThroughput &&
+        control_.points[source.slot].name == name) {
       return source.slot;
     }
   }
   return std::nullopt;
 }
 
-std::optional<uint32_t> LiveTarget::ChargedEnd(uint32_t point, PairEnd end) const {
-  const bool is_begin = end == PairEnd::kBegin;
+std::optional<uint32_t> LiveTarget::ChargedEnd(uint32_t point, shared::PairEnd end) const {
+  const bool is_begin = end == shared::PairEnd::kBegin;
   const std::string& mark = is_begin ? points_[point].begin_mark : points_[point].end_mark;
   if (!mark.empty()) return SlotOfMark(mark);
-  if (!points_[point].counted_by.empty()) return kAtPlaces;
-  return SlotOf(point, is_begin ? PointKind::kBegin : PointKind::kEnd);
+  if (!points_[point].counted_by.empty()) return shared::kAtPlaces;
+  return SlotOf(point, is_begin ? shared::PointKind::kBegin : shared::PointKind::kEnd);
 }
 
 void LiveTarget::ChargePairs() {
-  for (uint32_t id = 0; id < points_.size() && charged_.size() < kMaxChargedPairs; ++id) {
+  for (uint32_t id = 0; id < points_.size() && charged_.size() < shared::kMaxChargedPairs; ++id) {
     const Point& point = points_[id];
     if (!point.is_latency || std::count(charged_.begin(), charged_.end(), id) != 0) continue;
-    const std::optional<uint32_t> begin = ChargedEnd(id, PairEnd::kBegin);
-    const std::optional<uint32_t> end = ChargedEnd(id, PairEnd::kEnd);
+    const std::optional<uint32_t> begin = ChargedEnd(id, shared::PairEnd::kBegin);
+    const std::optional<uint32_t> end = ChargedEnd(id, shared::PairEnd::kEnd);
     if (!begin.has_value() || !end.has_value()) continue;
-    ChargedPair& pair = control_.charged_pairs[charged_.size()];
+    shared::ChargedPair& pair = control_.charged_pairs[charged_.size()];
     pair.begin = *begin;
     pair.end = *end;
     pair.point = id;
@@ -200,12 +201,12 @@ void LiveTarget::ChargePairs() {
   }
 }
 
-void LiveTarget::ReadCharges(std::vector<PointCounts>* counts) const {
+void LiveTarget::ReadCharges(std::vector<experiment::PointCounts>* counts) const {
   for (size_t i = 0; i < charged_.size(); ++i) {
-    PointCounts& point = (*counts)[charged_[i]];
+    experiment::PointCounts& point = (*counts)[charged_[i]];
     // Visits with times are not among those that are charged.
     if (point.timed_arrivals + point.timed_departures != 0) continue;
-    const ChargedPair& pair = control_.charged_pairs[i];
+    const shared::ChargedPair& pair = control_.charged_pairs[i];
     point.charged_delay_ns = pair.delay_ns.load(std::memory_order_relaxed);
     point.charged_in_flight_ns = pair.delay_in_flight_ns.load(std::memory_order_relaxed);
   }
@@ -213,11 +214,11 @@ void LiveTarget::ReadCharges(std::vector<PointCounts>* counts) const {
 
 void LiveTarget::ReadLatencies() {
   latencies_.assign(points_.size(), {});
-  std::vector<bool> taken(kMaxTimedPoints + 1);
+  std::vector<bool> taken(shared::kMaxTimedPoints + 1);
   for (const PointSource& source : sources_) {
-    if (source.kind != PointKind::kEnd) continue;
+    if (source.kind != shared::PointKind::kEnd) continue;
     const uint32_t cell = control_.points[source.slot].timed_cell.load(std::memory_order_relaxed);
-    if (cell == 0 || cell > kMaxTimedPoints || taken[cell]) continue;
+    if (cell == 0 || cell > shared::kMaxTimedPoints || taken[cell]) continue;
     taken[cell] = true;
     const auto& buckets = control_.latencies[cell - 1].requests;
     std::vector<uint64_t>& requests = latencies_[source.point];
@@ -231,9 +232,9 @@ void LiveTarget::ReadLatencies() {
 LiveTarget::TimedVisits LiveTarget::ReadTimed(uint32_t slot) const {
   TimedVisits sum;
   const uint32_t cell = control_.points[slot].timed_cell.load(std::memory_order_relaxed);
-  if (cell == 0 || cell > kMaxTimedPoints) return sum;
-  ForEachThread(control_, [&](const ThreadSlot& thread) {
-    const TimedCell& timed = thread.timed[cell - 1];
+  if (cell == 0 || cell > shared::kMaxTimedPoints) return sum;
+  ForEachThread(control_, [&](const shared::ThreadSlot& thread) {
+    const shared::TimedCell& timed = thread.timed[cell - 1];
     uint64_t visits = 0;
     uint64_t time_sum_ns = 0;
     // Not for ever: a thread may be stopped or killed between its two stores.
@@ -250,10 +251,10 @@ LiveTarget::TimedVisits LiveTarget::ReadTimed(uint32_t slot) const {
   return sum;
 }
 
-void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
-  counts->assign(points_.size(), PointCounts());
+void LiveTarget::CountPoints(std::vector<experiment::PointCounts>* counts) const {
+  counts->assign(points_.size(), experiment::PointCounts());
   for (const OutsideSource& source : outside_sources_) {
-    PointCounts& point = (*counts)[source.point];
+    experiment::PointCounts& point = (*counts)[source.point];
     if (source.departures == nullptr) {
       point.visits = source.visits_or_arrivals();
       continue;
@@ -263,23 +264,23 @@ void LiveTarget::CountPoints(std::vector<PointCounts>* counts) const {
     point.arrivals = source.visits_or_arrivals();
   }
   for (const PointSource& source : sources_) {
-    PointCounts& point = (*counts)[source.point];
+    experiment::PointCounts& point = (*counts)[source.point];
     switch (source.kind) {
-      case PointKind::kThroughput:
-        point.visits = UntimedVisits(control_, source.slot);
+      case shared::PointKind::kThroughput:
+        point.visits = shared::UntimedVisits(control_, source.slot);
         break;
-      case PointKind::kBegin: {
+      case shared::PointKind::kBegin: {
         const TimedVisits timed = ReadTimed(source.slot);
         point.timed_arrivals = timed.visits;
         point.arrival_time_sum_ns = timed.time_sum_ns;
-        point.arrivals = UntimedVisits(control_, source.slot) + timed.visits;
+        point.arrivals = shared::UntimedVisits(control_, source.slot) + timed.visits;
         break;
       }
-      case PointKind::kEnd: {
+      case shared::PointKind::kEnd: {
         const TimedVisits timed = ReadTimed(source.slot);
         point.timed_departures = timed.visits;
         point.departure_time_sum_ns = timed.time_sum_ns;
-        point.departures = UntimedVisits(control_, source.slot) + timed.visits;
+        point.departures = shared::UntimedVisits(control_, source.slot) + timed.visits;
         break;
       }
     }
@@ -298,21 +299,21 @@ uint32_t LiveTarget::AddPoint(const Point& point, CountVisits visits_or_arrivals
 
 uint64_t LiveTarget::VisitsOfMark(const std::string& name) const {
   const std::optional<uint32_t> slot = SlotOfMark(name);
-  return slot.has_value() ? UntimedVisits(control_, *slot) : 0;
+  return slot.has_value() ? shared::UntimedVisits(control_, *slot) : 0;
 }
 
 std::vector<std::string> LiveTarget::Marks() const {
   std::vector<std::string> names;
   for (const PointSource& source : sources_) {
-    if (source.kind == PointKind::kThroughput) {
+    if (source.kind == shared::PointKind::kThroughput) {
       names.emplace_back(control_.points[source.slot].name);
     }
   }
   return names;
 }
 
-absl::flat_hash_map<UnitId, uint64_t> LiveTarget::TakeUnitSamples() {
-  absl::flat_hash_map<UnitId, uint64_t> taken;
+absl::flat_hash_map<experiment::UnitId, uint64_t> LiveTarget::TakeUnitSamples() {
+  absl::flat_hash_map<experiment::UnitId, uint64_t> taken;
   std::swap(taken, new_samples_);
   return taken;
 }
@@ -323,14 +324,16 @@ int LiveTarget::threads_started() const {
 
 uint64_t LiveTarget::NowNs() { return MonotonicNowNs(); }
 
-void LiveTarget::Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+void LiveTarget::Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
+                        uint64_t deadline_ns) {
   // A thread pays at most for this experiment and the one before.
   const uint64_t delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_relaxed);
   control_.ledger.forgiven_below_ns.store(selection_start_delay_ns_, std::memory_order_relaxed);
   selection_start_delay_ns_ = delay_ns;
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
-  control_.ledger.selection.store(PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
-                                  std::memory_order_release);
+  control_.ledger.selection.store(
+      shared::PackSelection(unit, static_cast<uint32_t>(delay_per_sample_ns)),
+      std::memory_order_release);
 }
 
 void LiveTarget::Extend(uint64_t deadline_ns) {
@@ -339,7 +342,7 @@ void LiveTarget::Extend(uint64_t deadline_ns) {
 
 void LiveTarget::StopDelays() { control_.ledger.selection.store(0, std::memory_order_release); }
 
-bool LiveTarget::SleepsInKernel(const ThreadSlot& slot) const {
+bool LiveTarget::SleepsInKernel(const shared::ThreadSlot& slot) const {
   if (slot.ledger.pausing.load(std::memory_order_relaxed) != 0) return false;
   const char state = ThreadStateLetter(slot.pid, slot.tid);
   return state != 'R';
@@ -349,13 +352,13 @@ LiveTarget::Debts LiveTarget::ReadDebts() const {
   Debts debts;
   const uint64_t required = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   const uint64_t floor = control_.ledger.forgiven_below_ns.load(std::memory_order_relaxed);
-  ForEachThread(control_, [&](const ThreadSlot& slot) {
+  ForEachThread(control_, [&](const shared::ThreadSlot& slot) {
     const uint32_t blocked = slot.ledger.blocked.load(std::memory_order_relaxed);
-    if (!IsRunning(control_, slot) || blocked == kBlockedByThread) return;
+    if (!IsRunning(control_, slot) || blocked == delay::kBlockedByThread) return;
     const uint64_t local =
         std::max(floor, slot.ledger.local_delay_ns.load(std::memory_order_relaxed));
     if (local >= required) return;
-    if (blocked == kBlockedByClock) {
+    if (blocked == delay::kBlockedByClock) {
       const bool has_run = local > selection_start_delay_ns_;
       if (has_run) debts.max_asleep_ns = std::max(debts.max_asleep_ns, required - local);
       return;
@@ -372,15 +375,15 @@ bool LiveTarget::Settled() { return ReadDebts().max_ns == 0; }
 void LiveTarget::CountRunnable(uint64_t now_ns) {
   if (now_ns < runnable_read_ns_ + kStateLookNs) return;
   runnable_read_ns_ = now_ns;
-  std::vector<const ThreadSlot*> threads;
-  ForEachThread(control_, [&](const ThreadSlot& slot) {
+  std::vector<const shared::ThreadSlot*> threads;
+  ForEachThread(control_, [&](const shared::ThreadSlot& slot) {
     if (IsRunning(control_, slot)) threads.push_back(&slot);
   });
   live_ = static_cast<int>(threads.size());
   const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
   uint32_t running = 0;
   for (uint32_t i = 0; i < looks; ++i) {
-    const ThreadSlot& slot = *threads[runnable_cursor_++ % threads.size()];
+    const shared::ThreadSlot& slot = *threads[runnable_cursor_++ % threads.size()];
     if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
   }
   const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
@@ -390,15 +393,15 @@ void LiveTarget::CountRunnable(uint64_t now_ns) {
   runnable_ = own + std::max(0, others - elsewhere);
 }
 
-TargetSnapshot LiveTarget::Read() {
+experiment::TargetSnapshot LiveTarget::Read() {
   Poll();
-  TargetSnapshot snapshot;
+  experiment::TargetSnapshot snapshot;
   // Clock and delay first and together: everything after is a little late for all experiments alike.
   snapshot.now_ns = MonotonicNowNs();
   snapshot.global_delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   CountPoints(&snapshot.points);
   ReadLatencies();
-  const SampleCounters& samples = control_.samples;
+  const shared::SampleCounters& samples = control_.samples;
   snapshot.selected_samples = samples.selected.load(std::memory_order_relaxed);
   snapshot.unmapped_samples = samples.unmapped.load(std::memory_order_relaxed);
   snapshot.total_samples = samples.in_scope.load(std::memory_order_relaxed) +
@@ -413,7 +416,7 @@ TargetSnapshot LiveTarget::Read() {
   snapshot.max_owed_ns = debts.max_ns;
   snapshot.max_owed_asleep_ns = debts.max_asleep_ns;
   uint64_t asked_ns = 0;
-  ForEachThread(control_, [&](const ThreadSlot& slot) {
+  ForEachThread(control_, [&](const shared::ThreadSlot& slot) {
     snapshot.paid_ns += slot.ledger.paused_ns.load(std::memory_order_relaxed);
     snapshot.credited_ns += slot.ledger.credited_ns.load(std::memory_order_relaxed);
     snapshot.imposed_ns += slot.ledger.imposed_ns.load(std::memory_order_relaxed);
@@ -432,13 +435,13 @@ TargetSnapshot LiveTarget::Read() {
   return snapshot;
 }
 
-std::optional<UnitId> LiveTarget::RandomSampledUnit(Random& random) {
+std::optional<experiment::UnitId> LiveTarget::RandomSampledUnit(Random& random) {
   DrainRing();
   if (recent_.empty()) return std::nullopt;
-  const UnitId unit = recent_[random.Below(recent_.size())];
+  const experiment::UnitId unit = recent_[random.Below(recent_.size())];
   recent_.clear();
   recent_next_ = 0;
   return unit;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -23,12 +23,12 @@
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/sampling_switch.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 // How the visits of a point are counted that the program's source does not mark.
 enum class OutsideKind { kNone, kBreakpoint, kSampled };
 
-class LiveTarget : public ExperimentTarget {
+class LiveTarget : public experiment::ExperimentTarget {
  public:
   struct Point {
     std::string name;
@@ -42,7 +42,7 @@ class LiveTarget : public ExperimentTarget {
   };
   using CountVisits = std::function<uint64_t()>;
 
-  explicit LiveTarget(ControlBlock* control);
+  explicit LiveTarget(shared::ControlBlock* control);
 
   // Takes what has happened since the last call: samples, new points, sign of life. At least every 50 ms.
   void Poll();
@@ -51,7 +51,7 @@ class LiveTarget : public ExperimentTarget {
   void set_stops(uint64_t stops) { stops_ = stops; }
 
   // From now on `unit` is sped up in every experiment by `delay_per_sample_ns`, and is not drawn.
-  void SpeedUpAlways(UnitId unit, uint64_t delay_per_sample_ns);
+  void SpeedUpAlways(experiment::UnitId unit, uint64_t delay_per_sample_ns);
   // Before the program runs. Visits, or arrivals and departures, are asked for at every Read. Returns the point's id.
   uint32_t AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures);
   // Visits of the marks of this name that are no pairs.
@@ -60,33 +60,35 @@ class LiveTarget : public ExperimentTarget {
   std::vector<std::string> Marks() const;
 
   // What Read returned last: experiments begin and end with it, and what is told of the time between them is to begin and end there too.
-  const TargetSnapshot& last_read() const { return last_read_; }
+  const experiment::TargetSnapshot& last_read() const { return last_read_; }
   // At that time, requests of the pair since the start, by latency bucket; empty where the program does not number them.
   const std::vector<uint64_t>& Latencies(uint32_t point) const { return latencies_[point]; }
 
   // By point id, in the order of discovery. BEGIN and END of one name are one point.
   const std::vector<Point>& points() const { return points_; }
   // Samples per unit since the last call.
-  absl::flat_hash_map<UnitId, uint64_t> TakeUnitSamples();
+  absl::flat_hash_map<experiment::UnitId, uint64_t> TakeUnitSamples();
   // Samples of every unit since the start.
-  const absl::flat_hash_map<UnitId, uint64_t>& unit_samples() const { return total_samples_; }
+  const absl::flat_hash_map<experiment::UnitId, uint64_t>& unit_samples() const {
+    return total_samples_;
+  }
   uint64_t samples_lost_in_ring() const { return lost_in_ring_; }
   int threads_started() const;
 
   uint64_t NowNs() override;
-  void Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
+  void Select(experiment::UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
   void Extend(uint64_t deadline_ns) override;
   void StopDelays() override;
   bool SuspendSampling() override { return sampling_.Suspend(); }
   void ResumeSampling() override { sampling_.Resume(); }
-  TargetSnapshot Read() override;
+  experiment::TargetSnapshot Read() override;
   bool Settled() override;
-  std::optional<UnitId> RandomSampledUnit(Random& random) override;
+  std::optional<experiment::UnitId> RandomSampledUnit(Random& random) override;
 
  private:
   struct PointSource {
     uint32_t point;
-    PointKind kind;
+    shared::PointKind kind;
     uint32_t slot;
   };
   struct OutsideSource {
@@ -105,12 +107,12 @@ class LiveTarget : public ExperimentTarget {
   void DiscoverPoints();
   // Has the target note how many requests of pairs without times are under way when delay is imposed.
   void ChargePairs();
-  std::optional<uint32_t> SlotOf(uint32_t point, PointKind kind) const;
+  std::optional<uint32_t> SlotOf(uint32_t point, shared::PointKind kind) const;
   std::optional<uint32_t> SlotOfMark(const std::string& name) const;
   // As ChargedPair has it.
-  std::optional<uint32_t> ChargedEnd(uint32_t point, PairEnd end) const;
-  void ReadCharges(std::vector<PointCounts>* counts) const;
-  void CountPoints(std::vector<PointCounts>* counts) const;
+  std::optional<uint32_t> ChargedEnd(uint32_t point, shared::PairEnd end) const;
+  void ReadCharges(std::vector<experiment::PointCounts>* counts) const;
+  void CountPoints(std::vector<experiment::PointCounts>* counts) const;
   struct TimedVisits {
     uint64_t visits = 0;
     uint64_t time_sum_ns = 0;
@@ -119,11 +121,11 @@ class LiveTarget : public ExperimentTarget {
   void ReadLatencies();
   // What running threads owe. A thread that sleeps in the kernel, other than to pay, waits for something.
   Debts ReadDebts() const;
-  bool SleepsInKernel(const ThreadSlot& slot) const;
+  bool SleepsInKernel(const shared::ThreadSlot& slot) const;
   // Threads that compete for the target's CPUs, other programs' included.
   void CountRunnable(uint64_t now_ns);
 
-  ControlBlock& control_;
+  shared::ControlBlock& control_;
   SamplingSwitch sampling_;
   uint64_t stops_ = 0;
   uint64_t ring_read_ = 0;
@@ -132,15 +134,15 @@ class LiveTarget : public ExperimentTarget {
   std::vector<Point> points_;
   std::vector<PointSource> sources_;
   std::vector<OutsideSource> outside_sources_;
-  TargetSnapshot last_read_;
+  experiment::TargetSnapshot last_read_;
   std::vector<std::vector<uint64_t>> latencies_;  // by point
-  std::bitset<kMaxPoints> discovered_;            // by point slot
+  std::bitset<shared::kMaxPoints> discovered_;    // by point slot
   std::vector<uint32_t> charged_;                 // points, by charged pair
-  absl::flat_hash_map<UnitId, uint64_t> total_samples_;
-  absl::flat_hash_map<UnitId, uint64_t> new_samples_;
-  std::vector<UnitId> recent_;  // units of the last samples, a bounded number of them
+  absl::flat_hash_map<experiment::UnitId, uint64_t> total_samples_;
+  absl::flat_hash_map<experiment::UnitId, uint64_t> new_samples_;
+  std::vector<experiment::UnitId> recent_;  // units of the last samples, a bounded number of them
   uint64_t recent_next_ = 0;
-  std::optional<UnitId> given_unit_;
+  std::optional<experiment::UnitId> given_unit_;
   uint64_t given_delay_ns_ = 0;
   uint64_t selection_start_delay_ns_ = 0;  // global delay when the current experiment began
   uint64_t runnable_read_ns_ = 0;
@@ -150,6 +152,6 @@ class LiveTarget : public ExperimentTarget {
   int cpus_ = 1;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_LIVE_TARGET_H_

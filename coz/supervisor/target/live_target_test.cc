@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 using ::testing::Pair;
@@ -16,30 +16,30 @@ using ::testing::UnorderedElementsAre;
 
 class LiveTargetTest : public ::testing::Test {
  protected:
-  LiveTargetTest() : control_(std::make_unique<ControlBlock>()), target_(control_.get()) {}
+  LiveTargetTest() : control_(std::make_unique<shared::ControlBlock>()), target_(control_.get()) {}
 
   // As the runtime's handler does.
-  void PushSample(UnitId unit, uint64_t weight = 1) {
+  void PushSample(experiment::UnitId unit, uint64_t weight = 1) {
     const uint64_t index = control_->ring.next.fetch_add(1);
-    const uint64_t lap = (index / kSampleRingEntries + 1) & 0xffffff;
-    control_->ring.entries[index % kSampleRingEntries] = lap << 40 | weight << 32 | unit;
+    const uint64_t lap = (index / shared::kSampleRingEntries + 1) & 0xffffff;
+    control_->ring.entries[index % shared::kSampleRingEntries] = lap << 40 | weight << 32 | unit;
   }
-  void AddPoint(PointKind kind, const char* name) {
-    PointSlot& slot = control_->points[points_++];
+  void AddPoint(shared::PointKind kind, const char* name) {
+    shared::PointSlot& slot = control_->points[points_++];
     slot.kind = kind;
     strcpy(slot.name, name);
-    slot.state = PointState::kReady;
+    slot.state = shared::PointState::kReady;
   }
   // A thread of this process, which the kernel shows as running.
-  ThreadSlot& AddThread() {
-    ThreadSlot& slot = control_->threads[control_->threads_high_water++];
+  shared::ThreadSlot& AddThread() {
+    shared::ThreadSlot& slot = control_->threads[control_->threads_high_water++];
     slot.pid = getpid();
     slot.tid = getpid();
-    slot.state = ThreadState::kRunning;
+    slot.state = shared::ThreadState::kRunning;
     return slot;
   }
 
-  std::unique_ptr<ControlBlock> control_;
+  std::unique_ptr<shared::ControlBlock> control_;
   LiveTarget target_;
   uint32_t points_ = 0;
 };
@@ -56,8 +56,8 @@ TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
 
 TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
   target_.SpeedUpAlways(7, 500);
-  EXPECT_EQ(SelectedUnit(control_->given), 7u);
-  EXPECT_EQ(SelectedDelayNs(control_->given), 500u);
+  EXPECT_EQ(shared::SelectedUnit(control_->given), 7u);
+  EXPECT_EQ(shared::SelectedDelayNs(control_->given), 500u);
   for (int i = 0; i < 50; ++i) PushSample(7);
   PushSample(3);
   Random random(1, 0);
@@ -73,7 +73,7 @@ TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
   control_->dropped_samples = 3;
   control_->lost_periods = 4;
   control_->unsampled_ns = 500;
-  const TargetSnapshot snapshot = target_.Read();
+  const experiment::TargetSnapshot snapshot = target_.Read();
   EXPECT_EQ(snapshot.lost_samples, 3u);
   EXPECT_EQ(snapshot.lost_periods, 4u);
   EXPECT_EQ(snapshot.unsampled_ns, 500u);
@@ -89,38 +89,38 @@ TEST_F(LiveTargetTest, WaitsForASampleThatIsBeingWritten) {
 }
 
 TEST_F(LiveTargetTest, CountsWhatTheRingHasLost) {
-  for (uint32_t i = 0; i < kSampleRingEntries + 10; ++i) PushSample(i < 10 ? 1 : 2);
+  for (uint32_t i = 0; i < shared::kSampleRingEntries + 10; ++i) PushSample(i < 10 ? 1 : 2);
   target_.Poll();
   EXPECT_EQ(target_.samples_lost_in_ring(), 10u);
-  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(2, kSampleRingEntries)));
+  EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(2, shared::kSampleRingEntries)));
 }
 
 TEST_F(LiveTargetTest, DrawsFromTheSamplesSinceTheLastDraw) {
   Random random(1);
   EXPECT_EQ(target_.RandomSampledUnit(random), std::nullopt);
   PushSample(7);
-  EXPECT_EQ(target_.RandomSampledUnit(random), std::optional<UnitId>(7));
+  EXPECT_EQ(target_.RandomSampledUnit(random), std::optional<experiment::UnitId>(7));
   EXPECT_EQ(target_.RandomSampledUnit(random), std::nullopt);
 }
 
 TEST_F(LiveTargetTest, SumsVisitsOverThreadsAndOldInterface) {
-  AddPoint(PointKind::kThroughput, "requests");
+  AddPoint(shared::PointKind::kThroughput, "requests");
   AddThread().visits[0] = 5;
   AddThread().visits[0] = 7;
-  control_->threads[1].state = ThreadState::kFree;  // its visits still count
+  control_->threads[1].state = shared::ThreadState::kFree;  // its visits still count
   control_->points[0].shared.count = 100;
   EXPECT_EQ(target_.Read().points.at(0).visits, 112u);
 }
 
 TEST_F(LiveTargetTest, MakesOnePointOfBeginAndEnd) {
-  AddPoint(PointKind::kEnd, "order");
-  AddPoint(PointKind::kThroughput, "order");
-  AddPoint(PointKind::kBegin, "order");
-  ThreadSlot& thread = AddThread();
+  AddPoint(shared::PointKind::kEnd, "order");
+  AddPoint(shared::PointKind::kThroughput, "order");
+  AddPoint(shared::PointKind::kBegin, "order");
+  shared::ThreadSlot& thread = AddThread();
   thread.visits[0] = 3;
   thread.visits[1] = 10;
   thread.visits[2] = 4;
-  const TargetSnapshot snapshot = target_.Read();
+  const experiment::TargetSnapshot snapshot = target_.Read();
   ASSERT_EQ(target_.points().size(), 2u);
   EXPECT_TRUE(target_.points()[0].is_latency);
   EXPECT_EQ(snapshot.points[0].departures, 3u);
@@ -132,9 +132,9 @@ TEST_F(LiveTargetTest, TellsWhatRunningThreadsOwe) {
   control_->ledger.global_delay_ns = 1000;
   AddThread().ledger.local_delay_ns = 400;
   AddThread().ledger.local_delay_ns = 1500;  // excess
-  ThreadSlot& blocked = AddThread();
+  shared::ThreadSlot& blocked = AddThread();
   blocked.ledger.blocked = 1;  // will be credited
-  TargetSnapshot snapshot = target_.Read();
+  experiment::TargetSnapshot snapshot = target_.Read();
   EXPECT_EQ(snapshot.owed_ns, 600u);
   EXPECT_EQ(snapshot.max_owed_ns, 600u);
   EXPECT_FALSE(target_.Settled());
@@ -145,13 +145,13 @@ TEST_F(LiveTargetTest, TellsWhatRunningThreadsOwe) {
 TEST_F(LiveTargetTest, TellsWhatSleepersOweThatHaveRun) {
   control_->ledger.global_delay_ns = 1000;
   target_.Select(1, 100, 0);
-  ThreadSlot& sleeper = AddThread();
-  sleeper.ledger.blocked = kBlockedByClock;
+  shared::ThreadSlot& sleeper = AddThread();
+  sleeper.ledger.blocked = delay::kBlockedByClock;
   sleeper.ledger.local_delay_ns = 1000;
   control_->ledger.global_delay_ns = 3000;
   EXPECT_EQ(target_.Read().max_owed_asleep_ns, 0u) << "it has slept since";
   sleeper.ledger.local_delay_ns = 1800;
-  const TargetSnapshot snapshot = target_.Read();
+  const experiment::TargetSnapshot snapshot = target_.Read();
   EXPECT_EQ(snapshot.max_owed_asleep_ns, 1200u);
   EXPECT_EQ(snapshot.max_owed_ns, 0u);
   EXPECT_TRUE(target_.Settled());
@@ -169,11 +169,11 @@ TEST_F(LiveTargetTest, CollectsDebtsOfTwoExperimentsAndNoMore) {
 
 TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
   target_.Select(0, 250000, 77);
-  EXPECT_EQ(SelectedUnit(control_->ledger.selection), 0u);
-  EXPECT_EQ(SelectedDelayNs(control_->ledger.selection), 250000u);
+  EXPECT_EQ(shared::SelectedUnit(control_->ledger.selection), 0u);
+  EXPECT_EQ(shared::SelectedDelayNs(control_->ledger.selection), 250000u);
   EXPECT_EQ(control_->selection_deadline_ns.load(), 77u);
   target_.StopDelays();
-  EXPECT_EQ(SelectedUnit(control_->ledger.selection), kNoUnit);
+  EXPECT_EQ(shared::SelectedUnit(control_->ledger.selection), shared::kNoUnit);
 }
 
 TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {
@@ -188,13 +188,13 @@ TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {
   point.end_mark = "";
   EXPECT_EQ(target_.AddPoint(point, none, none), 1u);
   ASSERT_EQ(control_->charged_pairs_used, 1u) << "the mark is not there yet";
-  EXPECT_EQ(control_->charged_pairs[0].begin, kAtPlaces);
-  EXPECT_EQ(control_->charged_pairs[0].end, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].begin, shared::kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[0].end, shared::kAtPlaces);
   EXPECT_EQ(control_->charged_pairs[0].point, 1u);
-  AddPoint(PointKind::kThroughput, "out");
+  AddPoint(shared::PointKind::kThroughput, "out");
   target_.Poll();
   ASSERT_EQ(control_->charged_pairs_used, 2u);
-  EXPECT_EQ(control_->charged_pairs[1].begin, kAtPlaces);
+  EXPECT_EQ(control_->charged_pairs[1].begin, shared::kAtPlaces);
   EXPECT_EQ(control_->charged_pairs[1].end, 0u);
   EXPECT_EQ(control_->charged_pairs[1].point, 0u);
 }
@@ -207,12 +207,12 @@ TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
   of_marks.end_mark = "out";
   const auto none = [] { return uint64_t{0}; };
   target_.AddPoint(of_marks, none, none);
-  AddPoint(PointKind::kThroughput, "in");
+  AddPoint(shared::PointKind::kThroughput, "in");
   target_.Poll();
   EXPECT_EQ(control_->charged_pairs_used, 0u) << "one end is not there yet";
-  AddPoint(PointKind::kThroughput, "out");
-  AddPoint(PointKind::kBegin, "original");
-  AddPoint(PointKind::kEnd, "original");
+  AddPoint(shared::PointKind::kThroughput, "out");
+  AddPoint(shared::PointKind::kBegin, "original");
+  AddPoint(shared::PointKind::kEnd, "original");
   target_.Poll();
   ASSERT_EQ(control_->charged_pairs_used, 2u);
   EXPECT_EQ(control_->charged_pairs[0].begin, 0u);
@@ -221,10 +221,10 @@ TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
   EXPECT_EQ(control_->charged_pairs[1].end, 3u);
   control_->charged_pairs[0].delay_ns = 10;
   control_->charged_pairs[0].delay_in_flight_ns = 20;
-  const TargetSnapshot read = target_.Read();
+  const experiment::TargetSnapshot read = target_.Read();
   EXPECT_EQ(read.points[0].charged_delay_ns, 10u);
   EXPECT_EQ(read.points[0].charged_in_flight_ns, 20u);
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

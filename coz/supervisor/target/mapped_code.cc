@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 std::string RealPath(const std::string& path) {
   std::error_code error;
@@ -51,4 +51,4 @@ uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string
   return 0;
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace coz {
+namespace coz::supervisor {
 
 struct MappedCode {
   uint64_t start;
@@ -34,6 +34,6 @@ uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string
 // The path without links, or as it is where there is no such file.
 std::string RealPath(const std::string& path);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_MAPPED_CODE_H_

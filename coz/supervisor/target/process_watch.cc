@@ -11,9 +11,9 @@
 #include "coz/base/clock.h"
 #include "coz/shared/thread_slots.h"
 
-namespace coz {
+namespace coz::supervisor {
 
-void ProcessWatch::Begin(const ProcessSlot& slot, Watched* watched) {
+void ProcessWatch::Begin(const shared::ProcessSlot& slot, Watched* watched) {
   if (watched->pid != slot.pid) {
     watched->pid = slot.pid;
     watched->pidfd.Reset(static_cast<int>(syscall(SYS_pidfd_open, slot.pid, 0)));
@@ -28,7 +28,7 @@ void ProcessWatch::Begin(const ProcessSlot& slot, Watched* watched) {
   process.image = watched->image;
   process.load_bias = slot.load_bias;
   process.start_ns = slot.start_ns;
-  if (slot.program != 0 && slot.program <= kMaxModules) {
+  if (slot.program != 0 && slot.program <= shared::kMaxModules) {
     process.program = control_.modules[slot.program - 1].path;
   }
 }
@@ -39,10 +39,11 @@ bool ProcessWatch::HasEnded(const Watched& watched) const {
   return poll(&fd, 1, 0) == 1;
 }
 
-void ProcessWatch::Look(ProcessSlot& slot, Watched* watched) {
-  const ProcessState state = slot.state.load(std::memory_order_acquire);
-  if (state == ProcessState::kFree) return;
-  const bool readable = state == ProcessState::kRunning || state == ProcessState::kChanging;
+void ProcessWatch::Look(shared::ProcessSlot& slot, Watched* watched) {
+  const shared::ProcessState state = slot.state.load(std::memory_order_acquire);
+  if (state == shared::ProcessState::kFree) return;
+  const bool readable =
+      state == shared::ProcessState::kRunning || state == shared::ProcessState::kChanging;
   const bool is_news =
       watched->pid != slot.pid || watched->image != slot.image.load(std::memory_order_relaxed);
   if (readable && is_news) Begin(slot, watched);
@@ -52,16 +53,16 @@ void ProcessWatch::Look(ProcessSlot& slot, Watched* watched) {
     return;
   }
   processes_[watched->process].end_ns = MonotonicNowNs();
-  FreeThreadSlotsOf(control_, watched->pid);
+  shared::FreeThreadSlotsOf(control_, watched->pid);
   *watched = Watched();
-  slot.state.store(ProcessState::kFree, std::memory_order_release);
+  slot.state.store(shared::ProcessState::kFree, std::memory_order_release);
 }
 
 void ProcessWatch::Poll() {
   live_ = 0;
-  const uint32_t used =
-      std::min(control_.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  const uint32_t used = std::min(control_.processes_high_water.load(std::memory_order_acquire),
+                                 shared::kMaxProcesses);
   for (uint32_t i = 0; i < used; ++i) Look(control_.processes[i], &watched_[i]);
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

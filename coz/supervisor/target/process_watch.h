@@ -18,7 +18,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class ProcessWatch {
  public:
@@ -32,7 +32,8 @@ class ProcessWatch {
     uint64_t end_ns = 0;  // 0 while it runs; it may have ended up to a poll earlier
   };
 
-  explicit ProcessWatch(ControlBlock* control) : control_(*control), watched_(kMaxProcesses) {}
+  explicit ProcessWatch(shared::ControlBlock* control)
+      : control_(*control), watched_(shared::kMaxProcesses) {}
 
   // At least every 50 ms.
   void Poll();
@@ -50,16 +51,16 @@ class ProcessWatch {
     size_t process = 0;  // index into processes_
   };
 
-  void Look(ProcessSlot& slot, Watched* watched);
-  void Begin(const ProcessSlot& slot, Watched* watched);
+  void Look(shared::ProcessSlot& slot, Watched* watched);
+  void Begin(const shared::ProcessSlot& slot, Watched* watched);
   bool HasEnded(const Watched& watched) const;
 
-  ControlBlock& control_;
+  shared::ControlBlock& control_;
   std::vector<Watched> watched_;  // by process slot; pid 0: none
   std::vector<Process> processes_;
   int live_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_

@@ -5,7 +5,7 @@
 
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 bool IsPerfEvent(profile::SamplingSource source) {
@@ -35,4 +35,4 @@ uint64_t MostThrottled(const profile::Session& session, const profile::Experimen
   return session.kernel_samples_included() ? most : std::min(most, lost);
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

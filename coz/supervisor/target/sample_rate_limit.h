@@ -16,7 +16,7 @@
 
 #include "coz/report/format/profile.pb.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 inline constexpr char kSampleRateFile[] = "/proc/sys/kernel/perf_event_max_sample_rate";
 
@@ -27,6 +27,6 @@ uint64_t ReadSampleRateLimit(const std::string& path = kSampleRateFile);
 uint64_t MostThrottled(const profile::Session& session, const profile::Experiment& experiment,
                        uint64_t rate_limit);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SAMPLE_RATE_LIMIT_H_

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 profile::Session SessionOf(profile::SamplingSource source, bool kernel_included) {
@@ -56,4 +56,4 @@ TEST(SampleRateLimitTest, TimersKnowNoLimit) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

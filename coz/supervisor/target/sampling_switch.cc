@@ -9,7 +9,7 @@
 
 #include "coz/sampler/perf_event.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // In a process: its sampler may give its event another number at any time.
@@ -19,7 +19,7 @@ constexpr int kMostTries = 3;
 
 SamplingSwitch::~SamplingSwitch() { Resume(); }
 
-SamplingSwitch::Access SamplingSwitch::Take(const ProcessSlot& process, uint32_t index) {
+SamplingSwitch::Access SamplingSwitch::Take(const shared::ProcessSlot& process, uint32_t index) {
   for (int i = 0; i < kMostTries; ++i) {
     const int32_t fd_plus_1 = process.event.fd_plus_1.load();
     const uint32_t image = process.image.load(std::memory_order_relaxed);
@@ -33,7 +33,7 @@ SamplingSwitch::Access SamplingSwitch::Take(const ProcessSlot& process, uint32_t
     if (!pidfd.ok()) return Access::kNone;  // it has ended
     UniqueFd event(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), fd_plus_1 - 1, 0)));
     if (event.ok()) {
-      if (PerfEventId(event.get()) != process.event.event.load()) continue;
+      if (sampler::PerfEventId(event.get()) != process.event.event.load()) continue;
       copies_.insert_or_assign(index, Copy{process.pid, image, fd_plus_1, std::move(event)});
       return Access::kHad;
     }
@@ -45,12 +45,12 @@ SamplingSwitch::Access SamplingSwitch::Take(const ProcessSlot& process, uint32_t
 
 template <typename Change>
 bool SamplingSwitch::ForEachEvent(Change change) {
-  const uint32_t used =
-      std::min(control_.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
+  const uint32_t used = std::min(control_.processes_high_water.load(std::memory_order_acquire),
+                                 shared::kMaxProcesses);
   for (uint32_t i = 0; i < used; ++i) {
-    ProcessSlot& process = control_.processes[i];
-    if (process.state.load(std::memory_order_acquire) != ProcessState::kRunning) continue;
-    const SharedEventHold hold(&process.event);
+    shared::ProcessSlot& process = control_.processes[i];
+    if (process.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) continue;
+    const sampler::SharedEventHold hold(&process.event);
     const Access access = Take(process, i);
     if (access == Access::kDenied) return false;
     if (access == Access::kHad) change(copies_.at(i).event.get());
@@ -60,13 +60,13 @@ bool SamplingSwitch::ForEachEvent(Change change) {
 
 bool SamplingSwitch::Suspend() {
   if (suspended_) return true;
-  if (control_.sampler_status.source != SamplingSource::kPerfSigtrap ||
+  if (control_.sampler_status.source != sampler::SamplingSource::kPerfSigtrap ||
       control_.use_cpu_timers.load(std::memory_order_relaxed) != 0) {
     return false;
   }
   suspended_ = true;
   control_.suspensions.fetch_add(1);
-  const bool all = ForEachEvent(DisablePerfEvent);
+  const bool all = ForEachEvent(sampler::DisablePerfEvent);
   if (!all) Resume();
   return all;
 }
@@ -75,8 +75,8 @@ void SamplingSwitch::Resume() {
   if (!suspended_) return;
   suspended_ = false;
   control_.suspensions.fetch_add(1);
-  ForEachEvent(EnablePerfEvent);
+  ForEachEvent(sampler::EnablePerfEvent);
   copies_.clear();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

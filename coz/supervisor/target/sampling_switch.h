@@ -15,11 +15,11 @@
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class SamplingSwitch {
  public:
-  explicit SamplingSwitch(ControlBlock* control) : control_(*control) {}
+  explicit SamplingSwitch(shared::ControlBlock* control) : control_(*control) {}
   SamplingSwitch(const SamplingSwitch&) = delete;
   SamplingSwitch& operator=(const SamplingSwitch&) = delete;
   ~SamplingSwitch();
@@ -40,14 +40,14 @@ class SamplingSwitch {
   // Calls `change` with the event of each process that has one. False where one may not be had.
   template <typename Change>
   bool ForEachEvent(Change change);
-  Access Take(const ProcessSlot& process, uint32_t index);
+  Access Take(const shared::ProcessSlot& process, uint32_t index);
 
-  ControlBlock& control_;
+  shared::ControlBlock& control_;
   bool suspended_ = false;
   std::map<uint32_t, Copy>
       copies_;  // by process slot, while suspended: a process may change its user meanwhile
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SAMPLING_SWITCH_H_

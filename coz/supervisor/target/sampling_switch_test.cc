@@ -8,24 +8,25 @@
 #include "coz/sampler/perf_event.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // The test is supervisor and program in one: its process has a slot, and an event that counts its CPU time.
 class SamplingSwitchTest : public ::testing::Test {
  protected:
-  SamplingSwitchTest() : control_(std::make_unique<ControlBlock>()), switch_(control_.get()) {
-    PerfEventOptions options;
+  SamplingSwitchTest()
+      : control_(std::make_unique<shared::ControlBlock>()), switch_(control_.get()) {
+    sampler::PerfEventOptions options;
     options.sampling_period_ns = kNever;
     options.exclude_kernel = true;
-    event_ = UniqueFd(OpenTaskClock(options));
-    control_->sampler_status.source = SamplingSource::kPerfSigtrap;
+    event_ = UniqueFd(sampler::OpenTaskClock(options));
+    control_->sampler_status.source = sampler::SamplingSource::kPerfSigtrap;
     control_->processes_high_water = 1;
-    ProcessSlot& process = control_->processes[0];
+    shared::ProcessSlot& process = control_->processes[0];
     process.pid = getpid();
     process.event.fd_plus_1 = event_.get() + 1;
-    process.event.event = PerfEventId(event_.get());
-    process.state = ProcessState::kRunning;
+    process.event.event = sampler::PerfEventId(event_.get());
+    process.state = shared::ProcessState::kRunning;
   }
 
   // CPU time by the event while the test burns some.
@@ -37,7 +38,7 @@ class SamplingSwitchTest : public ::testing::Test {
   }
 
   static constexpr uint64_t kNever = uint64_t{1} << 60;
-  std::unique_ptr<ControlBlock> control_;
+  std::unique_ptr<shared::ControlBlock> control_;
   SamplingSwitch switch_;
   UniqueFd event_;
 
@@ -50,7 +51,7 @@ class SamplingSwitchTest : public ::testing::Test {
 };
 
 TEST_F(SamplingSwitchTest, StopsTheEventUntilSamplingIsResumed) {
-  ASSERT_EQ(EnablePerfEvent(event_.get()), 0);
+  ASSERT_EQ(sampler::EnablePerfEvent(event_.get()), 0);
   EXPECT_GT(Counted(), 0u);
   ASSERT_TRUE(switch_.Suspend());
   EXPECT_EQ(Counted(), 0u);
@@ -59,7 +60,7 @@ TEST_F(SamplingSwitchTest, StopsTheEventUntilSamplingIsResumed) {
 }
 
 TEST_F(SamplingSwitchTest, LeavesAnEventOfTheProgramAloneThatGotItsNumber) {
-  ASSERT_EQ(EnablePerfEvent(event_.get()), 0);
+  ASSERT_EQ(sampler::EnablePerfEvent(event_.get()), 0);
   control_->processes[0].event.event += 1;
   EXPECT_TRUE(switch_.Suspend());
   EXPECT_GT(Counted(), 0u);
@@ -70,8 +71,8 @@ TEST_F(SamplingSwitchTest, LeavesAnEventOfTheProgramAloneThatGotItsNumber) {
 TEST_F(SamplingSwitchTest, GivesUpWhereSamplesComeFromTimers) {
   control_->use_cpu_timers = 1;
   EXPECT_FALSE(switch_.Suspend());
-  EXPECT_FALSE(IsSuspended(control_->suspensions));
+  EXPECT_FALSE(sampler::IsSuspended(control_->suspensions));
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

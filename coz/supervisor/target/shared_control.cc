@@ -13,27 +13,27 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 absl::StatusOr<SharedControl> SharedControl::Create() {
   UniqueFd fd(memfd_create("coz-control", MFD_CLOEXEC));
-  if (!fd.ok() || ftruncate(fd.get(), sizeof(ControlBlock)) != 0) {
+  if (!fd.ok() || ftruncate(fd.get(), sizeof(shared::ControlBlock)) != 0) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; free "
                         "some memory and try again",
-                        sizeof(ControlBlock) >> 20, strerror(errno)));
+                        sizeof(shared::ControlBlock) >> 20, strerror(errno)));
   }
   void* mapped =
-      mmap(nullptr, sizeof(ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+      mmap(nullptr, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "cannot map the memory shared with the profiled program: %s", strerror(errno)));
   }
-  ControlBlock* block = static_cast<ControlBlock*>(mapped);
-  block->magic = kControlMagic;
-  block->version = kControlVersion;
+  shared::ControlBlock* block = static_cast<shared::ControlBlock*>(mapped);
+  block->magic = shared::kControlMagic;
+  block->version = shared::kControlVersion;
   block->supervisor_pid = getpid();
-  block->bytes = sizeof(ControlBlock);
+  block->bytes = sizeof(shared::ControlBlock);
   struct stat space;
   if (stat("/proc/self/ns/pid", &space) == 0) block->pid_namespace = space.st_ino;
   return SharedControl(std::move(fd), block);
@@ -44,7 +44,7 @@ SharedControl::SharedControl(SharedControl&& other) noexcept
 
 absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
   const uint64_t offset = (end_ + 4095) / 4096 * 4096;
-  if (offset + bytes > kControlMappingBytes) {
+  if (offset + bytes > shared::kControlMappingBytes) {
     return absl::ResourceExhaustedError(
         "its line table finds no room beside those of other binaries; narrow the scope with "
         "--binary-scope");
@@ -69,11 +69,11 @@ absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
 }
 
 SharedControl::~SharedControl() {
-  if (block_ != nullptr) munmap(block_, sizeof(ControlBlock));
+  if (block_ != nullptr) munmap(block_, sizeof(shared::ControlBlock));
 }
 
 std::string SharedControl::Path() const {
   return absl::StrFormat("/proc/%d/fd/%d", getpid(), fd_.get());
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -15,7 +15,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class SharedControl {
  public:
@@ -24,7 +24,7 @@ class SharedControl {
   SharedControl& operator=(SharedControl&&) = delete;
   ~SharedControl();
 
-  ControlBlock& block() const { return *block_; }
+  shared::ControlBlock& block() const { return *block_; }
   // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when there is no room.
   absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);
 
@@ -32,13 +32,13 @@ class SharedControl {
   std::string Path() const;
 
  private:
-  SharedControl(UniqueFd fd, ControlBlock* block) : fd_(std::move(fd)), block_(block) {}
+  SharedControl(UniqueFd fd, shared::ControlBlock* block) : fd_(std::move(fd)), block_(block) {}
 
   UniqueFd fd_;
-  ControlBlock* block_;
-  uint64_t end_ = sizeof(ControlBlock);  // of the file
+  shared::ControlBlock* block_;
+  uint64_t end_ = sizeof(shared::ControlBlock);  // of the file
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_

@@ -3,7 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr int kForwarded[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,  SIGUSR1,
@@ -27,4 +27,4 @@ void SignalInbox::Forward(pid_t target) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

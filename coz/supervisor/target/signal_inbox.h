@@ -14,7 +14,7 @@
 
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class SignalInbox {
  public:
@@ -38,6 +38,6 @@ class SignalInbox {
   bool interrupted_ = false;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_

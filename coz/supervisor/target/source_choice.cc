@@ -13,7 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 constexpr size_t kMostThreads = 256;
@@ -46,10 +46,10 @@ std::optional<SwitchRates> SwitchMeter::Read(uint64_t now_ns) {
   absl::flat_hash_map<pid_t, Seen> now;
   Seen sum;
   const uint32_t used =
-      std::min(control_.threads_high_water.load(std::memory_order_acquire), kMaxThreads);
+      std::min(control_.threads_high_water.load(std::memory_order_acquire), shared::kMaxThreads);
   for (uint32_t i = 0; i < used && now.size() < kMostThreads; ++i) {
-    const ThreadSlot& slot = control_.threads[i];
-    if (slot.state.load(std::memory_order_acquire) != ThreadState::kRunning) continue;
+    const shared::ThreadSlot& slot = control_.threads[i];
+    if (slot.state.load(std::memory_order_acquire) != shared::ThreadState::kRunning) continue;
     const std::optional<Seen> seen = Look(slot.pid, slot.tid);
     if (!seen.has_value()) continue;
     now[slot.tid] = *seen;
@@ -87,4 +87,4 @@ std::optional<SourceChoice::Finding> SourceChoice::Poll(uint64_t now_ns) {
   return Finding{*rates, *cost_ns_};
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

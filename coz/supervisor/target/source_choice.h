@@ -20,7 +20,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/switch_cost.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 struct SwitchRates {
   double switches_per_second = 0;
@@ -30,7 +30,7 @@ struct SwitchRates {
 // Of the live threads of the profiled processes, the first 256 of them.
 class SwitchMeter {
  public:
-  explicit SwitchMeter(const ControlBlock* control) : control_(*control) {}
+  explicit SwitchMeter(const shared::ControlBlock* control) : control_(*control) {}
 
   // Since the last call; nothing at the first.
   std::optional<SwitchRates> Read(uint64_t now_ns);
@@ -43,7 +43,7 @@ class SwitchMeter {
 
   static std::optional<Seen> Look(pid_t pid, pid_t tid);
 
-  const ControlBlock& control_;
+  const shared::ControlBlock& control_;
   absl::flat_hash_map<pid_t, Seen> seen_;  // by thread
   uint64_t read_ns_ = 0;
 };
@@ -59,7 +59,7 @@ class SourceChoice {
   };
 
   // `measure_cost` is called at most once, when it matters; not where `known_cost_ns` is given.
-  SourceChoice(const ControlBlock* control, std::optional<uint64_t> known_cost_ns,
+  SourceChoice(const shared::ControlBlock* control, std::optional<uint64_t> known_cost_ns,
                std::function<uint64_t()> measure_cost)
       : meter_(control), measure_cost_(std::move(measure_cost)), cost_ns_(known_cost_ns) {}
 
@@ -75,6 +75,6 @@ class SourceChoice {
   bool has_found_ = false;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_

@@ -9,16 +9,16 @@
 #include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 class SourceChoiceTest : public ::testing::Test {
  protected:
-  SourceChoiceTest() : control_(std::make_unique<ControlBlock>()) {
-    ThreadSlot& slot = control_->threads[control_->threads_high_water++];
+  SourceChoiceTest() : control_(std::make_unique<shared::ControlBlock>()) {
+    shared::ThreadSlot& slot = control_->threads[control_->threads_high_water++];
     slot.pid = getpid();
     slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
-    slot.state = ThreadState::kRunning;
+    slot.state = shared::ThreadState::kRunning;
   }
 
   // This thread comes onto a CPU so often at least. Some sleeps are over before it has left it.
@@ -33,7 +33,7 @@ class SourceChoiceTest : public ::testing::Test {
     return usage.ru_nvcsw;
   }
 
-  std::unique_ptr<ControlBlock> control_;
+  std::unique_ptr<shared::ControlBlock> control_;
 };
 
 TEST_F(SourceChoiceTest, MeterCountsSwitchesSinceTheLastRead) {
@@ -102,4 +102,4 @@ TEST_F(SourceChoiceTest, WhatCostsNothingIsNeverTooDear) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

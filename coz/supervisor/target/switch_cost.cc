@@ -16,7 +16,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // Each round lasts some of the kernel's ticks: near a tick that comes anyway a timer costs less.
@@ -149,4 +149,4 @@ SwitchLoad MeasureSwitchLoad(uint64_t switches, uint64_t run_time_ns, uint64_t s
   return {switches, MeasureSwitchCostNs(sampling_period_ns, between)};
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::supervisor {
 
 enum class Switched { kThreads, kProcesses };
 
@@ -29,6 +29,6 @@ struct SwitchLoad {
 SwitchLoad MeasureSwitchLoad(uint64_t switches, uint64_t run_time_ns, uint64_t sampling_period_ns,
                              Switched between);
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_

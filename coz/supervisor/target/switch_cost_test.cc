@@ -7,7 +7,7 @@
 #include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 // Two processes on one CPU that wait for each other: each turn takes a switch, where a sleep may be over before the CPU has switched.
@@ -59,4 +59,4 @@ TEST(SwitchCostTest, IsNotMeasuredForTheFewSwitchesOfAShortRun) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::supervisor

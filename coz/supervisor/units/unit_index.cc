@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/points/closest_names.h"
 
-namespace coz {
+namespace coz::supervisor {
 namespace {
 
 std::string RealPath(const std::string& path) {
@@ -35,7 +35,7 @@ bool IsPathSuffix(std::string_view path, std::string_view suffix) {
 
 // "find(int)", "find" and "Table::find" all name ns::Table::find(int).
 bool IsFunctionCalled(std::string_view function, std::string_view name) {
-  for (std::string_view candidate : {function, WithoutParameters(function)}) {
+  for (std::string_view candidate : {function, sourcemap::WithoutParameters(function)}) {
     if (candidate == name) return true;
     if (candidate.size() > name.size() + 2 &&
         candidate.substr(candidate.size() - name.size()) == name &&
@@ -46,11 +46,11 @@ bool IsFunctionCalled(std::string_view function, std::string_view name) {
   return false;
 }
 
-bool IsCalled(const UnitDescription& unit, std::string_view name) {
+bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
   switch (unit.kind) {
-    case UnitKind::kFunction:
+    case sourcemap::UnitKind::kFunction:
       return IsFunctionCalled(unit.function, name);
-    case UnitKind::kGroup:
+    case sourcemap::UnitKind::kGroup:
       return unit.function == name;
     default:
       return IsPathSuffix(unit.Name(), name);
@@ -59,40 +59,41 @@ bool IsCalled(const UnitDescription& unit, std::string_view name) {
 
 }  // namespace
 
-UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
+sourcemap::UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
   if (index < units.size()) return units[index];
-  const Line line = units_table->table().line(index);
-  return {UnitKind::kLine, line.file, line.line, line.function};
+  const sourcemap::Line line = units_table->table().line(index);
+  return {sourcemap::UnitKind::kLine, line.file, line.line, line.function};
 }
 
 void UnitIndex::LeaveOut(const std::string& path) { left_out_ = RealPath(path); }
 
 absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, Object* object) {
   absl::Status status;
-  if (rules_.kind != UnitKind::kLibrary) {
-    ReadOptions options;
+  if (rules_.kind != sourcemap::UnitKind::kLibrary) {
+    sourcemap::ReadOptions options;
     options.progress = progress;
     options.detail = rules_.Detail();
-    absl::StatusOr<LoadedTable> table = LoadLineTable(object->path, source_scope_, options);
+    absl::StatusOr<sourcemap::LoadedTable> table =
+        sourcemap::LoadLineTable(object->path, source_scope_, options);
     if (table.ok()) {
-      object->table = std::make_shared<LoadedTable>(*std::move(table));
+      object->table = std::make_shared<sourcemap::LoadedTable>(*std::move(table));
       return absl::OkStatus();
     }
     status = table.status();
     // A scope of source files would be ignored without debug information.
     // Nobody has asked for the functions of the shells and tools that the program starts.
     const bool is_wanted = object->path == program_ || binary_scope_.Contains(object->path, false);
-    const bool symbols_will_do =
-        rules_.kind == UnitKind::kFunction && is_wanted && source_scope_.patterns().empty();
+    const bool symbols_will_do = rules_.kind == sourcemap::UnitKind::kFunction && is_wanted &&
+                                 source_scope_.patterns().empty();
     if (!absl::IsFailedPrecondition(status) || !symbols_will_do) return status;
   }
-  absl::StatusOr<LineTableResult> read = rules_.kind == UnitKind::kLibrary
-                                             ? ReadWholeBinary(object->path)
-                                             : ReadSymbolTable(object->path);
+  absl::StatusOr<sourcemap::LineTableResult> read = rules_.kind == sourcemap::UnitKind::kLibrary
+                                                        ? sourcemap::ReadWholeBinary(object->path)
+                                                        : sourcemap::ReadSymbolTable(object->path);
   if (!read.ok()) return read.status();
-  absl::StatusOr<LoadedTable> held = HoldTable(read->image);
+  absl::StatusOr<sourcemap::LoadedTable> held = sourcemap::HoldTable(read->image);
   if (!held.ok()) return held.status();
-  object->table = std::make_shared<LoadedTable>(*std::move(held));
+  object->table = std::make_shared<sourcemap::LoadedTable>(*std::move(held));
   return absl::OkStatus();
 }
 
@@ -101,11 +102,12 @@ absl::Status UnitIndex::Derive(Object* object) {
     object->units_table = object->table;
     return absl::OkStatus();
   }
-  absl::StatusOr<DerivedUnits> derived = DeriveUnits(object->table->table(), object->path, rules_);
+  absl::StatusOr<sourcemap::DerivedUnits> derived =
+      sourcemap::DeriveUnits(object->table->table(), object->path, rules_);
   if (!derived.ok()) return derived.status();
-  absl::StatusOr<LoadedTable> held = HoldTable(derived->image);
+  absl::StatusOr<sourcemap::LoadedTable> held = sourcemap::HoldTable(derived->image);
   if (!held.ok()) return held.status();
-  object->units_table = std::make_shared<LoadedTable>(*std::move(held));
+  object->units_table = std::make_shared<sourcemap::LoadedTable>(*std::move(held));
   object->units = std::move(derived->units);
   for (size_t i = 0; i < group_has_code_.size(); ++i) {
     group_has_code_[i] = group_has_code_[i] || derived->group_has_code[i];
@@ -161,29 +163,29 @@ void UnitIndex::PassOver(const std::string& path) {
   objects_.pop_back();
 }
 
-void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
+void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
   const std::string path = RealPath(slot.path);
   // What has no file (the vDSO) has a path without a folder, or none.
   if (path.find('/') == std::string::npos || path == left_out_ ||
       !binary_scope_.Contains(path, slot.is_program != 0)) {
-    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
   if (passed_over_.count(path) != 0) {
-    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
   Object& object = Load(path, nullptr);
   // Nobody has asked for the shells and tools that the program starts.
   if (object.table == nullptr && path != program_ && !binary_scope_.Contains(path, false)) {
     PassOver(path);
-    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
   object.loaded = true;
   object.load_bias = slot.load_bias;
   if (object.table == nullptr) {
-    slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+    slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
     return;
   }
   if (object.table_offset == 0) {
@@ -191,7 +193,7 @@ void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
         control.Append(object.units_table->fd(), object.units_table->size_bytes());
     if (!offset.ok()) {
       object.why_no_table = std::string(offset.status().message());
-      slot.state.store(ModuleState::kNotMapped, std::memory_order_release);
+      slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
       return;
     }
     object.table_offset = *offset;
@@ -200,14 +202,14 @@ void UnitIndex::AnswerOne(SharedControl& control, ModuleSlot& slot) {
   slot.table_bytes = object.units_table->size_bytes();
   slot.common_units = static_cast<uint32_t>(rules_.groups.size());
   slot.first_unit = object.first_unit;
-  slot.state.store(ModuleState::kTableReady, std::memory_order_release);
+  slot.state.store(shared::ModuleState::kTableReady, std::memory_order_release);
 }
 
 void UnitIndex::Preannounce(SharedControl& shared) {
-  ControlBlock& control = shared.block();
+  shared::ControlBlock& control = shared.block();
   struct stat file;
-  if (program_.size() >= kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
-  ModuleSlot& slot = control.modules[0];
+  if (program_.size() >= shared::kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
+  shared::ModuleSlot& slot = control.modules[0];
   slot.is_program = 1;
   slot.device = file.st_dev;
   slot.inode = file.st_ino;
@@ -219,12 +221,13 @@ void UnitIndex::Preannounce(SharedControl& shared) {
 }
 
 void UnitIndex::Answer(SharedControl& shared) {
-  ControlBlock& control = shared.block();
+  shared::ControlBlock& control = shared.block();
   const uint32_t count =
-      std::min(control.module_count.load(std::memory_order_acquire), kMaxModules);
+      std::min(control.module_count.load(std::memory_order_acquire), shared::kMaxModules);
   for (uint32_t i = 0; i < count; ++i) {
     // A process that was killed may have left a slot half-written.
-    if (control.modules[i].state.load(std::memory_order_acquire) == ModuleState::kAnnounced) {
+    if (control.modules[i].state.load(std::memory_order_acquire) ==
+        shared::ModuleState::kAnnounced) {
       AnswerOne(shared, control.modules[i]);
     }
   }
@@ -237,7 +240,7 @@ template <typename Visit>
 void UnitIndex::ForEachUnit(Visit visit) const {
   const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
   for (uint32_t i = 0; i < groups; ++i) {
-    visit(i, UnitDescription{UnitKind::kGroup, "", 0, rules_.groups[i].name});
+    visit(i, sourcemap::UnitDescription{sourcemap::UnitKind::kGroup, "", 0, rules_.groups[i].name});
   }
   for (const Object& object : objects_) {
     if (object.table == nullptr) continue;
@@ -247,9 +250,9 @@ void UnitIndex::ForEachUnit(Visit visit) const {
   }
 }
 
-UnitIndex::Unit UnitIndex::Describe(UnitId unit) const {
+UnitIndex::Unit UnitIndex::Describe(experiment::UnitId unit) const {
   if (unit < rules_.groups.size()) {
-    return {{UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
+    return {{sourcemap::UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
   }
   uint32_t index = 0;
   for (uint32_t i = 0; i < objects_.size(); ++i) {
@@ -259,28 +262,29 @@ UnitIndex::Unit UnitIndex::Describe(UnitId unit) const {
   return {objects_[index].Describe(unit - objects_[index].first_unit + groups), index};
 }
 
-std::vector<UnitId> UnitIndex::Find(std::string_view name) const {
-  std::vector<UnitId> found;
-  ForEachUnit([&](UnitId id, const UnitDescription& unit) {
+std::vector<experiment::UnitId> UnitIndex::Find(std::string_view name) const {
+  std::vector<experiment::UnitId> found;
+  ForEachUnit([&](experiment::UnitId id, const sourcemap::UnitDescription& unit) {
     if (!IsCalled(unit, name)) return;
-    if (unit.kind == UnitKind::kGroup && !group_has_code_[id]) return;
+    if (unit.kind == sourcemap::UnitKind::kGroup && !group_has_code_[id]) return;
     found.push_back(id);
   });
   return found;
 }
 
 std::vector<std::string> UnitIndex::Closest(std::string_view name) const {
-  ClosestNames closest(name);
-  ForEachUnit([&](UnitId, const UnitDescription& unit) {
-    if (unit.kind == UnitKind::kLine) {
+  points::ClosestNames closest(name);
+  ForEachUnit([&](experiment::UnitId, const sourcemap::UnitDescription& unit) {
+    if (unit.kind == sourcemap::UnitKind::kLine) {
       closest.AddLine(unit.file, unit.line);
-      if (!closest.wants_line()) closest.Add(WithoutParameters(unit.function));
+      if (!closest.wants_line()) closest.Add(sourcemap::WithoutParameters(unit.function));
     } else {
-      closest.Add(unit.kind == UnitKind::kFunction ? WithoutParameters(unit.function)
-                                                   : std::string_view(unit.Name()));
+      closest.Add(unit.kind == sourcemap::UnitKind::kFunction
+                      ? sourcemap::WithoutParameters(unit.function)
+                      : std::string_view(unit.Name()));
     }
   });
   return closest.Best();
 }
 
-}  // namespace coz
+}  // namespace coz::supervisor

@@ -26,7 +26,7 @@
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/target/shared_control.h"
 
-namespace coz {
+namespace coz::supervisor {
 
 class UnitIndex {
  public:
@@ -34,19 +34,22 @@ class UnitIndex {
     std::string path;
     std::string file_version;
     uint64_t load_bias = 0;
-    uint32_t first_unit = 0;             // of its own, behind the groups
-    bool loaded = false;                 // the target has announced it
-    std::shared_ptr<LoadedTable> table;  // of its lines; null: in scope, but without line table
-    std::shared_ptr<LoadedTable> units_table;  // what the target looks up
-    std::vector<UnitDescription> units;  // by line of units_table; empty where that is `table`
+    uint32_t first_unit = 0;  // of its own, behind the groups
+    bool loaded = false;      // the target has announced it
+    std::shared_ptr<sourcemap::LoadedTable>
+        table;  // of its lines; null: in scope, but without line table
+    std::shared_ptr<sourcemap::LoadedTable> units_table;  // what the target looks up
+    std::vector<sourcemap::UnitDescription>
+        units;  // by line of units_table; empty where that is `table`
     std::string why_no_table;
     uint64_t table_offset = 0;  // behind the control block; 0: not there yet
 
     uint32_t unit_count() const { return units_table->table().line_count(); }
-    UnitDescription Describe(uint32_t index) const;
+    sourcemap::UnitDescription Describe(uint32_t index) const;
   };
 
-  UnitIndex(BinaryScope binary_scope, SourceScope source_scope, UnitRules rules = {})
+  UnitIndex(sourcemap::BinaryScope binary_scope, sourcemap::SourceScope source_scope,
+            sourcemap::UnitRules rules = {})
       : binary_scope_(std::move(binary_scope)),
         source_scope_(std::move(source_scope)),
         rules_(std::move(rules)),
@@ -70,7 +73,7 @@ class UnitIndex {
 
   // Objects in scope.
   const std::vector<Object>& objects() const { return objects_; }
-  const UnitRules& rules() const { return rules_; }
+  const sourcemap::UnitRules& rules() const { return rules_; }
   // By group: some object that was read has code of it.
   const std::vector<bool>& group_has_code() const { return group_has_code_; }
   // By pattern of --exclude, likewise.
@@ -79,16 +82,16 @@ class UnitIndex {
   const std::vector<std::string>& overlaps() const { return overlaps_; }
 
   struct Unit {
-    UnitDescription what;
+    sourcemap::UnitDescription what;
     uint32_t object;  // index into objects()
   };
-  bool Has(UnitId unit) const { return unit < next_unit_; }
+  bool Has(experiment::UnitId unit) const { return unit < next_unit_; }
   // The unit must exist.
-  Unit Describe(UnitId unit) const;
+  Unit Describe(experiment::UnitId unit) const;
 
   // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function with or without scopes and
   // parameters, a file, a library, a group.
-  std::vector<UnitId> Find(std::string_view name) const;
+  std::vector<experiment::UnitId> Find(std::string_view name) const;
 
   // Names that resemble one that was not found, best first.
   std::vector<std::string> Closest(std::string_view name) const;
@@ -100,13 +103,13 @@ class UnitIndex {
   absl::Status Derive(Object* object);
   // Forgets the object that was read last, and answers for its path from now on that it is out of scope.
   void PassOver(const std::string& path);
-  void AnswerOne(SharedControl& control, ModuleSlot& slot);
+  void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
 
-  BinaryScope binary_scope_;
-  SourceScope source_scope_;
-  UnitRules rules_;
+  sourcemap::BinaryScope binary_scope_;
+  sourcemap::SourceScope source_scope_;
+  sourcemap::UnitRules rules_;
   std::string program_;
   std::string left_out_;
   std::vector<Object> objects_;
@@ -118,6 +121,6 @@ class UnitIndex {
   uint32_t next_unit_ = 0;
 };
 
-}  // namespace coz
+}  // namespace coz::supervisor
 
 #endif  // COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace coz {
+namespace coz::delay {
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
@@ -273,4 +273,4 @@ void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::delay

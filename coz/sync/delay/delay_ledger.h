@@ -35,7 +35,7 @@
 
 #include "coz/sync/delay/stretches.h"
 
-namespace coz {
+namespace coz::delay {
 
 // Local delays of recent wakers by the object they woke through, so that a woken thread takes over its own waker's excess and not an
 // average. Of three objects that share a place, the one that was left longest ago is forgotten: its wakee gets nothing.
@@ -296,6 +296,6 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
 // Where it is ahead of that it falls back, and pays the difference.
 void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns);
 
-}  // namespace coz
+}  // namespace coz::delay
 
 #endif  // COZ_SYNC_DELAY_DELAY_LEDGER_H_

@@ -7,7 +7,7 @@
 
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::delay {
 namespace {
 
 class DelayLedgerTest : public ::testing::Test {
@@ -633,4 +633,4 @@ TEST_F(DelayLedgerTest, AThreadThatIsAheadOfWhatItWaitedForFallsBack) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::delay

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace coz {
+namespace coz::delay {
 
 struct IoTables {
   // Sockets of a pair, by inode.
@@ -40,6 +40,6 @@ struct IoTables {
   }
 };
 
-}  // namespace coz
+}  // namespace coz::delay
 
 #endif  // COZ_SYNC_DELAY_IO_TABLES_H_

@@ -16,7 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace coz {
+namespace coz::delay {
 
 class SharedDelay {
  public:
@@ -46,6 +46,6 @@ class SharedDelay {
   std::atomic<uint64_t> delay_ns_{0};
 };
 
-}  // namespace coz
+}  // namespace coz::delay
 
 #endif  // COZ_SYNC_DELAY_SHARED_DELAY_H_

@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::delay {
 namespace {
 
 // Four threads for each sample, of which every other one has found its thread twice in the line.
@@ -65,4 +65,4 @@ TEST(SharedDelayTest, NothingWhereNoThreadIsStoodFor) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::delay

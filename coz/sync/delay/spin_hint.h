@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::delay {
 
 // Loops that wait are short: a load, a comparison, the hint, the jump.
 inline constexpr uint64_t kLongestSpinLoop = 64;
@@ -57,6 +57,6 @@ inline bool IsInSpinLoop(uint64_t ip) {
   return false;
 }
 
-}  // namespace coz
+}  // namespace coz::delay
 
 #endif  // COZ_SYNC_DELAY_SPIN_HINT_H_

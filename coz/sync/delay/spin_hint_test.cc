@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::delay {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -104,4 +104,4 @@ TEST_F(SpinHintTest, ALoopAtTheEndOfWhatMayBeRead) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::delay

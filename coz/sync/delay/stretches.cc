@@ -1,6 +1,6 @@
 #include "coz/sync/delay/stretches.h"
 
-namespace coz {
+namespace coz::delay {
 namespace {
 
 // Shares of fewer samples are not believed; beyond the larger number old ones fade.
@@ -64,4 +64,4 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
   while (made / (skipped_calls + 1) > 64) skipped_calls = skipped_calls * 2 + 1;
 }
 
-}  // namespace coz
+}  // namespace coz::delay

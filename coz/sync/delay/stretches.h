@@ -17,7 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace coz {
+namespace coz::delay {
 
 // What a sample was in.
 enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
@@ -92,6 +92,6 @@ struct Stretches {
   }
 };
 
-}  // namespace coz
+}  // namespace coz::delay
 
 #endif  // COZ_SYNC_DELAY_STRETCHES_H_

@@ -22,7 +22,7 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -192,4 +192,4 @@ TEST_F(InterposeBadPointerTest, SleepsAnswerAsLibcs) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

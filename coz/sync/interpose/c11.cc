@@ -6,7 +6,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 template <typename WaitCall>
@@ -36,26 +36,26 @@ int WaitC11InVirtualTime(const timespec* deadline, WaitUntil wait_until) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
-using coz::PayAndCall;
+using coz::interpose::g_real;
+using coz::interpose::PayAndCall;
 
 extern "C" {
 
 int mtx_lock(mtx_t* mutex) {
-  return coz::AcquireC11(mutex, [=] { return g_real.mtx_lock(mutex); });
+  return coz::interpose::AcquireC11(mutex, [=] { return g_real.mtx_lock(mutex); });
 }
 
 int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
-  return coz::AcquireC11(mutex, [=] {
-    return coz::WaitC11InVirtualTime(
+  return coz::interpose::AcquireC11(mutex, [=] {
+    return coz::interpose::WaitC11InVirtualTime(
         deadline, [=](const timespec* until) { return g_real.mtx_timedlock(mutex, until); });
   });
 }
 
 int mtx_trylock(mtx_t* mutex) {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.mtx_trylock(mutex);
 }
 
@@ -64,13 +64,13 @@ int mtx_unlock(mtx_t* mutex) {
 }
 
 int cnd_wait(cnd_t* condition, mtx_t* mutex) {
-  return coz::WaitOnC11Condition(condition, mutex,
-                                 [=] { return g_real.cnd_wait(condition, mutex); });
+  return coz::interpose::WaitOnC11Condition(condition, mutex,
+                                            [=] { return g_real.cnd_wait(condition, mutex); });
 }
 
 int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* deadline) {
-  return coz::WaitOnC11Condition(condition, mutex, [=] {
-    return coz::WaitC11InVirtualTime(deadline, [=](const timespec* until) {
+  return coz::interpose::WaitOnC11Condition(condition, mutex, [=] {
+    return coz::interpose::WaitC11InVirtualTime(deadline, [=](const timespec* until) {
       return g_real.cnd_timedwait(condition, mutex, until);
     });
   });

@@ -10,7 +10,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // `wait_call` where the semaphore cannot be had at once.
@@ -37,31 +37,33 @@ inline int WaitOnSemaphoreUntil(sem_t* semaphore, const timespec* deadline, Wait
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
-using coz::PayAndCall;
-using coz::PayBeforeWake;
+using coz::interpose::g_real;
+using coz::interpose::PayAndCall;
+using coz::interpose::PayBeforeWake;
 
 extern "C" {
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  return coz::WaitOnCondition(condition, mutex,
-                              [=] { return g_real.pthread_cond_wait(condition, mutex); });
+  return coz::interpose::WaitOnCondition(
+      condition, mutex, [=] { return g_real.pthread_cond_wait(condition, mutex); });
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            const timespec* deadline) {
-  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
-    return g_real.pthread_cond_timedwait(condition, mutex, until);
-  });
+  return coz::interpose::WaitOnConditionUntil(
+      condition, mutex, deadline, [=](const timespec* until) {
+        return g_real.pthread_cond_timedwait(condition, mutex, until);
+      });
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const timespec* deadline) {
-  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
-    return g_real.pthread_cond_clockwait(condition, mutex, clock, until);
-  });
+  return coz::interpose::WaitOnConditionUntil(
+      condition, mutex, deadline, [=](const timespec* until) {
+        return g_real.pthread_cond_clockwait(condition, mutex, clock, until);
+      });
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
@@ -74,37 +76,38 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 
 int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   PayBeforeWake(barrier);  // the last to arrive wakes the others
-  coz::BlockedScope blocked;
+  coz::interpose::BlockedScope blocked;
   const int result = g_real.pthread_barrier_wait(barrier);
   blocked.End(result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD, barrier);
   return result;
 }
 
 int sem_wait(sem_t* semaphore) {
-  if (coz::CurrentThreadLedger() == nullptr) return g_real.sem_wait(semaphore);
-  return coz::WaitOnSemaphore(semaphore, [=] { return g_real.sem_wait(semaphore); });
+  if (coz::interpose::CurrentThreadLedger() == nullptr) return g_real.sem_wait(semaphore);
+  return coz::interpose::WaitOnSemaphore(semaphore, [=] { return g_real.sem_wait(semaphore); });
 }
 
 int sem_trywait(sem_t* semaphore) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.sem_trywait(semaphore);
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
-  if (coz::CurrentThreadLedger() == nullptr || !coz::IsValidDeadline(*deadline)) {
+  if (coz::interpose::CurrentThreadLedger() == nullptr ||
+      !coz::interpose::IsValidDeadline(*deadline)) {
     return g_real.sem_timedwait(semaphore, deadline);
   }
-  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+  return coz::interpose::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
     return g_real.sem_timedwait(semaphore, until);
   });
 }
 
 int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
-  if (coz::CurrentThreadLedger() == nullptr || !coz::IsSupportedClock(clock) ||
-      !coz::IsValidDeadline(*deadline)) {
+  if (coz::interpose::CurrentThreadLedger() == nullptr ||
+      !coz::interpose::IsSupportedClock(clock) || !coz::interpose::IsValidDeadline(*deadline)) {
     return g_real.sem_clockwait(semaphore, clock, deadline);
   }
-  return coz::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
+  return coz::interpose::WaitOnSemaphoreUntil(semaphore, deadline, [=](const timespec* until) {
     return g_real.sem_clockwait(semaphore, clock, until);
   });
 }

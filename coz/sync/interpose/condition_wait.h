@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // A wait on `condition` that gives up `mutex` meanwhile. A timed-out wait was ended by the clock.
 template <typename WaitCall>
@@ -36,6 +36,6 @@ inline int WaitOnConditionUntil(const void* condition, const pthread_mutex_t* mu
   return WaitOnCondition(condition, mutex, [=] { return WaitInVirtualTime(deadline, wait_until); });
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_

@@ -19,7 +19,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -71,7 +71,7 @@ class InterposeConformanceTest : public ::testing::Test {
   // Of libc, as the call passes straight through in a thread that is not profiled; of the wrapper;
   // and of the wrapper when it has to pay first.
   void ExpectAsLibc(const Results& expected, const std::function<Results()>& program) {
-    ThreadLedger* ledger = LeaveThreadSync();
+    delay::ThreadLedger* ledger = LeaveThreadSync();
     EXPECT_EQ(program(), expected) << "of libc";
     EnterThreadSync(ledger, process_.global().global_delay_ns);
     EXPECT_EQ(program(), expected) << "of a profiled thread";
@@ -489,4 +489,4 @@ TEST_F(InterposeConformanceTest, ForkedChildOfAThreadedProgramUsesThreads) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -12,7 +12,7 @@
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -20,8 +20,8 @@ using testing::NamedScenario;
 using testing::Scenario;
 
 // Where a thread waits on `object` by `wait` until the main thread does `wake`.
-template <typename Object, typename Wait, typename Wake>
-NamedScenario WaitOn(const char* name, int initial, Wait wait, Wake wake) {
+template <typename Object, typename delay::Wait, typename Wake>
+NamedScenario WaitOn(const char* name, int initial, delay::Wait wait, Wake wake) {
   return {name, [=] {
             auto object = std::make_shared<Object>(initial);
             return Scenario(
@@ -73,4 +73,4 @@ INSTANTIATE_TEST_SUITE_P(AllKinds, Cxx20WaitTest, ::testing::ValuesIn(kScenarios
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

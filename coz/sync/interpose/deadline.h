@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::interpose {
 
 inline bool IsSupportedClock(clockid_t clock) {
   return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
@@ -35,6 +35,6 @@ inline timespec DeadlineAfter(const timespec& deadline, uint64_t delay_ns) {
   return sum;
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_DEADLINE_H_

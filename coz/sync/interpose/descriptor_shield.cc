@@ -7,7 +7,7 @@
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // close_range on what lies between the reserved ones.
@@ -30,32 +30,34 @@ bool HasReservedFrom(unsigned first) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
+using coz::interpose::g_real;
 
 extern "C" {
 
 int dup2(int from, int to) noexcept {
-  if (coz::IsReservedDescriptor(to)) coz::g_process_hooks.make_way_for_descriptor(to);
+  if (coz::IsReservedDescriptor(to)) coz::interpose::g_process_hooks.make_way_for_descriptor(to);
   return g_real.dup2(from, to);
 }
 COZ_SECOND_NAME(__dup2, dup2);
 
 int dup3(int from, int to, int flags) noexcept {
-  if (coz::IsReservedDescriptor(to)) coz::g_process_hooks.make_way_for_descriptor(to);
+  if (coz::IsReservedDescriptor(to)) coz::interpose::g_process_hooks.make_way_for_descriptor(to);
   return g_real.dup3(from, to, flags);
 }
 
 int close_range(unsigned first, unsigned last, int flags) noexcept {
-  if (first > last || !coz::HasReservedFrom(first)) return g_real.close_range(first, last, flags);
-  return coz::CloseRangeAroundReserved(first, last, flags);
+  if (first > last || !coz::interpose::HasReservedFrom(first))
+    return g_real.close_range(first, last, flags);
+  return coz::interpose::CloseRangeAroundReserved(first, last, flags);
 }
 
 void closefrom(int first) noexcept {
   const unsigned from = first < 0 ? 0 : static_cast<unsigned>(first);
   const int saved_errno = errno;
-  if (!coz::HasReservedFrom(from) || coz::CloseRangeAroundReserved(from, ~0U, 0) != 0) {
+  if (!coz::interpose::HasReservedFrom(from) ||
+      coz::interpose::CloseRangeAroundReserved(from, ~0U, 0) != 0) {
     g_real.closefrom(first);
   }
   errno = saved_errno;

@@ -7,10 +7,10 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 
 extern "C" int dlclose(void* handle) noexcept {
-  if (!coz::g_process_hooks.is_profiled()) return coz::g_real.dlclose(handle);
-  coz::g_process_hooks.before_unload();
-  const int result = coz::g_real.dlclose(handle);
+  if (!coz::interpose::g_process_hooks.is_profiled()) return coz::interpose::g_real.dlclose(handle);
+  coz::interpose::g_process_hooks.before_unload();
+  const int result = coz::interpose::g_real.dlclose(handle);
   const coz::ErrnoSaver errno_saver;
-  coz::g_process_hooks.after_unload();
+  coz::interpose::g_process_hooks.after_unload();
   return result;
 }

@@ -21,7 +21,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and must not touch the sampler.
@@ -127,12 +127,12 @@ bool CollectArguments(const char* first, va_list& list, char** arguments) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::Exec;
-using coz::FindInPath;
-using coz::g_real;
-using coz::Spawn;
+using coz::interpose::Exec;
+using coz::interpose::FindInPath;
+using coz::interpose::g_real;
+using coz::interpose::Spawn;
 
 extern "C" {
 
@@ -171,28 +171,28 @@ int execveat(int directory, const char* path, char* const argv[], char* const en
 }
 
 int execl(const char* path, const char* first, ...) noexcept {
-  char* arguments[coz::kMaxListedArguments];
+  char* arguments[coz::interpose::kMaxListedArguments];
   va_list list;
   va_start(list, first);
-  const bool collected = coz::CollectArguments(first, list, arguments);
+  const bool collected = coz::interpose::CollectArguments(first, list, arguments);
   va_end(list);
   return collected ? execv(path, arguments) : -1;
 }
 
 int execlp(const char* file, const char* first, ...) noexcept {
-  char* arguments[coz::kMaxListedArguments];
+  char* arguments[coz::interpose::kMaxListedArguments];
   va_list list;
   va_start(list, first);
-  const bool collected = coz::CollectArguments(first, list, arguments);
+  const bool collected = coz::interpose::CollectArguments(first, list, arguments);
   va_end(list);
   return collected ? execvp(file, arguments) : -1;
 }
 
 int execle(const char* path, const char* first, ...) noexcept {
-  char* arguments[coz::kMaxListedArguments];
+  char* arguments[coz::interpose::kMaxListedArguments];
   va_list list;
   va_start(list, first);
-  const bool collected = coz::CollectArguments(first, list, arguments);
+  const bool collected = coz::interpose::CollectArguments(first, list, arguments);
   char* const* environment = collected ? va_arg(list, char* const*) : nullptr;
   va_end(list);
   return collected ? execve(path, arguments, environment) : -1;
@@ -216,12 +216,12 @@ int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t*
 }
 
 int system(const char* command) {
-  coz::DropUnreachablePreload();
+  coz::interpose::DropUnreachablePreload();
   return g_real.system(command);
 }
 
 FILE* popen(const char* command, const char* type) {
-  coz::DropUnreachablePreload();
+  coz::interpose::DropUnreachablePreload();
   return g_real.popen(command, type);
 }
 COZ_SECOND_NAME(_IO_popen, popen);

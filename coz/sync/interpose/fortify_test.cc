@@ -26,7 +26,7 @@ int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset
                 size_t capacity);
 }
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -92,7 +92,7 @@ const CheckedCall kCalls[] = {
 class FortifiedCallTest : public ::testing::TestWithParam<CheckedCall> {
  protected:
   // A wait for `send`.
-  NamedScenario Wait(void (*send)(int)) const {
+  NamedScenario delay::Wait(void (*send)(int)) const {
     return {GetParam().name, [call = GetParam().call, send] {
               const SharedChannel channel = NewStreamPair();
               return Scenario([=] { return call(channel->input, 1) == 1; },
@@ -104,17 +104,17 @@ class FortifiedCallTest : public ::testing::TestWithParam<CheckedCall> {
 };
 
 TEST_P(FortifiedCallTest, WaiterIsCreditedAndWakerHasPaid) {
-  ExpectWakerPaysAndWaiterIsCredited(process_, Wait(Send));
+  ExpectWakerPaysAndWaiterIsCredited(process_, delay::Wait(Send));
 }
 
 TEST_P(FortifiedCallTest, WaiterForTheOutsideIsNotCredited) {
-  ExpectWaiterPays(process_, Wait(SendFromOutside));
+  ExpectWaiterPays(process_, delay::Wait(SendFromOutside));
 }
 
 TEST_P(FortifiedCallTest, PaysBeforeItFindsNothing) {
   const SharedChannel channel = NewStreamPair();
   ASSERT_EQ(fcntl(channel->input, F_SETFL, O_NONBLOCK), 0);
-  ThreadLedger* ledger = LeaveThreadSync();
+  delay::ThreadLedger* ledger = LeaveThreadSync();
   errno = ERANGE;
   const int of_libc = GetParam().call(channel->input, 1);
   const int error_of_libc = errno;
@@ -140,4 +140,4 @@ INSTANTIATE_TEST_SUITE_P(AllCalls, FortifiedCallTest, ::testing::ValuesIn(kCalls
                          [](const auto& call) { return std::string(call.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -28,7 +28,7 @@
 #define FUTEX_LOCK_PI2 13
 #endif
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 struct SystemCall {
@@ -69,7 +69,7 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
 void ReleaseBeforeWait(const SystemCall& call) { ReleaseAtCall(*CurrentThreadLedger(), call.site); }
 
 void PayBefore(const SystemCall& call) {
-  ThreadLedger& thread = *CurrentThreadLedger();
+  delay::ThreadLedger& thread = *CurrentThreadLedger();
   if (CallerIsBehind(thread)) {
     PayAtCall(thread, call.site);
   } else {
@@ -182,7 +182,7 @@ inline bool IsOurs(long number) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
 // Not variadic, so that six arguments arrive whatever the caller gave, and every other system call
 // is a jump that leaves registers and stack as they are: clone onto another stack and vfork need that.
@@ -190,15 +190,15 @@ extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
                            long f) asm("syscall");
 
 long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
-  if (__builtin_expect(coz::IsOurs(number), 0)) {
-    return coz::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
+  if (__builtin_expect(coz::interpose::IsOurs(number), 0)) {
+    return coz::interpose::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
   }
   // A process that may not make our system calls is not looked into.
-  if (__builtin_expect(coz::IsCloneCall(number), 0) && !coz::HasLeftThreadSync() &&
-      coz::CopiesProcess(number, a, b)) {
-    return coz::ForkCall({number, a, b, c, d, e, f, nullptr});
+  if (__builtin_expect(coz::interpose::IsCloneCall(number), 0) &&
+      !coz::interpose::HasLeftThreadSync() && coz::interpose::CopiesProcess(number, a, b)) {
+    return coz::interpose::ForkCall({number, a, b, c, d, e, f, nullptr});
   }
-  return coz::g_real.syscall(number, a, b, c, d, e, f);
+  return coz::interpose::g_real.syscall(number, a, b, c, d, e, f);
 }
 
 // Not variadic either; the kernel looks at no more than an option has.
@@ -206,8 +206,9 @@ extern "C" int CozPrctl(int option, unsigned long a, unsigned long b, unsigned l
                         unsigned long d) asm("prctl");
 
 int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-  if (__builtin_expect(option == PR_SET_SECCOMP, 0) && coz::InstallsSeccompFilter(a, b)) {
-    coz::BeforeSeccomp();
+  if (__builtin_expect(option == PR_SET_SECCOMP, 0) &&
+      coz::interpose::InstallsSeccompFilter(a, b)) {
+    coz::interpose::BeforeSeccomp();
   }
-  return coz::g_real.prctl(option, a, b, c, d);
+  return coz::interpose::g_real.prctl(option, a, b, c, d);
 }

@@ -19,7 +19,7 @@
 #include "coz/sync/interpose/testing/wait_scenario.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -352,7 +352,7 @@ TEST_F(InterposeFutexTest, TimedOutWaitIsNotCredited) {
 }
 
 TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {
-  static ThreadLedger* ledger = nullptr;
+  static delay::ThreadLedger* ledger = nullptr;
   static uint32_t blocked = 1;
   ledger = &process_.main_ledger();
   pthread_once_t control = PTHREAD_ONCE_INIT;
@@ -415,4 +415,4 @@ TEST_F(InterposeFutexTest, CloneLikeForkReturnsTwice) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -24,7 +24,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::ErrorOf;
@@ -207,4 +207,4 @@ INSTANTIATE_TEST_SUITE_P(AllCalls, InterruptedWaitTest, ::testing::ValuesIn(kInt
                          [](const auto& wait) { return std::string(wait.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -17,7 +17,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::ExpectWakerPaysAndWaiterIsCredited;
@@ -442,7 +442,7 @@ TEST_P(ImmediateCallTest, PaysAndIsNotCredited) {
   sem_init(&g_empty_semaphore, 0, 0);
   process_.Impose(kDelayNs);
   GetParam().call();
-  const ThreadLedger& ledger = process_.main_ledger();
+  const delay::ThreadLedger& ledger = process_.main_ledger();
   EXPECT_GE(ledger.paused_ns, kDelayNs);
   EXPECT_EQ(ledger.credited_ns, 0u);
   EXPECT_EQ(ledger.blocked, 0u);
@@ -452,4 +452,4 @@ INSTANTIATE_TEST_SUITE_P(AllCalls, ImmediateCallTest, ::testing::ValuesIn(kImmed
                          [](const auto& call) { return std::string(call.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

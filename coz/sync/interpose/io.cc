@@ -14,9 +14,9 @@
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-using coz::CallIo;
-using coz::g_real;
-using coz::IoSide;
+using coz::interpose::CallIo;
+using coz::interpose::g_real;
+using coz::interpose::IoSide;
 
 extern "C" {
 
@@ -45,7 +45,7 @@ ssize_t writev(int fd, const iovec* parts, int count) {
 
 int eventfd(unsigned value, int flags) noexcept {
   const int fd = g_real.eventfd(value, flags);
-  if (fd >= 0) coz::NoteAnonymous(fd);
+  if (fd >= 0) coz::interpose::NoteAnonymous(fd);
   return fd;
 }
 
@@ -69,14 +69,15 @@ ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) noexcept {
 // It may wait for either: the one whose waker is further is taken to have ended the wait.
 ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t count,
                unsigned flags) {
-  coz::PayBeforeIo(in, IoSide::kInput);
-  coz::PayBeforeIo(out, IoSide::kOutput);
-  return coz::WaitForIo([=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
-                        [=](ssize_t result) {
-                          if (result < 0) return uint64_t{0};
-                          return std::max(coz::WakerThrough(in, IoSide::kInput),
-                                          coz::WakerThrough(out, IoSide::kOutput));
-                        });
+  coz::interpose::PayBeforeIo(in, IoSide::kInput);
+  coz::interpose::PayBeforeIo(out, IoSide::kOutput);
+  return coz::interpose::WaitForIo(
+      [=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
+      [=](ssize_t result) {
+        if (result < 0) return uint64_t{0};
+        return std::max(coz::interpose::WakerThrough(in, IoSide::kInput),
+                        coz::interpose::WakerThrough(out, IoSide::kOutput));
+      });
 }
 
 // The last close of an end wakes who waits at the other.
@@ -85,8 +86,8 @@ int close(int fd) {
     errno = EBADF;  // as far as the program knows
     return -1;
   }
-  coz::PayBeforeIo(fd, IoSide::kOutput);
-  coz::PayBeforeIo(fd, IoSide::kInput);
+  coz::interpose::PayBeforeIo(fd, IoSide::kOutput);
+  coz::interpose::PayBeforeIo(fd, IoSide::kInput);
   return g_real.close(fd);
 }
 COZ_SECOND_NAME(__close, close);

@@ -14,7 +14,7 @@
 #include "coz/sync/delay/io_tables.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess, kSignal };
@@ -42,11 +42,11 @@ struct Flows {
   uint64_t out[IoKeys::kMax] = {};
 };
 
-IoTables g_own_tables;
-IoTables* g_tables = &g_own_tables;
+delay::IoTables g_own_tables;
+delay::IoTables* g_tables = &g_own_tables;
 
-IoTables::Pair& PairEntryOf(uint64_t inode) {
-  return TheIoTables().pairs[Mix(kPair, inode) % IoTables::kPairs];
+delay::IoTables::Pair& PairEntryOf(uint64_t inode) {
+  return TheIoTables().pairs[Mix(kPair, inode) % delay::IoTables::kPairs];
 }
 
 // What tells apart descriptors without an inode of their own, by number. Copied by fork, as the descriptors are.
@@ -143,7 +143,7 @@ bool IsDatagramSocket(int fd) {
 
 Flows PairFlows(uint64_t inode) {
   Flows flows;
-  const IoTables::Pair& entry = PairEntryOf(inode);
+  const delay::IoTables::Pair& entry = PairEntryOf(inode);
   if (entry.inode.load(std::memory_order_acquire) != inode) return flows;
   const uint64_t peer = entry.peer.load(std::memory_order_relaxed);
   flows.in[0] = Mix(kPair, peer);
@@ -231,8 +231,8 @@ void NoteSignalDescriptor(int fd) {
   SetTag(fd, SignalTag(static_cast<pid_t>(RawSyscall(SYS_getpid))));
 }
 
-IoTables& TheIoTables() { return *g_tables; }
-void SetIoTables(IoTables* tables) { g_tables = tables; }
+delay::IoTables& TheIoTables() { return *g_tables; }
+void SetIoTables(delay::IoTables* tables) { g_tables = tables; }
 
 void NoteSocketPair(const int fds[2]) {
   if (HasLeftThreadSync()) return;
@@ -241,10 +241,10 @@ void NoteSocketPair(const int fds[2]) {
     if (RawSyscall(SYS_fstat, fds[i], &status[i]) != 0) return;
   }
   for (int i = 0; i < 2; ++i) {
-    IoTables::Pair& entry = PairEntryOf(status[i].st_ino);
+    delay::IoTables::Pair& entry = PairEntryOf(status[i].st_ino);
     entry.peer.store(status[1 - i].st_ino, std::memory_order_relaxed);
     entry.inode.store(status[i].st_ino, std::memory_order_release);
   }
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -21,11 +21,11 @@
 
 #include "coz/sync/delay/io_tables.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // Those of this process alone until SetIoTables is called, before threads are profiled.
-IoTables& TheIoTables();
-void SetIoTables(IoTables* tables);
+delay::IoTables& TheIoTables();
+void SetIoTables(delay::IoTables* tables);
 
 enum class IoSide { kInput, kOutput };  // what the caller does: read or accept; write
 
@@ -53,6 +53,6 @@ void NoteSignalDescriptor(int fd);
 // The sockets of a new pair are each other's peers.
 void NoteSocketPair(const int fds[2]);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_IO_OBJECT_H_

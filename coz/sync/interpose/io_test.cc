@@ -30,7 +30,7 @@ int __poll(pollfd* fds, nfds_t count, int timeout_ms);
 int __select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout);
 }
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -273,4 +273,4 @@ TEST_F(InterposeIoTest, SecondNamesAreTheSameCalls) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

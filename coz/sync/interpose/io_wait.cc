@@ -4,7 +4,7 @@
 
 #include "coz/sync/delay/io_tables.h"
 
-namespace coz {
+namespace coz::interpose {
 
 namespace io_internal {
 std::atomic<uint64_t> g_told_ns[2][kDescriptors];
@@ -13,8 +13,8 @@ __thread Clock t_clock = {};
 
 namespace {
 
-IoTables::Watch& WatchEntryOf(uint64_t key) {
-  return TheIoTables().watches[(key >> 1) % IoTables::kWatches];
+delay::IoTables::Watch& WatchEntryOf(uint64_t key) {
+  return TheIoTables().watches[(key >> 1) % delay::IoTables::kWatches];
 }
 
 const void* AsObject(uint64_t key) {
@@ -29,13 +29,13 @@ void NoteTold(uint64_t local_ns) {
   }
 }
 
-void Publish(const ThreadLedger& caller, uint64_t key) {
+void Publish(const delay::ThreadLedger& caller, uint64_t key) {
   if (key == 0) return;
-  WakeTable& wakes = sync_internal::g_ledger->wakes;
+  delay::WakeTable& wakes = sync_internal::g_ledger->wakes;
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
   NoteTold(local_ns);
-  const IoTables::Watch& watch = WatchEntryOf(key);
+  const delay::IoTables::Watch& watch = WatchEntryOf(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
   }
@@ -43,14 +43,14 @@ void Publish(const ThreadLedger& caller, uint64_t key) {
 
 }  // namespace
 
-void io_internal::TellPeers(const ThreadLedger& caller, int fd, IoSide side) {
+void io_internal::TellPeers(const delay::ThreadLedger& caller, int fd, IoSide side) {
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
   g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
       local_ns, std::memory_order_relaxed);
 }
 
-void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
+void io_internal::EndIndebted(delay::ThreadLedger& caller, const delay::Wait& wait,
                               uint64_t waker_local_delay_ns) {
   // What the thread has imposed since, most likely while it copied what had come, lies after the
   // wake.
@@ -58,28 +58,29 @@ void io_internal::EndIndebted(ThreadLedger& caller, const Wait& wait,
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
   if (waker_local_delay_ns != 0 &&
       level_ns > caller.local_delay_ns.load(std::memory_order_relaxed)) {
-    EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+    delay::EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
   } else {
-    EndWaitUncredited(caller);
+    delay::EndWaitUncredited(caller);
   }
   PayAfterWait();
 }
 
-void io_internal::EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns) {
-  if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return EndWaitUncredited(caller);
+void io_internal::EndAhead(delay::ThreadLedger& caller, const delay::Wait& wait,
+                           uint64_t waker_local_delay_ns) {
+  if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return delay::EndWaitUncredited(caller);
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   // Never into debt: what the waker has left may be old.
   const uint64_t level_ns =
       std::max(waker_local_delay_ns + imposed_ns,
                sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire));
   if (level_ns == caller.local_delay_ns.load(std::memory_order_relaxed)) {
-    return EndWaitUncredited(caller);
+    return delay::EndWaitUncredited(caller);
   }
-  EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+  delay::EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
 }
 
 void PayBeforeWaking(uint64_t key) {
-  const ThreadLedger* caller = CurrentThreadLedger();
+  const delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
   PayIfBehind();
   Publish(*caller, key);
@@ -100,10 +101,10 @@ uint64_t WakerThrough(int fd, IoSide side) {
 void NoteWatcher(int fd, IoSide side, int watcher) {
   for (const uint64_t key : FindIoKeys(fd, side).waits) {
     if (key == 0) continue;
-    IoTables::Watch& entry = WatchEntryOf(key);
+    delay::IoTables::Watch& entry = WatchEntryOf(key);
     entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
     entry.key.store(key, std::memory_order_release);
   }
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

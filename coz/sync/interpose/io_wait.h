@@ -25,7 +25,7 @@
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace io_internal {
 
 // The local delay that those who wait for the descriptor's other side were told last, by side.
@@ -60,10 +60,10 @@ inline bool IsFresh(uint64_t global_ns) {
   return t_clock.seen_global_ns != global_ns || t_clock.fresh_reads != 0;
 }
 
-void TellPeers(const ThreadLedger& caller, int fd, IoSide side);
+void TellPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
 
 // Whether the wait, in an experiment with delays, took longer than a call that returns at once.
-inline bool HasWaitedAmidDelays(const Wait& wait) {
+inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
   constexpr uint64_t kLongestWithoutWaitNs = 20 * 1000;
   return __builtin_expect(t_clock.fresh_reads != 0, 0) &&
          MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
@@ -71,18 +71,19 @@ inline bool HasWaitedAmidDelays(const Wait& wait) {
 
 // The caller, which owes nothing, may have been woken by a thread with excess.
 inline bool MayTakeOverExcess() {
-  const GlobalLedger& global = *sync_internal::g_ledger;
+  const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
   return IsFresh(global_ns) && global.highest_told_ns.load(std::memory_order_relaxed) > global_ns;
 }
 
 // Ends a wait after which the thread owes delay: takes over `waker_local_delay_ns`, 0 where nobody
 // woke it, and pays the rest.
-void EndIndebted(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
+void EndIndebted(delay::ThreadLedger& caller, const delay::Wait& wait,
+                 uint64_t waker_local_delay_ns);
 
 // Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own excess is absorbed and the
 // other's is taken over.
-void EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay_ns);
+void EndAhead(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
 
 }  // namespace io_internal
 
@@ -91,7 +92,7 @@ void EndAhead(ThreadLedger& caller, const Wait& wait, uint64_t waker_local_delay
 void PayBeforeWaking(uint64_t key);
 
 inline void PayBeforeIo(int fd, IoSide side) {
-  ThreadLedger* caller = CurrentThreadLedger();
+  delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
   PayIfBehind();
   const auto& told_ns = io_internal::g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) %
@@ -115,20 +116,20 @@ void NoteWatcher(int fd, IoSide side, int watcher);
 // the wait, or 0; it is asked only where there may be something to credit.
 template <typename Call, typename FindWaker>
 inline auto WaitForIo(Call call, FindWaker find_waker) {
-  ThreadLedger* caller = CurrentThreadLedger();
+  delay::ThreadLedger* caller = CurrentThreadLedger();
   if (__builtin_expect(caller == nullptr, 0)) return call();
   PayIfBehind();
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
-  const Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
+  const delay::Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
-  if (__builtin_expect(HoldsDelay(*caller), 0)) ResumeHold(*caller, MonotonicNowNs());
+  if (__builtin_expect(delay::HoldsDelay(*caller), 0)) delay::ResumeHold(*caller, MonotonicNowNs());
   if (__builtin_expect(CallerIsIndebted(*caller), 0)) {
     io_internal::EndIndebted(*caller, wait, find_waker(result));
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
     io_internal::EndAhead(*caller, wait, find_waker(result));
   } else {
-    EndWaitUncredited(*caller);
+    delay::EndWaitUncredited(*caller);
   }
   if (io_internal::HasWaitedAmidDelays(wait) && find_waker(result) == 0) PayAccrued(*caller);
   return result;
@@ -145,14 +146,14 @@ inline auto CallIo(int fd, IoSide side, Call call) {
 template <typename Call>
 inline auto Sleep(Call call) {
   const auto sleep = [call] {
-    if (ThreadLedger* caller = CurrentThreadLedger()) {
-      caller->blocked.store(kBlockedByClock, std::memory_order_relaxed);
+    if (delay::ThreadLedger* caller = CurrentThreadLedger()) {
+      caller->blocked.store(delay::kBlockedByClock, std::memory_order_relaxed);
     }
     return call();
   };
   return WaitForIo(sleep, [](auto) { return uint64_t{0}; });
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_IO_WAIT_H_

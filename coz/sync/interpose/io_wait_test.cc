@@ -29,7 +29,7 @@
 #include "coz/sync/interpose/testing/wait_scenario.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::Any;
@@ -380,7 +380,7 @@ TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
   testing::WatchedThread reader;
   uint64_t after_ns = 0;
   std::thread thread([&] {
-    ThreadLedger& ledger = *CurrentThreadLedger();
+    delay::ThreadLedger& ledger = *CurrentThreadLedger();
     ledger.local_delay_ns = process.global().global_delay_ns + kExcessNs;
     ledger.stretches.deadline_ns = ~uint64_t{0};
     process.global().selection = 1;
@@ -403,12 +403,12 @@ TEST(AccruedDelayTest, WhoeverTheClockWakesPaysForStretchesInProgress) {
   process.RunInSelectedLine();
   usleep(1000);
   EXPECT_GE(process.main_ledger().local_delay_ns,
-            process.global().global_delay_ns + kMostAccruedNs / 2);
+            process.global().global_delay_ns + delay::kMostAccruedNs / 2);
   process.global().selection = 2;  // of another experiment
-  process.Impose(kMostAccruedNs);
+  process.Impose(delay::kMostAccruedNs);
   usleep(1000);
   EXPECT_LT(process.main_ledger().local_delay_ns,
-            process.global().global_delay_ns + kMostAccruedNs / 2);
+            process.global().global_delay_ns + delay::kMostAccruedNs / 2);
 }
 
 TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
@@ -426,7 +426,7 @@ TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
   process.RunInSelectedLine();
   Send(channel->output);
   thread.join();
-  EXPECT_LT(paused_ns, kMostAccruedNs / 2);
+  EXPECT_LT(paused_ns, delay::kMostAccruedNs / 2);
 }
 
 class OutsideWaitTest : public ::testing::TestWithParam<NamedScenario> {
@@ -438,4 +438,4 @@ INSTANTIATE_TEST_SUITE_P(All, OutsideWaitTest, ::testing::ValuesIn(kFromOutside)
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // `result` is one with which a lock is held: EOWNERDEAD is success of a robust mutex.
@@ -48,7 +48,7 @@ template <typename Lock, typename Try, typename WaitCall>
 
 template <typename Lock, typename Try, typename WaitCall>
 [[gnu::always_inline]] inline int AcquireLock(Lock* lock, Try try_call, WaitCall wait_call) {
-  ThreadLedger* thread = CurrentThreadLedger();
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return wait_call();
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
     return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
@@ -80,15 +80,15 @@ template <typename WaitCall>
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::AcquireLock;
-using coz::AcquireMutex;
-using coz::g_real;
-using coz::IsSupportedClock;
-using coz::IsValidDeadline;
-using coz::PayAndCall;
-using coz::WaitInVirtualTime;
+using coz::interpose::AcquireLock;
+using coz::interpose::AcquireMutex;
+using coz::interpose::g_real;
+using coz::interpose::IsSupportedClock;
+using coz::interpose::IsValidDeadline;
+using coz::interpose::PayAndCall;
+using coz::interpose::WaitInVirtualTime;
 
 extern "C" {
 
@@ -97,7 +97,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.pthread_mutex_trylock(mutex);
 }
 
@@ -134,12 +134,12 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 }
 
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.pthread_rwlock_tryrdlock(lock);
 }
 
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.pthread_rwlock_trywrlock(lock);
 }
 
@@ -195,7 +195,7 @@ int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
 }
 
 int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.pthread_spin_trylock(lock);
 }
 

@@ -13,7 +13,7 @@
 #include "coz/sync/interpose/condition_wait.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 struct OldCall {
@@ -47,32 +47,35 @@ int Wake(OldCall& call, pthread_cond_t* condition) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
 extern "C" {
 
 asm(".symver CozOldConditionWait, pthread_cond_wait@GLIBC_2.2.5");
 int CozOldConditionWait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  auto* const real = coz::Real<int(pthread_cond_t*, pthread_mutex_t*)>(coz::g_wait);
-  return coz::WaitOnCondition(condition, mutex, [=] { return real(condition, mutex); });
+  auto* const real =
+      coz::interpose::Real<int(pthread_cond_t*, pthread_mutex_t*)>(coz::interpose::g_wait);
+  return coz::interpose::WaitOnCondition(condition, mutex, [=] { return real(condition, mutex); });
 }
 
 asm(".symver CozOldConditionTimedWait, pthread_cond_timedwait@GLIBC_2.2.5");
 int CozOldConditionTimedWait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                              const timespec* deadline) {
-  auto* const real =
-      coz::Real<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(coz::g_timedwait);
-  return coz::WaitOnConditionUntil(condition, mutex, deadline, [=](const timespec* until) {
-    return real(condition, mutex, until);
-  });
+  auto* const real = coz::interpose::Real<int(pthread_cond_t*, pthread_mutex_t*, const timespec*)>(
+      coz::interpose::g_timedwait);
+  return coz::interpose::WaitOnConditionUntil(
+      condition, mutex, deadline,
+      [=](const timespec* until) { return real(condition, mutex, until); });
 }
 
 asm(".symver CozOldConditionSignal, pthread_cond_signal@GLIBC_2.2.5");
-int CozOldConditionSignal(pthread_cond_t* condition) { return coz::Wake(coz::g_signal, condition); }
+int CozOldConditionSignal(pthread_cond_t* condition) {
+  return coz::interpose::Wake(coz::interpose::g_signal, condition);
+}
 
 asm(".symver CozOldConditionBroadcast, pthread_cond_broadcast@GLIBC_2.2.5");
 int CozOldConditionBroadcast(pthread_cond_t* condition) {
-  return coz::Wake(coz::g_broadcast, condition);
+  return coz::interpose::Wake(coz::interpose::g_broadcast, condition);
 }
 
 }  // extern "C"

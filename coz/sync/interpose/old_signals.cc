@@ -8,7 +8,7 @@
 // Old as they are, programs call them.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr int kSignalsInAnInt = 32;
@@ -44,7 +44,7 @@ int ChangeFirst(int how, int mask) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
 extern "C" {
 
@@ -52,25 +52,29 @@ __sighandler_t sigset(int signal, __sighandler_t handler) noexcept {
   struct sigaction old_action = {};
   sigset_t old_set;
   if (handler == SIG_HOLD) {
-    if (coz::ChangeMaskBy(SIG_BLOCK, signal, &old_set) != 0) return SIG_ERR;
+    if (coz::interpose::ChangeMaskBy(SIG_BLOCK, signal, &old_set) != 0) return SIG_ERR;
     if (sigismember(&old_set, signal) == 1) return SIG_HOLD;
     return sigaction(signal, nullptr, &old_action) == 0 ? old_action.sa_handler : SIG_ERR;
   }
-  if (coz::SetAction(signal, handler, &old_action) != 0) return SIG_ERR;
-  if (coz::ChangeMaskBy(SIG_UNBLOCK, signal, &old_set) != 0) return SIG_ERR;
+  if (coz::interpose::SetAction(signal, handler, &old_action) != 0) return SIG_ERR;
+  if (coz::interpose::ChangeMaskBy(SIG_UNBLOCK, signal, &old_set) != 0) return SIG_ERR;
   return sigismember(&old_set, signal) == 1 ? SIG_HOLD : old_action.sa_handler;
 }
 
-int sighold(int signal) noexcept { return coz::ChangeMaskBy(SIG_BLOCK, signal, nullptr); }
+int sighold(int signal) noexcept {
+  return coz::interpose::ChangeMaskBy(SIG_BLOCK, signal, nullptr);
+}
 
-int sigrelse(int signal) noexcept { return coz::ChangeMaskBy(SIG_UNBLOCK, signal, nullptr); }
+int sigrelse(int signal) noexcept {
+  return coz::interpose::ChangeMaskBy(SIG_UNBLOCK, signal, nullptr);
+}
 
-int sigignore(int signal) noexcept { return coz::SetAction(signal, SIG_IGN, nullptr); }
+int sigignore(int signal) noexcept { return coz::interpose::SetAction(signal, SIG_IGN, nullptr); }
 
-int sigblock(int mask) noexcept { return coz::ChangeFirst(SIG_BLOCK, mask); }
+int sigblock(int mask) noexcept { return coz::interpose::ChangeFirst(SIG_BLOCK, mask); }
 
-int sigsetmask(int mask) noexcept { return coz::ChangeFirst(SIG_SETMASK, mask); }
+int sigsetmask(int mask) noexcept { return coz::interpose::ChangeFirst(SIG_SETMASK, mask); }
 
-int siggetmask() noexcept { return coz::ChangeFirst(SIG_BLOCK, 0); }
+int siggetmask() noexcept { return coz::interpose::ChangeFirst(SIG_BLOCK, 0); }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // A call under way in this thread; a routine may call others, hence the list.
@@ -48,26 +48,28 @@ template <typename Call>
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
+using coz::interpose::g_real;
 
 extern "C" {
 
 int pthread_once(pthread_once_t* control, void (*routine)()) {
-  if (__builtin_expect(coz::IsDone(control) || coz::CurrentThreadLedger() == nullptr, 1)) {
+  if (__builtin_expect(
+          coz::interpose::IsDone(control) || coz::interpose::CurrentThreadLedger() == nullptr, 1)) {
     return g_real.pthread_once(control, routine);
   }
-  return coz::RunOnce(control, routine,
-                      [control](void (*run)()) { return g_real.pthread_once(control, run); });
+  return coz::interpose::RunOnce(
+      control, routine, [control](void (*run)()) { return g_real.pthread_once(control, run); });
 }
 
 void call_once(once_flag* flag, void (*routine)()) {
-  if (__builtin_expect(coz::IsDone(flag) || coz::CurrentThreadLedger() == nullptr, 1)) {
+  if (__builtin_expect(
+          coz::interpose::IsDone(flag) || coz::interpose::CurrentThreadLedger() == nullptr, 1)) {
     g_real.call_once(flag, routine);
     return;
   }
-  coz::RunOnce(flag, routine, [flag](void (*run)()) {
+  coz::interpose::RunOnce(flag, routine, [flag](void (*run)()) {
     g_real.call_once(flag, run);
     return 0;
   });

@@ -19,7 +19,7 @@
 #include "coz/sync/interpose/openmp_calls.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using Outlined = void (*)(void*);
@@ -31,7 +31,7 @@ std::atomic<bool> g_unseen_tasks{false};
 
 struct TeamWait {
   bool waiting;
-  Wait wait;
+  delay::Wait wait;
 };
 __thread TeamWait t_team __attribute__((tls_model("initial-exec"))) = {};
 
@@ -40,17 +40,17 @@ uint64_t GlobalDelayNs() {
 }
 
 uint64_t LocalDelayNs() {
-  const ThreadLedger* thread = CurrentThreadLedger();
+  const delay::ThreadLedger* thread = CurrentThreadLedger();
   return thread == nullptr ? 0 : thread->local_delay_ns.load(std::memory_order_relaxed);
 }
 
 // Who was the last to arrive where all of a team wait for each other, which ends the wait of the others. Two that arrive at once may
 // leave one's name and the other's delay, which differ by no more than one's excess.
 struct Arrival {
-  std::atomic<const ThreadLedger*> thread{nullptr};
+  std::atomic<const delay::ThreadLedger*> thread{nullptr};
   std::atomic<uint64_t> local_delay_ns{0};
 
-  void Note(const ThreadLedger& arrived) {
+  void Note(const delay::ThreadLedger& arrived) {
     local_delay_ns.store(arrived.local_delay_ns.load(std::memory_order_relaxed),
                          std::memory_order_relaxed);
     thread.store(&arrived, std::memory_order_relaxed);
@@ -75,55 +75,55 @@ struct Membership {
 __thread Membership t_membership __attribute__((tls_model("initial-exec"))) = {};
 
 void BeginTeamWait() {
-  ThreadLedger* thread = CurrentThreadLedger();
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   PayIfBehind();  // the others may wait for this thread
   if (g_unseen_tasks.load(std::memory_order_relaxed)) return;
-  t_team.wait = BeginWait(*thread, io_internal::StartNs(GlobalDelayNs()));
+  t_team.wait = delay::BeginWait(*thread, io_internal::StartNs(GlobalDelayNs()));
   t_team.waiting = true;
 }
 
 // The calling thread, at the end of a wait for its team; null where it did not wait.
-ThreadLedger* TakeTeamWaiter() {
-  ThreadLedger* thread = CurrentThreadLedger();
+delay::ThreadLedger* TakeTeamWaiter() {
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || !t_team.waiting) return nullptr;
   t_team.waiting = false;
-  if (HoldsDelay(*thread)) ResumeHold(*thread, MonotonicNowNs());
+  if (delay::HoldsDelay(*thread)) delay::ResumeHold(*thread, MonotonicNowNs());
   return thread;
 }
 
 // A wait that may have been over before it began: a thread with excess keeps it.
-void EndTeamWaitOf(ThreadLedger& thread, uint64_t waker_local_delay_ns) {
+void EndTeamWaitOf(delay::ThreadLedger& thread, uint64_t waker_local_delay_ns) {
   if (CallerIsIndebted(thread)) {
     io_internal::EndIndebted(thread, t_team.wait, waker_local_delay_ns);
   } else {
-    EndWaitUncredited(thread);
+    delay::EndWaitUncredited(thread);
   }
 }
 
 void EndTeamWait(uint64_t waker_local_delay_ns) {
-  ThreadLedger* thread = TakeTeamWaiter();
+  delay::ThreadLedger* thread = TakeTeamWaiter();
   if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
 }
 
 // Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had is absorbed, and the other's taken over.
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
-  ThreadLedger* thread = TakeTeamWaiter();
+  delay::ThreadLedger* thread = TakeTeamWaiter();
   if (thread == nullptr) return;
   if (CallerIsIndebted(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
   const uint64_t imposed_ns =
       thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
   if (level_ns == thread->local_delay_ns.load(std::memory_order_relaxed)) {
-    return EndWaitUncredited(*thread);
+    return delay::EndWaitUncredited(*thread);
   }
-  EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
+  delay::EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
   PayAfterWait();
 }
 
 // Ends a wait for the last to arrive, which may be the thread itself.
 void EndTeamWaitAt(const Arrival& arrival) {
-  const ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
+  const delay::ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
   if (last == nullptr || last == CurrentThreadLedger()) return EndTeamWait(GlobalDelayNs());
   EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
 }
@@ -140,7 +140,7 @@ auto WaitForTeam(Call call) {
 // The same where all of the team wait for each other.
 template <typename Call>
 auto WaitForAll(Call call) {
-  ThreadLedger* thread = CurrentThreadLedger();
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   Membership& membership = t_membership;
   if (thread == nullptr || membership.region == nullptr) return WaitForTeam(call);
   Arrival& arrival = membership.region->at_barrier[membership.barriers++ % 2];
@@ -170,7 +170,7 @@ void RunShare(void* opaque) {
   region.body(region.data);
   t_membership = outer;
   BeginTeamWait();
-  if (const ThreadLedger* thread = CurrentThreadLedger()) region.at_end.Note(*thread);
+  if (const delay::ThreadLedger* thread = CurrentThreadLedger()) region.at_end.Note(*thread);
 }
 
 // `call` starts the region with the body and data it is given.
@@ -390,4 +390,4 @@ void CozGOMP_taskloop_ull(Outlined body, void* data, CopyArguments copy, long by
 }  // extern "C"
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

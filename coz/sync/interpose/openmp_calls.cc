@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // What a call from a place is bound to. Entries are added and stay: there are as many as places in
@@ -63,4 +63,4 @@ void* FindOpenmpCall(OpenmpCall& call, const void* caller) {
   return function;
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

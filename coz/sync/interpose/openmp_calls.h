@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-namespace coz {
+namespace coz::interpose {
 
 struct OpenmpCall {
   const char* name;
@@ -30,6 +30,6 @@ inline Function* RealOpenmpCall(OpenmpCall& call, const void* caller) {
   return reinterpret_cast<Function*>(found);
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_

@@ -9,7 +9,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 
-namespace coz {
+namespace coz::interpose {
 
 uint64_t PauseFor(uint64_t duration_ns) { return PauseSince(MonotonicNowNs(), duration_ns); }
 
@@ -32,4 +32,4 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
   return now_ns - start_ns;
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::interpose {
 
 // Sleeps for at least `duration_ns` and returns how long it really took.
 uint64_t PauseFor(uint64_t duration_ns);
@@ -19,6 +19,6 @@ uint64_t PauseFor(uint64_t duration_ns);
 // The same, of a pause that counts from `start_ns` on.
 uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_PAUSE_H_

@@ -10,7 +10,7 @@
 
 #include "coz/base/clock.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 std::atomic<int> g_signals{0};
@@ -51,4 +51,4 @@ TEST(PauseTest, IsNotCutShortBySignals) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // So many ready descriptors are asked for their waker.
@@ -168,82 +168,85 @@ void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
-using coz::WithSamplesMasked;
+using coz::interpose::g_real;
+using coz::interpose::WithSamplesMasked;
 
 extern "C" {
 
 int poll(pollfd* given, nfds_t count, int timeout_ms) {
-  pollfd* const fds = coz::AsWritten(given);
-  return coz::Poll(fds, count, nullptr, [=] { return g_real.poll(fds, count, timeout_ms); });
+  pollfd* const fds = coz::interpose::AsWritten(given);
+  return coz::interpose::Poll(fds, count, nullptr,
+                              [=] { return g_real.poll(fds, count, timeout_ms); });
 }
 COZ_SECOND_NAME(__poll, poll);
 
 int __poll_chk(pollfd* fds, nfds_t count, int timeout_ms, size_t capacity) {
-  return coz::Poll(fds, count, nullptr,
-                   [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
+  return coz::interpose::Poll(fds, count, nullptr,
+                              [=] { return g_real.__poll_chk(fds, count, timeout_ms, capacity); });
 }
 
 int ppoll(pollfd* given, nfds_t count, const timespec* timeout, const sigset_t* mask) {
-  pollfd* const fds = coz::AsWritten(given);
+  pollfd* const fds = coz::interpose::AsWritten(given);
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Poll(fds, count, m, [=] { return g_real.ppoll(fds, count, timeout, m); });
+    return coz::interpose::Poll(fds, count, m,
+                                [=] { return g_real.ppoll(fds, count, timeout, m); });
   });
 }
 
 int __ppoll_chk(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask,
                 size_t capacity) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Poll(fds, count, m,
-                     [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
+    return coz::interpose::Poll(
+        fds, count, m, [=] { return g_real.__ppoll_chk(fds, count, timeout, m, capacity); });
   });
 }
 
 int select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, timeval* timeout) {
-  return coz::Select(count, read_fds, write_fds, except_fds, nullptr, timeout != nullptr, [=] {
-    return g_real.select(count, read_fds, write_fds, except_fds, timeout);
-  });
+  return coz::interpose::Select(
+      count, read_fds, write_fds, except_fds, nullptr, timeout != nullptr,
+      [=] { return g_real.select(count, read_fds, write_fds, except_fds, timeout); });
 }
 COZ_SECOND_NAME(__select, select);
 
 int pselect(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds,
             const timespec* timeout, const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::Select(count, read_fds, write_fds, except_fds, m, timeout != nullptr, [=] {
-      return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m);
-    });
+    return coz::interpose::Select(
+        count, read_fds, write_fds, except_fds, m, timeout != nullptr,
+        [=] { return g_real.pselect(count, read_fds, write_fds, except_fds, timeout, m); });
   });
 }
 
 int epoll_create(int size) noexcept {
   const int fd = g_real.epoll_create(size);
-  if (fd >= 0) coz::NoteAnonymous(fd);
+  if (fd >= 0) coz::interpose::NoteAnonymous(fd);
   return fd;
 }
 
 int epoll_create1(int flags) noexcept {
   const int fd = g_real.epoll_create1(flags);
-  if (fd >= 0) coz::NoteAnonymous(fd);
+  if (fd >= 0) coz::interpose::NoteAnonymous(fd);
   return fd;
 }
 
 int epoll_ctl(int epoll, int operation, int fd, epoll_event* event) noexcept {
   const int result = g_real.epoll_ctl(epoll, operation, fd, event);
-  if (result == 0) coz::NoteEpollControl(epoll, operation, fd, event);
+  if (result == 0) coz::interpose::NoteEpollControl(epoll, operation, fd, event);
   return result;
 }
 
 int epoll_wait(int epoll, epoll_event* events, int capacity, int timeout_ms) {
-  return coz::WaitOnEpoll(epoll, events, capacity, nullptr,
-                          [=] { return g_real.epoll_wait(epoll, events, capacity, timeout_ms); });
+  return coz::interpose::WaitOnEpoll(epoll, events, capacity, nullptr, [=] {
+    return g_real.epoll_wait(epoll, events, capacity, timeout_ms);
+  });
 }
 
 int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
                 const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, [=] {
       return g_real.epoll_pwait(epoll, events, capacity, timeout_ms, m);
     });
   });
@@ -252,7 +255,7 @@ int epoll_pwait(int epoll, epoll_event* events, int capacity, int timeout_ms,
 int epoll_pwait2(int epoll, epoll_event* events, int capacity, const timespec* timeout,
                  const sigset_t* mask) {
   return WithSamplesMasked(mask, [=](const sigset_t* m) {
-    return coz::WaitOnEpoll(epoll, events, capacity, m, [=] {
+    return coz::interpose::WaitOnEpoll(epoll, events, capacity, m, [=] {
       return g_real.epoll_pwait2(epoll, events, capacity, timeout, m);
     });
   });

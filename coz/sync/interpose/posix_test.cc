@@ -27,7 +27,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::ErrorOf;
@@ -271,7 +271,7 @@ TEST_F(InterposePosixTest, InvalidTimesAreRefusedAsByLibc) {
         ErrorOf(syscall(SYS_futex, &objects.word, FUTEX_WAIT_PRIVATE, 0, &invalid)),
     };
   };
-  ThreadLedger* ledger = LeaveThreadSync();
+  delay::ThreadLedger* ledger = LeaveThreadSync();
   const std::vector<int> of_libc = results();
   EnterThreadSync(ledger, process_.global().global_delay_ns);
   for (const int result : of_libc) EXPECT_EQ(result, EINVAL);
@@ -281,4 +281,4 @@ TEST_F(InterposePosixTest, InvalidTimesAreRefusedAsByLibc) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

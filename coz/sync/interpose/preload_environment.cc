@@ -12,7 +12,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/shared/control_block.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr char kPreload[] = "LD_PRELOAD=";
@@ -92,15 +92,15 @@ void ForEachLibrary(const char* list, Visit visit) {
 }
 
 bool IsControl(const char* entry) {
-  constexpr size_t kLength = sizeof(kControlVariable) - 1;
-  return strncmp(entry, kControlVariable, kLength) == 0 && entry[kLength] == '=';
+  constexpr size_t kLength = sizeof(shared::kControlVariable) - 1;
+  return strncmp(entry, shared::kControlVariable, kLength) == 0 && entry[kLength] == '=';
 }
 
 // The library would find no supervisor, and say so.
 bool CannotReachSupervisor(char* const* environment) {
   for (; *environment != nullptr; ++environment) {
     if (IsControl(*environment)) {
-      return CannotOpen(*environment + sizeof(kControlVariable), O_RDWR);
+      return CannotOpen(*environment + sizeof(shared::kControlVariable), O_RDWR);
     }
   }
   return false;
@@ -198,4 +198,4 @@ void TakeOutSanitizer(char** environment) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -17,7 +17,7 @@
 
 #include "coz/base/sanitizer_runtime.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // The LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this process's user could not open, or not use; else
 // null.
@@ -45,6 +45,6 @@ void CopyWithSanitizer(char* const* environment, const char* preload_entry,
 // Takes out of this process's environment, in place, what CopyWithSanitizer has put there.
 void TakeOutSanitizer(char** environment);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_PRELOAD_ENVIRONMENT_H_

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(PreloadEnvironmentTest, KeepsASanitizerThatTheUserPreloads) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

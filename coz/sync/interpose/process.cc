@@ -6,25 +6,25 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-using coz::g_real;
+using coz::interpose::g_real;
 
 extern "C" {
 
 // exit() pays by a handler that the runtime has registered.
 void _exit(int status) {
-  coz::PayBeforeProcessEnds();
+  coz::interpose::PayBeforeProcessEnds();
   g_real._exit(status);
   __builtin_unreachable();
 }
 
 void _Exit(int status) noexcept {
-  coz::PayBeforeProcessEnds();
+  coz::interpose::PayBeforeProcessEnds();
   g_real._Exit(status);
   __builtin_unreachable();
 }
 
 void quick_exit(int status) noexcept {
-  coz::PayBeforeProcessEnds();
+  coz::interpose::PayBeforeProcessEnds();
   g_real.quick_exit(status);
   __builtin_unreachable();
 }

@@ -14,11 +14,11 @@
 #include "coz/sync/delay/io_tables.h"
 #include "coz/sync/interpose/io_wait.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // Pays, and leaves the caller's local delay for whoever waits for this process.
 inline void PayBeforeProcessEnds() {
-  ThreadLedger* thread = CurrentThreadLedger();
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || HasLeftThreadSync()) return;
   ReleaseAllHeld(*thread);
   PayBeforeWaking(ProcessExitKey(getpid()));
@@ -27,6 +27,6 @@ inline void PayBeforeProcessEnds() {
   TheIoTables().SignalSentNs(parent).store(MonotonicNowNs(), std::memory_order_relaxed);
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_PROCESS_END_H_

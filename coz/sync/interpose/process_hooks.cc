@@ -1,7 +1,7 @@
 #include "coz/sync/interpose/process_hooks.h"
 
-namespace coz {
+namespace coz::interpose {
 
 ProcessHooks g_process_hooks;
 
-}  // namespace coz
+}  // namespace coz::interpose

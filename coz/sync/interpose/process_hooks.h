@@ -9,7 +9,7 @@
 #ifndef COZ_SYNC_INTERPOSE_PROCESS_HOOKS_H_
 #define COZ_SYNC_INTERPOSE_PROCESS_HOOKS_H_
 
-namespace coz {
+namespace coz::interpose {
 
 struct ProcessHooks {
   // False in a child of vfork, even where it shares the memory of a process that is profiled.
@@ -28,6 +28,6 @@ struct ProcessHooks {
 
 extern ProcessHooks g_process_hooks __attribute__((visibility("hidden")));
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_PROCESS_HOOKS_H_

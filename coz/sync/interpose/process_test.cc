@@ -25,16 +25,16 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 #include "coz/testing/in_child.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr uint64_t kDelayNs = 30 * kNsPerMs;
 
 struct Shared {
-  GlobalLedger global;
-  IoTables io;
-  ThreadLedger waiter;
-  ThreadLedger waker;
+  delay::GlobalLedger global;
+  delay::IoTables io;
+  delay::ThreadLedger waiter;
+  delay::ThreadLedger waker;
   pthread_mutex_t mutex;
   pthread_cond_t condition;
   sem_t semaphore;
@@ -299,4 +299,4 @@ INSTANTIATE_TEST_SUITE_P(All, OutsideProcessTest,
                          NameOf);
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

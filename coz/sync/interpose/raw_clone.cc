@@ -10,7 +10,7 @@
 #include "coz/base/readable.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using sync_internal::g_hooks;
@@ -63,4 +63,4 @@ void AfterRawFork(long child) {
   if (g_hooks.forked != nullptr) g_hooks.forked();
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -11,7 +11,7 @@
 
 #include <sys/syscall.h>
 
-namespace coz {
+namespace coz::interpose {
 
 inline bool IsCloneCall(long number) {
   return number == SYS_clone || number == SYS_fork || number == SYS_clone3;
@@ -25,6 +25,6 @@ bool CopiesProcess(long number, long a, long b);
 void BeforeRawFork();
 void AfterRawFork(long child);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_RAW_CLONE_H_

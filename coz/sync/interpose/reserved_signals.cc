@@ -1,6 +1,6 @@
 #include "coz/sync/interpose/reserved_signals.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 sigset_t g_reserved;  // all zero, so empty
 }  // namespace
@@ -23,4 +23,4 @@ sigset_t WithReservedSignals(const sigset_t& set) {
   return result;
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -14,7 +14,7 @@
 
 #include "coz/base/readable.h"
 
-namespace coz {
+namespace coz::interpose {
 
 void SetReservedSignals(const sigset_t& signals);
 const sigset_t& ReservedSignals();
@@ -32,6 +32,6 @@ inline bool IsReadableSet(const sigset_t* set) {
 sigset_t WithoutReservedSignals(const sigset_t& set);
 sigset_t WithReservedSignals(const sigset_t& set);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_RESERVED_SIGNALS_H_

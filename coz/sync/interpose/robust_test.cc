@@ -10,7 +10,7 @@
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/indebted_waiter.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -86,4 +86,4 @@ TEST_F(RobustMutexTest, WaiterOfAnUnrecoverableOneReturns) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // A process group counts as one process of its number, "all" as none: whom that wakes is not credited.
@@ -70,56 +70,58 @@ int WaitForHandler(const sigset_t& mask) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
+using coz::interpose::g_real;
 
 extern "C" {
 
 int kill(pid_t pid, int signal) noexcept {
-  coz::PayBeforeSignal(pid);
+  coz::interpose::PayBeforeSignal(pid);
   return g_real.kill(pid, signal);
 }
 
 int killpg(pid_t group, int signal) noexcept {
-  coz::PayBeforeSignal(-group);  // as kill has it
+  coz::interpose::PayBeforeSignal(-group);  // as kill has it
   return g_real.killpg(group, signal);
 }
 
 int tgkill(pid_t pid, pid_t tid, int signal) {
-  coz::PayBeforeSignal(pid);
+  coz::interpose::PayBeforeSignal(pid);
   return g_real.tgkill(pid, tid, signal);
 }
 
 int raise(int signal) noexcept {
-  coz::PayBeforeSignal(getpid());
+  coz::interpose::PayBeforeSignal(getpid());
   return g_real.raise(signal);
 }
 COZ_SECOND_NAME(gsignal, raise);
 
 int pthread_kill(pthread_t thread, int signal) noexcept {
-  coz::PayBeforeSignal(getpid());
+  coz::interpose::PayBeforeSignal(getpid());
   return g_real.pthread_kill(thread, signal);
 }
 
 int pthread_sigqueue(pthread_t thread, int signal, const union sigval value) noexcept {
-  coz::PayBeforeSignal(getpid());
+  coz::interpose::PayBeforeSignal(getpid());
   return g_real.pthread_sigqueue(thread, signal, value);
 }
 
 int sigqueue(pid_t pid, int signal, const union sigval value) noexcept {
-  coz::PayBeforeSignal(pid);
+  coz::interpose::PayBeforeSignal(pid);
   return g_real.sigqueue(pid, signal, value);
 }
 
-int sigwaitinfo(const sigset_t* set, siginfo_t* info) { return coz::WaitForSignalInfo(set, info); }
+int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
+  return coz::interpose::WaitForSignalInfo(set, info);
+}
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
-  return coz::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
-    return coz::GoOnInVirtualTime(
+  return coz::interpose::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
+    return coz::interpose::GoOnInVirtualTime(
         g_real.sigtimedwait(s, i, timeout),
         [=](uint64_t owed_ns) {
-          const timespec more = coz::DurationOf(owed_ns);
+          const timespec more = coz::interpose::DurationOf(owed_ns);
           return g_real.sigtimedwait(s, i, &more);
         },
         [](int result) { return result < 0 && errno == EAGAIN; });
@@ -129,11 +131,11 @@ int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) 
 // By sigwaitinfo, which tells who sent the signal; otherwise as POSIX has it: no EINTR, the error
 // is returned.
 int sigwait(const sigset_t* set, int* signal) {
-  if (coz::CurrentThreadLedger() == nullptr) return g_real.sigwait(set, signal);
+  if (coz::interpose::CurrentThreadLedger() == nullptr) return g_real.sigwait(set, signal);
   const int saved_errno = errno;
   int result;
   do {
-    result = coz::WaitForSignalInfo(set, nullptr);
+    result = coz::interpose::WaitForSignalInfo(set, nullptr);
   } while (result < 0 && errno == EINTR);
   const int error = result < 0 ? errno : 0;
   errno = saved_errno;
@@ -142,26 +144,26 @@ int sigwait(const sigset_t* set, int* signal) {
 }
 
 int sigsuspend(const sigset_t* mask) {
-  if (coz::CurrentThreadLedger() == nullptr || !coz::IsReadableSet(mask)) {
+  if (coz::interpose::CurrentThreadLedger() == nullptr || !coz::interpose::IsReadableSet(mask)) {
     return g_real.sigsuspend(mask);
   }
-  return coz::WaitForHandler(*mask);
+  return coz::interpose::WaitForHandler(*mask);
 }
 COZ_SECOND_NAME(__sigsuspend, sigsuspend);
 
 // By sigsuspend with the mask as it is, which is the same, but can keep samples out.
 int pause() {
   sigset_t mask;
-  if (coz::CurrentThreadLedger() == nullptr ||
+  if (coz::interpose::CurrentThreadLedger() == nullptr ||
       g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask) != 0) {
     return g_real.pause();
   }
-  return coz::WaitForHandler(mask);
+  return coz::interpose::WaitForHandler(mask);
 }
 
 }  // extern "C"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 int WaitWithout(int signal) {
@@ -181,18 +183,19 @@ int WaitWithMask(int first_signals) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
 // sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end. Headers give one name to both.
 extern "C" {
 
-int __xpg_sigpause(int signal) { return coz::WaitWithout(signal); }
+int __xpg_sigpause(int signal) { return coz::interpose::WaitWithout(signal); }
 
 int CozBsdSigpause(int mask) asm("sigpause");
-int CozBsdSigpause(int mask) { return coz::WaitWithMask(mask); }
+int CozBsdSigpause(int mask) { return coz::interpose::WaitWithMask(mask); }
 
 int __sigpause(int signal_or_mask, int is_signal) {
-  return is_signal != 0 ? coz::WaitWithout(signal_or_mask) : coz::WaitWithMask(signal_or_mask);
+  return is_signal != 0 ? coz::interpose::WaitWithout(signal_or_mask)
+                        : coz::interpose::WaitWithMask(signal_or_mask);
 }
 
 }  // extern "C"

@@ -14,7 +14,7 @@
 #include "coz/sync/interpose/reserved_signals.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find it taken.
@@ -264,55 +264,58 @@ void OnForkInSignalShield() { DispositionLock::Break(); }
 uint32_t BlocksReservedSignal() { return t_blocks_reserved; }
 void SetBlocksReservedSignal(uint32_t blocks) { t_blocks_reserved = blocks; }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
-using coz::g_reserved_signal;
+using coz::interpose::g_real;
+using coz::interpose::g_reserved_signal;
 
 extern "C" {
 
 int sigaction(int signal, const struct sigaction* action, struct sigaction* old_action) noexcept {
   if (g_reserved_signal == 0) return g_real.sigaction(signal, action, old_action);
-  if (signal == g_reserved_signal) return coz::SwapDisposition(action, old_action);
-  return coz::SetOwnAction(signal, action, old_action);
+  if (signal == g_reserved_signal) return coz::interpose::SwapDisposition(action, old_action);
+  return coz::interpose::SetOwnAction(signal, action, old_action);
 }
 COZ_SECOND_NAME(__sigaction, sigaction);
 
-coz::SignalHandler signal(int number, coz::SignalHandler handler) noexcept {
+coz::interpose::SignalHandler signal(int number, coz::interpose::SignalHandler handler) noexcept {
   if (g_reserved_signal == 0) return g_real.signal(number, handler);
-  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.signal, number, handler);
-  return coz::SetReservedHandler(handler, coz::g_interrupts ? 0 : SA_RESTART);
+  if (number != g_reserved_signal)
+    return coz::interpose::SetOwnHandler(g_real.signal, number, handler);
+  return coz::interpose::SetReservedHandler(handler, coz::interpose::g_interrupts ? 0 : SA_RESTART);
 }
 COZ_SECOND_NAME(ssignal, signal);
 COZ_SECOND_NAME(bsd_signal, signal);
 
-coz::SignalHandler sysv_signal(int number, coz::SignalHandler handler) noexcept {
+coz::interpose::SignalHandler sysv_signal(int number,
+                                          coz::interpose::SignalHandler handler) noexcept {
   if (g_reserved_signal == 0) return g_real.sysv_signal(number, handler);
-  if (number != g_reserved_signal) return coz::SetOwnHandler(g_real.sysv_signal, number, handler);
-  return coz::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
+  if (number != g_reserved_signal)
+    return coz::interpose::SetOwnHandler(g_real.sysv_signal, number, handler);
+  return coz::interpose::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
 }
 // What `signal` is where _XOPEN_SOURCE is defined.
 COZ_SECOND_NAME(__sysv_signal, sysv_signal);
 
 int siginterrupt(int number, int interrupt) noexcept {
   if (g_reserved_signal != 0 && number == g_reserved_signal) {
-    coz::g_interrupts = interrupt != 0;
+    coz::interpose::g_interrupts = interrupt != 0;
     struct sigaction action;
-    coz::SwapDisposition(nullptr, &action);
+    coz::interpose::SwapDisposition(nullptr, &action);
     action.sa_flags = interrupt != 0 ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
-    return coz::SwapDisposition(&action, nullptr);
+    return coz::interpose::SwapDisposition(&action, nullptr);
   }
   const int result = g_real.siginterrupt(number, interrupt);
-  if (result == 0) coz::NoteAction(number);
+  if (result == 0) coz::interpose::NoteAction(number);
   return result;
 }
 
 int sigprocmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
-  return coz::ChangeMask(g_real.sigprocmask, how, set, old_set);
+  return coz::interpose::ChangeMask(g_real.sigprocmask, how, set, old_set);
 }
 
 int pthread_sigmask(int how, const sigset_t* set, sigset_t* old_set) noexcept {
-  return coz::ChangeMask(g_real.pthread_sigmask, how, set, old_set);
+  return coz::interpose::ChangeMask(g_real.pthread_sigmask, how, set, old_set);
 }
 
 int sigpending(sigset_t* set) noexcept {
@@ -321,17 +324,17 @@ int sigpending(sigset_t* set) noexcept {
     errno = static_cast<int>(-result);
     return -1;
   }
-  if (coz::t_held_signal != 0) sigaddset(set, coz::t_held_signal);
+  if (coz::interpose::t_held_signal != 0) sigaddset(set, coz::interpose::t_held_signal);
   return 0;
 }
 
 int signalfd(int fd, const sigset_t* mask, int flags) noexcept {
-  if (g_reserved_signal == 0 || !coz::IsReadableSet(mask)) {
+  if (g_reserved_signal == 0 || !coz::interpose::IsReadableSet(mask)) {
     return g_real.signalfd(fd, mask, flags);
   }
-  const sigset_t without = coz::WithoutReservedSignals(*mask);
+  const sigset_t without = coz::interpose::WithoutReservedSignals(*mask);
   const int result = g_real.signalfd(fd, &without, flags);
-  if (result >= 0) coz::NoteSignalDescriptor(result);
+  if (result >= 0) coz::interpose::NoteSignalDescriptor(result);
   return result;
 }
 

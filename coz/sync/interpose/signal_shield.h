@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::interpose {
 
 // Before the sampler takes the signal: what the program has inherited for it becomes its virtual disposition.
 void InitSignalShield(int reserved_signal);
@@ -32,6 +32,6 @@ void OnForkInSignalShield();
 uint32_t BlocksReservedSignal();
 void SetBlocksReservedSignal(uint32_t blocks);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_SIGNAL_SHIELD_H_

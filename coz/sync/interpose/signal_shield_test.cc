@@ -15,7 +15,7 @@
 // siginterrupt, which programs use all the same.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr int kReserved = SIGTRAP;
@@ -321,4 +321,4 @@ TEST_F(SignalShieldTest, SignalfdOfWhatCannotBeReadAnswersAsLibcs) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

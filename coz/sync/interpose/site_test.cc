@@ -14,7 +14,7 @@
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -188,4 +188,4 @@ using Calls =
 INSTANTIATE_TYPED_TEST_SUITE_P(All, InterposeSiteTest, Calls);
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

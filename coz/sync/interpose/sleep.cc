@@ -8,7 +8,7 @@
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // A child that is profiled itself pays, and says so, before it ends.
@@ -19,32 +19,32 @@ pid_t WaitForChild(Call call) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
-using coz::WaitForChild;
+using coz::interpose::g_real;
+using coz::interpose::WaitForChild;
 
 extern "C" {
 
 int nanosleep(const timespec* duration, timespec* rest) {
-  return coz::Sleep([=] { return g_real.nanosleep(duration, rest); });
+  return coz::interpose::Sleep([=] { return g_real.nanosleep(duration, rest); });
 }
 COZ_SECOND_NAME(__nanosleep, nanosleep);
 
 int clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec* rest) {
-  return coz::Sleep([=] { return g_real.clock_nanosleep(clock, flags, time, rest); });
+  return coz::interpose::Sleep([=] { return g_real.clock_nanosleep(clock, flags, time, rest); });
 }
 
 int usleep(useconds_t duration_us) {
-  return coz::Sleep([=] { return g_real.usleep(duration_us); });
+  return coz::interpose::Sleep([=] { return g_real.usleep(duration_us); });
 }
 
 unsigned sleep(unsigned seconds) {
-  return coz::Sleep([=] { return g_real.sleep(seconds); });
+  return coz::interpose::Sleep([=] { return g_real.sleep(seconds); });
 }
 
 int thrd_sleep(const timespec* duration, timespec* rest) {
-  return coz::Sleep([=] { return g_real.thrd_sleep(duration, rest); });
+  return coz::interpose::Sleep([=] { return g_real.thrd_sleep(duration, rest); });
 }
 
 pid_t wait(int* status) {
@@ -66,12 +66,13 @@ pid_t wait4(pid_t child, int* status, int options, rusage* usage) noexcept {
 }
 
 int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
-  return coz::WaitForIo([=] { return g_real.waitid(type, id, info, options); },
-                        [info](int result) {
-                          return result == 0 && info != nullptr && info->si_pid > 0
-                                     ? coz::WakerBy(coz::ProcessExitKey(info->si_pid))
-                                     : 0;
-                        });
+  return coz::interpose::WaitForIo(
+      [=] { return g_real.waitid(type, id, info, options); },
+      [info](int result) {
+        return result == 0 && info != nullptr && info->si_pid > 0
+                   ? coz::interpose::WakerBy(coz::interpose::ProcessExitKey(info->si_pid))
+                   : 0;
+      });
 }
 
 }  // extern "C"

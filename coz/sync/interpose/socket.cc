@@ -5,7 +5,7 @@
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 // Who is sent to by address is not the descriptor's other side.
@@ -23,18 +23,19 @@ msghdr HeaderAt(const msghdr* message) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::CallIo;
-using coz::g_real;
-using coz::IoSide;
-using coz::SendTo;
+using coz::interpose::CallIo;
+using coz::interpose::g_real;
+using coz::interpose::IoSide;
+using coz::interpose::SendTo;
 
 extern "C" {
 
 int socketpair(int domain, int type, int protocol, int fds[2]) noexcept {
   const int result = g_real.socketpair(domain, type, protocol, fds);
-  if (result == 0 && coz::CurrentThreadLedger() != nullptr) coz::NoteSocketPair(fds);
+  if (result == 0 && coz::interpose::CurrentThreadLedger() != nullptr)
+    coz::interpose::NoteSocketPair(fds);
   return result;
 }
 
@@ -52,8 +53,8 @@ int connect(int fd, const sockaddr* address, socklen_t length) {
 COZ_SECOND_NAME(__connect, connect);
 
 int shutdown(int fd, int how) noexcept {
-  coz::PayBeforeIo(fd, IoSide::kOutput);
-  coz::PayBeforeIo(fd, IoSide::kInput);
+  coz::interpose::PayBeforeIo(fd, IoSide::kOutput);
+  coz::interpose::PayBeforeIo(fd, IoSide::kInput);
   return g_real.shutdown(fd, how);
 }
 
@@ -100,14 +101,14 @@ ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockad
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  const msghdr given = coz::HeaderAt(message);
+  const msghdr given = coz::interpose::HeaderAt(message);
   return SendTo(fd, given.msg_name, given.msg_namelen,
                 [=] { return g_real.sendmsg(fd, message, flags); });
 }
 
 // Of several destinations the first is told.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
-  const msghdr first = count > 0 ? coz::HeaderAt(&messages[0].msg_hdr) : msghdr{};
+  const msghdr first = count > 0 ? coz::interpose::HeaderAt(&messages[0].msg_hdr) : msghdr{};
   return SendTo(fd, first.msg_name, first.msg_namelen,
                 [=] { return g_real.sendmmsg(fd, messages, count, flags); });
 }

@@ -11,7 +11,7 @@
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using sync_internal::g_hooks;
@@ -46,9 +46,9 @@ Asked WhatIsAsked(const pthread_attr_t* attributes) {
 
 // `Routine` is POSIX's or C11's.
 template <typename Routine>
-auto RunNewThread(ThreadLedger* ledger, const ThreadStart& start) {
+auto RunNewThread(delay::ThreadLedger* ledger, const delay::ThreadStart& start) {
   // A sample that came before this has taken a ledger for itself.
-  if (ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
+  if (delay::ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
   if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
   g_hooks.start(ledger, start.stack_bytes);
   if (ledger != nullptr) ArmThreadExit();
@@ -74,15 +74,15 @@ auto RunWithMask(void* opaque) {
 
 template <typename Routine>
 auto RunThreadWithLedger(void* opaque) {
-  auto* const ledger = static_cast<ThreadLedger*>(opaque);
-  const ThreadStart start = ledger->start;
+  auto* const ledger = static_cast<delay::ThreadLedger*>(opaque);
+  const delay::ThreadStart start = ledger->start;
   return RunNewThread<Routine>(ledger, start);
 }
 
 template <typename Routine>
 auto RunThreadWithout(void* opaque) {
-  auto* const record = static_cast<ThreadStart*>(opaque);
-  const ThreadStart start = *record;
+  auto* const record = static_cast<delay::ThreadStart*>(opaque);
+  const delay::ThreadStart start = *record;
   free(record);
   return RunNewThread<Routine>(nullptr, start);
 }
@@ -91,15 +91,15 @@ auto RunThreadWithout(void* opaque) {
 // pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
 // The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
 template <typename Routine, typename CreateCall>
-int CreateProfiledThread(const ThreadStart& start, int no_memory, CreateCall create_call) {
-  ThreadLedger* const reserved = g_hooks.reserve();
+int CreateProfiledThread(const delay::ThreadStart& start, int no_memory, CreateCall create_call) {
+  delay::ThreadLedger* const reserved = g_hooks.reserve();
   if (reserved != nullptr) {
     reserved->start = start;
     const int result = create_call(RunThreadWithLedger<Routine>, reserved);
     if (result != 0) g_hooks.cancel(reserved);
     return result;
   }
-  auto* const record = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
+  auto* const record = static_cast<delay::ThreadStart*>(malloc(sizeof(delay::ThreadStart)));
   if (record == nullptr) return no_memory;
   *record = start;
   const int result = create_call(RunThreadWithout<Routine>, record);
@@ -108,14 +108,14 @@ int CreateProfiledThread(const ThreadStart& start, int no_memory, CreateCall cre
 }
 
 template <typename Routine, typename CreateCall>
-[[gnu::always_inline]] inline int CreateThread(ThreadLedger* creator,
+[[gnu::always_inline]] inline int CreateThread(delay::ThreadLedger* creator,
                                                const pthread_attr_t* attributes, Routine routine,
                                                void* argument, int no_memory,
                                                CreateCall create_call) {
   ReleaseAtCall(*creator, COZ_CALL_SITE());
   const Asked asked = WhatIsAsked(attributes);
-  ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
-                       creator->local_delay_ns.load(std::memory_order_relaxed)};
+  delay::ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
+                              creator->local_delay_ns.load(std::memory_order_relaxed)};
   if (!asked.has_mask) {
     return CreateProfiledThread<Routine>(start, no_memory, create_call);
   }
@@ -136,59 +136,60 @@ template <typename JoinCall>
   BlockedScope blocked;
   const int result = join_call();
   blocked.End(result == 0, ThreadExitKey(thread));
-  ThreadLedger* joiner = CurrentThreadLedger();
+  delay::ThreadLedger* joiner = CurrentThreadLedger();
   const uint64_t end_ns = result == 0 && joiner != nullptr ? VirtualEndOf(thread) : 0;
   // It may have ended long ago, and have paid only what was inserted until then.
-  if (end_ns != 0) GoOnAfter(*joiner, end_ns, MonotonicNowNs());
+  if (end_ns != 0) delay::GoOnAfter(*joiner, end_ns, MonotonicNowNs());
   return result;
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose
 
-using coz::g_real;
+using coz::interpose::g_real;
 
 extern "C" {
 
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, coz::StartRoutine routine,
-                   void* argument) noexcept {
-  coz::ThreadLedger* creator = coz::CurrentThreadLedger();
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                   coz::interpose::StartRoutine routine, void* argument) noexcept {
+  coz::delay::ThreadLedger* creator = coz::interpose::CurrentThreadLedger();
   if (creator == nullptr) return g_real.pthread_create(thread, attributes, routine, argument);
-  return coz::CreateThread(creator, attributes, routine, argument, EAGAIN,
-                           [=](coz::StartRoutine run, void* record) {
-                             return g_real.pthread_create(thread, attributes, run, record);
-                           });
+  return coz::interpose::CreateThread(creator, attributes, routine, argument, EAGAIN,
+                                      [=](coz::interpose::StartRoutine run, void* record) {
+                                        return g_real.pthread_create(thread, attributes, run,
+                                                                     record);
+                                      });
 }
 
 int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
-  coz::ThreadLedger* creator = coz::CurrentThreadLedger();
+  coz::delay::ThreadLedger* creator = coz::interpose::CurrentThreadLedger();
   if (creator == nullptr) return g_real.thrd_create(thread, routine, argument);
-  return coz::CreateThread(
+  return coz::interpose::CreateThread(
       creator, nullptr, routine, argument, thrd_nomem,
       [=](thrd_start_t run, void* record) { return g_real.thrd_create(thread, run, record); });
 }
 
 int thrd_join(thrd_t thread, int* result) {
-  return coz::Join(thread, [=] { return g_real.thrd_join(thread, result); });
+  return coz::interpose::Join(thread, [=] { return g_real.thrd_join(thread, result); });
 }
 
 int pthread_cancel(pthread_t thread) {
-  coz::PayIfBehind();  // it wakes the thread if that waits
+  coz::interpose::PayIfBehind();  // it wakes the thread if that waits
   return g_real.pthread_cancel(thread);
 }
 
 int pthread_join(pthread_t thread, void** value) {
-  return coz::Join(thread, [=] { return g_real.pthread_join(thread, value); });
+  return coz::interpose::Join(thread, [=] { return g_real.pthread_join(thread, value); });
 }
 
 int pthread_tryjoin_np(pthread_t thread, void** value) noexcept {
-  coz::PayIfBehind();
+  coz::interpose::PayIfBehind();
   return g_real.pthread_tryjoin_np(thread, value);
 }
 
 int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* deadline) {
-  return coz::Join(thread, [=] {
-    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+  return coz::interpose::Join(thread, [=] {
+    return coz::interpose::WaitInVirtualTime(deadline, [=](const timespec* until) {
       return g_real.pthread_timedjoin_np(thread, value, until);
     });
   });
@@ -196,8 +197,8 @@ int pthread_timedjoin_np(pthread_t thread, void** value, const timespec* deadlin
 
 int pthread_clockjoin_np(pthread_t thread, void** value, clockid_t clock,
                          const timespec* deadline) {
-  return coz::Join(thread, [=] {
-    return coz::WaitInVirtualTime(deadline, [=](const timespec* until) {
+  return coz::interpose::Join(thread, [=] {
+    return coz::interpose::WaitInVirtualTime(deadline, [=](const timespec* until) {
       return g_real.pthread_clockjoin_np(thread, value, clock, until);
     });
   });

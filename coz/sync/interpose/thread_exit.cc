@@ -2,7 +2,7 @@
 
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 pthread_key_t g_key;
@@ -27,7 +27,7 @@ End& EndOf(pthread_t thread) {
 }
 static_assert(kEnds == size_t{1} << 10, "EndOf() takes 10 bits of the hash");
 
-void PublishEnd(const ThreadLedger& ledger) {
+void PublishEnd(const delay::ThreadLedger& ledger) {
   End& end = EndOf(pthread_self());
   const uint64_t local_ns = ledger.local_delay_ns.load(std::memory_order_relaxed);
   end.thread.store(0, std::memory_order_relaxed);
@@ -40,7 +40,7 @@ void OnThreadExit(void* round) {
     pthread_setspecific(g_key, reinterpret_cast<void*>(kLastRound));
     return;
   }
-  ThreadLedger* ledger = CurrentThreadLedger();
+  delay::ThreadLedger* ledger = CurrentThreadLedger();
   if (ledger == nullptr) return;
   ReleaseAllHeld(*ledger);
   PayBeforeWake(ThreadExitKey(pthread_self()));
@@ -69,4 +69,4 @@ void ArmThreadExit() {
   if (g_have_key) pthread_setspecific(g_key, reinterpret_cast<void*>(kFirstRound));
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-namespace coz {
+namespace coz::interpose {
 
 // Once, before any thread is created.
 bool InitThreadExit();
@@ -31,6 +31,6 @@ inline const void* ThreadExitKey(pthread_t thread) {
 // When `thread`, which has been joined, ended in virtual time; 0 where that is not known.
 uint64_t VirtualEndOf(pthread_t thread);
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_THREAD_EXIT_H_

@@ -8,7 +8,7 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr int kReserved = SIGTRAP;
@@ -90,4 +90,4 @@ TEST_F(ThreadMaskTest, OfTheStandardAttributesDoesNotBlockTheReservedSignal) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -7,11 +7,11 @@
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sync/interpose/pause.h"
 
-namespace coz {
+namespace coz::interpose {
 
 namespace sync_internal {
-__thread ThreadLedger* t_ledger = nullptr;
-GlobalLedger* g_ledger = nullptr;
+__thread delay::ThreadLedger* t_ledger = nullptr;
+delay::GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
 std::atomic<bool> g_left_for_good{false};
 
@@ -23,12 +23,12 @@ uint64_t SwitchesPlus1() {
 }
 }  // namespace sync_internal
 
-void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks) {
+void InitThreadSync(delay::GlobalLedger* global, const ThreadHooks& hooks) {
   sync_internal::g_ledger = global;
   sync_internal::g_hooks = hooks;
 }
 
-void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
+void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
   ledger->spin_share = 0;
@@ -38,8 +38,8 @@ void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   sync_internal::t_ledger = ledger;
 }
 
-ThreadLedger* LeaveThreadSync() {
-  ThreadLedger* ledger = sync_internal::t_ledger;
+delay::ThreadLedger* LeaveThreadSync() {
+  delay::ThreadLedger* ledger = sync_internal::t_ledger;
   sync_internal::t_ledger = nullptr;
   return ledger;
 }
@@ -56,7 +56,7 @@ namespace {
 constexpr int kMostPauses = 16;
 
 // Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses have taken is noted already.
-void NotePauseCpu(ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
+void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
   const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
   const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
   if (cpu_ns <= nested_ns) return;
@@ -66,7 +66,7 @@ void NotePauseCpu(ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns
 
 // False where nothing was owed, of which `owed(now)` tells how much.
 template <typename Owed>
-bool PayOnce(ThreadLedger& thread, Owed owed) {
+bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
   // What a handler of this thread pays from here on is part of the time that passes, and is recorded
   // by the handler.
   uint64_t paid_ns;
@@ -81,68 +81,70 @@ bool PayOnce(ThreadLedger& thread, Owed owed) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
-  if (HoldsDelay(thread)) thread.stretches.Stop(start_ns);
+  if (delay::HoldsDelay(thread)) thread.stretches.Stop(start_ns);
   const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
-  RecordPause(thread, owed_ns, passed_ns - nested_ns);
+  delay::RecordPause(thread, owed_ns, passed_ns - nested_ns);
   NotePauseCpu(thread, start_cpu_ns, pause_cpu_ns);
   return true;
 }
 
 template <typename Owed>
-void PayAll(ThreadLedger& thread, Owed owed) {
+void PayAll(delay::ThreadLedger& thread, Owed owed) {
   thread.pausing.store(1, std::memory_order_relaxed);
   for (int i = 0; i < kMostPauses && PayOnce(thread, owed); ++i) {
   }
   thread.pausing.store(0, std::memory_order_relaxed);
-  if (HoldsDelay(thread)) ResumeHold(thread, MonotonicNowNs());
+  if (delay::HoldsDelay(thread)) delay::ResumeHold(thread, MonotonicNowNs());
 }
 
-void PayWhatIsOwed(ThreadLedger& thread) {
+void PayWhatIsOwed(delay::ThreadLedger& thread) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
-  if (!IsBehind(*sync_internal::g_ledger, thread)) return;
-  PayAll(thread, [&thread](uint64_t) { return OwedDelay(*sync_internal::g_ledger, thread); });
+  if (!delay::IsBehind(*sync_internal::g_ledger, thread)) return;
+  PayAll(thread,
+         [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); });
 }
 
 }  // namespace
 
-void PayDebt(ThreadLedger& thread) {
+void PayDebt(delay::ThreadLedger& thread) {
   if (HasLeftThreadSync()) return;
-  if (HoldsDelay(thread)) ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  if (delay::HoldsDelay(thread))
+    delay::ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
   PayWhatIsOwed(thread);
 }
 
-void PayAccrued(ThreadLedger& thread) {
+void PayAccrued(delay::ThreadLedger& thread) {
   if (HasLeftThreadSync() || sync_internal::g_hooks.highest_local_delay == nullptr) return;
   const auto accrued_ns = [&thread](uint64_t now_ns) {
     const uint64_t highest_ns = sync_internal::g_hooks.highest_local_delay(now_ns);
     const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
-    return highest_ns < local_ns + kLeastReleaseNs ? 0 : highest_ns - local_ns;
+    return highest_ns < local_ns + delay::kLeastReleaseNs ? 0 : highest_ns - local_ns;
   };
   if (accrued_ns(MonotonicNowNs()) != 0) PayAll(thread, accrued_ns);
 }
 
-void ReleaseAtCall(ThreadLedger& thread, const void* site) {
+void ReleaseAtCall(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
-  if (!HoldsDelay(thread)) {
+  if (!delay::HoldsDelay(thread)) {
     NoteCall(thread, site);
-  } else if (CallEndsStretch(thread) || IsBehind(*sync_internal::g_ledger, thread)) {
-    EndStretch(*sync_internal::g_ledger, thread, site, MonotonicNowNs());
+  } else if (delay::CallEndsStretch(thread) || delay::IsBehind(*sync_internal::g_ledger, thread)) {
+    delay::EndStretch(*sync_internal::g_ledger, thread, site, MonotonicNowNs());
   }
 }
 
-void PayAtCall(ThreadLedger& thread, const void* site) {
+void PayAtCall(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
   ReleaseAtCall(thread, site);
   PayWhatIsOwed(thread);
 }
 
 void PayBeforeWakeAt(const void* object, const void* site) {
-  ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = sync_internal::t_ledger;
   if (thread == nullptr) return;
-  GlobalLedger& global = *sync_internal::g_ledger;
+  delay::GlobalLedger& global = *sync_internal::g_ledger;
   if (CallerIsBehind(*thread)) {
     PayAtCall(*thread, site);
   } else {
@@ -155,4 +157,4 @@ void PayBeforeWakeAt(const void* object, const void* site) {
   }
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

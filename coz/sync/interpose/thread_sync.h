@@ -20,19 +20,19 @@
 #include "coz/base/clock.h"
 #include "coz/sync/delay/delay_ledger.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // How the owner of the thread slots (coz/runtime) takes part in the life of threads.
 struct ThreadHooks {
   // Returns the ledger of a thread that is about to be created, or null where it cannot be
   // profiled. Called in the creator.
-  ThreadLedger* (*reserve)();
+  delay::ThreadLedger* (*reserve)();
   // The thread was not created after all.
-  void (*cancel)(ThreadLedger* reserved);
+  void (*cancel)(delay::ThreadLedger* reserved);
   // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of stack lie below its descriptor.
-  void (*start)(ThreadLedger* reserved, uint64_t stack_bytes);
+  void (*start)(delay::ThreadLedger* reserved, uint64_t stack_bytes);
   // Last thing in the thread, after it has paid.
-  void (*exit)(ThreadLedger* ledger);
+  void (*exit)(delay::ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
   void (*before_seccomp)() = nullptr;
   // Around a system call that copies the process, made past libc's fork: before it, and in the child. Null: nobody is told.
@@ -49,21 +49,21 @@ struct ThreadHooks {
 namespace sync_internal {
 // Initial-exec: the runtime is loaded with the program, so its thread-local storage is a fixed
 // offset from %fs.
-extern __thread ThreadLedger* t_ledger
+extern __thread delay::ThreadLedger* t_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
-extern GlobalLedger* g_ledger __attribute__((visibility("hidden")));
+extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
 }  // namespace sync_internal
 
 // Before any thread is profiled.
-void InitThreadSync(GlobalLedger* global, const ThreadHooks& hooks);
+void InitThreadSync(delay::GlobalLedger* global, const ThreadHooks& hooks);
 
 // The calling thread takes part from now on. Its debt starts at nothing.
-void EnterThreadSync(ThreadLedger* ledger, uint64_t inherited_local_delay_ns);
+void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay_ns);
 
 // The calling thread takes part no more; returns what it had.
-ThreadLedger* LeaveThreadSync();
+delay::ThreadLedger* LeaveThreadSync();
 
 // The process takes part no more, and what starts in it makes no system call of ours: one could be forbidden. Threads other than the
 // calling one keep their ledgers, and pay no more.
@@ -73,51 +73,53 @@ inline bool HasLeftThreadSync() {
   return sync_internal::g_left_for_good.load(std::memory_order_relaxed);
 }
 
-inline ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
+inline delay::ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 
 // The caller owes delay, or holds delay of its own to be released, before it goes on.
-inline bool CallerIsBehind(const ThreadLedger& caller) {
+inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
   // One branch for both.
-  return (int{IsBehind(*sync_internal::g_ledger, caller)} | int{HoldsDelay(caller)}) != 0;
+  return (int{delay::IsBehind(*sync_internal::g_ledger, caller)} |
+          int{delay::HoldsDelay(caller)}) != 0;
 }
 
 // It owes delay. What it holds does not matter for a wait's end: excess is absorbed all the same.
-inline bool CallerIsIndebted(const ThreadLedger& caller) {
-  return IsBehind(*sync_internal::g_ledger, caller);
+inline bool CallerIsIndebted(const delay::ThreadLedger& caller) {
+  return delay::IsBehind(*sync_internal::g_ledger, caller);
 }
 
 // Nor has it excess that whoever it wakes is to know of.
-inline bool CallerHasNoBusiness(const ThreadLedger& caller) {
-  return (int{IsLevel(*sync_internal::g_ledger, caller)} & int{!HoldsDelay(caller)}) != 0;
+inline bool CallerHasNoBusiness(const delay::ThreadLedger& caller) {
+  return (int{delay::IsLevel(*sync_internal::g_ledger, caller)} &
+          int{!delay::HoldsDelay(caller)}) != 0;
 }
 
 // Releases what `thread`, the caller, holds, and pauses for what it owes.
-void PayDebt(ThreadLedger& thread);
+void PayDebt(delay::ThreadLedger& thread);
 
 // The same at a call of the program that goes on at `site`. A stretch ends there.
-void PayAtCall(ThreadLedger& thread, const void* site);
+void PayAtCall(delay::ThreadLedger& thread, const void* site);
 
 // Without the pause.
-void ReleaseAtCall(ThreadLedger& thread, const void* site);
+void ReleaseAtCall(delay::ThreadLedger& thread, const void* site);
 
 // Where the program goes on behind the wrapped call that this is inlined into. One that is not gives a place in this library, which is right
 // but tells fewer kinds of stretches apart.
 #define COZ_CALL_SITE() __builtin_extract_return_addr(__builtin_return_address(0))
 
-[[gnu::always_inline]] inline void NoteCall(ThreadLedger& thread, const void* site) {
+[[gnu::always_inline]] inline void NoteCall(delay::ThreadLedger& thread, const void* site) {
   thread.stretches.site.store(site, std::memory_order_relaxed);
 }
 
 // The caller is at its end.
-inline void ReleaseAllHeld(ThreadLedger& thread) {
-  if (__builtin_expect(HoldsDelay(thread), 0)) {
-    ReleaseAllHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+inline void ReleaseAllHeld(delay::ThreadLedger& thread) {
+  if (__builtin_expect(delay::HoldsDelay(thread), 0)) {
+    delay::ReleaseAllHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
   }
 }
 
 // Called by a thread before anything that may wake or overtake another one.
 [[gnu::always_inline]] inline void PayIfBehind() {
-  ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = sync_internal::t_ledger;
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
     PayAtCall(*thread, COZ_CALL_SITE());
@@ -128,14 +130,14 @@ inline void ReleaseAllHeld(ThreadLedger& thread) {
 
 // Called by a thread after a wait, before it goes on in the program.
 inline void PayAfterWait() {
-  ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = sync_internal::t_ledger;
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
 }
 
 // The caller comes out of a wait that no profiled thread has ended: pauses for what other threads' stretches in progress stand for, too. What comes
 // from outside would else overtake what is sped up: a request that comes while another is served would find the server busy, where that one's
 // service is over in virtual time.
-void PayAccrued(ThreadLedger& thread);
+void PayAccrued(delay::ThreadLedger& thread);
 
 // Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that goes on at `site`.
 void PayBeforeWakeAt(const void* object, const void* site);
@@ -153,7 +155,7 @@ template <typename Call>
 }
 template <typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
-  ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = sync_internal::t_ledger;
   if (__builtin_expect(thread == nullptr, 0)) return call();
   if (__builtin_expect(!CallerHasNoBusiness(*thread), 0)) {
     return PayAndCallSlowly(object, COZ_CALL_SITE(), call);
@@ -168,9 +170,9 @@ uint64_t SwitchesPlus1();
 }  // namespace sync_internal
 
 // The caller begins a wait that another thread may end.
-inline Wait BeginThreadWait(ThreadLedger& caller, uint64_t now_ns) {
-  Wait wait = BeginWait(caller, now_ns);
-  if (__builtin_expect(IsAhead(*sync_internal::g_ledger, caller), 0)) {
+inline delay::Wait BeginThreadWait(delay::ThreadLedger& caller, uint64_t now_ns) {
+  delay::Wait wait = delay::BeginWait(caller, now_ns);
+  if (__builtin_expect(delay::IsAhead(*sync_internal::g_ledger, caller), 0)) {
     wait.switches_plus_1 = sync_internal::SwitchesPlus1();
   }
   return wait;
@@ -178,24 +180,24 @@ inline Wait BeginThreadWait(ThreadLedger& caller, uint64_t now_ns) {
 
 // Whether the caller blocked in the wait, which may have been over before it began. Taken to be so where it makes no difference: only excess is
 // absorbed by a wait, and it must not be by a call that returned at once.
-inline bool HasBlocked(const Wait& wait) {
+inline bool HasBlocked(const delay::Wait& wait) {
   return __builtin_expect(wait.switches_plus_1 == 0, 1) ||
          wait.switches_plus_1 != sync_internal::SwitchesPlus1();
 }
 
 // Another thread ended it, whose local delay was so much; 0 where unknown.
-inline void EndThreadWait(ThreadLedger& caller, const Wait& wait, uint64_t now_ns,
+inline void EndThreadWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns,
                           uint64_t waker_local_delay_ns) {
-  EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, waker_local_delay_ns,
-                  HasBlocked(wait));
+  delay::EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, waker_local_delay_ns,
+                         HasBlocked(wait));
 }
 
 // The same of a wait that the program has told of itself, by which loops that spin are told: it has waited if it took longer than one that
 // returns at once.
 inline constexpr uint64_t kLongestWithoutWaitNs = 2000;
-inline void EndToldWait(ThreadLedger& caller, const Wait& wait, uint64_t now_ns) {
+inline void EndToldWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns) {
   const bool has_waited = now_ns - wait.start_ns > kLongestWithoutWaitNs || HasBlocked(wait);
-  EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
+  delay::EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
 }
 
 // Whether a wait that another thread ends may have been over before it began, as the join of a thread that has ended. One that is known
@@ -209,7 +211,7 @@ class BlockedScope {
       : thread_(sync_internal::t_ledger) {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
-    wait_ = start == WaitStart::kIsAhead ? BeginWait(*thread_, now_ns)
+    wait_ = start == WaitStart::kIsAhead ? delay::BeginWait(*thread_, now_ns)
                                          : BeginThreadWait(*thread_, now_ns);
   }
   BlockedScope(const BlockedScope&) = delete;
@@ -219,14 +221,14 @@ class BlockedScope {
   void EndedByThread(const void* object) {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
-    ResumeHold(*thread_, now_ns);
+    delay::ResumeHold(*thread_, now_ns);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.
   void EndedOtherwise() {
     if (thread_ == nullptr) return;
-    if (HoldsDelay(*thread_)) ResumeHold(*thread_, MonotonicNowNs());
-    EndWaitUncredited(*thread_);
+    if (delay::HoldsDelay(*thread_)) delay::ResumeHold(*thread_, MonotonicNowNs());
+    delay::EndWaitUncredited(*thread_);
   }
   // When it began; 0 where the thread is not profiled.
   uint64_t start_ns() const { return wait_.start_ns; }
@@ -240,10 +242,10 @@ class BlockedScope {
   }
 
  private:
-  ThreadLedger* thread_;
-  Wait wait_ = {};
+  delay::ThreadLedger* thread_;
+  delay::Wait wait_ = {};
 };
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_THREAD_SYNC_H_

@@ -6,7 +6,7 @@
 #include "coz/base/clock.h"
 #include "gtest/gtest.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 constexpr uint64_t kStartNs = 1000 * kNsPerMs;
@@ -22,15 +22,15 @@ class ToldWaitTest : public ::testing::Test {
   // Local delay after a wait of `waited_ns`, in which `inserted_ns` of delay are inserted.
   uint64_t LocalDelayAfter(uint64_t before_ns, uint64_t waited_ns, uint64_t inserted_ns = 0) {
     thread_.local_delay_ns = before_ns;
-    const Wait wait = BeginThreadWait(thread_, kStartNs);
+    const delay::Wait wait = BeginThreadWait(thread_, kStartNs);
     global_->global_delay_ns += inserted_ns;
     EndToldWait(thread_, wait, kStartNs + waited_ns);
-    EXPECT_EQ(thread_.blocked.load(), kNotBlocked);
+    EXPECT_EQ(thread_.blocked.load(), delay::kNotBlocked);
     return thread_.local_delay_ns;
   }
 
-  std::unique_ptr<GlobalLedger> global_ = std::make_unique<GlobalLedger>();
-  ThreadLedger thread_ = {};
+  std::unique_ptr<delay::GlobalLedger> global_ = std::make_unique<delay::GlobalLedger>();
+  delay::ThreadLedger thread_ = {};
 };
 
 // The thread has not given up its CPU.
@@ -51,4 +51,4 @@ TEST_F(ToldWaitTest, CreditsNoMoreThanTheTimeThatItTook) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -211,7 +211,7 @@ TEST_F(InterposeThreadTest, NewThreadKnowsTheStackThatItIsGiven) {
 }
 
 TEST_F(InterposeThreadTest, ThreadOfAnUnprofiledThreadIsNotProfiled) {
-  ThreadLedger* ledger = LeaveThreadSync();
+  delay::ThreadLedger* ledger = LeaveThreadSync();
   bool profiled = true;
   std::thread([&] { profiled = CurrentThreadLedger() != nullptr; }).join();
   EnterThreadSync(ledger, process_.global().global_delay_ns);
@@ -223,7 +223,7 @@ TEST_F(InterposeThreadTest, ThreadOfAnUnprofiledThreadIsNotProfiled) {
 struct EndingThread {
   std::function<void()> end;
   std::atomic<bool> may_end{false};
-  std::atomic<ThreadLedger*> ledger{nullptr};
+  std::atomic<delay::ThreadLedger*> ledger{nullptr};
 };
 
 void* RunUntilToldToEnd(void* argument) {
@@ -448,7 +448,7 @@ TEST_F(InterposeThreadTest, AsynchronousCancellationUnwindsThroughALockCall) {
 TEST_F(InterposeThreadTest, CancelledWaiterPaysWhatItOwes) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
-  ThreadLedger* ledger = nullptr;
+  delay::ThreadLedger* ledger = nullptr;
   WatchedThread watched;
   std::thread thread([&] {
     ledger = CurrentThreadLedger();
@@ -464,4 +464,4 @@ TEST_F(InterposeThreadTest, CancelledWaiterPaysWhatItOwes) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -24,7 +24,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -383,15 +383,15 @@ class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
       std::atomic<bool> ended{false};
       std::thread thread([&] {
         waiter.Announce();
-        ThreadLedger& ledger = *CurrentThreadLedger();
+        delay::ThreadLedger& ledger = *CurrentThreadLedger();
         outcome.ended = GetParam().wait(objects);
         outcome.credited_ns = ledger.credited_ns;
         outcome.paused_ns = ledger.paused_ns;
-        outcome.owed_ns = OwedDelay(process_.global(), ledger);
+        outcome.owed_ns = delay::OwedDelay(process_.global(), ledger);
         ended = true;
       });
       // This thread plays the outside from here on: it does not pay, and what it ends is ended by nobody.
-      ThreadLedger* own_ledger = LeaveThreadSync();
+      delay::ThreadLedger* own_ledger = LeaveThreadSync();
       WaitUntil("the waiter waits", [&] { return ended || waiter.IsBlocked(true); });
       process_.Impose(delay_ns);
       const bool in_time = !ended && waiter.IsBlocked(true);
@@ -450,7 +450,7 @@ TEST(TimedWaitsTest, DeadlineLongPastIsNoWait) {
   EXPECT_EQ(sem_timedwait(&semaphore, &past), -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   EXPECT_GE(process.main_ledger().paused_ns, kNsPerMs);
-  EXPECT_FALSE(IsBehind(process.global(), process.main_ledger()));
+  EXPECT_FALSE(delay::IsBehind(process.global(), process.main_ledger()));
 }
 
 TEST(TimedWaitsTest, SelectOfMoreThanASetHoldsTimesOut) {
@@ -464,4 +464,4 @@ TEST(TimedWaitsTest, SelectOfMoreThanASetHoldsTimesOut) {
 }
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -18,7 +18,7 @@
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 using testing::FakeProcess;
@@ -172,7 +172,7 @@ class TryTest : public ::testing::TestWithParam<NamedTry> {
 };
 
 TEST_P(TryTest, HasLibcsResult) {
-  ThreadLedger* ledger = LeaveThreadSync();
+  delay::ThreadLedger* ledger = LeaveThreadSync();
   EXPECT_EQ(GetParam().make()(), GetParam().expected) << "of libc";
   EnterThreadSync(ledger, process_.global().global_delay_ns);
   EXPECT_EQ(GetParam().make()(), GetParam().expected) << "of a profiled thread";
@@ -183,7 +183,7 @@ TEST_P(TryTest, PaysAndIsNotCredited) {
   const std::function<int()> try_call = GetParam().make();
   process_.Impose(kDelayNs);
   EXPECT_EQ(try_call(), GetParam().expected);
-  const ThreadLedger& ledger = process_.main_ledger();
+  const delay::ThreadLedger& ledger = process_.main_ledger();
   EXPECT_GE(ledger.paused_ns, kDelayNs);
   EXPECT_EQ(ledger.pauses, 1u);
   EXPECT_EQ(ledger.credited_ns, 0u);
@@ -194,4 +194,4 @@ INSTANTIATE_TEST_SUITE_P(AllCalls, TryTest, ::testing::ValuesIn(kTries),
                          [](const auto& attempt) { return std::string(attempt.param.name); });
 
 }  // namespace
-}  // namespace coz
+}  // namespace coz::interpose

@@ -23,17 +23,17 @@
 #include "coz/sync/interpose/deadline.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-namespace coz {
+namespace coz::interpose {
 
 // `result` is that of a wait of the calling thread, `go_on(owed_ns)` waits for so much longer, and `timed_out(result)` tells a time-out.
 // Returns the result of the wait that was the last. Does nothing in a thread that is not profiled.
 template <typename Result, typename GoOn, typename TimedOut>
 inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
   constexpr int kMostExtensions = 16;  // delay may be inserted during each
-  ThreadLedger* const caller = CurrentThreadLedger();
+  delay::ThreadLedger* const caller = CurrentThreadLedger();
   if (caller == nullptr) return result;
   for (int i = 0; i < kMostExtensions && timed_out(result); ++i) {
-    const uint64_t owed_ns = OwedDelay(*sync_internal::g_ledger, *caller);
+    const uint64_t owed_ns = delay::OwedDelay(*sync_internal::g_ledger, *caller);
     if (owed_ns == 0) break;
     // What a handler pays meanwhile it records itself.
     const uint64_t paid_ns = caller->paused_ns.load(std::memory_order_relaxed);
@@ -43,7 +43,7 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
     const uint64_t passed_ns = MonotonicNowNs() - start_ns;
     const uint64_t nested_ns = caller->paused_ns.load(std::memory_order_relaxed) - paid_ns;
     const uint64_t slept_ns = passed_ns > nested_ns ? passed_ns - nested_ns : 0;
-    RecordPause(*caller, std::min(owed_ns, slept_ns), slept_ns);
+    delay::RecordPause(*caller, std::min(owed_ns, slept_ns), slept_ns);
   }
   // Where the thread got its CPU so late that all of these deadlines had passed.
   if (timed_out(result)) PayAfterWait();
@@ -71,6 +71,6 @@ inline int WaitInVirtualTime(const timespec* deadline, WaitUntil wait_until) {
   return WaitInVirtualTime(deadline, wait_until, [](int result) { return result == ETIMEDOUT; });
 }
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 #endif  // COZ_SYNC_INTERPOSE_VIRTUAL_TIMEOUT_H_

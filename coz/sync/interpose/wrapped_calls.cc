@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-namespace coz {
+namespace coz::interpose {
 namespace {
 
 enum Presence { kRequired, kOptional };
@@ -75,4 +75,4 @@ void ResolveRealCalls() {
 #undef COZ_X
 }
 
-}  // namespace coz
+}  // namespace coz::interpose

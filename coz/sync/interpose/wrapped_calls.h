@@ -37,7 +37,7 @@
 
 #include "coz/sync/interpose/wrapped_calls_table.h"
 
-namespace coz {
+namespace coz::interpose {
 
 using StartRoutine = void* (*)(void*);
 using SignalHandler = void (*)(int);
@@ -54,7 +54,7 @@ extern RealCalls g_real __attribute__((visibility("hidden")));
 
 void ResolveRealCalls();
 
-}  // namespace coz
+}  // namespace coz::interpose
 
 // Another public name that libc has for a call, beside that call's definition: one name for one address, as a call from here by the
 // first name would go to a function of that name in the program. Which there are, libc says: coz/runtime/libcoz_map_test.sh.

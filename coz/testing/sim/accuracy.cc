@@ -8,14 +8,16 @@
 namespace coz::sim {
 namespace {
 
-class RecordKeeper : public ExperimentSink {
+class RecordKeeper : public experiment::ExperimentSink {
  public:
-  void OnExperimentStarted(UnitId, double, uint64_t) override {}
-  void OnExperiment(const ExperimentRecord& record) override { records.push_back(record); }
+  void OnExperimentStarted(experiment::UnitId, double, uint64_t) override {}
+  void OnExperiment(const experiment::ExperimentRecord& record) override {
+    records.push_back(record);
+  }
   void OnExperimentDropped() override {}
   void OnNoProgress(uint64_t) override {}
 
-  std::vector<ExperimentRecord> records;
+  std::vector<experiment::ExperimentRecord> records;
 };
 
 }  // namespace
@@ -24,7 +26,7 @@ RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
   Random random(seed, static_cast<uint64_t>(kind));
   RandomQuestion drawn;
   drawn.program = threads == 0 ? RandomProgram(kind, random) : RandomCrowd(kind, random, threads);
-  std::vector<UnitId> used;
+  std::vector<experiment::UnitId> used;
   for (const Code& code : drawn.program.codes) {
     for (const Op& op : code) {
       if (op.kind == OpKind::kWork) used.push_back(op.a);
@@ -38,13 +40,13 @@ RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
 namespace {
 
 // Of all requests, what is known of those under way at `now_ns` included: the sum of their times in flight.
-double TimeInFlight(const PointCounts& counts, uint64_t now_ns) {
+double TimeInFlight(const experiment::PointCounts& counts, uint64_t now_ns) {
   return static_cast<double>((counts.arrivals - counts.departures) * now_ns +
                              counts.departure_time_sum_ns - counts.arrival_time_sum_ns);
 }
 
-double Cost(const PointCounts& before, uint64_t before_ns, const PointCounts& after,
-            uint64_t after_ns) {
+double Cost(const experiment::PointCounts& before, uint64_t before_ns,
+            const experiment::PointCounts& after, uint64_t after_ns) {
   const uint64_t departures = after.departures - before.departures;
   if (departures > 0) {
     return (TimeInFlight(after, after_ns) - TimeInFlight(before, before_ns)) /
@@ -54,8 +56,8 @@ double Cost(const PointCounts& before, uint64_t before_ns, const PointCounts& af
          static_cast<double>(after.visits - before.visits);
 }
 
-double CostOf(const ExperimentRecord& record) {
-  const PointDelta& point = record.points[0];
+double CostOf(const experiment::ExperimentRecord& record) {
+  const experiment::PointDelta& point = record.points[0];
   if (point.departures > 0) return point.in_flight_ns / static_cast<double>(point.departures);
   return static_cast<double>(record.effective_duration_ns) / static_cast<double>(point.visits);
 }
@@ -70,21 +72,21 @@ double RealCost(const Program& program, const MachineOptions& machine, const Que
   options.faster_by = faster_by;
   Simulator simulator(program, options);
   simulator.RunUntil(question.warmup_ns);
-  const PointCounts before = simulator.points()[0];
+  const experiment::PointCounts before = simulator.points()[0];
   const uint64_t end_ns = question.warmup_ns + question.duration_ns;
   simulator.RunUntil(end_ns);
   return Cost(before, question.warmup_ns, simulator.points()[0], end_ns);
 }
 
-std::vector<ExperimentRecord> RunExperiments(const Program& program, const MachineOptions& machine,
-                                             const SchedulerOptions& options, uint64_t warmup_ns,
-                                             uint64_t end_ns) {
+std::vector<experiment::ExperimentRecord> RunExperiments(
+    const Program& program, const MachineOptions& machine,
+    const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns) {
   MachineOptions profiled = machine;
   profiled.sampling_period_ns = options.sampling_period_ns;
   Simulator simulator(program, profiled);
   SimulatedTarget target(&simulator);
   RecordKeeper keeper;
-  Scheduler scheduler(options, &target, &keeper);
+  experiment::Scheduler scheduler(options, &target, &keeper);
   simulator.RunUntil(warmup_ns);
   while (!scheduler.done() && simulator.now_ns() < end_ns) {
     simulator.RunUntil(std::min(scheduler.Step(), end_ns));
@@ -98,7 +100,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
   const double after = RealCost(program, machine, question, question.speedup);
   answer.real = 1 - after / before;
 
-  SchedulerOptions options;
+  experiment::SchedulerOptions options;
   options.seed = machine.seed;
   options.sampling_period_ns = question.sampling_period_ns;
   options.fixed_units = {question.line};
@@ -107,7 +109,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
   // Looks change nothing in the simulator but its own run time.
   options.look_ns = kNsPerSecond / 4;
-  const std::vector<ExperimentRecord> records = RunExperiments(
+  const std::vector<experiment::ExperimentRecord> records = RunExperiments(
       program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);
   if (records.empty()) return answer;
   answer.experiment = records[0];

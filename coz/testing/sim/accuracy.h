@@ -23,7 +23,7 @@
 namespace coz::sim {
 
 struct Question {
-  UnitId line = 0;
+  experiment::UnitId line = 0;
   double speedup = 0;
   uint64_t warmup_ns = 2 * kNsPerSecond;
   uint64_t duration_ns = 60 * kNsPerSecond;
@@ -42,7 +42,7 @@ struct Answer {
   double real = 0;
   double predicted = 0;
   double line_share = 0;  // CPU time in the line per elapsed time, without a profiler
-  ExperimentRecord experiment;
+  experiment::ExperimentRecord experiment;
   double error() const { return predicted - real; }
 };
 
@@ -52,9 +52,9 @@ double RealCost(const Program& program, const MachineOptions& machine, const Que
                 double faster_by);
 
 // Runs the scheduler on the program until `end_ns`. Each experiment goes into the result.
-std::vector<ExperimentRecord> RunExperiments(const Program& program, const MachineOptions& machine,
-                                             const SchedulerOptions& options, uint64_t warmup_ns,
-                                             uint64_t end_ns);
+std::vector<experiment::ExperimentRecord> RunExperiments(
+    const Program& program, const MachineOptions& machine,
+    const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns);
 
 // Truth from two runs without a profiler; prediction from one long experiment of the scheduler
 // against the unprofiled rate, so that the difference is that of the virtual speedup and not of the

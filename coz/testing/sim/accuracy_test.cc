@@ -54,9 +54,10 @@ TEST_P(ExactKindTest, PredictionEqualsTruth) {
     }
     EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << Replay(kind, seed);
     settled += answer.experiment.settled;
-    for (const Taint& taint : answer.experiment.taints) {
+    for (const experiment::Taint& taint : answer.experiment.taints) {
       // A line that is not reached has nothing to speed up.
-      EXPECT_EQ(taint.kind, TaintKind::kUnitInactive) << Replay(kind, seed) << taint.reason;
+      EXPECT_EQ(taint.kind, experiment::TaintKind::kUnitInactive)
+          << Replay(kind, seed) << taint.reason;
     }
   }
   EXPECT_LT(std::fabs(bias) / kProgramsPerKind, 0.002);
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(All, ExactKindTest,
 class GivenTest : public ::testing::TestWithParam<Kind> {
  protected:
   // Of another line than the question's, where the program uses another.
-  static UnitId OtherLine(const RandomQuestion& drawn) {
+  static experiment::UnitId OtherLine(const RandomQuestion& drawn) {
     for (const Code& code : drawn.program.codes) {
       for (const Op& op : code) {
         if (op.kind == OpKind::kWork && op.a != drawn.question.line) return op.a;
@@ -146,7 +147,8 @@ TEST(AccuracyTest, CancellingDelaysPausesLessForTheSamePrediction) {
     for (uint64_t seed = 1; seed <= 30; ++seed) {
       machine.seed = seed;
       const RandomQuestion drawn = DrawQuestion(Kind::kBarrier, seed);
-      const ExperimentRecord record = Ask(drawn.program, machine, drawn.question).experiment;
+      const experiment::ExperimentRecord record =
+          Ask(drawn.program, machine, drawn.question).experiment;
       inserted_ns[cancel] += static_cast<double>(record.inserted_delay_ns);
     }
   }
@@ -215,23 +217,24 @@ TEST(AccuracyTest, ShortExperimentsOfAnOrdinaryProfileAddUpToTheTruth) {
   consumer.On(OpKind::kProgress, 0).Jump(0);
   program.threads = {0, 1};
 
-  SchedulerOptions options;
+  experiment::SchedulerOptions options;
   options.seed = 5;
-  const std::vector<ExperimentRecord> records =
+  const std::vector<experiment::ExperimentRecord> records =
       RunExperiments(program, MachineOptions(), options, 0, 6000 * kNsPerSecond);
   EXPECT_GT(records.size(), 9000u);
-  std::map<std::pair<UnitId, int>, std::pair<double, double>> pooled;  // effective ns, visits
-  for (const ExperimentRecord& record : records) {
+  std::map<std::pair<experiment::UnitId, int>, std::pair<double, double>>
+      pooled;  // effective ns, visits
+  for (const experiment::ExperimentRecord& record : records) {
     EXPECT_TRUE(record.taints.empty());
     auto& [effective_ns, visits] =
         pooled[{record.unit, static_cast<int>(std::lround(record.virtual_speedup * 100))}];
     effective_ns += static_cast<double>(record.effective_duration_ns);
     visits += static_cast<double>(record.points[0].visits);
   }
-  const auto period = [&pooled](UnitId line, int percent) {
+  const auto period = [&pooled](experiment::UnitId line, int percent) {
     return pooled[{line, percent}].first / pooled[{line, percent}].second;
   };
-  for (const UnitId line : {0u, 1u, 2u}) {
+  for (const experiment::UnitId line : {0u, 1u, 2u}) {
     Question question;
     question.line = line;
     for (const int percent : {25, 50, 75}) {

@@ -104,7 +104,7 @@ Program OneQueue() {
 }
 
 // At the period that programs with threads have. Counts of rounds of some 50 ms are exact to one: hence the length where all threads are in one.
-Answer AskHalf(const Program& program, const MachineOptions& machine, UnitId line,
+Answer AskHalf(const Program& program, const MachineOptions& machine, experiment::UnitId line,
                uint64_t duration_ns) {
   Question question;
   question.line = line;
@@ -115,22 +115,25 @@ Answer AskHalf(const Program& program, const MachineOptions& machine, UnitId lin
   return Ask(program, machine, question);
 }
 
-void ExpectPredicted(const Program& program, UnitId line, uint64_t duration_ns) {
+void ExpectPredicted(const Program& program, experiment::UnitId line, uint64_t duration_ns) {
   const Answer answer = AskHalf(program, CpuForEach(), line, duration_ns);
   EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << "line " << line;
   EXPECT_TRUE(answer.experiment.taints.empty());
 }
 
 TEST(ThousandThreadsTest, AtOneBarrierArePredicted) {
-  for (const UnitId line : {0u, 1u}) ExpectPredicted(OneBarrier(), line, 8 * kNsPerSecond);
+  for (const experiment::UnitId line : {0u, 1u})
+    ExpectPredicted(OneBarrier(), line, 8 * kNsPerSecond);
 }
 
 TEST(ThousandThreadsTest, OfOneCreatorArePredicted) {
-  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneCreator(), line, 8 * kNsPerSecond);
+  for (const experiment::UnitId line : {0u, 1u, 2u})
+    ExpectPredicted(OneCreator(), line, 8 * kNsPerSecond);
 }
 
 TEST(ThousandThreadsTest, AtOneQueueArePredicted) {
-  for (const UnitId line : {0u, 1u, 2u}) ExpectPredicted(OneQueue(), line, 4 * kNsPerSecond);
+  for (const experiment::UnitId line : {0u, 1u, 2u})
+    ExpectPredicted(OneQueue(), line, 4 * kNsPerSecond);
 }
 
 TEST(ThousandThreadsTest, WithoutCancellingStandStillInOneLine) {

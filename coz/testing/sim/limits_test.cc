@@ -14,9 +14,9 @@
 namespace coz::sim {
 namespace {
 
-bool HasTaint(const ExperimentRecord& record, TaintKind kind) {
+bool HasTaint(const experiment::ExperimentRecord& record, experiment::TaintKind kind) {
   return std::any_of(record.taints.begin(), record.taints.end(),
-                     [kind](const Taint& taint) { return taint.kind == kind; });
+                     [kind](const experiment::Taint& taint) { return taint.kind == kind; });
 }
 
 std::string Percent(double share) { return std::to_string(100 * share); }
@@ -34,7 +34,7 @@ TEST(LimitsTest, TooFewCpusOverestimateAndAreFlagged) {
     const Answer answer = Ask(drawn.program, machine, drawn.question);
     ++oversubscribed;
     error += answer.error();
-    flagged += HasTaint(answer.experiment, TaintKind::kOversubscribed);
+    flagged += HasTaint(answer.experiment, experiment::TaintKind::kOversubscribed);
   }
   ASSERT_GT(oversubscribed, 10);
   RecordProperty("mean_error", Percent(error / oversubscribed));
@@ -137,7 +137,7 @@ TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByLooksAtRandomTimes) {
     for (const double speedup : {0.25, 0.5, 0.75}) {
       question.speedup = speedup;
       EXPECT_LT(std::fabs(Ask(study.program, MachineOptions(), question).error()), 0.015)
-          << period_us <<" us, " << speedup;
+          << period_us << " us, " << speedup;
       worst_without = std::max(worst_without, Ask(study.program, without, question).error());
     }
   }
@@ -157,13 +157,13 @@ TEST(LimitsTest, TheLineThatSpinsIsPredicted) {
 
 // The share of the time in which no thread ran, as the report computes it: it has a note from a fifth on.
 double IdleShare(const Program& program, const MachineOptions& machine, const Question& question) {
-  SchedulerOptions options;
+  experiment::SchedulerOptions options;
   options.seed = machine.seed;
   options.sampling_period_ns = question.sampling_period_ns;
   options.fixed_units = {question.line};
   options.fixed_speedups = {0};
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
-  const std::vector<ExperimentRecord> records = RunExperiments(
+  const std::vector<experiment::ExperimentRecord> records = RunExperiments(
       program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);
   const double running_ns = static_cast<double>(records.at(0).total_samples) *
                             static_cast<double>(question.sampling_period_ns);
@@ -223,12 +223,12 @@ std::map<int, Pooled> ProfileOfSleeper(uint64_t sleep_ns) {
   CodeBuilder sleeper(&program.codes[1]);
   sleeper.Sleep(sleep_ns).Work(1, 20 * kNsPerMs, 500).On(OpKind::kProgress, 1).Jump(0);
   program.threads = {0, 1};
-  SchedulerOptions options;
+  experiment::SchedulerOptions options;
   options.seed = 5;
   options.fixed_units = {0};
   options.fixed_speedups = {0, 0.25, 0.5, 0.75};
   std::map<int, Pooled> pooled;
-  for (const ExperimentRecord& record :
+  for (const experiment::ExperimentRecord& record :
        RunExperiments(program, MachineOptions(), options, 0, 2000 * kNsPerSecond)) {
     Pooled& pool = pooled[static_cast<int>(std::lround(100 * record.virtual_speedup))];
     pool.effective_ns += static_cast<double>(record.effective_duration_ns);
@@ -236,7 +236,7 @@ std::map<int, Pooled> ProfileOfSleeper(uint64_t sleep_ns) {
     for (size_t point = 0; point < record.points.size(); ++point) {
       pool.visits[point] += static_cast<double>(record.points[point].visits);
     }
-    pool.flagged += HasTaint(record, TaintKind::kDelayOwed);
+    pool.flagged += HasTaint(record, experiment::TaintKind::kDelayOwed);
     ++pool.experiments;
   }
   return pooled;

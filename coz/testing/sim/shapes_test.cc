@@ -64,7 +64,7 @@ TEST(ShapesTest, NothingElseOfItHasAnEffect) {
   Question question;
   question.sampling_period_ns = 250 * kNsPerUs;
   question.speedup = 0.5;
-  for (const UnitId line : {1u, 2u}) {
+  for (const experiment::UnitId line : {1u, 2u}) {
     question.line = line;
     const Answer answer = Ask(Overload(), MachineOptions(), question);
     EXPECT_NEAR(answer.real, 0, 0.01) << line;

@@ -19,25 +19,26 @@
 
 namespace coz::sim {
 
-class SimulatedTarget : public ExperimentTarget {
+class SimulatedTarget : public experiment::ExperimentTarget {
  public:
   explicit SimulatedTarget(Simulator* simulator) : simulator_(simulator) {}
 
   uint64_t NowNs() override { return simulator_->now_ns(); }
-  void Select(UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override {
+  void Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
+              uint64_t deadline_ns) override {
     simulator_->Select(unit, delay_per_sample_ns, deadline_ns);
   }
   void Extend(uint64_t deadline_ns) override { simulator_->Extend(deadline_ns); }
   void StopDelays() override { simulator_->StopDelays(); }
-  TargetSnapshot Read() override { return simulator_->Snapshot(); }
+  experiment::TargetSnapshot Read() override { return simulator_->Snapshot(); }
   bool Settled() override { return simulator_->Settled(); }
 
-  std::optional<UnitId> RandomSampledUnit(Random& random) override {
+  std::optional<experiment::UnitId> RandomSampledUnit(Random& random) override {
     const std::vector<uint64_t> samples = simulator_->TakeLineSamples();
     const uint64_t total = std::accumulate(samples.begin(), samples.end(), uint64_t{0});
     if (total == 0) return std::nullopt;
     uint64_t draw = random.Below(total);
-    UnitId line = 0;
+    experiment::UnitId line = 0;
     while (draw >= samples[line]) draw -= samples[line++];
     return line;
   }

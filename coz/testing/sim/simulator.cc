@@ -28,7 +28,7 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
     : program_(program),
       options_(options),
       random_(options.seed, kNever),
-      ledger_(new GlobalLedger()),
+      ledger_(new delay::GlobalLedger()),
       free_cpus_(options.cpus),
       mutexes_(MakeObjects<Mutex>(program.mutexes)),
       conditions_(MakeObjects<Condition>(program.conditions)),
@@ -157,9 +157,9 @@ void Simulator::RunOnCpu(Thread& thread) {
   thread.slice_left_ns = options_.time_slice_ns;
   if (thread.pausing) {
     thread.pausing = false;
-    RecordPause(thread.ledger, thread.owed_ns,
-                now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
-    ResumeHold(thread.ledger, now_ns_);
+    delay::RecordPause(thread.ledger, thread.owed_ns,
+                       now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
+    delay::ResumeHold(thread.ledger, now_ns_);
   }
   Continue(thread);
 }
@@ -189,9 +189,9 @@ bool Simulator::IsGiven(uint32_t line) const {
   return selected_ && options_.given_by > 0 && line == options_.given_line;
 }
 
-SampledUnit Simulator::UnitOf(uint32_t line) const {
-  if (selected_ && line == selected_line_) return SampledUnit::kSelected;
-  return IsGiven(line) ? SampledUnit::kGiven : SampledUnit::kOther;
+delay::SampledUnit Simulator::UnitOf(uint32_t line) const {
+  if (selected_ && line == selected_line_) return delay::SampledUnit::kSelected;
+  return IsGiven(line) ? delay::SampledUnit::kGiven : delay::SampledUnit::kOther;
 }
 
 bool Simulator::SampleMatters(const Thread& thread) const {
@@ -200,7 +200,7 @@ bool Simulator::SampleMatters(const Thread& thread) const {
   if (selected_ && live_threads_ > kCrowd) return true;
   const uint32_t line = LineOf(thread);
   return (selected_ && line == selected_line_) || IsGiven(line) ||
-         IsBehind(*ledger_, thread.ledger) || HoldsDelay(thread.ledger);
+         delay::IsBehind(*ledger_, thread.ledger) || delay::HoldsDelay(thread.ledger);
 }
 
 void Simulator::ReviewSchedules() {
@@ -238,12 +238,12 @@ bool Simulator::Account(Thread& thread) {
   if (spins && options_.extra_samples && !thread.takes_extra_samples) {
     thread.takes_extra_samples = true;
     thread.until_extra_sample_ns =
-        random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
-    BeginLooks(thread.ledger);
+        random_.ExponentialTime(delay::kPeriodsBetweenLooks * options_.sampling_period_ns);
+    delay::BeginLooks(thread.ledger);
   }
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    if (!thread.takes_extra_samples) NoteSpinning(thread.ledger, spins);
-    if (selected_) CountSample(thread.ledger, UnitOf(line), selected_line_);
+    if (!thread.takes_extra_samples) delay::NoteSpinning(thread.ledger, spins);
+    if (selected_) delay::CountSample(thread.ledger, UnitOf(line), selected_line_);
   }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   return past_ns == 0;
@@ -252,9 +252,9 @@ bool Simulator::Account(Thread& thread) {
 void Simulator::TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins) {
   while (thread.until_extra_sample_ns <= ran_ns) {
     ran_ns -= thread.until_extra_sample_ns;
-    thread.takes_extra_samples = NoteLook(thread.ledger, spins);
+    thread.takes_extra_samples = delay::NoteLook(thread.ledger, spins);
     thread.until_extra_sample_ns =
-        random_.ExponentialTime(kPeriodsBetweenLooks * options_.sampling_period_ns);
+        random_.ExponentialTime(delay::kPeriodsBetweenLooks * options_.sampling_period_ns);
   }
   thread.until_extra_sample_ns -= ran_ns;
 }
@@ -283,19 +283,19 @@ void Simulator::OnTimer(Thread& thread) {
   MakeReady(thread);
 }
 
-void Simulator::Impose(Thread& thread, SampledUnit unit, uint64_t delay_ns) {
+void Simulator::Impose(Thread& thread, delay::SampledUnit unit, uint64_t delay_ns) {
   if (now_ns_ >= deadline_ns_ || delay_ns == 0) return;
   if (!options_.cancel_delays) {
     thread.ledger.local_delay_ns += delay_ns;
     thread.ledger.imposed_ns += delay_ns;
     ledger_->global_delay_ns += delay_ns;
   } else if (options_.hold_delays) {
-    ImposeSample(
+    delay::ImposeSample(
         *ledger_, thread.ledger,
         {unit, delay_ns, options_.sampling_period_ns, deadline_ns_, ledger_->selection.load()},
         now_ns_);
   } else {
-    ImposeDelay(*ledger_, thread.ledger, delay_ns);
+    delay::ImposeDelay(*ledger_, thread.ledger, delay_ns);
   }
   OnImposed();
 }
@@ -312,20 +312,20 @@ void Simulator::PauseRunningThreads() {
 
 bool Simulator::ExtendTimeout(Thread& thread) {
   const uint64_t served_ns = thread.extended_ns;
-  const uint64_t inserted_ns = OwedDelay(*ledger_, thread.ledger);
+  const uint64_t inserted_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (inserted_ns > served_ns) {
     thread.extended_ns = inserted_ns;
     Push(now_ns_ + inserted_ns - served_ns, thread);
     return true;
   }
   // The time out of the wait was a pause in all but name.
-  if (served_ns > 0) RecordPause(thread.ledger, served_ns, served_ns);
+  if (served_ns > 0) delay::RecordPause(thread.ledger, served_ns, served_ns);
   return false;
 }
 
 template <typename ReleaseCall>
 void Simulator::Release(Thread& thread, ReleaseCall release) {
-  if (!HoldsDelay(thread.ledger)) return;
+  if (!delay::HoldsDelay(thread.ledger)) return;
   const uint64_t before_ns = ledger_->global_delay_ns.load();
   release();
   if (ledger_->global_delay_ns.load() != before_ns) OnImposed();
@@ -333,22 +333,23 @@ void Simulator::Release(Thread& thread, ReleaseCall release) {
 
 void Simulator::NoteCall(Thread& thread) {
   const void* const site = thread.code->data() + thread.pc;
-  if (!HoldsDelay(thread.ledger)) {
+  if (!delay::HoldsDelay(thread.ledger)) {
     thread.ledger.stretches.site = site;
-  } else if (CallEndsStretch(thread.ledger) || IsBehind(*ledger_, thread.ledger)) {
-    Release(thread, [&] { EndStretch(*ledger_, thread.ledger, site, now_ns_); });
+  } else if (delay::CallEndsStretch(thread.ledger) || delay::IsBehind(*ledger_, thread.ledger)) {
+    Release(thread, [&] { delay::EndStretch(*ledger_, thread.ledger, site, now_ns_); });
   }
 }
 
 void Simulator::ReleaseAll(Thread& thread) {
-  Release(thread, [&] { ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_); });
+  Release(thread, [&] { delay::ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_); });
 }
 
 // As _coz_timed_visit does it.
-void Simulator::CountTimed(Thread& thread, uint64_t PointCounts::*visits,
-                           uint64_t PointCounts::*timed, uint64_t PointCounts::*time_sum_ns,
-                           PointCounts* counts) {
-  Release(thread, [&] { ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
+void Simulator::CountTimed(Thread& thread, uint64_t experiment::PointCounts::*visits,
+                           uint64_t experiment::PointCounts::*timed,
+                           uint64_t experiment::PointCounts::*time_sum_ns,
+                           experiment::PointCounts* counts) {
+  Release(thread, [&] { delay::ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
   ++(counts->*visits);
   ++(counts->*timed);
   counts->*time_sum_ns += now_ns_ - thread.ledger.local_delay_ns.load();
@@ -363,25 +364,25 @@ void Simulator::OnImposed() {
 }
 
 void Simulator::Sample(Thread& thread) {
-  Release(thread, [&] { ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
+  Release(thread, [&] { delay::ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
   const uint32_t line = LineOf(thread);
   if (selected_ && line == selected_line_) {
     ++selected_samples_;
-    Impose(thread, SampledUnit::kSelected, delay_per_sample_ns_);
+    Impose(thread, delay::SampledUnit::kSelected, delay_per_sample_ns_);
   } else if (IsGiven(line) && now_ns_ < deadline_ns_) {
     const auto delay_ns = static_cast<uint64_t>(
         std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
     given_imposed_ns_ += delay_ns;
-    Impose(thread, SampledUnit::kGiven, delay_ns);
+    Impose(thread, delay::SampledUnit::kGiven, delay_ns);
   }
-  if (IsBehind(*ledger_, thread.ledger)) {
-    CreditSpinning(*ledger_, thread.ledger, options_.sampling_period_ns);
+  if (delay::IsBehind(*ledger_, thread.ledger)) {
+    delay::CreditSpinning(*ledger_, thread.ledger, options_.sampling_period_ns);
   }
   PayAtSample(thread);
 }
 
 void Simulator::PayAtSample(Thread& thread) {
-  if (!IsBehind(*ledger_, thread.ledger)) {
+  if (!delay::IsBehind(*ledger_, thread.ledger)) {
     thread.samples_behind = 0;
     return;
   }
@@ -391,8 +392,8 @@ void Simulator::PayAtSample(Thread& thread) {
 }
 
 bool Simulator::Pay(Thread& thread) {
-  if (!IsBehind(*ledger_, thread.ledger)) return false;
-  const uint64_t owed_ns = OwedDelay(*ledger_, thread.ledger);
+  if (!delay::IsBehind(*ledger_, thread.ledger)) return false;
+  const uint64_t owed_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
   Pause(thread, owed_ns);
   return true;
@@ -413,20 +414,23 @@ void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
   if (local_ns > ledger_->global_delay_ns.load()) ledger_->wakes.Publish(object, local_ns);
 }
 
-void Simulator::StartWait(Thread& thread) { thread.wait = BeginWait(thread.ledger, now_ns_); }
+void Simulator::StartWait(Thread& thread) {
+  thread.wait = delay::BeginWait(thread.ledger, now_ns_);
+}
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
-  ResumeHold(thread.ledger, now_ns_);
+  delay::ResumeHold(thread.ledger, now_ns_);
   if (by_thread) {
     const bool has_blocked = now_ns_ != thread.wait.start_ns;
-    EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_, ledger_->wakes.Find(object),
-                    has_blocked);
+    delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
+                           ledger_->wakes.Find(object), has_blocked);
   } else {
-    EndWaitUncredited(thread.ledger);
+    delay::EndWaitUncredited(thread.ledger);
   }
 }
 
-void Simulator::Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns) {
+void Simulator::Select(experiment::UnitId line, uint64_t delay_per_sample_ns,
+                       uint64_t deadline_ns) {
   selected_ = true;
   ledger_->selection = (uint64_t{line} + 1) << 32 | delay_per_sample_ns;
   selected_line_ = line;
@@ -453,12 +457,12 @@ bool MustPay(ThreadState state) {
 bool Simulator::Settled() const {
   return std::none_of(threads_.begin(), threads_.end(), [this](const auto& thread) {
     return MustPay(thread->state) && thread->ledger.blocked.load() == 0 &&
-           IsBehind(*ledger_, thread->ledger);
+           delay::IsBehind(*ledger_, thread->ledger);
   });
 }
 
-TargetSnapshot Simulator::Snapshot() const {
-  TargetSnapshot snapshot;
+experiment::TargetSnapshot Simulator::Snapshot() const {
+  experiment::TargetSnapshot snapshot;
   snapshot.now_ns = now_ns_;
   snapshot.global_delay_ns = ledger_->global_delay_ns.load();
   snapshot.selected_samples = selected_samples_;
@@ -466,7 +470,7 @@ TargetSnapshot Simulator::Snapshot() const {
   snapshot.spinning_samples = spinning_samples_;
   for (const auto& thread : threads_) {
     const uint64_t local_ns = thread->ledger.local_delay_ns.load();
-    const bool slept_since_it_ran = thread->ledger.blocked.load() == kBlockedByClock &&
+    const bool slept_since_it_ran = thread->ledger.blocked.load() == delay::kBlockedByClock &&
                                     local_ns > selection_start_delay_ns_ &&
                                     local_ns < snapshot.global_delay_ns;
     if (slept_since_it_ran) {

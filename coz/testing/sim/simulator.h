@@ -87,17 +87,17 @@ class Simulator {
   void RunUntil(uint64_t time_ns);
 
   uint64_t now_ns() const { return now_ns_; }
-  const std::vector<PointCounts>& points() const { return points_; }
+  const std::vector<experiment::PointCounts>& points() const { return points_; }
   const std::vector<uint64_t>& line_cpu_ns() const { return line_cpu_ns_; }
   // No thread runs or ever will.
   bool deadlocked() const;
 
   // What the supervisor has: see ExperimentTarget.
-  void Select(UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
+  void Select(experiment::UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
   void Extend(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
   void StopDelays();
   bool Settled() const;
-  TargetSnapshot Snapshot() const;
+  experiment::TargetSnapshot Snapshot() const;
   // Samples by line since the last call.
   std::vector<uint64_t> TakeLineSamples();
 
@@ -138,7 +138,7 @@ class Simulator {
   bool SampleMatters(const Thread& thread) const;
   uint32_t LineOf(const Thread& thread) const;
   bool IsGiven(uint32_t line) const;
-  SampledUnit UnitOf(uint32_t line) const;
+  delay::SampledUnit UnitOf(uint32_t line) const;
   // After what may make samples matter.
   void ReviewSchedules();
   void OnCpuEvent(Thread& thread);
@@ -160,7 +160,7 @@ class Simulator {
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
-  void Impose(Thread& thread, SampledUnit unit, uint64_t delay_ns);
+  void Impose(Thread& thread, delay::SampledUnit unit, uint64_t delay_ns);
   void OnImposed();
   template <typename ReleaseCall>
   void Release(Thread& thread, ReleaseCall release);
@@ -186,8 +186,9 @@ class Simulator {
   Outcome ExecuteReadInput(Thread& thread, uint32_t input);
   Outcome EndOutsideWait(Thread& thread);
   Outcome ExecuteSleep(Thread& thread, const Op& op);
-  void CountTimed(Thread& thread, uint64_t PointCounts::*visits, uint64_t PointCounts::*timed,
-                  uint64_t PointCounts::*time_sum_ns, PointCounts* counts);
+  void CountTimed(Thread& thread, uint64_t experiment::PointCounts::*visits,
+                  uint64_t experiment::PointCounts::*timed,
+                  uint64_t experiment::PointCounts::*time_sum_ns, experiment::PointCounts* counts);
   Outcome ExecuteSpawn(Thread& thread, const Op& op);
   Outcome ExecuteJoin(Thread& thread, uint32_t child);
   void ExecuteExit(Thread& thread);
@@ -199,7 +200,7 @@ class Simulator {
   const Program program_;
   const MachineOptions options_;
   Random random_;
-  std::unique_ptr<GlobalLedger> ledger_;
+  std::unique_ptr<delay::GlobalLedger> ledger_;
   uint64_t now_ns_ = 0;
   uint64_t next_event_ = 0;
   std::priority_queue<Event> events_;
@@ -219,7 +220,7 @@ class Simulator {
   std::vector<std::deque<Thread*>> input_waiters_;
   std::vector<int64_t> variables_;
 
-  std::vector<PointCounts> points_;
+  std::vector<experiment::PointCounts> points_;
   std::vector<uint64_t> line_cpu_ns_;
   std::vector<uint64_t> line_samples_;
   uint64_t total_samples_ = 0;
@@ -228,7 +229,7 @@ class Simulator {
   uint64_t given_imposed_ns_ = 0;
 
   bool selected_ = false;
-  UnitId selected_line_ = 0;
+  experiment::UnitId selected_line_ = 0;
   uint64_t selection_start_delay_ns_ = 0;
   uint64_t delay_per_sample_ns_ = 0;
   uint64_t deadline_ns_ = 0;

@@ -56,12 +56,14 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
       ++points_.at(op.a).visits;
       return Outcome::kNext;
     case OpKind::kBegin:
-      CountTimed(thread, &PointCounts::arrivals, &PointCounts::timed_arrivals,
-                 &PointCounts::arrival_time_sum_ns, &points_.at(op.a));
+      CountTimed(thread, &experiment::PointCounts::arrivals,
+                 &experiment::PointCounts::timed_arrivals,
+                 &experiment::PointCounts::arrival_time_sum_ns, &points_.at(op.a));
       return Outcome::kNext;
     case OpKind::kEnd:
-      CountTimed(thread, &PointCounts::departures, &PointCounts::timed_departures,
-                 &PointCounts::departure_time_sum_ns, &points_.at(op.a));
+      CountTimed(thread, &experiment::PointCounts::departures,
+                 &experiment::PointCounts::timed_departures,
+                 &experiment::PointCounts::departure_time_sum_ns, &points_.at(op.a));
       return Outcome::kNext;
     case OpKind::kAdd:
       AddToVariable(thread, op.a, op.value);
@@ -132,10 +134,10 @@ bool Simulator::PayAccruedInCall(Thread& thread) {
   }
   uint64_t highest_ns = 0;
   for (const auto& other : threads_) {
-    highest_ns = std::max(highest_ns, LocalDelayAt(*ledger_, other->ledger, now_ns_));
+    highest_ns = std::max(highest_ns, delay::LocalDelayAt(*ledger_, other->ledger, now_ns_));
   }
   const uint64_t local_ns = thread.ledger.local_delay_ns.load();
-  if (highest_ns < local_ns + kLeastReleaseNs) {
+  if (highest_ns < local_ns + delay::kLeastReleaseNs) {
     thread.pauses = 0;
     return false;
   }
@@ -167,7 +169,7 @@ Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {
   if (thread.phase == kWaited) return EndOutsideWait(thread);
   thread.phase = kWaited;
   StartWait(thread);
-  thread.ledger.blocked.store(kBlockedByClock);
+  thread.ledger.blocked.store(delay::kBlockedByClock);
   LeaveCpu(thread, ThreadState::kSleeping);
   Push(now_ns_ + (op.b == 0 ? op.ns : thread.random.ExponentialTime(op.ns)), thread);
   return Outcome::kStop;
@@ -365,7 +367,7 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
     }
   }
   EndWait(thread, /*by_thread=*/true, &child);
-  GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
+  delay::GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
   joined_.push_back(&child);
   return Outcome::kNext;
 }

@@ -20,7 +20,7 @@ namespace coz::sim {
 struct Simulator::Thread {
   Thread(uint64_t seed, uint64_t index) : random(seed, index) {}
 
-  ThreadLedger ledger = {};
+  delay::ThreadLedger ledger = {};
   ThreadState state = ThreadState::kReady;
   uint64_t generation = 0;  // of its event
   uint64_t event_ns = 0;
@@ -48,7 +48,7 @@ struct Simulator::Thread {
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress
-  Wait wait = {};
+  delay::Wait wait = {};
   uint64_t extended_ns = 0;       // by which its time-out was put off
   bool signaled = false;          // by whom a wait on a condition was ended
   Condition* waits_on = nullptr;  // with a time-out

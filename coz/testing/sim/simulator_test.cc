@@ -185,7 +185,7 @@ TEST_F(SimulatorTest, ASelectedLineDelaysTheOtherThreadsAndNotItsOwn) {
   simulator_->RunUntil(10 * kNsPerSecond);
   EXPECT_EQ(simulator_->points()[0].visits, 1000u);
   EXPECT_NEAR(static_cast<double>(simulator_->points()[1].visits), 500, 1);
-  const TargetSnapshot snapshot = simulator_->Snapshot();
+  const experiment::TargetSnapshot snapshot = simulator_->Snapshot();
   EXPECT_EQ(snapshot.selected_samples, 10000u);
   EXPECT_EQ(snapshot.global_delay_ns, snapshot.selected_samples / 1 * kNsPerMs / 2);
 }

@@ -49,14 +49,14 @@ TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
 TEST_P(StudyTest, ExperimentsKeepTheirDelayToThemselves) {
   const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
   for (uint32_t line = 0; line < kStudiedLines; ++line) {
-    SchedulerOptions options;
+    experiment::SchedulerOptions options;
     options.seed = 7;
     options.sampling_period_ns = 570 * kNsPerUs;
     options.fixed_units = {line};
     options.fixed_speedups = {0, 0.25, 0.75};
     std::map<double, double> achieved;
     std::map<double, int> experiments;
-    for (const ExperimentRecord& record :
+    for (const experiment::ExperimentRecord& record :
          RunExperiments(study.program, MachineOptions(), options, 0, 120 * kNsPerSecond)) {
       achieved[record.virtual_speedup] += record.achieved_virtual_speedup;
       ++experiments[record.virtual_speedup];

@@ -22,8 +22,8 @@ namespace {
 constexpr int kLedgers = 4096;
 
 struct State {
-  GlobalLedger global;
-  ThreadLedger ledgers[kLedgers];
+  delay::GlobalLedger global;
+  delay::ThreadLedger ledgers[kLedgers];
   std::atomic<int> used;
   std::atomic<int> reserved;
   std::atomic<int> cancelled;
@@ -34,7 +34,7 @@ struct State {
 };
 State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
 
-ThreadLedger* Reserve() {
+delay::ThreadLedger* Reserve() {
   if (g_state->refuses) return nullptr;
   ++g_state->reserved;
   const int index = g_state->used++;
@@ -43,16 +43,16 @@ ThreadLedger* Reserve() {
 }
 
 // A sample that falls into a hook goes to the thread's current ledger; where there is none, it takes another for good.
-void CheckCurrent(ThreadLedger* ledger) {
-  if (ledger != nullptr && CurrentThreadLedger() != ledger) ++g_state->without_ledger;
+void CheckCurrent(delay::ThreadLedger* ledger) {
+  if (ledger != nullptr && interpose::CurrentThreadLedger() != ledger) ++g_state->without_ledger;
 }
 
-void Start(ThreadLedger* ledger, uint64_t stack_bytes) {
+void Start(delay::ThreadLedger* ledger, uint64_t stack_bytes) {
   CheckCurrent(ledger);
   g_state->stack_bytes = stack_bytes;
 }
 
-void Exit(ThreadLedger* ledger) {
+void Exit(delay::ThreadLedger* ledger) {
   CheckCurrent(ledger);
   ++g_state->exited;
 }
@@ -60,7 +60,8 @@ void Exit(ThreadLedger* ledger) {
 uint64_t HighestLocalDelay(uint64_t now_ns) {
   uint64_t highest_ns = 0;
   for (int i = 0; i < g_state->used; ++i) {
-    highest_ns = std::max(highest_ns, LocalDelayAt(g_state->global, g_state->ledgers[i], now_ns));
+    highest_ns =
+        std::max(highest_ns, delay::LocalDelayAt(g_state->global, g_state->ledgers[i], now_ns));
   }
   return highest_ns;
 }
@@ -68,24 +69,25 @@ uint64_t HighestLocalDelay(uint64_t now_ns) {
 }  // namespace
 
 FakeProcess::FakeProcess() {
-  static const bool have_exit_key = InitThreadExit();
+  static const bool have_exit_key = interpose::InitThreadExit();
   if (!have_exit_key) abort();
-  ResolveRealCalls();
+  interpose::ResolveRealCalls();
   // The global delay never goes back in a process: what was told of it would be wrong.
   const uint64_t start_ns = g_state == nullptr ? 0 : g_state->global.global_delay_ns.load();
   g_state = new State();
   g_state->global.global_delay_ns = start_ns;
-  ThreadHooks hooks = {Reserve, [](ThreadLedger*) { ++g_state->cancelled; }, Start, Exit};
+  interpose::ThreadHooks hooks = {Reserve, [](delay::ThreadLedger*) { ++g_state->cancelled; },
+                                  Start, Exit};
   hooks.highest_local_delay = HighestLocalDelay;
-  InitThreadSync(&g_state->global, hooks);
-  EnterThreadSync(Reserve(), start_ns);
+  interpose::InitThreadSync(&g_state->global, hooks);
+  interpose::EnterThreadSync(Reserve(), start_ns);
   g_state->reserved = 0;
 }
 
-FakeProcess::~FakeProcess() { LeaveThreadSync(); }
+FakeProcess::~FakeProcess() { interpose::LeaveThreadSync(); }
 
-GlobalLedger& FakeProcess::global() { return g_state->global; }
-ThreadLedger& FakeProcess::main_ledger() { return g_state->ledgers[0]; }
+delay::GlobalLedger& FakeProcess::global() { return g_state->global; }
+delay::ThreadLedger& FakeProcess::main_ledger() { return g_state->ledgers[0]; }
 
 void FakeProcess::Impose(uint64_t delay_ns) { g_state->global.global_delay_ns += delay_ns; }
 
@@ -99,17 +101,17 @@ void FakeProcess::ImposeBeyondExcess(uint64_t delay_ns) {
 
 void FakeProcess::RunInSelectedLine() {
   g_state->global.selection = 1;
-  ThreadLedger& ledger = *Reserve();
+  delay::ThreadLedger& ledger = *Reserve();
   ledger.local_delay_ns = g_state->global.global_delay_ns.load();
   ledger.stretches.selection = 1;
-  ledger.stretches.rate = Stretches::kWholeRate / 2;
-  ledger.stretches.running_since_ns = MonotonicNowNs() - kMostAccruedNs;
+  ledger.stretches.rate = delay::Stretches::kWholeRate / 2;
+  ledger.stretches.running_since_ns = MonotonicNowNs() - delay::kMostAccruedNs;
 }
 
-uint64_t FakeProcess::PausedByOthers(const ThreadLedger& ledger) {
+uint64_t FakeProcess::PausedByOthers(const delay::ThreadLedger& ledger) {
   uint64_t sum_ns = 0;
   for (int i = 0; i < g_state->used; ++i) {
-    const ThreadLedger& other = g_state->ledgers[i];
+    const delay::ThreadLedger& other = g_state->ledgers[i];
     if (&other != &ledger) sum_ns += other.paused_ns;
   }
   return sum_ns;
@@ -143,11 +145,11 @@ bool SleepsInKernel(pid_t tid) {
 
 void WatchedThread::Announce() {
   tid = static_cast<pid_t>(RawSyscall(SYS_gettid));
-  ledger = CurrentThreadLedger();
+  ledger = interpose::CurrentThreadLedger();
 }
 
 bool WatchedThread::IsBlocked(bool asleep) const {
-  const ThreadLedger* watched = ledger;
+  const delay::ThreadLedger* watched = ledger;
   if (watched == nullptr || watched->blocked == 0) return false;
   return !asleep || SleepsInKernel(tid);
 }

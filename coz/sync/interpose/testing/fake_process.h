@@ -28,8 +28,8 @@ class FakeProcess {
   FakeProcess(const FakeProcess&) = delete;
   FakeProcess& operator=(const FakeProcess&) = delete;
 
-  GlobalLedger& global();
-  ThreadLedger& main_ledger();
+  delay::GlobalLedger& global();
+  delay::ThreadLedger& main_ledger();
 
   // Every thread owes `delay_ns` more, as if a sample of some further thread had imposed it.
   void Impose(uint64_t delay_ns);
@@ -41,7 +41,7 @@ class FakeProcess {
   void RunInSelectedLine();
 
   // What threads other than the one of `ledger` have slept to pay.
-  uint64_t PausedByOthers(const ThreadLedger& ledger);
+  uint64_t PausedByOthers(const delay::ThreadLedger& ledger);
 
   // Or have one for each thread again.
   void RefuseLedgers(bool refuse);
@@ -64,7 +64,7 @@ bool SleepsInKernel(pid_t tid);
 
 // A thread of a test that other threads watch.
 struct WatchedThread {
-  std::atomic<ThreadLedger*> ledger{nullptr};
+  std::atomic<delay::ThreadLedger*> ledger{nullptr};
   std::atomic<pid_t> tid{0};
 
   // To be called by the thread itself.

@@ -40,21 +40,21 @@ WaitObjects::WaitObjects() {
   sigaddset(&usr1, SIGUSR1);
   // Before there is a thread: it inherits the mask.
   pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
-  g_real.pthread_mutex_lock(&held);
+  interpose::g_real.pthread_mutex_lock(&held);
   mtx_init(&mtx, mtx_plain);
   cnd_init(&cnd);
   sem_init(&semaphore, 0, 0);
   EXPECT_EQ(pipe(pipe_fds), 0);
   EXPECT_EQ(pipe2(full_pipe, O_NONBLOCK), 0);
   char page[4096] = {};
-  while (g_real.write(full_pipe[1], page, sizeof(page)) > 0) {
+  while (interpose::g_real.write(full_pipe[1], page, sizeof(page)) > 0) {
   }
   fcntl(full_pipe[1], F_SETFL, 0);
-  EXPECT_EQ(g_real.socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+  EXPECT_EQ(interpose::g_real.socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
   listener = socket(AF_INET, SOCK_STREAM, 0);
   EXPECT_EQ(listen(listener, 1), 0);
-  epoll = g_real.epoll_create1(0);
-  event = g_real.eventfd(0, 0);
+  epoll = interpose::g_real.epoll_create1(0);
+  event = interpose::g_real.eventfd(0, 0);
   child = fork();
   if (child == 0) {
     RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
@@ -64,17 +64,17 @@ WaitObjects::WaitObjects() {
     while (!*static_cast<std::atomic<bool>*>(may_end)) RawSyscall(SYS_sched_yield);
     return nullptr;
   };
-  EXPECT_EQ(g_real.pthread_create(&joined, nullptr, wait_for_end, &joined_may_end), 0);
+  EXPECT_EQ(interpose::g_real.pthread_create(&joined, nullptr, wait_for_end, &joined_may_end), 0);
 }
 
 WaitObjects::~WaitObjects() {
   joined_may_end = true;
-  g_real.pthread_join(joined, nullptr);
+  interpose::g_real.pthread_join(joined, nullptr);
   RawSyscall(SYS_kill, child, SIGKILL);
-  g_real.waitpid(child, nullptr, 0);
+  interpose::g_real.waitpid(child, nullptr, 0);
   for (const int fd : {pipe_fds[0], pipe_fds[1], full_pipe[0], full_pipe[1], sockets[0], sockets[1],
                        listener, epoll, event}) {
-    g_real.close(fd);
+    interpose::g_real.close(fd);
   }
 }
 

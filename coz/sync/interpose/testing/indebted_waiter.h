@@ -70,7 +70,7 @@ class IndebtedWaiter {
   void Join() { thread_.join(); }
   bool unwound() const { return unwound_; }
   bool returned() const { return returned_; }
-  const ThreadLedger& ledger() const { return *watched_.ledger; }
+  const delay::ThreadLedger& ledger() const { return *watched_.ledger; }
 
  private:
   WatchedThread watched_;

@@ -11,18 +11,18 @@ __attribute__((constructor)) void StartProcess() {
   g_process = new coz::testing::FakeProcess();  // as long as the process
 }
 
-const coz::ThreadLedger& Ledger(const void* ledger) {
-  return *static_cast<const coz::ThreadLedger*>(ledger);
+const coz::delay::ThreadLedger& Ledger(const void* ledger) {
+  return *static_cast<const coz::delay::ThreadLedger*>(ledger);
 }
 
 }  // namespace
 
 extern "C" {
 
-void* coz_test_ledger() { return coz::CurrentThreadLedger(); }
+void* coz_test_ledger() { return coz::interpose::CurrentThreadLedger(); }
 void coz_test_impose(uint64_t delay_ns) { g_process->ImposeBeyondExcess(delay_ns); }
 void coz_test_give_excess(void* ledger, uint64_t excess_ns) {
-  static_cast<coz::ThreadLedger*>(ledger)->local_delay_ns += excess_ns;
+  static_cast<coz::delay::ThreadLedger*>(ledger)->local_delay_ns += excess_ns;
 }
 uint64_t coz_test_local_delay_ns(const void* ledger) { return Ledger(ledger).local_delay_ns; }
 uint64_t coz_test_credited_ns(const void* ledger) { return Ledger(ledger).credited_ns; }

@@ -25,12 +25,12 @@ AfterWait Run(FakeProcess& process, const NamedScenario& named) {
   AfterWait after;
   std::thread thread([&] {
     waiter.Announce();
-    ThreadLedger& ledger = *CurrentThreadLedger();
+    delay::ThreadLedger& ledger = *interpose::CurrentThreadLedger();
     after.woken = scenario.WaitForWake();
     after.paused_by_others_ns = process.PausedByOthers(ledger);
     after.credited_ns = ledger.credited_ns;
     after.paused_ns = ledger.paused_ns;
-    after.behind = IsBehind(process.global(), ledger);
+    after.behind = delay::IsBehind(process.global(), ledger);
     after.blocked = ledger.blocked != 0;
   });
   WaitUntil("the waiter waits", [&] { return waiter.IsBlocked(scenario.sleeps()); });
