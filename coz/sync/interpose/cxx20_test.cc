@@ -20,8 +20,8 @@ using testing::NamedScenario;
 using testing::Scenario;
 
 // Where a thread waits on `object` by `wait` until the main thread does `wake`.
-template <typename Object, typename delay::Wait, typename Wake>
-NamedScenario WaitOn(const char* name, int initial, delay::Wait wait, Wake wake) {
+template <typename Object, typename Wait, typename Wake>
+NamedScenario WaitOn(const char* name, int initial, Wait wait, Wake wake) {
   return {name, [=] {
             auto object = std::make_shared<Object>(initial);
             return Scenario(

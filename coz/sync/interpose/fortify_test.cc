@@ -92,7 +92,7 @@ const CheckedCall kCalls[] = {
 class FortifiedCallTest : public ::testing::TestWithParam<CheckedCall> {
  protected:
   // A wait for `send`.
-  NamedScenario delay::Wait(void (*send)(int)) const {
+  NamedScenario Wait(void (*send)(int)) const {
     return {GetParam().name, [call = GetParam().call, send] {
               const SharedChannel channel = NewStreamPair();
               return Scenario([=] { return call(channel->input, 1) == 1; },
@@ -104,11 +104,11 @@ class FortifiedCallTest : public ::testing::TestWithParam<CheckedCall> {
 };
 
 TEST_P(FortifiedCallTest, WaiterIsCreditedAndWakerHasPaid) {
-  ExpectWakerPaysAndWaiterIsCredited(process_, delay::Wait(Send));
+  ExpectWakerPaysAndWaiterIsCredited(process_, Wait(Send));
 }
 
 TEST_P(FortifiedCallTest, WaiterForTheOutsideIsNotCredited) {
-  ExpectWaiterPays(process_, delay::Wait(SendFromOutside));
+  ExpectWaiterPays(process_, Wait(SendFromOutside));
 }
 
 TEST_P(FortifiedCallTest, PaysBeforeItFindsNothing) {
