@@ -96,9 +96,9 @@ COZ_EXPORT void _coz_post_block(int ended_by_thread) {
   delay::ThreadLedger* ledger = interpose::CurrentThreadLedger();
   if (ledger == nullptr) return;
   const uint64_t now_ns = MonotonicNowNs();
-  if (delay::HoldsDelay(*ledger)) delay::ResumeHold(*ledger, now_ns);
+  if (delay::Accrues(*ledger)) delay::ResumeStretch(*ledger, now_ns);
   if (ended_by_thread != 0 && t_custom_wait.start_ns != 0) {
-    interpose::EndToldWait(*ledger, t_custom_wait, now_ns);
+    interpose::EndMarkedWait(*ledger, t_custom_wait, now_ns);
   } else {
     delay::EndWaitUncredited(*ledger);
   }

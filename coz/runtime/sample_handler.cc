@@ -14,6 +14,7 @@
 #include "coz/sampler/unwinder.h"
 #include "coz/shared/charged_pairs.h"
 #include "coz/shared/process_slots.h"
+#include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/sync/delay/spin_hint.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -88,79 +89,81 @@ uint32_t Attribute(const sampler::Sample& sample) {
   return shared::kNoUnit;
 }
 
-// The selected unit and the given one are never the same.
-void ImposeIfSelected(uint32_t unit, const sampler::Sample& sample, shared::ThreadSlot& slot) {
+// What delay::TakeSample asks of the runtime.
+class SampleSeam {
+ public:
+  SampleSeam(const sampler::Sample& sample, delay::ThreadLedger& ledger)
+      : sample_(sample), ledger_(ledger) {}
+
+  static uint64_t NowNs() { return MonotonicNowNs(); }
+  void BeforeImposing(uint64_t delay_ns) {
+    shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, ledger_, delay_ns),
+                        &g_charge_budget);
+  }
+  // Whether the sample is in a loop that tells the CPU that it spins.
+  bool Spins() {
+    uint32_t unit = shared::kNoUnit;
+    const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
+    const bool spins = is_in_file && delay::IsInSpinLoop(sample_.ip);
+    if (spins && !sample_.is_extra) {
+      g_control->samples.spinning.fetch_add(sample_.weight, std::memory_order_relaxed);
+    }
+    return spins;
+  }
+  static bool TakesSpinProbes() { return sampler::TakesExtraSamples(); }
+  bool BeginSpinProbes() {
+    Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger_));
+    return sampler::TakeExtraSampleAfter(random.ExponentialTime(
+        delay::SpinShare::kPeriodsBetweenProbes * g_control->sampling_period_ns));
+  }
+
+ private:
+  const sampler::Sample& sample_;
+  delay::ThreadLedger& ledger_;
+};
+
+// What a sample in `unit` is to the experiment. The selected unit and the given one are never the
+// same.
+delay::SampleInput InputOf(uint32_t unit, const sampler::Sample& sample) {
   const uint64_t selection = g_control->ledger.selection.load(std::memory_order_acquire);
   const uint64_t given = g_control->given.load(std::memory_order_relaxed);
-  const bool selected = unit != shared::kNoUnit && shared::SelectedUnit(selection) == unit;
-  const bool is_given = unit != shared::kNoUnit && shared::SelectedUnit(given) == unit;
-  const delay::SampledUnit sampled = selected   ? delay::SampledUnit::kSelected
-                                     : is_given ? delay::SampledUnit::kGiven
-                                                : delay::SampledUnit::kOther;
-  if (selection == 0) return;
-  delay::CountSample(slot.ledger, sampled, shared::SelectedUnit(selection));
-  uint64_t delay_ns = 0;
-  if (selected) {
-    g_control->samples.selected.fetch_add(sample.weight, std::memory_order_relaxed);
-    delay_ns = shared::SelectedDelayNs(selection);
-  } else if (is_given) {
-    delay_ns = shared::SelectedDelayNs(given);
+  delay::SampleInput input = {};
+  input.selection = selection;
+  input.selected_unit = shared::SelectedUnit(selection);
+  input.unit = delay::SampledUnit::kOther;
+  if (unit != shared::kNoUnit && unit == shared::SelectedUnit(selection)) {
+    input.unit = delay::SampledUnit::kSelected;
+    input.delay_ns = shared::SelectedDelayNs(selection);
+  } else if (unit != shared::kNoUnit && unit == shared::SelectedUnit(given)) {
+    input.unit = delay::SampledUnit::kGiven;
+    input.delay_ns = shared::SelectedDelayNs(given);
   }
-  if (delay_ns == 0) return;
-  const uint64_t deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
-  const uint64_t now_ns = MonotonicNowNs();
-  if (now_ns > deadline_ns) return;
+  input.period_ns = g_control->sampling_period_ns;
+  input.deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
   // Of all threads that the sample stands for, this one imposes its own part.
-  const uint64_t weight = sample.weight / sample.threads;
-  if (sample.threads > 1) g_shared_delay.Add(selection, delay_ns * (sample.weight - weight));
-  shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, slot.ledger, delay_ns * weight),
-                      &g_charge_budget);
-  if (!selected) g_control->samples.given.fetch_add(sample.weight, std::memory_order_relaxed);
-  // Of a sample that stands for more than one period, the rest has passed: it was spent in the kernel.
-  const uint64_t ahead = weight < 1 ? weight : 1;
-  delay::ImposeDelay(g_control->ledger, slot.ledger, delay_ns * (weight - ahead));
-  delay::ImposeSample(
-      g_control->ledger, slot.ledger,
-      {sampled, delay_ns * ahead, g_control->sampling_period_ns * ahead, deadline_ns, selection},
-      now_ns);
+  input.periods = sample.weight / sample.threads;
+  input.periods_of_others = sample.threads > 1 ? sample.weight - input.periods : 0;
+  return input;
 }
 
-// Whether the sample is in a loop that tells the CPU that it spins.
-bool Spins(const sampler::Sample& sample) {
-  uint32_t unit = shared::kNoUnit;
-  const bool is_in_file = g_modules.UnitAt(sample.ip, &unit) != UnitLookup::kUnmapped;
-  return is_in_file && delay::IsInSpinLoop(sample.ip);
+void CountForExperiment(const delay::SampleInput& input, const delay::SampleResult& result,
+                        uint64_t weight) {
+  if (input.selection != 0 && input.unit == delay::SampledUnit::kSelected) {
+    g_control->samples.selected.fetch_add(weight, std::memory_order_relaxed);
+  }
+  if (result.imposes && input.unit == delay::SampledUnit::kGiven) {
+    g_control->samples.given.fetch_add(weight, std::memory_order_relaxed);
+  }
 }
 
-bool LookSoon(const delay::ThreadLedger& ledger) {
-  Random random(MonotonicNowNs(), reinterpret_cast<uintptr_t>(&ledger));
-  return sampler::TakeExtraSampleAfter(
-      random.ExponentialTime(delay::kPeriodsBetweenLooks * g_control->sampling_period_ns));
-}
-
+// A spin probe. Regular samples keep step with rounds, and so would probes that come late.
 void OnExtraSample(const sampler::Sample& sample, delay::ThreadLedger& ledger) {
-  // Regular samples keep step with rounds, and so would looks that find what they found.
-  if (delay::Waits(ledger) || sample.is_late || delay::NoteLook(ledger, Spins(sample))) {
-    LookSoon(ledger);
+  SampleSeam seam(sample, ledger);
+  if (delay::Waits(ledger) || sample.is_late || ledger.spinning.NoteProbe(seam.Spins())) {
+    seam.BeginSpinProbes();
   } else {
     sampler::StopExtraSamples();
   }
-}
-
-// In a wrapped wait, what it owes is credited when that ends.
-void CreditIfSpinning(const sampler::Sample& sample, delay::ThreadLedger& ledger) {
-  const bool spins = Spins(sample);
-  if (spins) g_control->samples.spinning.fetch_add(sample.weight, std::memory_order_relaxed);
-  if (!sampler::TakesExtraSamples()) {
-    if (spins && LookSoon(ledger)) {
-      delay::BeginLooks(ledger);
-    } else {
-      delay::NoteSpinning(ledger, spins);  // where there are no extra samples, this one has to do
-    }
-  }
-  if (!delay::IsBehind(g_control->ledger, ledger)) return;
-  const uint64_t periods = sample.weight / sample.threads;
-  delay::CreditSpinning(g_control->ledger, ledger, g_control->sampling_period_ns * periods);
 }
 
 // Stops for good when the supervisor said so, or is gone.
@@ -207,14 +210,12 @@ void OnSample(const sampler::Sample& sample) {
   const uint32_t unit = sample.weight != 0 ? Attribute(sample) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
-  if (delay::HoldsDelay(slot->ledger)) {
-    delay::ReleaseHeldDelay(g_control->ledger, slot->ledger, MonotonicNowNs());
-  }
-  if (sample.weight != 0) ImposeIfSelected(unit, sample, *slot);
-  // A thread that waits for another, and burns time at it, gets what it owes as credit when it is woken.
-  if (delay::Waits(slot->ledger)) return;
-  if (sample.weight != 0) CreditIfSpinning(sample, slot->ledger);
-  if (delay::IsBehind(g_control->ledger, slot->ledger)) interpose::PayDebt(slot->ledger);
+  SampleSeam seam(sample, slot->ledger);
+  const delay::SampleInput input = InputOf(unit, sample);
+  const delay::SampleResult result =
+      delay::TakeSample(g_control->ledger, slot->ledger, g_shared_delay, input, seam);
+  CountForExperiment(input, result, sample.weight);
+  if (result.next == delay::AfterSample::kPay) interpose::PayDebt(slot->ledger);
 }
 
 void ImposeShare(uint64_t threads, delay::ThreadLedger& ledger) {

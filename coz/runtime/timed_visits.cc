@@ -1,6 +1,7 @@
 #include "coz/runtime/timed_visits.h"
 
 #include "coz/base/clock.h"
+#include "coz/sync/delay/accrual.h"
 
 namespace coz::runtime {
 namespace {
@@ -30,7 +31,7 @@ uint64_t VirtualNowNs(const delay::ThreadLedger& ledger) {
 }
 
 uint64_t VirtualTimeOfVisitNs(delay::GlobalLedger& global, delay::ThreadLedger& ledger) {
-  if (delay::HoldsDelay(ledger)) delay::ReleaseHeldDelay(global, ledger, MonotonicNowNs());
+  if (delay::Accrues(ledger)) delay::ImposeAccrued(global, ledger, MonotonicNowNs());
   return VirtualNowNs(ledger);
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "coz/base/clock.h"
+#include "coz/sync/delay/accrual.h"
 #include "gtest/gtest.h"
 
 namespace coz::runtime {
@@ -41,20 +42,23 @@ TEST_F(TimedVisitsTest, VirtualTimeLeavesOutLocalDelay) {
   EXPECT_LT(VirtualNowNs(ledger), before_ns);
 }
 
-TEST_F(TimedVisitsTest, DelayThatIsHeldCountsAsFarAsTheThreadHasRun) {
+TEST_F(TimedVisitsTest, AccruedDelayCountsAsFarAsTheThreadHasRun) {
   delay::GlobalLedger& global = control_->ledger;
   delay::ThreadLedger& ledger = control_->threads[0].ledger;
   // Its stretches are all in the selected unit, of which half is to be saved.
   delay::Stretches& stretches = ledger.stretches;
-  stretches.kinds[0] = {nullptr, 64, 64, 0, 400 * kNsPerMs, 0};
+  for (int i = 0; i < 64; ++i) stretches.Count(delay::SampledUnit::kSelected, 0);
+  stretches.Resume(1);
+  stretches.Accrue(1 + 400 * kNsPerMs);
+  stretches.End(nullptr, 1 + 400 * kNsPerMs);
   global.selection = 1;
   const uint64_t start_ns = MonotonicNowNs();
   delay::ImposeSample(
       global, ledger,
       {delay::SampledUnit::kSelected, 500 * kNsPerMs, 1000 * kNsPerMs, ~uint64_t{0}, 1}, start_ns);
-  ASSERT_TRUE(delay::HoldsDelay(ledger));
+  ASSERT_TRUE(delay::Accrues(ledger));
   EXPECT_EQ(ledger.local_delay_ns, 0u);
-  delay::ResumeHold(ledger, start_ns - 400 * kNsPerMs);
+  delay::ResumeStretch(ledger, start_ns - 400 * kNsPerMs);
   const uint64_t virtual_ns = VirtualTimeOfVisitNs(global, ledger);
   const uint64_t late_ns = MonotonicNowNs() - start_ns;
   EXPECT_LE(virtual_ns, start_ns + late_ns - 200 * kNsPerMs);

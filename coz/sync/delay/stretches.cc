@@ -1,50 +1,85 @@
 #include "coz/sync/delay/stretches.h"
 
+#include <algorithm>
+
 namespace coz::delay {
 namespace {
 
-// Shares of fewer samples are not believed; beyond the larger number old ones fade.
+// Shares of fewer samples are not believed. Beyond the larger number old ones fade.
 constexpr uint32_t kLeastSamples = 4;
 constexpr uint32_t kMostSamples = 64;
-// In longer stretches the sample that is one too many or too few weighs little, and that delay is imposed as its time has passed more:
-// all at once a sample's is imposed in the middle of what it stands for.
+// In longer stretches one sample too many or too few weighs little. There a sample knows better than
+// its kind where the thread is.
 constexpr uint64_t kLongPeriods = 3;
+// A stretch that runs longer without a sample or a call is counted as so long.
+constexpr uint64_t kMostPeriodsAtOnce = 4;
 
 }  // namespace
 
 void Stretches::Reset() {
-  selection.store(0, std::memory_order_relaxed);
-  busy.store(0, std::memory_order_relaxed);
-  site.store(nullptr, std::memory_order_relaxed);
-  skipped_calls = 0;
-  for (StretchKind& kind : kinds) kind = {};
+  selection_.store(0, std::memory_order_relaxed);
+  busy_.store(0, std::memory_order_relaxed);
+  site_.store(nullptr, std::memory_order_relaxed);
+  skipped_calls_ = 0;
+  for (Kind& kind : kinds_) kind = {};
 }
 
-StretchKind* Stretches::Find(const void* wanted) {
-  for (StretchKind& kind : kinds) {
+Stretches::Kind* Stretches::Find(const void* wanted) {
+  for (Kind& kind : kinds_) {
     if (kind.samples != 0 && kind.site == wanted) return &kind;
   }
   return nullptr;
 }
 
-bool Stretches::IsSpread(const StretchKind& kind) const {
+bool Stretches::IsSpread(const Kind& kind) const {
   if (kind.samples < kLeastSamples || kind.others() == kind.samples) return false;
-  if (kind.mean_ns == 0 || kind.mean_ns > kLongPeriods * period_ns) return false;
+  if (kind.mean_ns == 0 || kind.mean_ns > kLongPeriods * period_ns_) return false;
   if (kind.others() * 8 <= kind.samples) return true;
-  return uint64_t{kind.mean_ns} * kind.others() * 5 < period_ns * kind.samples;
+  return uint64_t{kind.mean_ns} * kind.others() * 5 < period_ns_ * kind.samples;
+}
+
+uint64_t Stretches::DelayPerPeriod(const Kind& kind) const {
+  return (kind.selected * selected_delay_ns_ + kind.given * given_delay_ns_) / kind.samples;
+}
+
+uint64_t Stretches::DelayFor(const Kind& kind, uint64_t ran_ns, const SpreadRules& rules) const {
+  const uint64_t ahead_ns =
+      rules.most_samples_ahead * std::max(selected_delay_ns_, given_delay_ns_);
+  const int64_t most_ns = balance_ns_ + static_cast<int64_t>(ahead_ns);
+  if (most_ns <= 0) return 0;
+  ran_ns = std::min(ran_ns, kMostPeriodsAtOnce * period_ns_);
+  // The samples' mean first: with periods of a second the product would not fit.
+  return std::min(DelayPerPeriod(kind) * ran_ns / period_ns_, static_cast<uint64_t>(most_ns));
+}
+
+uint64_t Stretches::TakeRunningTime(uint64_t now_ns) {
+  const bool runs = running_since_ns_.load(std::memory_order_relaxed) != 0;
+  Stop(now_ns);
+  if (runs) Resume(now_ns);
+  const uint64_t taken_ns = ran_ns_;
+  ran_ns_ = 0;
+  return taken_ns;
+}
+
+void Stretches::PublishRate(const Kind* kind) {
+  uint64_t rate = 0;
+  if (kind != nullptr && period_ns_ != 0 && IsSpread(*kind)) {
+    rate = kWholeRate * DelayPerPeriod(*kind) / period_ns_;
+  }
+  rate_.store(static_cast<uint32_t>(rate), std::memory_order_relaxed);
 }
 
 void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
-  if (busy.load(std::memory_order_relaxed) != 0) return;
-  if (selected_unit != unit) {
-    for (StretchKind& kind : kinds) kind = {};
-    unit = selected_unit;
+  if (busy_.load(std::memory_order_relaxed) != 0) return;
+  if (selected_unit != unit_) {
+    for (Kind& kind : kinds_) kind = {};
+    unit_ = selected_unit;
   }
-  const void* const here = site.load(std::memory_order_relaxed);
-  StretchKind* kind = Find(here);
+  const void* const here = site();
+  Kind* kind = Find(here);
   if (kind == nullptr) {
-    kind = &kinds[0];
-    for (StretchKind& other : kinds) {
+    kind = &kinds_[0];
+    for (Kind& other : kinds_) {
       if (other.samples < kind->samples) kind = &other;
     }
     *kind = {here, 0, 0, 0, 0, 0};
@@ -57,11 +92,106 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
   ++kind->samples;
   if (sampled == SampledUnit::kSelected) ++kind->selected;
   if (sampled == SampledUnit::kGiven) ++kind->given;
-  // Each end of a stretch costs two looks at the clock, so there are some 64 in a sampling period at most.
-  const uint32_t made = calls - calls_at_sample;
-  calls_at_sample = calls;
-  skipped_calls = 0;
-  while (made / (skipped_calls + 1) > 64) skipped_calls = skipped_calls * 2 + 1;
+  // The end of a stretch costs two readings of the clock, so some 64 calls in a sampling period end
+  // one at most.
+  const uint32_t made = calls_ - calls_at_sample_;
+  calls_at_sample_ = calls_;
+  skipped_calls_ = 0;
+  while (made / (skipped_calls_ + 1) > 64) skipped_calls_ = skipped_calls_ * 2 + 1;
+}
+
+void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {
+  balance_ns_ = 0;
+  accrued_ns_ = 0;
+  ran_ns_ = 0;
+  length_ns_ = 0;
+  selected_delay_ns_ = 0;
+  given_delay_ns_ = 0;
+  Resume(now_ns);
+  selection_.store(selection, std::memory_order_relaxed);
+}
+
+uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const SpreadRules& rules) {
+  if (!rules.spreads) return sample.delay_ns;
+  if (selection() != sample.selection) BeginAccrual(sample.selection, now_ns);
+  deadline_ns_ = sample.deadline_ns;
+  period_ns_ = sample.period_ns;
+  (sample.unit == SampledUnit::kGiven ? given_delay_ns_ : selected_delay_ns_) = sample.delay_ns;
+  Kind* kind = Find(site());
+  PublishRate(kind);
+  if (kind == nullptr || !IsSpread(*kind)) {
+    if (kind != nullptr && rules.counts_imposed_at_once) {
+      kind->imposed_at_once_ns = sample.delay_ns / 2;
+    }
+    return sample.delay_ns;
+  }
+  balance_ns_ += static_cast<int64_t>(sample.delay_ns);
+  // Beyond that, stretches have not been seen to run for as long as samples say.
+  const auto most_ns = static_cast<int64_t>(rules.most_samples_behind * sample.delay_ns);
+  if (balance_ns_ > most_ns) {
+    accrued_ns_ += static_cast<uint64_t>(balance_ns_ - most_ns);
+    balance_ns_ = most_ns;
+  }
+  return 0;
+}
+
+void Stretches::Accrue(uint64_t now_ns, const SpreadRules& rules) {
+  const uint64_t ran_ns = TakeRunningTime(now_ns);
+  length_ns_ += ran_ns;
+  Kind* kind = Find(site());
+  if (kind == nullptr || !IsSpread(*kind)) return;
+  uint64_t delay_ns = DelayFor(*kind, ran_ns, rules);
+  const uint64_t imposed_ns = std::min(kind->imposed_at_once_ns, delay_ns);
+  kind->imposed_at_once_ns -= imposed_ns;
+  delay_ns -= imposed_ns;
+  balance_ns_ -= static_cast<int64_t>(delay_ns);
+  accrued_ns_ += delay_ns;
+}
+
+void Stretches::AccrueBalance() {
+  if (balance_ns_ <= 0) return;
+  accrued_ns_ += static_cast<uint64_t>(balance_ns_);
+  balance_ns_ = 0;
+}
+
+void Stretches::End(const void* site, uint64_t now_ns) {
+  if (Kind* kind = Find(this->site())) {
+    const auto length_ns = static_cast<uint32_t>(std::min(length_ns_, uint64_t{1} << 31));
+    kind->mean_ns =
+        kind->mean_ns == 0 ? length_ns : kind->mean_ns - kind->mean_ns / 8 + length_ns / 8;
+  }
+  length_ns_ = 0;
+  NoteSite(site);
+  PublishRate(accrues() ? Find(site) : nullptr);
+  Resume(now_ns);  // also after a wait whose end nobody has noted
+}
+
+uint64_t Stretches::TakeAccrued(uint64_t least_ns) {
+  if (accrued_ns_ < least_ns) return 0;
+  const uint64_t taken_ns = accrued_ns_;
+  accrued_ns_ = 0;
+  return taken_ns;
+}
+
+uint64_t Stretches::AccruingForOthers(uint64_t now_ns) const {
+  const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
+  if (since_ns == 0 || since_ns > now_ns) return 0;
+  return std::min(now_ns - since_ns, kMostInProgressNs) * rate_.load(std::memory_order_relaxed) /
+         kWholeRate;
+}
+
+uint32_t Stretches::SamplesOfKindForTest(const void* site) const {
+  for (const Kind& kind : kinds_) {
+    if (kind.samples != 0 && kind.site == site) return kind.samples;
+  }
+  return 0;
+}
+
+void Stretches::SetInProgressForTest(uint64_t selection, uint32_t rate, uint64_t since_ns) {
+  selection_ = selection;
+  rate_ = rate;
+  running_since_ns_ = since_ns;
+  deadline_ns_ = ~uint64_t{0};
 }
 
 }  // namespace coz::delay

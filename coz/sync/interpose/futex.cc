@@ -66,7 +66,9 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
 }
 
 // Who waits need not pay, but the others hear how far it has come.
-void ReleaseBeforeWait(const SystemCall& call) { ReleaseAtCall(*CurrentThreadLedger(), call.site); }
+void EndStretchBeforeWait(const SystemCall& call) {
+  NoteCallHere(*CurrentThreadLedger(), call.site);
+}
 
 void PayBefore(const SystemCall& call) {
   delay::ThreadLedger& thread = *CurrentThreadLedger();
@@ -81,7 +83,7 @@ void PayBefore(const SystemCall& call) {
 // changed already it is -1, so that it is known to have waited otherwise.
 long Wait(const void* word, const SystemCall& call, Timeout timeout,
           long SystemCall::*place = &SystemCall::d) {
-  ReleaseBeforeWait(call);
+  EndStretchBeforeWait(call);
   BlockedScope blocked(WaitStart::kIsAhead);
   const long result = CallInVirtualTime(call, timeout, place);
   blocked.End(result >= 0, word);
@@ -94,7 +96,7 @@ long Wake(const void* word, const SystemCall& call) {
 }
 
 long WaitForAnyOf(const struct futex_waitv* words, const SystemCall& call) {
-  ReleaseBeforeWait(call);
+  EndStretchBeforeWait(call);
   BlockedScope blocked(WaitStart::kIsAhead);
   const long index = CallInVirtualTime(call, Timeout::kDeadline, &SystemCall::d);
   blocked.End(index >= 0, index >= 0 ? AsObject(words[index].uaddr) : nullptr);

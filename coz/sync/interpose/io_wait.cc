@@ -7,7 +7,7 @@
 namespace coz::interpose {
 
 namespace io_internal {
-std::atomic<uint64_t> g_told_ns[2][kDescriptors];
+std::atomic<uint64_t> g_published_ns[2][kDescriptors];
 __thread Clock t_clock = {};
 }  // namespace io_internal
 
@@ -21,11 +21,11 @@ const void* AsObject(uint64_t key) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
 }
 
-void NoteTold(uint64_t local_ns) {
-  std::atomic<uint64_t>& highest_ns = sync_internal::g_ledger->highest_told_ns;
-  uint64_t told_ns = highest_ns.load(std::memory_order_relaxed);
-  while (told_ns < local_ns &&
-         !highest_ns.compare_exchange_weak(told_ns, local_ns, std::memory_order_relaxed)) {
+void NotePublished(uint64_t local_ns) {
+  std::atomic<uint64_t>& highest_ns = sync_internal::g_ledger->highest_published_ns;
+  uint64_t published_ns = highest_ns.load(std::memory_order_relaxed);
+  while (published_ns < local_ns &&
+         !highest_ns.compare_exchange_weak(published_ns, local_ns, std::memory_order_relaxed)) {
   }
 }
 
@@ -34,7 +34,7 @@ void Publish(const delay::ThreadLedger& caller, uint64_t key) {
   delay::WakeTable& wakes = sync_internal::g_ledger->wakes;
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
-  NoteTold(local_ns);
+  NotePublished(local_ns);
   const delay::IoTables::Watch& watch = WatchEntryOf(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
@@ -43,15 +43,15 @@ void Publish(const delay::ThreadLedger& caller, uint64_t key) {
 
 }  // namespace
 
-void io_internal::TellPeers(const delay::ThreadLedger& caller, int fd, IoSide side) {
+void io_internal::PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side) {
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   for (const uint64_t key : FindIoKeys(fd, side).wakes) Publish(caller, key);
-  g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
+  g_published_ns[static_cast<int>(side)][static_cast<unsigned>(fd) % kDescriptors].store(
       local_ns, std::memory_order_relaxed);
 }
 
-void io_internal::EndIndebted(delay::ThreadLedger& caller, const delay::Wait& wait,
-                              uint64_t waker_local_delay_ns) {
+void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
+                           uint64_t waker_local_delay_ns) {
   // What the thread has imposed since, most likely while it copied what had come, lies after the
   // wake.
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
@@ -65,8 +65,8 @@ void io_internal::EndIndebted(delay::ThreadLedger& caller, const delay::Wait& wa
   PayAfterWait();
 }
 
-void io_internal::EndAhead(delay::ThreadLedger& caller, const delay::Wait& wait,
-                           uint64_t waker_local_delay_ns) {
+void io_internal::EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
+                                uint64_t waker_local_delay_ns) {
   if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return delay::EndWaitUncredited(caller);
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   // Never into debt: what the waker has left may be old.

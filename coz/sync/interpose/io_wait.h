@@ -31,7 +31,7 @@ namespace io_internal {
 // The local delay that those who wait for the descriptor's other side were told last, by side.
 // Descriptors beyond the table share entries; what is not told in time is not credited.
 constexpr unsigned kDescriptors = 1 << 16;
-extern std::atomic<uint64_t> g_told_ns[2][kDescriptors] __attribute__((visibility("hidden")));
+extern std::atomic<uint64_t> g_published_ns[2][kDescriptors] __attribute__((visibility("hidden")));
 
 struct Clock {
   uint64_t seen_global_ns;
@@ -60,7 +60,7 @@ inline bool IsFresh(uint64_t global_ns) {
   return t_clock.seen_global_ns != global_ns || t_clock.fresh_reads != 0;
 }
 
-void TellPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
+void PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
 
 // Whether the wait, in an experiment with delays, took longer than a call that returns at once.
 inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
@@ -73,17 +73,18 @@ inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
 inline bool MayTakeOverExcess() {
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  return IsFresh(global_ns) && global.highest_told_ns.load(std::memory_order_relaxed) > global_ns;
+  return IsFresh(global_ns) &&
+         global.highest_published_ns.load(std::memory_order_relaxed) > global_ns;
 }
 
 // Ends a wait after which the thread owes delay: takes over `waker_local_delay_ns`, 0 where nobody
 // woke it, and pays the rest.
-void EndIndebted(delay::ThreadLedger& caller, const delay::Wait& wait,
-                 uint64_t waker_local_delay_ns);
+void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
 
 // Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own excess is absorbed and the
 // other's is taken over.
-void EndAhead(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
+void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
+                   uint64_t waker_local_delay_ns);
 
 }  // namespace io_internal
 
@@ -95,12 +96,13 @@ inline void PayBeforeIo(int fd, IoSide side) {
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (caller == nullptr) return;
   PayIfBehind();
-  const auto& told_ns = io_internal::g_told_ns[static_cast<int>(side)][static_cast<unsigned>(fd) %
-                                                                       io_internal::kDescriptors];
-  if (__builtin_expect(told_ns.load(std::memory_order_relaxed) !=
+  const auto& published_ns =
+      io_internal::g_published_ns[static_cast<int>(side)]
+                                 [static_cast<unsigned>(fd) % io_internal::kDescriptors];
+  if (__builtin_expect(published_ns.load(std::memory_order_relaxed) !=
                            caller->local_delay_ns.load(std::memory_order_relaxed),
                        0)) {
-    io_internal::TellPeers(*caller, fd, side);
+    io_internal::PublishToPeers(*caller, fd, side);
   }
 }
 
@@ -123,15 +125,16 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const delay::Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
-  if (__builtin_expect(delay::HoldsDelay(*caller), 0)) delay::ResumeHold(*caller, MonotonicNowNs());
-  if (__builtin_expect(CallerIsIndebted(*caller), 0)) {
-    io_internal::EndIndebted(*caller, wait, find_waker(result));
+  if (__builtin_expect(delay::Accrues(*caller), 0)) delay::ResumeStretch(*caller, MonotonicNowNs());
+  if (__builtin_expect(CallerOwes(*caller), 0)) {
+    io_internal::EndOwing(*caller, wait, find_waker(result));
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
-    io_internal::EndAhead(*caller, wait, find_waker(result));
+    io_internal::EndWithExcess(*caller, wait, find_waker(result));
   } else {
     delay::EndWaitUncredited(*caller);
   }
-  if (io_internal::HasWaitedAmidDelays(wait) && find_waker(result) == 0) PayAccrued(*caller);
+  if (io_internal::HasWaitedAmidDelays(wait) && find_waker(result) == 0)
+    PayForStretchesInProgress(*caller);
   return result;
 }
 

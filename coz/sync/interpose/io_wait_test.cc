@@ -372,7 +372,7 @@ INSTANTIATE_TEST_SUITE_P(All, IoWaitTest, ::testing::ValuesIn(kCredited),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
 // A thread that holds delay of its own has excess like any other.
-TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
+TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadWhoseDelayAccrues) {
   FakeProcess process;
   constexpr uint64_t kExcessNs = 3 * kNsPerMs;
   process.Impose(kNsPerMs);
@@ -382,9 +382,8 @@ TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadThatHoldsDelay) {
   std::thread thread([&] {
     delay::ThreadLedger& ledger = *CurrentThreadLedger();
     ledger.local_delay_ns = process.global().global_delay_ns + kExcessNs;
-    ledger.stretches.deadline_ns = ~uint64_t{0};
     process.global().selection = 1;
-    ledger.stretches.selection = 1;
+    ledger.stretches.SetInProgressForTest(1, 0, MonotonicNowNs());
     reader.Announce();
     EXPECT_TRUE(Receives(channel->input));
     after_ns = ledger.local_delay_ns;
@@ -403,12 +402,12 @@ TEST(AccruedDelayTest, WhoeverTheClockWakesPaysForStretchesInProgress) {
   process.RunInSelectedLine();
   usleep(1000);
   EXPECT_GE(process.main_ledger().local_delay_ns,
-            process.global().global_delay_ns + delay::kMostAccruedNs / 2);
+            process.global().global_delay_ns + delay::Stretches::kMostInProgressNs / 2);
   process.global().selection = 2;  // of another experiment
-  process.Impose(delay::kMostAccruedNs);
+  process.Impose(delay::Stretches::kMostInProgressNs);
   usleep(1000);
   EXPECT_LT(process.main_ledger().local_delay_ns,
-            process.global().global_delay_ns + delay::kMostAccruedNs / 2);
+            process.global().global_delay_ns + delay::Stretches::kMostInProgressNs / 2);
 }
 
 TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
@@ -426,7 +425,7 @@ TEST(AccruedDelayTest, WhoeverAThreadWakesDoesNot) {
   process.RunInSelectedLine();
   Send(channel->output);
   thread.join();
-  EXPECT_LT(paused_ns, delay::kMostAccruedNs / 2);
+  EXPECT_LT(paused_ns, delay::Stretches::kMostInProgressNs / 2);
 }
 
 class OutsideWaitTest : public ::testing::TestWithParam<NamedScenario> {

@@ -88,14 +88,14 @@ delay::ThreadLedger* TakeTeamWaiter() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || !t_team.waiting) return nullptr;
   t_team.waiting = false;
-  if (delay::HoldsDelay(*thread)) delay::ResumeHold(*thread, MonotonicNowNs());
+  if (delay::Accrues(*thread)) delay::ResumeStretch(*thread, MonotonicNowNs());
   return thread;
 }
 
 // A wait that may have been over before it began: a thread with excess keeps it.
 void EndTeamWaitOf(delay::ThreadLedger& thread, uint64_t waker_local_delay_ns) {
-  if (CallerIsIndebted(thread)) {
-    io_internal::EndIndebted(thread, t_team.wait, waker_local_delay_ns);
+  if (CallerOwes(thread)) {
+    io_internal::EndOwing(thread, t_team.wait, waker_local_delay_ns);
   } else {
     delay::EndWaitUncredited(thread);
   }
@@ -110,7 +110,7 @@ void EndTeamWait(uint64_t waker_local_delay_ns) {
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
   delay::ThreadLedger* thread = TakeTeamWaiter();
   if (thread == nullptr) return;
-  if (CallerIsIndebted(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
+  if (CallerOwes(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
   const uint64_t imposed_ns =
       thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;

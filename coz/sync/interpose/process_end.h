@@ -20,7 +20,7 @@ namespace coz::interpose {
 inline void PayBeforeProcessEnds() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || HasLeftThreadSync()) return;
-  ReleaseAllHeld(*thread);
+  ImposeAllAccruedHere(*thread);
   PayBeforeWaking(ProcessExitKey(getpid()));
   const pid_t parent = getppid();
   PayBeforeWaking(SignalKey(parent));

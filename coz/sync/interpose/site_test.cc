@@ -19,7 +19,7 @@ namespace {
 
 using testing::FakeProcess;
 
-const void* Site() { return CurrentThreadLedger()->stretches.site.load(); }
+const void* Site() { return CurrentThreadLedger()->stretches.site(); }
 
 // Two places in the program for each `Call`, a type so that it is inlined.
 template <typename Call, int place>

@@ -112,7 +112,7 @@ template <typename Routine, typename CreateCall>
                                                const pthread_attr_t* attributes, Routine routine,
                                                void* argument, int no_memory,
                                                CreateCall create_call) {
-  ReleaseAtCall(*creator, COZ_CALL_SITE());
+  NoteCallHere(*creator, COZ_CALL_SITE());
   const Asked asked = WhatIsAsked(attributes);
   delay::ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
                               creator->local_delay_ns.load(std::memory_order_relaxed)};

@@ -42,7 +42,7 @@ void OnThreadExit(void* round) {
   }
   delay::ThreadLedger* ledger = CurrentThreadLedger();
   if (ledger == nullptr) return;
-  ReleaseAllHeld(*ledger);
+  ImposeAllAccruedHere(*ledger);
   PayBeforeWake(ThreadExitKey(pthread_self()));
   PublishEnd(*ledger);
   // It stops the sampling first, so that no sample looks for another ledger in between.

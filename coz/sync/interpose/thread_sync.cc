@@ -31,8 +31,7 @@ void InitThreadSync(delay::GlobalLedger* global, const ThreadHooks& hooks) {
 void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
-  ledger->spin_share = 0;
-  ledger->looks_left = 0;
+  ledger->spinning.Reset();
   ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
@@ -50,10 +49,6 @@ void LeaveThreadSyncForGood() {
 }
 
 namespace {
-
-// Delay that is inserted during a pause is owed when it ends. A call that wakes another thread has to pay that too; the bound is
-// for a thread whose selected line spins, which inserts without end.
-constexpr int kMostPauses = 16;
 
 // Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses have taken is noted already.
 void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
@@ -81,7 +76,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
-  if (delay::HoldsDelay(thread)) thread.stretches.Stop(start_ns);
+  if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns, passed_ns - nested_ns);
@@ -92,10 +87,10 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
 template <typename Owed>
 void PayAll(delay::ThreadLedger& thread, Owed owed) {
   thread.pausing.store(1, std::memory_order_relaxed);
-  for (int i = 0; i < kMostPauses && PayOnce(thread, owed); ++i) {
+  for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed); ++i) {
   }
   thread.pausing.store(0, std::memory_order_relaxed);
-  if (delay::HoldsDelay(thread)) delay::ResumeHold(thread, MonotonicNowNs());
+  if (delay::Accrues(thread)) delay::ResumeStretch(thread, MonotonicNowNs());
 }
 
 void PayWhatIsOwed(delay::ThreadLedger& thread) {
@@ -111,50 +106,40 @@ void PayWhatIsOwed(delay::ThreadLedger& thread) {
 
 void PayDebt(delay::ThreadLedger& thread) {
   if (HasLeftThreadSync()) return;
-  if (delay::HoldsDelay(thread))
-    delay::ReleaseHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  if (delay::Accrues(thread))
+    delay::ImposeAccrued(*sync_internal::g_ledger, thread, MonotonicNowNs());
   PayWhatIsOwed(thread);
 }
 
-void PayAccrued(delay::ThreadLedger& thread) {
-  if (HasLeftThreadSync() || sync_internal::g_hooks.highest_local_delay == nullptr) return;
-  const auto accrued_ns = [&thread](uint64_t now_ns) {
-    const uint64_t highest_ns = sync_internal::g_hooks.highest_local_delay(now_ns);
-    const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
-    return highest_ns < local_ns + delay::kLeastReleaseNs ? 0 : highest_ns - local_ns;
+void PayForStretchesInProgress(delay::ThreadLedger& thread) {
+  const auto highest_local_delay = sync_internal::g_hooks.highest_local_delay;
+  if (HasLeftThreadSync() || highest_local_delay == nullptr) return;
+  const auto lead_ns = [&thread, highest_local_delay](uint64_t now_ns) {
+    return delay::LeadOfStretchesInProgress(highest_local_delay(now_ns), thread);
   };
-  if (accrued_ns(MonotonicNowNs()) != 0) PayAll(thread, accrued_ns);
+  if (lead_ns(MonotonicNowNs()) != 0) PayAll(thread, lead_ns);
 }
 
-void ReleaseAtCall(delay::ThreadLedger& thread, const void* site) {
+void NoteCallHere(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
-  if (!delay::HoldsDelay(thread)) {
-    NoteCall(thread, site);
-  } else if (delay::CallEndsStretch(thread) || delay::IsBehind(*sync_internal::g_ledger, thread)) {
-    delay::EndStretch(*sync_internal::g_ledger, thread, site, MonotonicNowNs());
-  }
+  delay::NoteCallAt(*sync_internal::g_ledger, thread, site, MonotonicNowNs);
 }
 
 void PayAtCall(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
-  ReleaseAtCall(thread, site);
+  NoteCallHere(thread, site);
   PayWhatIsOwed(thread);
 }
 
 void PayBeforeWakeAt(const void* object, const void* site) {
   delay::ThreadLedger* thread = sync_internal::t_ledger;
   if (thread == nullptr) return;
-  delay::GlobalLedger& global = *sync_internal::g_ledger;
   if (CallerIsBehind(*thread)) {
     PayAtCall(*thread, site);
   } else {
     NoteCall(*thread, site);
   }
-  const uint64_t local_ns = thread->local_delay_ns.load(std::memory_order_relaxed);
-  // A wakee assumes the global delay anyway; only excess is news.
-  if (local_ns > global.global_delay_ns.load(std::memory_order_relaxed)) {
-    global.wakes.Publish(object, local_ns);
-  }
+  delay::PublishExcess(*sync_internal::g_ledger, *thread, object);
 }
 
 }  // namespace coz::interpose

@@ -8,7 +8,7 @@
 // Threads  each thread touches its own state; the hooks and the global ledger are set once, before
 //          threads start
 // Signals  every function is async-signal-safe
-// Source   docs/design.md, "Delays"
+// Source   docs/design/delays.md, docs/design/waits-and-credit.md
 #ifndef COZ_SYNC_INTERPOSE_THREAD_SYNC_H_
 #define COZ_SYNC_INTERPOSE_THREAD_SYNC_H_
 
@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "coz/base/clock.h"
+#include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
 
 namespace coz::interpose {
@@ -29,18 +30,20 @@ struct ThreadHooks {
   delay::ThreadLedger* (*reserve)();
   // The thread was not created after all.
   void (*cancel)(delay::ThreadLedger* reserved);
-  // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of stack lie below its descriptor.
+  // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of stack
+  // lie below its descriptor.
   void (*start)(delay::ThreadLedger* reserved, uint64_t stack_bytes);
   // Last thing in the thread, after it has paid.
   void (*exit)(delay::ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
   void (*before_seccomp)() = nullptr;
-  // Around a system call that copies the process, made past libc's fork: before it, and in the child. Null: nobody is told.
+  // Around a system call that copies the process, made past libc's fork: before it, and in the child.
   void (*fork)() = nullptr;
   void (*forked)() = nullptr;
-  // A process is about to be made that shares memory or descriptors with this one, and cannot be profiled.
+  // A process is about to be made that shares memory or descriptors with this one, and cannot be
+  // profiled.
   void (*unfollowed)() = nullptr;
-  // The calling thread has paused, and that took so much of its CPU time. Null: nobody is told.
+  // The calling thread has paused, and that took so much of its CPU time. Null: nobody asks.
   void (*paused)(uint64_t cpu_ns) = nullptr;
   // The largest LocalDelayAt(now_ns) of all threads, or 0. Null: nobody knows the others.
   uint64_t (*highest_local_delay)(uint64_t now_ns) = nullptr;
@@ -75,45 +78,45 @@ inline bool HasLeftThreadSync() {
 
 inline delay::ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
 
-// The caller owes delay, or holds delay of its own to be released, before it goes on.
+// The caller owes delay, or its running time accrues some, which it imposes before it goes on.
 inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
   // One branch for both.
-  return (int{delay::IsBehind(*sync_internal::g_ledger, caller)} |
-          int{delay::HoldsDelay(caller)}) != 0;
+  return (int{delay::IsBehind(*sync_internal::g_ledger, caller)} | int{delay::Accrues(caller)}) !=
+         0;
 }
 
-// It owes delay. What it holds does not matter for a wait's end: excess is absorbed all the same.
-inline bool CallerIsIndebted(const delay::ThreadLedger& caller) {
+// It owes delay. What accrues does not matter for a wait's end: excess is absorbed all the same.
+inline bool CallerOwes(const delay::ThreadLedger& caller) {
   return delay::IsBehind(*sync_internal::g_ledger, caller);
 }
 
 // Nor has it excess that whoever it wakes is to know of.
 inline bool CallerHasNoBusiness(const delay::ThreadLedger& caller) {
-  return (int{delay::IsLevel(*sync_internal::g_ledger, caller)} &
-          int{!delay::HoldsDelay(caller)}) != 0;
+  return (int{delay::IsLevel(*sync_internal::g_ledger, caller)} & int{!delay::Accrues(caller)}) !=
+         0;
 }
 
-// Releases what `thread`, the caller, holds, and pauses for what it owes.
+// Imposes what has accrued for `thread`, the caller, and pauses for what it owes.
 void PayDebt(delay::ThreadLedger& thread);
 
 // The same at a call of the program that goes on at `site`. A stretch ends there.
 void PayAtCall(delay::ThreadLedger& thread, const void* site);
 
 // Without the pause.
-void ReleaseAtCall(delay::ThreadLedger& thread, const void* site);
+void NoteCallHere(delay::ThreadLedger& thread, const void* site);
 
-// Where the program goes on behind the wrapped call that this is inlined into. One that is not gives a place in this library, which is right
-// but tells fewer kinds of stretches apart.
+// Where the program goes on behind the wrapped call that this is inlined into. A call that is not
+// inlined gives a place in this library. That is right too, but tells fewer kinds of stretches apart.
 #define COZ_CALL_SITE() __builtin_extract_return_addr(__builtin_return_address(0))
 
 [[gnu::always_inline]] inline void NoteCall(delay::ThreadLedger& thread, const void* site) {
-  thread.stretches.site.store(site, std::memory_order_relaxed);
+  thread.stretches.NoteSite(site);
 }
 
 // The caller is at its end.
-inline void ReleaseAllHeld(delay::ThreadLedger& thread) {
-  if (__builtin_expect(delay::HoldsDelay(thread), 0)) {
-    delay::ReleaseAllHeldDelay(*sync_internal::g_ledger, thread, MonotonicNowNs());
+inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
+  if (__builtin_expect(delay::Accrues(thread), 0)) {
+    delay::ImposeAllAccrued(*sync_internal::g_ledger, thread, MonotonicNowNs());
   }
 }
 
@@ -134,10 +137,9 @@ inline void PayAfterWait() {
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
 }
 
-// The caller comes out of a wait that no profiled thread has ended: pauses for what other threads' stretches in progress stand for, too. What comes
-// from outside would else overtake what is sped up: a request that comes while another is served would find the server busy, where that one's
-// service is over in virtual time.
-void PayAccrued(delay::ThreadLedger& thread);
+// The caller comes out of a wait that no profiled thread has ended. It pauses for what other threads'
+// stretches in progress stand for, too (delay::LeadOfStretchesInProgress).
+void PayForStretchesInProgress(delay::ThreadLedger& thread);
 
 // Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that goes on at `site`.
 void PayBeforeWakeAt(const void* object, const void* site);
@@ -172,14 +174,14 @@ uint64_t SwitchesPlus1();
 // The caller begins a wait that another thread may end.
 inline delay::Wait BeginThreadWait(delay::ThreadLedger& caller, uint64_t now_ns) {
   delay::Wait wait = delay::BeginWait(caller, now_ns);
-  if (__builtin_expect(delay::IsAhead(*sync_internal::g_ledger, caller), 0)) {
+  if (__builtin_expect(delay::HasExcess(*sync_internal::g_ledger, caller), 0)) {
     wait.switches_plus_1 = sync_internal::SwitchesPlus1();
   }
   return wait;
 }
 
-// Whether the caller blocked in the wait, which may have been over before it began. Taken to be so where it makes no difference: only excess is
-// absorbed by a wait, and it must not be by a call that returned at once.
+// Whether the caller blocked in the wait, which may have been over before it began. Only excess is
+// absorbed by a wait, so without excess nobody asks, and the answer is yes.
 inline bool HasBlocked(const delay::Wait& wait) {
   return __builtin_expect(wait.switches_plus_1 == 0, 1) ||
          wait.switches_plus_1 != sync_internal::SwitchesPlus1();
@@ -192,16 +194,17 @@ inline void EndThreadWait(delay::ThreadLedger& caller, const delay::Wait& wait, 
                          HasBlocked(wait));
 }
 
-// The same of a wait that the program has told of itself, by which loops that spin are told: it has waited if it took longer than one that
-// returns at once.
+// The same of a wait that the program itself has marked (coz.h), as a loop that spins. It has waited
+// if it took longer than one that returns at once.
 inline constexpr uint64_t kLongestWithoutWaitNs = 2000;
-inline void EndToldWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns) {
+inline void EndMarkedWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns) {
   const bool has_waited = now_ns - wait.start_ns > kLongestWithoutWaitNs || HasBlocked(wait);
   delay::EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
 }
 
-// Whether a wait that another thread ends may have been over before it began, as the join of a thread that has ended. One that is known
-// not to be, as that for a lock which could not be had just now, may well spin and never give up its CPU.
+// Whether a wait that another thread ends may have been over before it began, as the join of a thread
+// that has ended. One that is known not to be, as that for a lock which could not be had just now, may
+// spin and never give up its CPU.
 enum class WaitStart { kMayBeOver, kIsAhead };
 
 // A wait of the calling thread that another thread may end.
@@ -221,13 +224,13 @@ class BlockedScope {
   void EndedByThread(const void* object) {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
-    delay::ResumeHold(*thread_, now_ns);
+    delay::ResumeStretch(*thread_, now_ns);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.
   void EndedOtherwise() {
     if (thread_ == nullptr) return;
-    if (delay::HoldsDelay(*thread_)) delay::ResumeHold(*thread_, MonotonicNowNs());
+    if (delay::Accrues(*thread_)) delay::ResumeStretch(*thread_, MonotonicNowNs());
     delay::EndWaitUncredited(*thread_);
   }
   // When it began; 0 where the thread is not profiled.

@@ -24,7 +24,7 @@ class ToldWaitTest : public ::testing::Test {
     thread_.local_delay_ns = before_ns;
     const delay::Wait wait = BeginThreadWait(thread_, kStartNs);
     global_->global_delay_ns += inserted_ns;
-    EndToldWait(thread_, wait, kStartNs + waited_ns);
+    EndMarkedWait(thread_, wait, kStartNs + waited_ns);
     EXPECT_EQ(thread_.blocked.load(), delay::kNotBlocked);
     return thread_.local_delay_ns;
   }

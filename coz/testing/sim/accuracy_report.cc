@@ -19,7 +19,7 @@ constexpr char kUsage[] =
     "overshoot_us= and cost_us= of pauses; latency_us= of wakes; fair= mutexes 0 or 1; pauses= per "
     "call; "
     "extend= time-outs 0 "
-    "or 1; samples_per_pause=; prompt= pauses 0 or 1; cancel= mutual delays 0 or 1; hold= delays 0 "
+    "or 1; cancel= mutual delays 0 or 1; spread= delays 0 "
     "or 1";
 
 // The value of `name` among the arguments.
@@ -49,10 +49,7 @@ int Report(int argc, char** argv) {
   machine.pauses_per_call = static_cast<uint32_t>(argument("pauses", machine.pauses_per_call));
   machine.extend_timeouts = argument("extend", machine.extend_timeouts) != 0;
   machine.cancel_delays = argument("cancel", machine.cancel_delays) != 0;
-  machine.prompt_pauses = argument("prompt", machine.prompt_pauses) != 0;
-  machine.samples_per_pause =
-      static_cast<uint32_t>(argument("samples_per_pause", machine.samples_per_pause));
-  machine.hold_delays = argument("hold", machine.hold_delays) != 0;
+  machine.spread.spreads = argument("spread", machine.spread.spreads) != 0;
   std::printf("%-11s %8s %8s %8s %8s %8s  %s\n", "kind", "delayed", "mean", "abs", "p95", "worst",
               "seed: line speedup real predicted");
   for (int index = 0; index < kKinds; ++index) {

@@ -162,7 +162,7 @@ TEST(AccuracyTest, HoldingDelaysHelpsWhereThreadsMeetManyTimesAPeriod) {
       for (uint64_t seed = 1; seed <= 15; ++seed) {
         MachineOptions machine;
         machine.seed = seed;
-        machine.hold_delays = hold;
+        machine.spread.spreads = hold;
         RandomQuestion drawn = DrawQuestion(kind, seed);
         drawn.question.duration_ns = 80 * kNsPerSecond;
         drawn.question.sampling_period_ns = 256 * kNsPerMs;

@@ -123,14 +123,14 @@ TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
 }
 
 // Of two threads the one works for 1,000 us and the other for 700, and spins. Sampled at the same pace it is found spinning always, and by pausing it there is kept in step.
-TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByLooksAtRandomTimes) {
+TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByProbesAtRandomTimes) {
   const StudyProgram study = SpinWait();
   Question question;
   question.line = 1;
   ASSERT_EQ(study.lines[question.line], "helper");
   question.duration_ns = 20 * kNsPerSecond;
   MachineOptions without;
-  without.extra_samples = false;
+  without.spin_probes = false;
   double worst_without = 0;
   for (const uint64_t period_us : {300, 430, 500, 700, 1000}) {
     question.sampling_period_ns = period_us * kNsPerUs;

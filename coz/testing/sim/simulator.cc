@@ -24,6 +24,30 @@ std::vector<std::unique_ptr<T>> MakeObjects(size_t count) {
 
 }  // namespace
 
+// What delay::TakeSample asks of the simulator.
+class Simulator::SampleSeam {
+ public:
+  SampleSeam(Simulator* simulator, Thread* thread, bool spins)
+      : simulator_(*simulator), thread_(*thread), spins_(spins) {}
+
+  uint64_t NowNs() const { return simulator_.now_ns_; }
+  static void BeforeImposing(uint64_t) {}
+  bool Spins() const { return spins_; }
+  bool TakesSpinProbes() const { return thread_.takes_spin_probes; }
+  bool BeginSpinProbes() {
+    if (!simulator_.options_.spin_probes) return false;
+    thread_.takes_spin_probes = true;
+    thread_.until_spin_probe_ns = simulator_.random_.ExponentialTime(
+        delay::SpinShare::kPeriodsBetweenProbes * simulator_.options_.sampling_period_ns);
+    return true;
+  }
+
+ private:
+  Simulator& simulator_;
+  Thread& thread_;
+  const bool spins_;
+};
+
 Simulator::Simulator(const Program& program, const MachineOptions& options)
     : program_(program),
       options_(options),
@@ -159,7 +183,7 @@ void Simulator::RunOnCpu(Thread& thread) {
     thread.pausing = false;
     delay::RecordPause(thread.ledger, thread.owed_ns,
                        now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
-    delay::ResumeHold(thread.ledger, now_ns_);
+    delay::ResumeStretch(thread.ledger, now_ns_);
   }
   Continue(thread);
 }
@@ -200,7 +224,7 @@ bool Simulator::SampleMatters(const Thread& thread) const {
   if (selected_ && live_threads_ > kCrowd) return true;
   const uint32_t line = LineOf(thread);
   return (selected_ && line == selected_line_) || IsGiven(line) ||
-         delay::IsBehind(*ledger_, thread.ledger) || delay::HoldsDelay(thread.ledger);
+         delay::IsBehind(*ledger_, thread.ledger) || delay::Accrues(thread.ledger);
 }
 
 void Simulator::ReviewSchedules() {
@@ -210,7 +234,7 @@ void Simulator::ReviewSchedules() {
   for (Thread* thread : threads) {
     // One that is at the end of its work or of its slice has an event at this very moment.
     if (thread->state != ThreadState::kRunning || thread->event_ns == now_ns_) continue;
-    Account(*thread);
+    if (Account(*thread)) CountSamples(*thread, LineOf(*thread), Spins(*thread), 1);
     ScheduleCpuEvent(*thread);
   }
 }
@@ -223,9 +247,8 @@ bool Simulator::Account(Thread& thread) {
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
   const uint32_t line = LineOf(thread);
   line_cpu_ns_[line] += ran_ns;
-  const bool spins =
-      options_.spins_are_seen && (*thread.code)[thread.pc].kind == OpKind::kSpinUntil;
-  if (thread.takes_extra_samples) TakeExtraSamples(thread, ran_ns, spins);
+  const bool spins = Spins(thread);
+  if (thread.takes_spin_probes) TakeSpinProbes(thread, ran_ns, spins);
   if (ran_ns < thread.until_sample_ns || options_.sampling_period_ns == 0) {
     thread.until_sample_ns -= std::min(ran_ns, thread.until_sample_ns);
     return false;
@@ -235,28 +258,32 @@ bool Simulator::Account(Thread& thread) {
   total_samples_ += samples;
   if (spins) spinning_samples_ += samples;
   line_samples_[line] += samples;
-  if (spins && options_.extra_samples && !thread.takes_extra_samples) {
-    thread.takes_extra_samples = true;
-    thread.until_extra_sample_ns =
-        random_.ExponentialTime(delay::kPeriodsBetweenLooks * options_.sampling_period_ns);
-    delay::BeginLooks(thread.ledger);
-  }
-  for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
-    if (!thread.takes_extra_samples) delay::NoteSpinning(thread.ledger, spins);
-    if (selected_) delay::CountSample(thread.ledger, UnitOf(line), selected_line_);
-  }
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
-  return past_ns == 0;
+  if (past_ns == 0) return true;
+  CountSamples(thread, line, spins, samples);
+  return false;
 }
 
-void Simulator::TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins) {
-  while (thread.until_extra_sample_ns <= ran_ns) {
-    ran_ns -= thread.until_extra_sample_ns;
-    thread.takes_extra_samples = delay::NoteLook(thread.ledger, spins);
-    thread.until_extra_sample_ns =
-        random_.ExponentialTime(delay::kPeriodsBetweenLooks * options_.sampling_period_ns);
+bool Simulator::Spins(const Thread& thread) const {
+  return options_.spins_are_seen && (*thread.code)[thread.pc].kind == OpKind::kSpinUntil;
+}
+
+void Simulator::CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t samples) {
+  SampleSeam seam(this, &thread, spins);
+  for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
+    delay::NoteSpinAtSample(thread.ledger, spins, seam);
+    if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);
   }
-  thread.until_extra_sample_ns -= ran_ns;
+}
+
+void Simulator::TakeSpinProbes(Thread& thread, uint64_t ran_ns, bool spins) {
+  while (thread.until_spin_probe_ns <= ran_ns) {
+    ran_ns -= thread.until_spin_probe_ns;
+    thread.takes_spin_probes = thread.ledger.spinning.NoteProbe(spins);
+    thread.until_spin_probe_ns = random_.ExponentialTime(delay::SpinShare::kPeriodsBetweenProbes *
+                                                         options_.sampling_period_ns);
+  }
+  thread.until_spin_probe_ns -= ran_ns;
 }
 
 void Simulator::OnCpuEvent(Thread& thread) {
@@ -283,31 +310,10 @@ void Simulator::OnTimer(Thread& thread) {
   MakeReady(thread);
 }
 
-void Simulator::Impose(Thread& thread, delay::SampledUnit unit, uint64_t delay_ns) {
-  if (now_ns_ >= deadline_ns_ || delay_ns == 0) return;
-  if (!options_.cancel_delays) {
-    thread.ledger.local_delay_ns += delay_ns;
-    thread.ledger.imposed_ns += delay_ns;
-    ledger_->global_delay_ns += delay_ns;
-  } else if (options_.hold_delays) {
-    delay::ImposeSample(
-        *ledger_, thread.ledger,
-        {unit, delay_ns, options_.sampling_period_ns, deadline_ns_, ledger_->selection.load()},
-        now_ns_);
-  } else {
-    delay::ImposeDelay(*ledger_, thread.ledger, delay_ns);
-  }
-  OnImposed();
-}
-
-void Simulator::PauseRunningThreads() {
-  for (const auto& thread : threads_) {
-    if (thread->state != ThreadState::kRunning) continue;
-    // What ends at this very moment is left to its own event.
-    if (thread->event_ns == now_ns_) continue;
-    Account(*thread);
-    Pay(*thread);
-  }
+void Simulator::ImposeSum(Thread& thread, uint64_t delay_ns) {
+  thread.ledger.local_delay_ns += delay_ns;
+  thread.ledger.imposed_ns += delay_ns;
+  ledger_->global_delay_ns += delay_ns;
 }
 
 bool Simulator::ExtendTimeout(Thread& thread) {
@@ -323,25 +329,12 @@ bool Simulator::ExtendTimeout(Thread& thread) {
   return false;
 }
 
-template <typename ReleaseCall>
-void Simulator::Release(Thread& thread, ReleaseCall release) {
-  if (!delay::HoldsDelay(thread.ledger)) return;
-  const uint64_t before_ns = ledger_->global_delay_ns.load();
-  release();
-  if (ledger_->global_delay_ns.load() != before_ns) OnImposed();
-}
-
 void Simulator::NoteCall(Thread& thread) {
   const void* const site = thread.code->data() + thread.pc;
-  if (!delay::HoldsDelay(thread.ledger)) {
-    thread.ledger.stretches.site = site;
-  } else if (delay::CallEndsStretch(thread.ledger) || delay::IsBehind(*ledger_, thread.ledger)) {
-    Release(thread, [&] { delay::EndStretch(*ledger_, thread.ledger, site, now_ns_); });
-  }
-}
-
-void Simulator::ReleaseAll(Thread& thread) {
-  Release(thread, [&] { delay::ReleaseAllHeldDelay(*ledger_, thread.ledger, now_ns_); });
+  Imposing([&] {
+    const auto now = [this] { return now_ns_; };
+    delay::NoteCallAt(*ledger_, thread.ledger, site, now, options_.spread);
+  });
 }
 
 // As _coz_timed_visit does it.
@@ -349,45 +342,45 @@ void Simulator::CountTimed(Thread& thread, uint64_t experiment::PointCounts::*vi
                            uint64_t experiment::PointCounts::*timed,
                            uint64_t experiment::PointCounts::*time_sum_ns,
                            experiment::PointCounts* counts) {
-  Release(thread, [&] { delay::ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
+  if (delay::Accrues(thread.ledger)) {
+    Imposing([&] { delay::ImposeAccrued(*ledger_, thread.ledger, now_ns_, options_.spread); });
+  }
   ++(counts->*visits);
   ++(counts->*timed);
   counts->*time_sum_ns += now_ns_ - thread.ledger.local_delay_ns.load();
 }
 
-void Simulator::OnImposed() {
-  if (options_.prompt_pauses) {
-    PauseRunningThreads();
-  } else {
-    ReviewSchedules();
+delay::SampleInput Simulator::InputOf(uint32_t line) const {
+  delay::SampleInput input = {};
+  input.selection = ledger_->selection.load();
+  input.selected_unit = selected_line_;
+  input.unit = UnitOf(line);
+  if (input.unit == delay::SampledUnit::kSelected) {
+    input.delay_ns = delay_per_sample_ns_;
+  } else if (input.unit == delay::SampledUnit::kGiven) {
+    input.delay_ns = static_cast<uint64_t>(
+        std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
   }
+  input.period_ns = options_.sampling_period_ns;
+  input.deadline_ns = deadline_ns_;
+  input.periods = 1;
+  return input;
 }
 
 void Simulator::Sample(Thread& thread) {
-  Release(thread, [&] { delay::ReleaseHeldDelay(*ledger_, thread.ledger, now_ns_); });
-  const uint32_t line = LineOf(thread);
-  if (selected_ && line == selected_line_) {
-    ++selected_samples_;
-    Impose(thread, delay::SampledUnit::kSelected, delay_per_sample_ns_);
-  } else if (IsGiven(line) && now_ns_ < deadline_ns_) {
-    const auto delay_ns = static_cast<uint64_t>(
-        std::llround(options_.given_by * static_cast<double>(options_.sampling_period_ns)));
-    given_imposed_ns_ += delay_ns;
-    Impose(thread, delay::SampledUnit::kGiven, delay_ns);
-  }
-  if (delay::IsBehind(*ledger_, thread.ledger)) {
-    delay::CreditSpinning(*ledger_, thread.ledger, options_.sampling_period_ns);
-  }
-  PayAtSample(thread);
-}
-
-void Simulator::PayAtSample(Thread& thread) {
-  if (!delay::IsBehind(*ledger_, thread.ledger)) {
-    thread.samples_behind = 0;
-    return;
-  }
-  if (++thread.samples_behind < options_.samples_per_pause && selected_) return;
-  thread.samples_behind = 0;
+  delay::SampleInput input = InputOf(LineOf(thread));
+  const uint64_t sum_ns = !options_.cancel_delays && now_ns_ <= deadline_ns_ ? input.delay_ns : 0;
+  if (!options_.cancel_delays) input.delay_ns = 0;
+  SampleSeam seam(this, &thread, Spins(thread));
+  Imposing([&] {
+    const delay::SampleResult result =
+        delay::TakeSample(*ledger_, thread.ledger, shared_delay_, input, seam, options_.spread);
+    if (sum_ns != 0) ImposeSum(thread, sum_ns);
+    if (input.unit == delay::SampledUnit::kSelected) ++selected_samples_;
+    if (input.unit == delay::SampledUnit::kGiven && result.imposes) {
+      given_imposed_ns_ += input.delay_ns;
+    }
+  });
   Pay(thread);
 }
 
@@ -410,8 +403,7 @@ void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
 }
 
 void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
-  const uint64_t local_ns = waker.ledger.local_delay_ns.load();
-  if (local_ns > ledger_->global_delay_ns.load()) ledger_->wakes.Publish(object, local_ns);
+  if (options_.publish_excess) delay::PublishExcess(*ledger_, waker.ledger, object);
 }
 
 void Simulator::StartWait(Thread& thread) {
@@ -419,9 +411,9 @@ void Simulator::StartWait(Thread& thread) {
 }
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
-  delay::ResumeHold(thread.ledger, now_ns_);
+  delay::ResumeStretch(thread.ledger, now_ns_);
   if (by_thread) {
-    const bool has_blocked = now_ns_ != thread.wait.start_ns;
+    const bool has_blocked = !options_.keep_excess_without_wait || now_ns_ != thread.wait.start_ns;
     delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
                            ledger_->wakes.Find(object), has_blocked);
   } else {

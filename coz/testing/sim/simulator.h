@@ -1,15 +1,14 @@
-// A deterministic discrete-event simulator of a program on K CPUs, with the real delay ledger in
-// its threads.
+// A deterministic discrete-event simulator of a program on K CPUs, with the real delay core
+// (coz/sync/delay) in its threads.
 //
-// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync are followed
-//          step by step: pay, try,
-//          begin to wait, end the wait with or without credit.
+// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync/interpose are
+//          followed step by step: pay, try, begin to wait, end the wait with or without credit
 // Units    ns of simulated time from 0
 // Errors   a malformed program ends the test with a message; a deadlock leaves all threads waiting,
 //          which `deadlocked` says
 // Threads  compatible
 // Signals  none: a sample is an event
-// Source   docs/design.md section 6
+// Source   docs/testing.md
 #ifndef COZ_TESTING_SIM_SIMULATOR_H_
 #define COZ_TESTING_SIM_SIMULATOR_H_
 
@@ -22,7 +21,9 @@
 #include "coz/base/clock.h"
 #include "coz/base/random.h"
 #include "coz/experiment/target.h"
+#include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/sync/delay/shared_delay.h"
 #include "coz/testing/sim/program.h"
 
 namespace coz::sim {
@@ -43,26 +44,30 @@ struct MachineOptions {
   // being paused for it afterwards: then the time-out is one of virtual time, and what would have
   // come before it still does.
   bool extend_timeouts = true;
-  // Whether running threads pause as soon as a delay is inserted, as if they were signaled, instead
-  // of at their next sample or call.
-  bool prompt_pauses = false;
-  // A running thread that owes delay pays at one of so many samples.
-  uint32_t samples_per_pause = 1;
+  // Rules of the delay core (coz/sync/delay). Each can be left out, to see what it is worth
+  // (ablation_report).
+  //
   // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
-  uint32_t pauses_per_call = 16;
-  // The ledger's rule: delays that threads impose on each other cancel out, for the global delay is
-  // the largest that any thread has. False: the paper's, the sum of all that were imposed. Virtual
-  // times are the same, and more is paused.
+  uint32_t pauses_per_call = delay::kMostPausesPerCall;
+  // Delays that threads impose on each other cancel out: the global delay is the largest that any
+  // thread has. False: the paper's, the sum of all that were imposed. Virtual times are the same, and
+  // more is paused.
   bool cancel_delays = true;
-  // The ledger's rule: the delay of a sample is released as the sampled thread runs on, where threads
-  // meet more often than they are sampled. False: the paper's, always imposed at once.
-  bool hold_delays = true;
-  // Whether a thread that no other has woken pays what stretches in progress stand for so far.
-  bool pay_accrued = true;
+  // How the delay of samples is spread over stretches.
+  delay::SpreadRules spread;
+  // A thread that no other has woken pays for other threads' stretches in progress.
+  bool pay_for_stretches_in_progress = true;
+  // A wakee takes over its waker's excess.
+  bool publish_excess = true;
+  // A thread keeps its excess in a call that returned at once.
+  bool keep_excess_without_wait = true;
+  // Who joins a thread goes on no earlier than its end in virtual time.
+  bool go_on_after_end = true;
   // Whether loops that spin have the hint by which a sample tells that.
   bool spins_are_seen = true;
-  // Whether threads that spin are looked at after exponential times. False: at their regular samples, as where there are no perf events.
-  bool extra_samples = true;
+  // Whether threads that spin get spin probes. False: regular samples have to do, as where there are no
+  // perf events.
+  bool spin_probes = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
   // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
@@ -103,6 +108,7 @@ class Simulator {
 
  private:
   struct Thread;
+  class SampleSeam;
   struct Mutex;
   struct Condition;
   struct Barrier;
@@ -130,8 +136,11 @@ class Simulator {
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Whether a sample falls on this very moment.
   bool Account(Thread& thread);
-  // The looks during `ran_ns`, in which it has spun all the time or never.
-  void TakeExtraSamples(Thread& thread, uint64_t ran_ns, bool spins);
+  // The probes during `ran_ns`, in which it has spun all the time or never.
+  void TakeSpinProbes(Thread& thread, uint64_t ran_ns, bool spins);
+  // What a sample does that falls where it neither imposes nor pays.
+  bool Spins(const Thread& thread) const;
+  void CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t samples);
   void ScheduleCpuEvent(Thread& thread);
   // Whether the thread's next sample would do anything. Others are only counted: most of a run has
   // no use for them.
@@ -154,19 +163,19 @@ class Simulator {
   // Again for what is inserted during its pauses, up to `pauses_per_call` times.
   bool PayInCall(Thread& thread);
   void Pause(Thread& thread, uint64_t owed_ns);
-  // What other threads' stretches in progress stand for, too.
-  bool PayAccruedInCall(Thread& thread);
-  void PayAtSample(Thread& thread);
+  // For other threads' stretches in progress, too.
+  bool PayForStretchesInProgress(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
-  void Impose(Thread& thread, delay::SampledUnit unit, uint64_t delay_ns);
-  void OnImposed();
-  template <typename ReleaseCall>
-  void Release(Thread& thread, ReleaseCall release);
-  void ReleaseAll(Thread& thread);
+  // What the sampled line is to the experiment.
+  delay::SampleInput InputOf(uint32_t line) const;
+  // As the paper has it: the sum of all delays is required of all.
+  void ImposeSum(Thread& thread, uint64_t delay_ns);
+  // `change` may impose delay.
+  template <typename Change>
+  void Imposing(Change change);
   void NoteCall(Thread& thread);
-  void PauseRunningThreads();
   bool ExtendTimeout(Thread& thread);
   void Wake(Thread& thread);
 
@@ -201,6 +210,7 @@ class Simulator {
   const MachineOptions options_;
   Random random_;
   std::unique_ptr<delay::GlobalLedger> ledger_;
+  delay::SharedDelay shared_delay_;
   uint64_t now_ns_ = 0;
   uint64_t next_event_ = 0;
   std::priority_queue<Event> events_;

@@ -1,5 +1,4 @@
-// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose_*.cc step by
-// step; phase 0 of each is to pay, so that every phase after it runs with the debt served.
+// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose step by step; phase 0 of each is to pay, so that every phase after it runs with the debt served.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -127,22 +126,22 @@ bool Simulator::PayInCall(Thread& thread) {
   return false;
 }
 
-bool Simulator::PayAccruedInCall(Thread& thread) {
-  if (!options_.pay_accrued || !selected_ || thread.pauses >= options_.pauses_per_call) {
-    thread.pauses = 0;
-    return false;
+bool Simulator::PayForStretchesInProgress(Thread& thread) {
+  uint64_t lead_ns = 0;
+  if (options_.pay_for_stretches_in_progress && selected_ &&
+      thread.pauses < options_.pauses_per_call) {
+    uint64_t highest_ns = 0;
+    for (const auto& other : threads_) {
+      highest_ns = std::max(highest_ns, delay::LocalDelayAt(*ledger_, other->ledger, now_ns_));
+    }
+    lead_ns = delay::LeadOfStretchesInProgress(highest_ns, thread.ledger);
   }
-  uint64_t highest_ns = 0;
-  for (const auto& other : threads_) {
-    highest_ns = std::max(highest_ns, delay::LocalDelayAt(*ledger_, other->ledger, now_ns_));
-  }
-  const uint64_t local_ns = thread.ledger.local_delay_ns.load();
-  if (highest_ns < local_ns + delay::kLeastReleaseNs) {
+  if (lead_ns == 0) {
     thread.pauses = 0;
     return false;
   }
   ++thread.pauses;
-  Pause(thread, highest_ns - local_ns);
+  Pause(thread, lead_ns);
   return true;
 }
 
@@ -162,7 +161,7 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
 // Of a wait that no thread ends: what was inserted meanwhile is paid.
 Simulator::Outcome Simulator::EndOutsideWait(Thread& thread) {
   EndWait(thread, /*by_thread=*/false, nullptr);
-  return PayInCall(thread) || PayAccruedInCall(thread) ? Outcome::kStop : Outcome::kNext;
+  return PayInCall(thread) || PayForStretchesInProgress(thread) ? Outcome::kStop : Outcome::kNext;
 }
 
 Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {
@@ -367,14 +366,16 @@ Simulator::Outcome Simulator::ExecuteJoin(Thread& thread, uint32_t child_index) 
     }
   }
   EndWait(thread, /*by_thread=*/true, &child);
-  delay::GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
+  if (options_.go_on_after_end) delay::GoOnAfter(thread.ledger, child.virtual_end_ns, now_ns_);
   joined_.push_back(&child);
   return Outcome::kNext;
 }
 
 void Simulator::ExecuteExit(Thread& thread) {
   if (thread.phase == kEntry) {
-    ReleaseAll(thread);
+    if (delay::Accrues(thread.ledger)) {
+      Imposing([&] { delay::ImposeAllAccrued(*ledger_, thread.ledger, now_ns_, options_.spread); });
+    }
     if (PayInCall(thread)) return;
     thread.phase = kPaid;
   }

@@ -37,14 +37,12 @@ struct Simulator::Thread {
 
   uint64_t work_left_ns = 0;
   uint64_t until_sample_ns = 0;
-  // Of the extra samples, while the thread spins now and then.
-  bool takes_extra_samples = false;
-  uint64_t until_extra_sample_ns = 0;
+  bool takes_spin_probes = false;
+  uint64_t until_spin_probe_ns = 0;
   uint64_t slice_left_ns = 0;
   uint64_t running_since_ns = 0;
 
-  uint32_t samples_behind = 0;  // in a row
-  bool pausing = false;         // from the start of the pause until the thread has a CPU again
+  bool pausing = false;  // from the start of the pause until the thread has a CPU again
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress
@@ -82,6 +80,13 @@ struct Simulator::RwLock {
   Thread* writer = nullptr;
   std::deque<Waiter> waiters;
 };
+
+template <typename Change>
+void Simulator::Imposing(Change change) {
+  const uint64_t before_ns = ledger_->global_delay_ns.load();
+  change();
+  if (ledger_->global_delay_ns.load() != before_ns) ReviewSchedules();
+}
 
 }  // namespace coz::sim
 

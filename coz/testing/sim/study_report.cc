@@ -1,7 +1,10 @@
-// Prints what really comes of each program of the study in virtual time, and the error of what is predicted, at 25, 50 and 75 %.
-// Usage: ./bazelw run //coz/testing/sim:study_report -- name=value ... with period_us=, seconds=, seed=, hold=, fair=, overshoot_us=,
-// cost_us=, latency_us= and prompt= as in accuracy_report, and accrued=0 for the rule of MachineOptions::pay_accrued. Then the same of one that
-// spins, of which the mean is not: where looks at random times can tell that, where regular samples have to, and where its loop has no hint.
+// Prints what really comes of each program of the study in virtual time, and the error of what is
+// predicted, at 25, 50 and 75 %.
+// Usage: ./bazelw run //coz/testing/sim:study_report -- name=value ... with period_us=, seconds=,
+// seed=, spread=, fair=, overshoot_us=, cost_us= and latency_us= as in accuracy_report, and
+// in_progress=0 for the rule of MachineOptions::pay_for_stretches_in_progress. Then it prints the same
+// of a program that spins, of which the mean is not: with spin probes, with regular samples alone, and
+// where its loop has no hint.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -56,10 +59,9 @@ int Report(int argc, char** argv) {
   machine.pause_overshoot_ns = argument("overshoot_us", 0) * kNsPerUs;
   machine.pause_cost_ns = argument("cost_us", 0) * kNsPerUs;
   machine.wake_latency_ns = argument("latency_us", 0) * kNsPerUs;
-  machine.hold_delays = argument("hold", 1) != 0;
-  machine.prompt_pauses = argument("prompt", 0) != 0;
+  machine.spread.spreads = argument("spread", 1) != 0;
   machine.fair_mutexes = argument("fair", 0) != 0;
-  machine.pay_accrued = argument("accrued", 1) != 0;
+  machine.pay_for_stretches_in_progress = argument("in_progress", 1) != 0;
   Question question;
   question.duration_ns = argument("seconds", 60) * kNsPerSecond;
   question.sampling_period_ns = argument("period_us", 500) * kNsPerUs;
@@ -70,7 +72,7 @@ int Report(int argc, char** argv) {
   StudyProgram spinning = SpinWait();
   PrintStudy(spinning, machine, question, &of_spinning);
   spinning.name = "regular";
-  machine.extra_samples = false;
+  machine.spin_probes = false;
   PrintStudy(spinning, machine, question, &of_spinning);
   spinning.name = "without hint";
   machine.spins_are_seen = false;

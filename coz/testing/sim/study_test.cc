@@ -41,7 +41,7 @@ TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
   question.speedup = 0.75;
   MachineOptions machine;
   EXPECT_NEAR(Ask(Latency().program, machine, question).error(), 0, 0.01);
-  machine.pay_accrued = false;
+  machine.pay_for_stretches_in_progress = false;
   EXPECT_GT(Ask(Latency().program, machine, question).error(), 0.03);
 }
 

@@ -103,9 +103,8 @@ void FakeProcess::RunInSelectedLine() {
   g_state->global.selection = 1;
   delay::ThreadLedger& ledger = *Reserve();
   ledger.local_delay_ns = g_state->global.global_delay_ns.load();
-  ledger.stretches.selection = 1;
-  ledger.stretches.rate = delay::Stretches::kWholeRate / 2;
-  ledger.stretches.running_since_ns = MonotonicNowNs() - delay::kMostAccruedNs;
+  ledger.stretches.SetInProgressForTest(1, delay::Stretches::kWholeRate / 2,
+                                        MonotonicNowNs() - delay::Stretches::kMostInProgressNs);
 }
 
 uint64_t FakeProcess::PausedByOthers(const delay::ThreadLedger& ledger) {

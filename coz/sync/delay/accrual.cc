@@ -1,0 +1,76 @@
+#include "coz/sync/delay/accrual.h"
+
+namespace coz::delay {
+namespace {
+
+// False where the experiment is over, and nothing accrues any more.
+bool Accrue(const GlobalLedger& global, Stretches& stretches, uint64_t now_ns,
+            const SpreadRules& rules) {
+  const bool is_over = now_ns > stretches.deadline_ns() ||
+                       global.selection.load(std::memory_order_relaxed) != stretches.selection();
+  if (is_over) {
+    stretches.EndAccrual();
+    return false;
+  }
+  stretches.Accrue(now_ns, rules);
+  return true;
+}
+
+void ImposeAtLeast(GlobalLedger& global, ThreadLedger& thread, uint64_t least_ns) {
+  const uint64_t delay_ns = thread.stretches.TakeAccrued(least_ns);
+  if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
+}
+
+}  // namespace
+
+void ImposeAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns,
+                   const SpreadRules& rules) {
+  const Stretches::BusyScope busy(thread.stretches);
+  if (busy.is_first() && Accrue(global, thread.stretches, now_ns, rules)) {
+    ImposeAtLeast(global, thread, kLeastImposedNs);
+  }
+}
+
+void ImposeAllAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns,
+                      const SpreadRules& rules) {
+  const Stretches::BusyScope busy(thread.stretches);
+  if (!busy.is_first() || !Accrue(global, thread.stretches, now_ns, rules)) return;
+  thread.stretches.AccrueBalance();
+  ImposeAtLeast(global, thread, 1);
+}
+
+void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, uint64_t now_ns,
+                const SpreadRules& rules) {
+  const Stretches::BusyScope busy(thread.stretches);
+  if (!busy.is_first()) return;
+  const bool goes_on = Accrue(global, thread.stretches, now_ns, rules);
+  thread.stretches.End(site, now_ns);
+  if (goes_on) ImposeAtLeast(global, thread, kLeastImposedNs);
+}
+
+void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
+                  uint64_t now_ns, const SpreadRules& rules) {
+  const Stretches::BusyScope busy(thread.stretches);
+  const bool at_once = !busy.is_first() || Waits(thread);
+  const uint64_t delay_ns = at_once ? sample.delay_ns : thread.stretches.Add(sample, now_ns, rules);
+  if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
+}
+
+uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns) {
+  const Stretches& stretches = thread.stretches;
+  const uint64_t selection = stretches.selection();
+  if (selection == 0 || selection != global.selection.load(std::memory_order_relaxed)) return 0;
+  if (!stretches.is_running_at(now_ns)) return 0;
+  return thread.local_delay_ns.load(std::memory_order_relaxed) +
+         stretches.AccruingForOthers(now_ns);
+}
+
+void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns) {
+  const uint64_t spun_ns = thread.spinning.Of(ran_ns);
+  if (spun_ns == 0) return;
+  const uint64_t credited_ns = std::min(OwedDelay(global, thread), spun_ns);
+  thread.local_delay_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+  thread.credited_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+}
+
+}  // namespace coz::delay

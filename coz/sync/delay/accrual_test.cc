@@ -1,0 +1,459 @@
+#include "coz/sync/delay/accrual.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "coz/base/clock.h"
+
+namespace coz::delay {
+namespace {
+
+constexpr uint64_t kPeriodNs = 1000000;
+constexpr uint64_t kForever = ~uint64_t{0};
+constexpr uint32_t kUnit = 7;
+
+// Places in a program.
+const char kSites[2] = {};
+const void* const kInside = &kSites[0];
+const void* const kOutside = &kSites[1];
+
+class StretchTest : public ::testing::Test {
+ protected:
+  StretchTest() { global_->selection = 1; }
+  SampleDelay Half(uint64_t deadline_ns = kForever) const {
+    return {SampledUnit::kSelected, period_ns_ / 2, period_ns_, deadline_ns, global_->selection};
+  }
+  void Run(uint64_t ns) { now_ns_ += ns; }
+  void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
+  void Sample(SampledUnit unit) {
+    ImposeAccrued(*global_, sampled_, now_ns_);
+    if (!Waits(sampled_)) sampled_.stretches.Count(unit, kUnit);
+    if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
+  }
+  // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both kinds
+  // are known.
+  void LearnStretches(uint64_t inside_ns) {
+    for (int i = 0; i < 40; ++i) {
+      Run(inside_ns / 2);
+      Sample(SampledUnit::kSelected);
+      Run(inside_ns - inside_ns / 2);
+      Call(kOutside);
+      Run(inside_ns);
+      Sample(SampledUnit::kOther);
+      Call(kInside);
+    }
+  }
+  uint64_t global_ns() const { return global_->global_delay_ns; }
+
+  std::unique_ptr<GlobalLedger> global_ = std::make_unique<GlobalLedger>();
+  ThreadLedger sampled_ = {};  // its samples fall into the selected unit
+  uint64_t now_ns_ = 1;
+  uint64_t period_ns_ = kPeriodNs;
+};
+
+TEST_F(StretchTest, SamplesOfAnUnknownKindImposeAtOnce) {
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns(), kPeriodNs / 2);
+  EXPECT_EQ(sampled_.local_delay_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, KnownStretchesImposeByTheirLength) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 10);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Run(kPeriodNs);
+  Call(kInside);  // nothing for the time outside
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Run(kPeriodNs / 5);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20 + kPeriodNs / 10);
+  EXPECT_EQ(sampled_.local_delay_ns, global_ns());
+}
+
+TEST_F(StretchTest, PeriodsMayBeAsLongAsASecond) {
+  period_ns_ = kNsPerSecond;
+  LearnStretches(period_ns_ / 2);
+  const uint64_t before_ns = global_ns();
+  Run(2 * period_ns_);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, period_ns_);
+}
+
+TEST_F(StretchTest, SamplesAndStretchesImposeAsMuchInTheLongRun) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  // One sample for each period of running time, wherever it falls.
+  uint64_t until_sample_ns = kPeriodNs / 3;
+  uint64_t samples = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const bool inside = i % 2 == 0;
+    uint64_t left_ns = kPeriodNs / 2;
+    while (left_ns > 0) {
+      const uint64_t step_ns = std::min(left_ns, until_sample_ns);
+      Run(step_ns);
+      left_ns -= step_ns;
+      until_sample_ns -= step_ns;
+      if (until_sample_ns > 0) continue;
+      until_sample_ns = kPeriodNs * 97 / 100;  // never in step with the stretches
+      samples += inside ? 1 : 0;
+      Sample(inside ? SampledUnit::kSelected : SampledUnit::kOther);
+    }
+    Call(inside ? kOutside : kInside);
+  }
+  EXPECT_NEAR(static_cast<double>(global_ns() - before_ns) / kPeriodNs,
+              static_cast<double>(samples) / 2, static_cast<double>(samples) * 0.02);
+}
+
+TEST_F(StretchTest, TimeOfAWaitOrAPauseImposesNothing) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 10);
+  const Wait wait = BeginWait(sampled_, now_ns_);
+  Run(50 * kPeriodNs);
+  ResumeStretch(sampled_, now_ns_);
+  EndWaitCredited(*global_, sampled_, wait, now_ns_, 0);
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+  Call(kInside);
+  BeginWait(sampled_, now_ns_);
+  Run(50 * kPeriodNs);
+  EndWaitUncredited(sampled_);  // nobody notes its end
+  Call(kOutside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
+}
+
+TEST_F(StretchTest, SamplesOfAWaitThatSpinsAreOfNoKind) {
+  for (int i = 0; i < 40; ++i) {
+    const Wait wait = BeginWait(sampled_, now_ns_);
+    Run(kPeriodNs / 2);
+    Sample(SampledUnit::kOther);
+    Run(kPeriodNs / 2);
+    ResumeStretch(sampled_, now_ns_);
+    EndWaitCredited(*global_, sampled_, wait, now_ns_, 0);
+    Run(kPeriodNs / 2);
+    Sample(SampledUnit::kSelected);
+    Run(kPeriodNs / 2);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 4);
+  Call(kInside);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 8);
+}
+
+TEST_F(StretchTest, ASampleInAWaitImposesAtOnce) {
+  LearnStretches(kPeriodNs / 2);
+  BeginWait(sampled_, now_ns_);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  for (int i = 0; i < 100; ++i) {  // it waits where nobody sees it: no samples come
+    Run(kPeriodNs);
+    Call(kInside);
+  }
+  // What two samples have left to impose, and 32 more.
+  EXPECT_LE(global_ns() - before_ns, 34 * kPeriodNs / 2);
+}
+
+// For twenty rounds samples find the half of the round that is in the unit, and for twenty the other
+// half, as where rounds take a fortieth less than a sampling period.
+TEST_F(StretchTest, SamplesInStepImposeAsMuchInEachRound) {
+  LearnStretches(kPeriodNs / 2);
+  for (int i = 0; i < 400; ++i) {
+    const bool finds_it = i / 20 % 2 == 0;
+    const uint64_t before_ns = global_ns();
+    Run(kPeriodNs / 4);
+    if (finds_it) Sample(SampledUnit::kSelected);
+    Run(kPeriodNs / 4);
+    Call(kOutside);
+    Run(kPeriodNs / 4);
+    if (!finds_it) Sample(SampledUnit::kOther);
+    Run(kPeriodNs / 4);
+    Call(kInside);
+    if (i < 40) continue;
+    EXPECT_NEAR(static_cast<double>(global_ns() - before_ns), kPeriodNs / 4.0, kPeriodNs / 100.0)
+        << i;
+  }
+}
+
+TEST_F(StretchTest, LongStretchesImposeAtSamples) {
+  for (int i = 0; i < 40; ++i) {
+    Run(2 * kPeriodNs);
+    Sample(SampledUnit::kSelected);
+    Run(2 * kPeriodNs);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 2);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, StretchesOfWhichMuchIsElsewhereImposeAtSamples) {
+  for (int i = 0; i < 80; ++i) {
+    Run(kPeriodNs / 2);
+    Sample(i % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);
+    Run(kPeriodNs / 2);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs / 2);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, ShortStretchesImposeTheirShareOfIt) {
+  for (int i = 0; i < 81; ++i) {
+    Run(kPeriodNs / 20);
+    Sample(i % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);
+    Run(kPeriodNs / 20);
+    Call(kInside);
+  }
+  const uint64_t before_ns = global_ns() + sampled_.stretches.accrued_ns();
+  Run(kPeriodNs / 10);
+  Call(kInside);
+  const uint64_t imposed_ns = global_ns() + sampled_.stretches.accrued_ns() - before_ns;
+  EXPECT_NEAR(static_cast<double>(imposed_ns) / kPeriodNs, 0.1 * 0.5 * 0.5, 0.005);
+}
+
+TEST_F(StretchTest, LittleDelayIsKeptUntilItIsWorthAPause) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  Run(2 * kLeastImposedNs - 2);
+  Call(kInside);
+  EXPECT_EQ(global_ns(), before_ns);
+  Run(2);
+  Call(kInside);
+  EXPECT_EQ(global_ns() - before_ns, kLeastImposedNs);
+}
+
+TEST_F(StretchTest, NothingIsImposedAfterTheExperiment) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  ImposeSample(*global_, sampled_, Half(now_ns_ + kPeriodNs / 2), now_ns_);
+  const uint64_t before_ns = global_ns();
+  Run(kPeriodNs * 6 / 10);
+  ImposeAccrued(*global_, sampled_, now_ns_);
+  ImposeAllAccrued(*global_, sampled_, now_ns_);
+  EXPECT_EQ(global_ns(), before_ns);
+  EXPECT_FALSE(Accrues(sampled_));
+}
+
+TEST_F(StretchTest, OthersCanAskWhatAStretchInProgressStandsFor) {
+  LearnStretches(kPeriodNs / 2);
+  Call(kInside);
+  const uint64_t local_ns = sampled_.local_delay_ns;
+  Run(kPeriodNs / 5);
+  EXPECT_NEAR(LocalDelayAt(*global_, sampled_, now_ns_), local_ns + kPeriodNs / 10,
+              kPeriodNs / 1000);
+  EXPECT_EQ(sampled_.local_delay_ns, local_ns) << "asking imposes nothing";
+  Call(kOutside);
+  EXPECT_NEAR(sampled_.local_delay_ns, local_ns + kPeriodNs / 10, kPeriodNs / 1000);
+  Run(kPeriodNs / 5);
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_), sampled_.local_delay_ns);
+}
+
+TEST_F(StretchTest, WhoWaitsOrIsOfAnotherExperimentStandsForNothing) {
+  LearnStretches(kPeriodNs / 2);
+  Call(kInside);
+  Run(kPeriodNs / 5);
+  ASSERT_GT(LocalDelayAt(*global_, sampled_, now_ns_), sampled_.local_delay_ns);
+  global_->selection = 2;
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_), 0u);
+  global_->selection = 1;
+  BeginWait(sampled_, now_ns_);
+  EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_ + kPeriodNs), 0u);
+}
+
+TEST_F(StretchTest, NothingIsImposedOnceSomethingElseIsSelected) {
+  LearnStretches(kPeriodNs / 2);
+  ASSERT_TRUE(Accrues(sampled_));
+  const uint64_t before_ns = global_ns();
+  global_->selection = 2;
+  Run(kPeriodNs / 2);
+  Call(kOutside);
+  EXPECT_EQ(global_ns(), before_ns);
+  EXPECT_FALSE(Accrues(sampled_));
+}
+
+TEST_F(StretchTest, TheNextSelectionStartsWithNothingAheadOfItsSamples) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.SetBalanceForTest(-int64_t{16} * kPeriodNs);
+  global_->selection = 2;
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  ImposeSample(*global_, sampled_, Half(), now_ns_);
+  EXPECT_EQ(sampled_.stretches.balance_ns(), kPeriodNs / 2);
+}
+
+TEST_F(StretchTest, AtItsEndAThreadImposesWhatItsSamplesStandForBeyondItsStretches) {
+  LearnStretches(kPeriodNs / 2);
+  const int64_t balance_ns = sampled_.stretches.balance_ns();
+  const uint64_t before_ns = global_ns();
+  sampled_.stretches.SetBalanceForTest(70000);
+  ImposeAllAccrued(*global_, sampled_, now_ns_);
+  EXPECT_EQ(global_ns() - before_ns, 70000u) << balance_ns;
+}
+
+TEST_F(StretchTest, AnotherSelectionStartsToCountAnew) {
+  LearnStretches(kPeriodNs / 2);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit + 1);
+  EXPECT_EQ(sampled_.stretches.SamplesOfKindForTest(kInside), 1u);
+  EXPECT_EQ(sampled_.stretches.SamplesOfKindForTest(kOutside), 0u);
+}
+
+TEST_F(StretchTest, AHandlerThatInterruptsLeavesStretchesAlone) {
+  LearnStretches(kPeriodNs / 2);
+  const uint64_t before_ns = global_ns();
+  const int64_t balance_ns = sampled_.stretches.balance_ns();
+  const Stretches::BusyScope interrupted(sampled_.stretches);
+  Run(kPeriodNs / 2);
+  Call(kOutside);
+  EXPECT_EQ(global_ns(), before_ns);
+  ImposeSample(*global_, sampled_, Half(), now_ns_);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
+  EXPECT_EQ(sampled_.stretches.balance_ns(), balance_ns);
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit + 1);
+  EXPECT_NE(sampled_.stretches.SamplesOfKindForTest(kOutside), 0u) << "what it works on is gone";
+}
+
+TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {
+  constexpr int kCalls = 10000;
+  for (int i = 0; i < kCalls; ++i) sampled_.stretches.CallEnds();
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  int ends = 0;
+  for (int i = 0; i < kCalls; ++i) ends += sampled_.stretches.CallEnds() ? 1 : 0;
+  EXPECT_GT(ends, 32);
+  EXPECT_LE(ends, 80);
+}
+
+// What a caller does for TakeSample.
+struct FakeSeam {
+  uint64_t NowNs() const { return now_ns; }
+  void BeforeImposing(uint64_t delay_ns) { announced_ns += delay_ns; }
+  bool Spins() {
+    ++times_asked;
+    return spins;
+  }
+  bool TakesSpinProbes() const { return takes_probes; }
+  bool BeginSpinProbes() {
+    if (can_probe) takes_probes = true;
+    return can_probe;
+  }
+
+  uint64_t now_ns = 1;
+  bool spins = false;
+  bool takes_probes = false;
+  bool can_probe = true;
+  uint64_t announced_ns = 0;
+  int times_asked = 0;
+};
+
+class TakeSampleTest : public ::testing::Test {
+ protected:
+  TakeSampleTest() { global_->selection = 1; }
+  SampleInput Selected(uint64_t periods) const {
+    return {1, kUnit, SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs, kForever, periods, 0};
+  }
+  SampleInput Other() const {
+    return {1, kUnit, SampledUnit::kOther, 0, kPeriodNs, kForever, 1, 0};
+  }
+  SampleResult Take(const SampleInput& sample) {
+    return TakeSample(*global_, thread_, shared_, sample, seam_);
+  }
+  void OweToAnother(uint64_t delay_ns) {
+    ThreadLedger other = {};
+    other.local_delay_ns = global_->global_delay_ns.load();
+    ImposeDelay(*global_, other, delay_ns);
+  }
+
+  std::unique_ptr<GlobalLedger> global_ = std::make_unique<GlobalLedger>();
+  ThreadLedger thread_ = {};
+  SharedDelay shared_;
+  FakeSeam seam_;
+};
+
+TEST_F(TakeSampleTest, ASampleInTheSelectedUnitGetsItsThreadAhead) {
+  const SampleResult result = Take(Selected(1));
+  EXPECT_TRUE(result.imposes);
+  EXPECT_EQ(result.next, AfterSample::kGoOn);
+  EXPECT_EQ(thread_.local_delay_ns, kPeriodNs / 2);
+  EXPECT_EQ(global_->global_delay_ns, kPeriodNs / 2);
+  EXPECT_EQ(seam_.announced_ns, kPeriodNs / 2);
+}
+
+TEST_F(TakeSampleTest, ASampleElsewhereOnlyPays) {
+  EXPECT_EQ(Take(Other()).next, AfterSample::kGoOn);
+  OweToAnother(1000);
+  const SampleResult result = Take(Other());
+  EXPECT_FALSE(result.imposes);
+  EXPECT_EQ(result.next, AfterSample::kPay);
+  EXPECT_EQ(seam_.announced_ns, 0u);
+}
+
+TEST_F(TakeSampleTest, NothingIsImposedPastTheDeadline) {
+  SampleInput sample = Selected(1);
+  sample.deadline_ns = 99;
+  seam_.now_ns = 100;
+  EXPECT_FALSE(Take(sample).imposes);
+  EXPECT_EQ(global_->global_delay_ns, 0u);
+  seam_.now_ns = 99;
+  EXPECT_TRUE(Take(sample).imposes);
+}
+
+TEST_F(TakeSampleTest, EachPeriodOfASampleImposesItsDelay) {
+  Take(Selected(3));
+  EXPECT_EQ(global_->global_delay_ns, 3 * kPeriodNs / 2);
+}
+
+TEST_F(TakeSampleTest, WhatASampleStandsForInOtherThreadsIsSharedWithThem) {
+  SampleInput sample = Selected(1);
+  sample.periods_of_others = 3;
+  Take(sample);
+  EXPECT_EQ(global_->global_delay_ns, kPeriodNs / 2);
+  EXPECT_EQ(shared_.Take(1, 1), 3 * kPeriodNs / 2 / 4) << "of four groups of threads the first";
+}
+
+TEST_F(TakeSampleTest, AThreadThatWaitsNeitherPaysNorSpins) {
+  OweToAnother(1000);
+  BeginWait(thread_, 1);
+  EXPECT_EQ(Take(Other()).next, AfterSample::kGoOn);
+  EXPECT_EQ(seam_.times_asked, 0);
+}
+
+TEST_F(TakeSampleTest, TheFirstSampleThatSpinsBeginsProbesAndCountsForNothing) {
+  seam_.spins = true;
+  Take(Other());
+  EXPECT_TRUE(seam_.takes_probes);
+  EXPECT_EQ(thread_.spinning.Of(kPeriodNs), 0u);
+  Take(Other());
+  EXPECT_EQ(thread_.spinning.Of(kPeriodNs), 0u) << "probes count, samples do not";
+}
+
+TEST_F(TakeSampleTest, WhereProbesCannotBeHadSamplesCount) {
+  seam_.spins = true;
+  seam_.can_probe = false;
+  for (int i = 0; i < 100; ++i) Take(Other());
+  OweToAnother(kPeriodNs / 2);
+  EXPECT_EQ(Take(Other()).next, AfterSample::kGoOn);
+  EXPECT_EQ(thread_.credited_ns, kPeriodNs / 2) << "it spins nearly all of its time";
+}
+
+TEST_F(TakeSampleTest, ASampleOfNoWeightOnlyPays) {
+  OweToAnother(1000);
+  EXPECT_EQ(Take(Selected(0)).next, AfterSample::kPay);
+  EXPECT_EQ(seam_.announced_ns, 0u);
+  EXPECT_EQ(seam_.times_asked, 0);
+}
+
+}  // namespace
+}  // namespace coz::delay
