@@ -82,7 +82,7 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
     for (Kind& other : kinds_) {
       if (other.samples < kind->samples) kind = &other;
     }
-    *kind = {here, 0, 0, 0, 0, 0};
+    *kind = {here, 0, 0, 0, 0};
   }
   if (kind->samples >= kMostSamples) {
     kind->selected /= 2;
@@ -119,12 +119,7 @@ uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const Spread
   (sample.unit == SampledUnit::kGiven ? given_delay_ns_ : selected_delay_ns_) = sample.delay_ns;
   Kind* kind = Find(site());
   PublishRate(kind);
-  if (kind == nullptr || !IsSpread(*kind)) {
-    if (kind != nullptr && rules.counts_imposed_at_once) {
-      kind->imposed_at_once_ns = sample.delay_ns / 2;
-    }
-    return sample.delay_ns;
-  }
+  if (kind == nullptr || !IsSpread(*kind)) return sample.delay_ns;
   balance_ns_ += static_cast<int64_t>(sample.delay_ns);
   // Beyond that, stretches have not been seen to run for as long as samples say.
   const auto most_ns = static_cast<int64_t>(rules.most_samples_behind * sample.delay_ns);
@@ -140,10 +135,7 @@ void Stretches::Accrue(uint64_t now_ns, const SpreadRules& rules) {
   length_ns_ += ran_ns;
   Kind* kind = Find(site());
   if (kind == nullptr || !IsSpread(*kind)) return;
-  uint64_t delay_ns = DelayFor(*kind, ran_ns, rules);
-  const uint64_t imposed_ns = std::min(kind->imposed_at_once_ns, delay_ns);
-  kind->imposed_at_once_ns -= imposed_ns;
-  delay_ns -= imposed_ns;
+  const uint64_t delay_ns = DelayFor(*kind, ran_ns, rules);
   balance_ns_ -= static_cast<int64_t>(delay_ns);
   accrued_ns_ += delay_ns;
 }

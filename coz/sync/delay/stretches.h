@@ -44,9 +44,6 @@ struct SpreadRules {
   // lost.
   uint64_t most_samples_ahead = 32;
   uint64_t most_samples_behind = 2;
-  // A sample that is imposed at once stands for the time around it. When its kind is spread from
-  // then on, half of its delay has been imposed already.
-  bool counts_imposed_at_once = true;
 };
 
 class Stretches {
@@ -145,8 +142,7 @@ class Stretches {
     uint32_t samples;
     uint32_t selected;
     uint32_t given;
-    uint32_t mean_ns;             // running time; 0 until one has been measured
-    uint64_t imposed_at_once_ns;  // and not made up for by less accrual
+    uint32_t mean_ns;  // running time; 0 until one has been measured
 
     uint32_t others() const { return samples - selected - given; }
   };

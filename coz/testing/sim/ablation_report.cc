@@ -28,8 +28,6 @@ std::vector<Rule> Rules() {
       {"delay follows stretches", [](MachineOptions* m) { m->spread.spreads = false; }},
       {"32 samples ahead, not 2", [](MachineOptions* m) { m->spread.most_samples_ahead = 2; }},
       {"2 samples behind, not 0", [](MachineOptions* m) { m->spread.most_samples_behind = 0; }},
-      {"imposed at once counts",
-       [](MachineOptions* m) { m->spread.counts_imposed_at_once = false; }},
       {"pays for others in progress",
        [](MachineOptions* m) { m->pay_for_stretches_in_progress = false; }},
       {"wakee takes over excess", [](MachineOptions* m) { m->publish_excess = false; }},
