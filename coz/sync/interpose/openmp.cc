@@ -17,13 +17,11 @@
 
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/openmp_calls.h"
+#include "coz/sync/interpose/openmp_calls_table.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
 namespace {
-
-using Outlined = void (*)(void*);
-using CopyArguments = void (*)(void*, void*);
 
 // Set once the program has tasks that are not seen to begin (task loops, detached tasks): to wait in
 // a team is then not told from to work, and nothing is credited for it.
@@ -223,136 +221,68 @@ void RunTask(void* argument) {
 
 constexpr unsigned kDetachedTask = 1 << 13;  // GOMP_TASK_FLAG_DETACH
 
-// Where the caller of the entry point stands, which decides whose libgomp it means.
+// The real function, for whoever called the entry point: the caller decides whose libgomp it means.
 #define COZ_REAL(name) RealOpenmpCall<decltype(Coz##name)>(g_##name, __builtin_return_address(0))
-#define COZ_OPENMP_CALL(version, result, name, parameters) \
-  OpenmpCall g_##name{#name};                              \
-  extern "C" result Coz##name parameters;                  \
-  asm(".symver Coz" #name ", " #name "@" version)
 
-#define COZ_PARALLEL_LOOP(version, name)                                                         \
-  COZ_OPENMP_CALL(version, void, name,                                                           \
-                  (Outlined body, void* data, unsigned threads, long start, long end, long step, \
-                   long chunk, unsigned flags));                                                 \
-  extern "C" void Coz##name(Outlined body, void* data, unsigned threads, long start, long end,   \
-                            long step, long chunk, unsigned flags) {                             \
-    auto* const real = COZ_REAL(name);                                                           \
-    RunRegion(body, data, [=](Outlined run, void* region) {                                      \
-      real(run, region, threads, start, end, step, chunk, flags);                                \
-    });                                                                                          \
+#define COZ_X(shape, version, result, name, parameters, arguments) \
+  OpenmpCall g_##name{#name};                                      \
+  extern "C" result Coz##name parameters;                          \
+  asm(".symver Coz" #name ", " #name "@" version);
+COZ_OPENMP_CALLS(COZ_X)
+#undef COZ_X
+
+#define COZ_DEFINE_REGION(name, parameters, arguments)                          \
+  extern "C" void Coz##name parameters {                                        \
+    auto* const real = COZ_REAL(name);                                          \
+    RunRegion(body, data, [=](Outlined run, void* region) { real arguments; }); \
   }
-#define COZ_PARALLEL_RUNTIME_LOOP(version, name)                                                 \
-  COZ_OPENMP_CALL(version, void, name,                                                           \
-                  (Outlined body, void* data, unsigned threads, long start, long end, long step, \
-                   unsigned flags));                                                             \
-  extern "C" void Coz##name(Outlined body, void* data, unsigned threads, long start, long end,   \
-                            long step, unsigned flags) {                                         \
-    auto* const real = COZ_REAL(name);                                                           \
-    RunRegion(body, data, [=](Outlined run, void* region) {                                      \
-      real(run, region, threads, start, end, step, flags);                                       \
-    });                                                                                          \
-  }
-#define COZ_TEAM_WAIT(version, name)        \
-  COZ_OPENMP_CALL(version, void, name, ()); \
-  extern "C" void Coz##name() {             \
-    auto* const real = COZ_REAL(name);      \
-    WaitForTeam([=] {                       \
-      real();                               \
-      return 0;                             \
-    });                                     \
-  }
-#define COZ_BARRIER(version, name)          \
-  COZ_OPENMP_CALL(version, void, name, ()); \
-  extern "C" void Coz##name() {             \
-    auto* const real = COZ_REAL(name);      \
-    WaitForAll([=] {                        \
-      real();                               \
-      return 0;                             \
-    });                                     \
-  }
-#define COZ_CANCELLABLE_BARRIER(version, name) \
-  COZ_OPENMP_CALL(version, bool, name, ());    \
-  extern "C" bool Coz##name() {                \
-    auto* const real = COZ_REAL(name);         \
-    return WaitForAll([=] { return real(); }); \
-  }
-#define COZ_ACQUIRE(version, name, parameter, argument) \
-  COZ_OPENMP_CALL(version, void, name, (parameter));    \
-  extern "C" void Coz##name(parameter) {                \
+#define COZ_DEFINE_BARRIER(name, parameters, arguments) \
+  extern "C" void Coz##name parameters {                \
     auto* const real = COZ_REAL(name);                  \
-    WaitForOwner([=] { real(argument); });              \
+    WaitForAll([=] {                                    \
+      real arguments;                                   \
+      return 0;                                         \
+    });                                                 \
   }
-#define COZ_RELEASE(version, name, parameter, argument) \
-  COZ_OPENMP_CALL(version, void, name, (parameter));    \
-  extern "C" void Coz##name(parameter) {                \
+#define COZ_DEFINE_CANCELLABLE_BARRIER(name, parameters, arguments) \
+  extern "C" bool Coz##name parameters {                            \
+    auto* const real = COZ_REAL(name);                              \
+    return WaitForAll([=] { return real arguments; });              \
+  }
+#define COZ_DEFINE_TEAM_WAIT(name, parameters, arguments) \
+  extern "C" void Coz##name parameters {                  \
+    auto* const real = COZ_REAL(name);                    \
+    WaitForTeam([=] {                                     \
+      real arguments;                                     \
+      return 0;                                           \
+    });                                                   \
+  }
+#define COZ_DEFINE_ACQUIRE(name, parameters, arguments) \
+  extern "C" void Coz##name parameters {                \
+    auto* const real = COZ_REAL(name);                  \
+    WaitForOwner([=] { real arguments; });              \
+  }
+#define COZ_DEFINE_RELEASE(name, parameters, arguments) \
+  extern "C" void Coz##name parameters {                \
     PayIfBehind();                                      \
-    COZ_REAL(name)(argument);                           \
+    COZ_REAL(name) arguments;                           \
   }
+#define COZ_DEFINE_UNSEEN_TASKS(name, parameters, arguments) \
+  extern "C" void Coz##name parameters {                     \
+    g_unseen_tasks.store(true, std::memory_order_relaxed);   \
+    COZ_REAL(name) arguments;                                \
+  }
+#define COZ_DEFINE_TASK(name, parameters, arguments)  // below
 
-COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_static)
-COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_dynamic)
-COZ_PARALLEL_LOOP("GOMP_4.0", GOMP_parallel_loop_guided)
-COZ_PARALLEL_LOOP("GOMP_4.5", GOMP_parallel_loop_nonmonotonic_dynamic)
-COZ_PARALLEL_LOOP("GOMP_4.5", GOMP_parallel_loop_nonmonotonic_guided)
-COZ_PARALLEL_RUNTIME_LOOP("GOMP_4.0", GOMP_parallel_loop_runtime)
-COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_nonmonotonic_runtime)
-COZ_PARALLEL_RUNTIME_LOOP("GOMP_5.0", GOMP_parallel_loop_maybe_nonmonotonic_runtime)
-
-COZ_BARRIER("GOMP_1.0", GOMP_barrier)
-COZ_BARRIER("GOMP_1.0", GOMP_loop_end)
-COZ_BARRIER("GOMP_1.0", GOMP_sections_end)
-COZ_TEAM_WAIT("GOMP_1.0", GOMP_ordered_start)
-COZ_TEAM_WAIT("GOMP_2.0", GOMP_taskwait)
-COZ_TEAM_WAIT("GOMP_4.0", GOMP_taskgroup_end)
-COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_barrier_cancel)
-COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_loop_end_cancel)
-COZ_CANCELLABLE_BARRIER("GOMP_4.0", GOMP_sections_end_cancel)
-
-COZ_ACQUIRE("GOMP_1.0", GOMP_critical_start, , )
-COZ_ACQUIRE("GOMP_1.0", GOMP_critical_name_start, void** name, name)
-COZ_ACQUIRE("GOMP_1.0", GOMP_atomic_start, , )
-COZ_ACQUIRE("OMP_3.0", omp_set_lock, void* lock, lock)
-COZ_ACQUIRE("OMP_3.0", omp_set_nest_lock, void* lock, lock)
-COZ_RELEASE("GOMP_1.0", GOMP_critical_end, , )
-COZ_RELEASE("GOMP_1.0", GOMP_critical_name_end, void** name, name)
-COZ_RELEASE("GOMP_1.0", GOMP_atomic_end, , )
-COZ_RELEASE("GOMP_1.0", GOMP_ordered_end, , )
-COZ_RELEASE("OMP_3.0", omp_unset_lock, void* lock, lock)
-COZ_RELEASE("OMP_3.0", omp_unset_nest_lock, void* lock, lock)
-
-COZ_OPENMP_CALL("GOMP_4.0", void, GOMP_parallel,
-                (Outlined body, void* data, unsigned threads, unsigned flags));
-COZ_OPENMP_CALL("GOMP_4.0", void, GOMP_parallel_sections,
-                (Outlined body, void* data, unsigned threads, unsigned count, unsigned flags));
-COZ_OPENMP_CALL("GOMP_2.0", void, GOMP_task,
-                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                 bool may_defer, unsigned flags, void** depend, long priority, void* detach));
-COZ_OPENMP_CALL("GOMP_4.5", void, GOMP_taskloop,
-                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                 unsigned flags, unsigned long tasks, long priority, long start, long end,
-                 long step));
-COZ_OPENMP_CALL("GOMP_4.5", void, GOMP_taskloop_ull,
-                (Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                 unsigned flags, unsigned long tasks, long priority, long start, long end,
-                 long step));
-
-extern "C" {
-
-void CozGOMP_parallel(Outlined body, void* data, unsigned threads, unsigned flags) {
-  auto* const real = COZ_REAL(GOMP_parallel);
-  RunRegion(body, data, [=](Outlined run, void* region) { real(run, region, threads, flags); });
-}
-
-void CozGOMP_parallel_sections(Outlined body, void* data, unsigned threads, unsigned count,
-                               unsigned flags) {
-  auto* const real = COZ_REAL(GOMP_parallel_sections);
-  RunRegion(body, data,
-            [=](Outlined run, void* region) { real(run, region, threads, count, flags); });
-}
+#define COZ_X(shape, version, result, name, parameters, arguments) \
+  COZ_DEFINE_##shape(name, parameters, arguments)
+COZ_OPENMP_CALLS(COZ_X)
+#undef COZ_X
 
 // Older compilers give fewer arguments; libgomp looks at the last ones only where the flags say so.
-void CozGOMP_task(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                  bool may_defer, unsigned flags, void** depend, long priority, void* detach) {
+extern "C" void CozGOMP_task(Outlined body, void* data, CopyArguments copy, long bytes,
+                             long alignment, bool may_defer, unsigned flags, void** depend,
+                             long priority, void* detach) {
   auto* const real = COZ_REAL(GOMP_task);
   if (CurrentThreadLedger() == nullptr || (flags & kDetachedTask) != 0) {
     if ((flags & kDetachedTask) != 0) g_unseen_tasks.store(true, std::memory_order_relaxed);
@@ -370,24 +300,6 @@ void CozGOMP_task(Outlined body, void* data, CopyArguments copy, long bytes, lon
   real(RunTask, &source, CopyTask, bytes + header_bytes, aligned, may_defer, flags, depend,
        priority, detach);
 }
-
-void CozGOMP_taskloop(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                      unsigned flags, unsigned long tasks, long priority, long start, long end,
-                      long step) {
-  g_unseen_tasks.store(true, std::memory_order_relaxed);
-  COZ_REAL(GOMP_taskloop)
-  (body, data, copy, bytes, alignment, flags, tasks, priority, start, end, step);
-}
-
-void CozGOMP_taskloop_ull(Outlined body, void* data, CopyArguments copy, long bytes, long alignment,
-                          unsigned flags, unsigned long tasks, long priority, long start, long end,
-                          long step) {
-  g_unseen_tasks.store(true, std::memory_order_relaxed);
-  COZ_REAL(GOMP_taskloop_ull)
-  (body, data, copy, bytes, alignment, flags, tasks, priority, start, end, step);
-}
-
-}  // extern "C"
 
 }  // namespace
 }  // namespace coz::interpose

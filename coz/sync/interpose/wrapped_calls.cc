@@ -10,12 +10,13 @@
 namespace coz::interpose {
 namespace {
 
-enum Presence { kRequired, kOptional };
+enum Presence { kRequired, kOptional, kOldVersion };
 
-void* FindNext(const char* name, const char* version) {
+void* FindNext(const char* name, const char* version, Presence presence) {
   // Plain dlsym may bind the oldest of several versions, whose pthread_cond_t is another one.
   void* symbol = version != nullptr ? dlvsym(RTLD_NEXT, name, version) : nullptr;
-  return symbol != nullptr ? symbol : dlsym(RTLD_NEXT, name);
+  if (symbol != nullptr || presence == kOldVersion) return symbol;
+  return dlsym(RTLD_NEXT, name);
 }
 
 [[noreturn]] void DieWithoutCall(const char* name) {
@@ -41,12 +42,12 @@ CallType<Result, Parameters...> TypeOf(Result (*)(Parameters...));
 
 template <typename Pointer>
 void Resolve(Pointer* pointer, const char* name, const char* version, Presence presence) {
-  void* symbol = FindNext(name, version);
+  void* symbol = FindNext(name, version, presence);
   Pointer found = nullptr;
   static_assert(sizeof(found) == sizeof(symbol), "dlsym returns functions as void*");
   memcpy(&found, &symbol, sizeof(found));
   if (found == nullptr) {
-    if (presence == kRequired) DieWithoutCall(name);
+    if (presence != kOptional) DieWithoutCall(name);
     found = decltype(TypeOf(*pointer))::Missing;
   }
   __atomic_store_n(pointer, found, __ATOMIC_RELAXED);
@@ -60,7 +61,28 @@ void Resolve(Pointer* pointer, const char* name, const char* version, Presence p
 COZ_WRAPPED_CALLS(COZ_X)
 #undef COZ_X
 
+void ResolveRealOldCalls() {
+#define COZ_X(presence, version, result, name, parameters, arguments) \
+  Resolve(&g_real_old.name, #name, version, presence);
+  COZ_OLD_CALLS(COZ_X)
+#undef COZ_X
+}
+
+#define COZ_X(presence, version, result, name, parameters, arguments) \
+  result FirstOld_##name parameters {                                 \
+    ResolveRealOldCalls();                                            \
+    return g_real_old.name arguments;                                 \
+  }
+COZ_OLD_CALLS(COZ_X)
+#undef COZ_X
+
 }  // namespace
+
+RealOldCalls g_real_old = {
+#define COZ_X(presence, version, result, name, parameters, arguments) FirstOld_##name,
+    COZ_OLD_CALLS(COZ_X)
+#undef COZ_X
+};
 
 RealCalls g_real = {
 #define COZ_X(presence, version, result, name, parameters, arguments) First_##name,

@@ -1,15 +1,18 @@
-// The table of libc calls that the runtime stands in front of, and the way to the real ones.
+// The way from a wrapped call to libc's own.
 //
-// Shape    COZ_WRAPPED_CALLS(X): X(presence, version, result, name, parameters, arguments).
-//          `version` is the symbol version to bind where libc has several, else nullptr. An optional
-//          call may be missing in an older libc: its pointer then returns ENOSYS.
+// Shape    one pointer for each row of COZ_WRAPPED_CALLS and COZ_OLD_CALLS (wrapped_calls_table.h):
+//          X(presence, version, result, name, parameters, arguments). `version` is the symbol
+//          version to bind where libc has several, else nullptr.
+//          kRequired: every libc has the call. kOptional: an older libc may lack it; the pointer
+//          then returns ENOSYS. kOldVersion: only that version will do, and it is looked up at the
+//          first call
 // Units    none
-// Errors   a required call that libc lacks ends the resolution with a message and abort: no such
-//          libc exists
+// Errors   a call that is missing and not optional ends the process with a message: the program
+//          could not have been started with such a libc
 // Threads  safe: resolution is idempotent
-// Signals  the pointers are async-signal-safe as far as what they point to, once ResolveRealCalls
-//          has run
-// Source   dlsym(3), dlvsym(3); glibc 2.36 headers
+// Signals  the pointers of g_real are as async-signal-safe as what they point to, once
+//          ResolveRealCalls has run; those of g_real_old are not before their first call
+// Source   dlsym(3), dlvsym(3)
 #ifndef COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
 #define COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
 
@@ -48,16 +51,25 @@ struct RealCalls {
 #undef COZ_X
 };
 
-// libc's own functions. Usable from the first instruction on: before ResolveRealCalls each pointer
-// resolves the table itself, because constructors of other libraries may run before the runtime's.
+// libc's own functions. Usable from the first instruction on, because constructors of other
+// libraries may run before the runtime's: until ResolveRealCalls each pointer resolves the table.
 extern RealCalls g_real __attribute__((visibility("hidden")));
 
 void ResolveRealCalls();
 
+// The same for calls of an old version. Each pointer resolves all of them at the first call.
+struct RealOldCalls {
+#define COZ_X(presence, version, result, name, parameters, arguments) result(*name) parameters;
+  COZ_OLD_CALLS(COZ_X)
+#undef COZ_X
+};
+extern RealOldCalls g_real_old __attribute__((visibility("hidden")));
+
 }  // namespace coz::interpose
 
-// Another public name that libc has for a call, beside that call's definition: one name for one address, as a call from here by the
-// first name would go to a function of that name in the program. Which there are, libc says: coz/runtime/libcoz_map_test.sh.
+// Gives the call that is defined above the line another of libc's public names. It is one function
+// with two names: a function of its own would call the first name, and the program may define that.
+// coz/runtime/exports_test.sh asks libc which second names there are.
 #define COZ_SECOND_NAME(second, name) asm(".globl " #second "\n.set " #second ", " #name)
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_

@@ -1,8 +1,14 @@
-// The table itself: a macro per kind of call, and COZ_WRAPPED_CALLS for all.
+// All symbols of libc that the runtime stands in front of. Those of libgomp are in
+// openmp_calls_table.h.
 //
-// Shape    see wrapped_calls.h
+// Shape    COZ_WRAPPED_CALLS(X): calls that pass on to libc's own; a row is explained in
+//          wrapped_calls.h.
+//          COZ_OLD_CALLS(X): the same for calls of an old version, next to today's of that name.
+//          COZ_COMPOSED_CALLS(X): X(name); made of other wrapped calls, or of system calls.
+//          COZ_SECOND_NAMES(X): X(second, name); another name of libc for a wrapped call
 // Units    as the calls have them
-// Errors   none
+// Errors   none: a symbol that is exported and in no table, or in a table and not exported, fails
+//          //coz/runtime:exports_test
 // Threads  none
 // Signals  none
 // Source   glibc 2.36 headers
@@ -141,8 +147,6 @@
 
 #define COZ_EXEC_CALLS(X)                                                                                              \
   X(kRequired, nullptr, int, execve, (const char* f, char* const* a, char* const* e), (f, a, e))                       \
-  X(kRequired, nullptr, int, execv, (const char* f, char* const* a), (f, a))                                           \
-  X(kRequired, nullptr, int, execvp, (const char* f, char* const* a), (f, a))                                          \
   X(kRequired, nullptr, int, execvpe, (const char* f, char* const* a, char* const* e), (f, a, e))                      \
   X(kRequired, nullptr, int, fexecve, (int f, char* const* a, char* const* e), (f, a, e))                              \
   X(kOptional, nullptr, int, execveat, (int d, const char* f, char* const* a, char* const* e, int g), (d, f, a, e, g))
@@ -164,7 +168,36 @@
 #define COZ_LOADER_CALLS(X) \
   X(kRequired, nullptr, int, dlclose, (void* h), (h))
 
-#define COZ_WRAPPED_CALLS(X) COZ_THREAD_CALLS(X) COZ_LOCK_CALLS(X) COZ_CONDITION_CALLS(X) COZ_SIGNAL_CALLS(X) COZ_POLL_CALLS(X) COZ_IO_CALLS(X) COZ_SLEEP_CALLS(X) COZ_EXEC_CALLS(X) COZ_PROCESS_CALLS(X) COZ_LOADER_CALLS(X)
+#define COZ_WRAPPED_CALLS(X)                                                               \
+  COZ_THREAD_CALLS(X)                                                                      \
+  COZ_LOCK_CALLS(X)                                                                        \
+  COZ_CONDITION_CALLS(X)                                                                   \
+  COZ_SIGNAL_CALLS(X)                                                                      \
+  COZ_POLL_CALLS(X)                                                                        \
+  COZ_IO_CALLS(X)                                                                          \
+  COZ_SLEEP_CALLS(X)                                                                       \
+  COZ_EXEC_CALLS(X)                                                                        \
+  COZ_PROCESS_CALLS(X)                                                                     \
+  COZ_LOADER_CALLS(X)
+
+// Conditions are other objects in this version, so a call goes to libc's of the same version.
+#define COZ_OLD_CALLS(X)                                                                                                                     \
+  X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_wait, (pthread_cond_t* c, pthread_mutex_t* m), (c, m))                                     \
+  X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_timedwait, (pthread_cond_t* c, pthread_mutex_t* m, const timespec* d), (c, m, d))          \
+  X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_signal, (pthread_cond_t* c), (c))                                                          \
+  X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_broadcast, (pthread_cond_t* c), (c))
+
+#define COZ_COMPOSED_CALLS(X)                                                              \
+  X(execv) X(execvp) X(execl) X(execlp) X(execle)                                          \
+  X(sigset) X(sighold) X(sigrelse) X(sigignore) X(sigblock) X(sigsetmask) X(siggetmask)    \
+  X(sigpause) X(__sigpause) X(__xpg_sigpause) X(sigpending)
+
+#define COZ_SECOND_NAMES(X)                                                                \
+  X(__sigaction, sigaction) X(ssignal, signal) X(bsd_signal, signal)                       \
+  X(__sysv_signal, sysv_signal) X(gsignal, raise) X(__sigsuspend, sigsuspend)              \
+  X(__poll, poll) X(__select, select) X(__read, read) X(__write, write)                    \
+  X(__close, close) X(__connect, connect) X(__send, send) X(__dup2, dup2)                  \
+  X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)
 // clang-format on
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_

@@ -1,0 +1,32 @@
+// Prints the symbols that libcoz.so has to export by the tables of wrapped calls, one in a line, as
+// readelf does: NAME, NAME@VERSION, or NAME@@VERSION for a version that is the default.
+#include <cstdio>
+
+#include "coz/sync/interpose/openmp_calls_table.h"
+#include "coz/sync/interpose/wrapped_calls_table.h"
+
+namespace {
+
+void PrintDefault(const char* name, const char* version) {
+  printf("%s%s%s\n", name, version != nullptr ? "@@" : "", version != nullptr ? version : "");
+}
+
+}  // namespace
+
+int main() {
+#define COZ_X(presence, version, result, name, parameters, arguments) PrintDefault(#name, version);
+  COZ_WRAPPED_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(presence, version, result, name, parameters, arguments) puts(#name "@" version);
+  COZ_OLD_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(shape, version, result, name, parameters, arguments) puts(#name "@" version);
+  COZ_OPENMP_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(name) puts(#name);
+  COZ_COMPOSED_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(second, name) puts(#second);
+  COZ_SECOND_NAMES(COZ_X)
+#undef COZ_X
+}
