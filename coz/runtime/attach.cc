@@ -1,0 +1,119 @@
+// The library's constructor: attaches the process to the supervisor's control block, or guards
+// breakpoints, or does nothing. Process: target. Context: before the program's main.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "coz/base/clock.h"
+#include "coz/base/errno_saver.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/fork.h"
+#include "coz/runtime/process_entry.h"
+#include "coz/runtime/process_hooks.h"
+#include "coz/runtime/progress_points.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/runtime/thread_hooks.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/unwinder.h"
+#include "coz/shared/control_block.h"
+#include "coz/shared/control_mapping.h"
+#include "coz/shared/lent_counters.h"
+#include "coz/shared/process_slots.h"
+#include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/preload_environment.h"
+#include "coz/sync/interpose/process_end.h"
+#include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/thread_exit.h"
+#include "coz/sync/interpose/thread_sync.h"
+#include "coz/sync/interpose/wrapped_calls.h"
+
+namespace coz::runtime {
+namespace {
+
+using runtime_internal::g_control;
+using runtime_internal::g_modules;
+using runtime_internal::g_pid;
+using runtime_internal::g_process;
+using runtime_internal::OccupySlot;
+
+// A supervisor that is gone sets no breakpoints.
+constexpr uint64_t kLongestArmingNs = 2 * kNsPerSecond;
+
+bool IsGuardOnly() {
+  const char* control = getenv(shared::kControlVariable);
+  return control != nullptr && strcmp(control, shared::kGuardOnly) == 0;
+}
+
+void PayAtExit() { interpose::PayBeforeProcessEnds(); }
+
+// Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
+void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
+  constexpr timespec kLook = {0, 100 * kNsPerUs};
+  const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;
+  while (process.armed.load(std::memory_order_acquire) != image + 1 &&
+         MonotonicNowNs() < deadline_ns) {
+    RawSyscall(SYS_nanosleep, &kLook, nullptr);
+  }
+}
+
+void Attach(shared::ControlBlock* control) {
+  const pid_t pid = getpid();
+  shared::ProcessSlot* process = shared::TakeProcessSlot(*control, pid, getppid());
+  if (process == nullptr) {
+    munmap(control, shared::kControlMappingBytes);
+    return;
+  }
+  shared::FreeThreadSlotsOf(*control, pid);  // of the program that this process was before an exec
+  g_control = control;
+  g_pid = pid;
+  g_process = process;
+  const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
+  interpose::SetIoTables(&control->io);
+  interpose::InitThreadSync(&control->ledger, RuntimeThreadHooks());
+  interpose::g_process_hooks = RuntimeProcessHooks();
+  interpose::InitThreadExit();
+  g_modules.AddProgram(control, AddPointsOfMarks);
+  PublishProcess(*process, image);
+  sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
+  sampler::PrepareThreadForUnwinding();
+  interpose::InitSignalShield(sampler::kSamplingSignal);
+  pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
+  if (shared::ThreadSlot* slot =
+          shared::ReserveThreadSlot(*control, shared::IndexOf(*control, *process), pid)) {
+    OccupySlot(*slot);
+    interpose::EnterThreadSync(&slot->ledger,
+                               control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    interpose::ArmThreadExit();
+  }
+  atexit(PayAtExit);
+  if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
+  const sampler::SamplerStatus status = StartSampling(*control);
+  shared::TakeLentCounters(*control);
+  if (pid != control->target_pid.load(std::memory_order_relaxed)) {
+    if (status.source == sampler::SamplingSource::kNone) {
+      control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  control->sampler_status = status;
+  control->sampler_ready.fetch_add(1, std::memory_order_release);
+}
+
+__attribute__((constructor)) void InitRuntime() {
+  const ErrnoSaver errno_saver;
+  interpose::ResolveRealCalls();
+  interpose::TakeOutSanitizer(environ);
+  if (IsGuardOnly()) return GuardBreakpoints();
+  if (shared::ControlBlock* control = shared::MapControlBlock()) Attach(control);
+}
+
+}  // namespace
+}  // namespace coz::runtime

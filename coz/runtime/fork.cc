@@ -1,0 +1,107 @@
+// Process: target. Context: the program's threads, and the one thread of a child of fork.
+#include "coz/runtime/fork.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "coz/runtime/process_entry.h"
+#include "coz/runtime/published_counters.h"
+#include "coz/runtime/runtime.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/sampler/sampler.h"
+#include "coz/shared/control_block.h"
+#include "coz/shared/control_mapping.h"
+#include "coz/shared/lent_counters.h"
+#include "coz/shared/process_slots.h"
+#include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz::runtime {
+namespace {
+
+using runtime_internal::g_control;
+using runtime_internal::g_modules;
+using runtime_internal::g_pid;
+using runtime_internal::g_process;
+using runtime_internal::OccupySlot;
+using runtime_internal::SlotOf;
+using runtime_internal::t_left;
+
+// Local delay at the last fork of this thread.
+__thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec"))) = 0;
+
+// The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
+// the target, whose addresses its threads hold, stay as they are.
+void BecomeUnprofiled() {
+  mmap(g_control, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
+       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  interpose::LeaveThreadSync();
+  t_left = true;
+  interpose::LiftSignalShield();
+  g_pid = 0;
+  g_process = nullptr;
+}
+
+// The one thread of the child goes on at the virtual time of the thread that forked.
+bool ContinueProfiled() {
+  shared::ControlBlock& control = *g_control;
+  delay::ThreadLedger* inherited = interpose::CurrentThreadLedger();
+  if (control.follow != shared::Follow::kAll || control.stop.load(std::memory_order_relaxed) != 0 ||
+      !shared::IsInNamespaceOf(control)) {
+    return false;
+  }
+  const pid_t pid = getpid();
+  shared::ProcessSlot* process = shared::TakeProcessSlot(control, pid, g_pid);
+  if (process == nullptr) return false;
+  const uint32_t index = shared::IndexOf(control, *process);
+  shared::ThreadSlot* slot =
+      inherited != nullptr ? shared::ReplaceInheritedSlot(control, SlotOf(inherited), index, pid)
+                           : shared::ReserveThreadSlot(control, index, pid);
+  if (slot == nullptr) {
+    process->state.store(shared::ProcessState::kFree, std::memory_order_release);
+    return false;
+  }
+  const uint32_t image = g_process->image.load(std::memory_order_relaxed);
+  shared::InheritCountedPlaces(*g_process, process);
+  g_pid = pid;
+  g_process = process;
+  t_left = false;
+  g_modules.OnForkInChild();
+  ForgetPublishedCounters();
+  interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
+  OccupySlot(*slot);
+  PublishProcess(*process, image);
+  if (StartSampling(control).source == sampler::SamplingSource::kNone) {
+    control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+  }
+  shared::TakeLentCounters(control);
+  return true;
+}
+
+}  // namespace
+
+void OnFork() {
+  if (g_control == nullptr || HasLeftProfile()) return;
+  const delay::ThreadLedger* forker = interpose::CurrentThreadLedger();
+  t_fork_local_delay_ns =
+      (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)
+          .load(std::memory_order_relaxed);
+}
+
+void OnForkInChildProcess() {
+  if (g_process == nullptr || HasLeftProfile()) return;
+  sampler::OnForkInChild();
+  shared::ForgetLentCounters();
+  interpose::OnForkInSignalShield();
+  if (!ContinueProfiled()) BecomeUnprofiled();
+}
+
+void CountUnfollowed() {
+  if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
+  g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace coz::runtime

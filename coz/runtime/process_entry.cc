@@ -1,0 +1,38 @@
+// Process: target. Context: the library's constructor, and the child of fork.
+#include "coz/runtime/process_entry.h"
+
+#include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/runtime/sample_handler.h"
+
+namespace coz::runtime {
+
+using runtime_internal::g_modules;
+using runtime_internal::g_process;
+
+void PublishProcess(shared::ProcessSlot& process, uint32_t image) {
+  process.image.store(image, std::memory_order_relaxed);
+  process.program = g_modules.program();
+  process.load_bias = g_modules.program_load_bias();
+  process.state.store(shared::ProcessState::kRunning, std::memory_order_release);
+}
+
+sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
+  sampler::SamplerOptions options;
+  options.sampling_period_ns = control.sampling_period_ns;
+  options.source = control.wanted_source;
+  options.exclude_kernel = control.exclude_kernel != 0;
+  options.callback = OnSample;
+  options.foreign_signal = OnForeignSignal;
+  options.shared_event = &g_process->event;
+  options.suspensions = &control.suspensions;
+  if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0)
+    return sampler::StartSampler(options);
+  options.source = sampler::SamplingSource::kCpuTimer;
+  const sampler::SamplerStatus status = sampler::StartSampler(options);
+  if (status.source != sampler::SamplingSource::kNone) return status;
+  options.source = control.wanted_source;
+  return sampler::StartSampler(options);
+}
+
+}  // namespace coz::runtime

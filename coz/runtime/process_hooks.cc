@@ -1,0 +1,52 @@
+// exec, dlclose, and descriptors that the profiler holds. Process: target. Context: the program's
+// threads, and children of vfork that have borrowed one.
+#include "coz/runtime/process_hooks.h"
+
+#include "coz/runtime/runtime.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/unwinder.h"
+#include "coz/shared/control_block.h"
+
+namespace coz::runtime {
+namespace {
+
+using runtime_internal::g_control;
+using runtime_internal::g_modules;
+using runtime_internal::g_process;
+
+void NoteUnreachableProgram() {
+  if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
+  g_control->programs_unreachable.store(1, std::memory_order_relaxed);
+}
+
+void PrepareProcessForExec() {
+  g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
+  sampler::PrepareForExec();
+}
+
+void ResumeProcessAfterFailedExec() {
+  sampler::ResumeAfterFailedExec();
+  g_process->state.store(shared::ProcessState::kRunning, std::memory_order_release);
+}
+
+void BeforeUnload() { g_modules.BeginUnload(); }
+
+void AfterUnload() {
+  sampler::ForgetUnwindCache();
+  g_modules.EndUnload();
+}
+
+}  // namespace
+
+interpose::ProcessHooks RuntimeProcessHooks() {
+  return {IsProfiledProcess,
+          NoteUnreachableProgram,
+          PrepareProcessForExec,
+          ResumeProcessAfterFailedExec,
+          BeforeUnload,
+          AfterUnload,
+          sampler::MakeWayForDescriptor};
+}
+
+}  // namespace coz::runtime
