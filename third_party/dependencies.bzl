@@ -51,6 +51,15 @@ def coz_dependencies():
     )
 
     _debian(
+        name = "zydis",
+        build_file = "zydis.BUILD",
+        packages = [
+            "libzydis-dev",
+            "libzycore-dev",
+        ],
+    )
+
+    _debian(
         name = "com_google_protobuf",
         build_file = "protobuf.BUILD",
         packages = [

@@ -1,12 +1,14 @@
-// Where a thread goes on after the instruction that a probe was put at: there it is sampled for the time that the kernel took to count it
-// and to run that instruction in its place.
+// Length of one x86-64 instruction, and where a thread goes on after it.
 //
-// Shape    one x86-64 instruction: lengths by the opcode maps, no meaning
+// A thread that has run a probed instruction is sampled at the next one. These functions find that
+// next place from the bytes in the file.
+//
+// Shape    one instruction in 64-bit mode, at the start of the bytes
 // Units    bytes
-// Errors   0 where the bytes are no instruction that is known, or cut off
+// Errors   0 or nothing where the bytes are no known instruction, or are cut off
 // Threads  safe: pure functions
-// Signals  async-signal-safe
-// Source   Intel's manual, volume 2, chapter 2 and appendix A; arch/x86/kernel/uprobes.c
+// Signals  not safe; only the supervisor needs them
+// Source   Zydis/Decoder.h; Intel's manual, volume 2; arch/x86/kernel/uprobes.c
 #ifndef COZ_POINTS_INSTRUCTION_LENGTH_H_
 #define COZ_POINTS_INSTRUCTION_LENGTH_H_
 
@@ -18,7 +20,9 @@ namespace coz::points {
 
 size_t InstructionLength(const uint8_t* code, size_t bytes);
 
-// From `code`: behind the instruction, or where it jumps to or calls at a fixed distance. Nothing where that is not known before it runs.
+// Distance from `code` to the next instruction that the thread runs: the target of a direct jump or
+// call, else the instruction behind. A conditional jump counts as not taken. Nothing for returns
+// and for jumps and calls through a register or memory, whose target is known only when they run.
 std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes);
 
 }  // namespace coz::points

@@ -1,6 +1,7 @@
 #include "coz/points/instruction_length.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -10,7 +11,7 @@ namespace {
 
 using Code = std::vector<uint8_t>;
 
-// With other code behind it, and without the last byte.
+// Expects it with other code behind it too, and no length without the last byte.
 void ExpectLength(const Code& code) {
   Code followed = code;
   followed.resize(code.size() + 15, 0x90);
@@ -19,8 +20,8 @@ void ExpectLength(const Code& code) {
   EXPECT_EQ(InstructionLength(code.data(), code.size() - 1), 0u);
 }
 
-// As compilers begin functions, and one or more of each map. Encodings by objdump of libc, libm and bash, of which all 637,000 instructions
-// were compared (but for fwait, which objdump takes for a part of the next).
+// The first instructions of functions as compilers write them, and at least one of each opcode map.
+// The encodings are objdump's.
 TEST(InstructionLengthTest, LengthIsThatOfTheDisassembler) {
   ExpectLength({0x53});                                         // push %rbx
   ExpectLength({0x41, 0x57});                                   // push %r15
@@ -47,26 +48,47 @@ TEST(InstructionLengthTest, LengthIsThatOfTheDisassembler) {
   ExpectLength({0xc4, 0xe3, 0x7d, 0x39, 0xc1, 1});              // vextracti128
   ExpectLength({0x62, 0xf1, 0xfe, 0x28, 0x6f, 0x06});           // vmovdqu64
   ExpectLength({0x62, 0xf3, 0x7d, 0x20, 0x3e, 0x0e, 0});        // vpcmpub
+  ExpectLength({0x8f, 0xe8, 0x78, 0xc2, 0xec, 0x0e});           // vprotd, of AMD's XOP
+  ExpectLength({0x66, 0x66, 0x48, 0xe8, 1, 2, 3, 4});           // call __tls_get_addr
+  ExpectLength({0x49, 0x49, 0x89, 0xc8});                       // a REX prefix that has no effect
 }
 
 TEST(InstructionLengthTest, WhatIsNoInstructionHasNone) {
   EXPECT_EQ(InstructionLength(nullptr, 0), 0u);
-  for (const Code& code : {Code{0x06}, Code{0x9a}, Code{0x66, 0x66}, Code{0x48, 0x48, 0x90},
-                           Code{0x0f}, Code{0xc4, 0xe9, 0x00, 0x90}}) {
+  for (const Code& code : {Code{0x06}, Code{0x9a}, Code{0x66, 0x66}, Code{0xd6}, Code{0x0f},
+                           Code{0xf0, 0x0b, 0xfb}, Code{0xc4, 0xe9, 0x00, 0x90}}) {
     EXPECT_EQ(InstructionLength(code.data(), code.size()), 0u) << static_cast<int>(code[0]);
   }
 }
 
-TEST(InstructionLengthTest, AThreadGoesOnBehindOrWhereItJumps) {
-  const auto next = [](const Code& code) { return DistanceToNext(code.data(), code.size()); };
-  EXPECT_EQ(next({0x53}), 1);
-  EXPECT_EQ(next({0xeb, 0xfe}), 0);
-  EXPECT_EQ(next({0xe9, 0x10, 0, 0, 0}), 0x15);
-  EXPECT_EQ(next({0xe8, 0xf0, 0xff, 0xff, 0xff}), -11);
-  EXPECT_EQ(next({0xff, 0xc0}), 2);             // inc %eax
-  EXPECT_EQ(next({0xc3}), std::nullopt);        // ret
-  EXPECT_EQ(next({0xff, 0xe0}), std::nullopt);  // jmp *%rax
-  EXPECT_EQ(next({0xff}), std::nullopt);
+std::optional<int64_t> Next(const Code& code) { return DistanceToNext(code.data(), code.size()); }
+
+TEST(InstructionLengthTest, AThreadGoesOnBehind) {
+  EXPECT_EQ(Next({0x53}), 1);
+  EXPECT_EQ(Next({0xff, 0xc0}), 2);        // inc %eax
+  EXPECT_EQ(Next({0x74, 0x10}), 2);        // je: counts as not taken
+  EXPECT_EQ(Next({0x0f, 0x05}), 2);        // syscall
+  EXPECT_EQ(Next({0x41, 0xff, 0x36}), 3);  // push (%r14)
+}
+
+TEST(InstructionLengthTest, AThreadGoesOnWhereADirectJumpOrCallLeads) {
+  EXPECT_EQ(Next({0xeb, 0xfe}), 0);
+  EXPECT_EQ(Next({0xe9, 0x10, 0, 0, 0}), 0x15);
+  EXPECT_EQ(Next({0xe8, 0xf0, 0xff, 0xff, 0xff}), -11);
+  EXPECT_EQ(Next({0x66, 0x66, 0x48, 0xe8, 0x10, 0, 0, 0}), 0x18);  // call __tls_get_addr
+  EXPECT_EQ(Next({0xf2, 0xe9, 0x10, 0, 0, 0}), 0x16);              // bnd jmp
+}
+
+TEST(InstructionLengthTest, WhereAThreadGoesOnIsUnknownBeforeItReturnsOrFollowsAPointer) {
+  for (const Code& code : {Code{0xc3}, Code{0xc2, 8, 0}, Code{0xf3, 0xc3},  // ret, ret $8, rep ret
+                           Code{0xff, 0xe0}, Code{0xff, 0xd0},              // jmp *%rax, call *%rax
+                           Code{0x41, 0xff, 0xd4}, Code{0x41, 0xff, 0xe1},  // call *%r12, jmp *%r9
+                           Code{0x3e, 0xff, 0xe0},                          // notrack jmp *%rax
+                           Code{0x42, 0xff, 0x14, 0xe0},                    // call *(%rax,%r12,8)
+                           Code{0xff, 0x15, 1, 2, 3, 4},                    // call *0x4030201(%rip)
+                           Code{0xff}}) {                                   // cut off
+    EXPECT_EQ(Next(code), std::nullopt) << static_cast<int>(code[0]);
+  }
 }
 
 }  // namespace
