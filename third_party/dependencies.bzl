@@ -38,6 +38,7 @@ def coz_dependencies():
         packages = [
             "libdw-dev",
             "libelf-dev",
+            "libdebuginfod-dev",
             "zlib1g-dev",
             "liblzma-dev",
             "libbz2-dev",

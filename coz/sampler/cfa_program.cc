@@ -1,6 +1,6 @@
 #include "coz/sampler/cfa_program.h"
 
-#include "coz/sampler/byte_reader.h"
+#include "coz/base/byte_reader.h"
 
 namespace coz::sampler {
 namespace {

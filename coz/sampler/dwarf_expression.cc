@@ -162,6 +162,7 @@ class Evaluator {
   }
 
   bool Jump(int16_t distance) {
+    if (!code_.ok()) return false;
     const int64_t position = code_.at() - begin_ + distance;
     if (position < 0 || position > code_.end() - begin_) return false;
     code_ = ByteReader(begin_ + position, code_.end());

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "coz/sampler/byte_reader.h"
+#include "coz/base/byte_reader.h"
 #include "coz/sampler/stack_reader.h"
 
 namespace coz::sampler {

@@ -1,6 +1,6 @@
 #include "coz/sampler/eh_frame.h"
 
-#include "coz/sampler/byte_reader.h"
+#include "coz/base/byte_reader.h"
 
 namespace coz::sampler {
 namespace {

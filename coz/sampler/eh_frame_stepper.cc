@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "coz/sampler/byte_reader.h"
+#include "coz/base/byte_reader.h"
 #include "coz/sampler/dwarf_expression.h"
 #include "coz/sampler/eh_frame.h"
 #include "coz/sampler/object_finder.h"

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "coz/sampler/byte_reader.h"
+#include "coz/base/byte_reader.h"
 #include "coz/sampler/cfa_program.h"
 #include "coz/sampler/dwarf_expression.h"
 #include "coz/sampler/object_finder.h"
@@ -22,34 +22,6 @@ namespace {
 
 ByteReader ReaderOf(const std::vector<uint8_t>& bytes) {
   return ByteReader(bytes.data(), bytes.data() + bytes.size());
-}
-
-TEST(ByteReaderTest, Leb128NumbersKeepTheirSign) {
-  const std::vector<uint8_t> bytes = {0x02, 0x7f, 0x80, 0x01, 0x80, 0x7f, 0xe5, 0x8e, 0x26};
-  ByteReader is_signed = ReaderOf(bytes);
-  EXPECT_EQ(is_signed.Sleb128(), 2);
-  EXPECT_EQ(is_signed.Sleb128(), -1);
-  EXPECT_EQ(is_signed.Sleb128(), 128);
-  EXPECT_EQ(is_signed.Sleb128(), -128);
-  EXPECT_EQ(is_signed.Uleb128(), 624485u);
-  EXPECT_TRUE(is_signed.ok());
-  EXPECT_TRUE(is_signed.AtEnd());
-}
-
-TEST(ByteReaderTest, ReadingPastTheEndFailsForGood) {
-  const std::vector<uint8_t> bytes = {0x80, 0x80};
-  ByteReader reader = ReaderOf(bytes);
-  reader.Uleb128();
-  EXPECT_FALSE(reader.ok());
-  EXPECT_EQ(reader.Read<uint8_t>(), 0);
-}
-
-TEST(ByteReaderTest, PointersAreRelativeToWhatTheirEncodingSays) {
-  const std::vector<uint8_t> bytes = {0xfe, 0xff, 0xff, 0xff, 0x10, 0, 0, 0};
-  ByteReader reader = ReaderOf(bytes);
-  EXPECT_EQ(reader.Pointer(kPointerPcRelative | kPointerS32, 0),
-            reinterpret_cast<uint64_t>(bytes.data()) - 2);
-  EXPECT_EQ(reader.Pointer(kPointerDataRelative | kPointerU32, 1000), 1016u);
 }
 
 // Rules after `instructions` at `offset` into a function at 0x1000.
@@ -137,6 +109,7 @@ TEST(DwarfExpressionTest, MemoryIsReadInTheSizeAskedFor) {
 
 TEST(DwarfExpressionTest, RefusesWhatCannotBeEvaluated) {
   Evaluate({}, EvaluationResult::kMalformed);                        // nothing on the stack
+  Evaluate({0x31, 0x2f, 0}, EvaluationResult::kMalformed);           // a jump that is cut off
   Evaluate({0x22}, EvaluationResult::kMalformed);                    // plus without operands
   Evaluate({0x30, 0x2f, 0xfc, 0xff}, EvaluationResult::kMalformed);  // loops for ever
   Evaluate({0x30, 0x2f, 0x00, 0x70}, EvaluationResult::kMalformed);  // leaves the expression

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/unique_fd.h"
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 
 namespace coz::sourcemap {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "coz/sourcemap/fixture_files.h"
+#include "coz/sourcemap/testing/fixture_files.h"
 #include "gtest/gtest.h"
 
 namespace coz::sourcemap {

@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 
 namespace coz::sourcemap {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "coz/sourcemap/fixture_files.h"
 #include "coz/sourcemap/line_table_builder.h"
+#include "coz/sourcemap/testing/fixture_files.h"
 #include "gtest/gtest.h"
 
 namespace coz::sourcemap {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 #include "coz/sourcemap/line_table_builder.h"
 #include "coz/sourcemap/source_files.h"
 #include "coz/sourcemap/unit_reader.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "coz/sourcemap/debug_file.h"
-#include "coz/sourcemap/fixture_files.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 #include "coz/sourcemap/line_table.h"
+#include "coz/sourcemap/testing/fixture_files.h"
 #include "gtest/gtest.h"
 
 namespace coz::sourcemap {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 #include "coz/sourcemap/dwarf_reader.h"
-#include "coz/sourcemap/line_oracle.h"
 #include "coz/sourcemap/line_table.h"
+#include "coz/sourcemap/testing/line_oracle.h"
 #include "gtest/gtest.h"
 
 namespace coz::sourcemap {

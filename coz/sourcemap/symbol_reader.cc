@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 #include "coz/sourcemap/dwarf_reader.h"
 #include "coz/sourcemap/line_table_builder.h"
 #include "coz/sourcemap/unit_reader.h"

@@ -21,10 +21,10 @@
 #include "absl/container/node_hash_map.h"
 #include "coz/sourcemap/attribution.h"
 #include "coz/sourcemap/code_tree.h"
-#include "coz/sourcemap/debug_file.h"
-#include "coz/sourcemap/die_scanner.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
+#include "coz/sourcemap/dwarf/die_scanner.h"
+#include "coz/sourcemap/dwarf/line_program.h"
 #include "coz/sourcemap/dwarf_reader.h"
-#include "coz/sourcemap/line_program.h"
 #include "coz/sourcemap/name_scopes.h"
 #include "coz/sourcemap/source_files.h"
 

@@ -19,8 +19,8 @@ fuzzers=(
   "coz/report/exchange/import_coz coz/report/exchange/testdata/import_corpus"
   "coz/report/compare/history coz/report/compare/testdata/history_corpus"
   "coz/sourcemap/line_table coz/sourcemap/testdata/line_table_corpus"
-  "coz/sourcemap/line_program coz/sourcemap/testdata/line_program_corpus"
-  "coz/sourcemap/die_scanner coz/sourcemap/testdata/die_scanner_corpus"
+  "coz/sourcemap/dwarf/line_program coz/sourcemap/testdata/line_program_corpus"
+  "coz/sourcemap/dwarf/die_scanner coz/sourcemap/testdata/die_scanner_corpus"
   "coz/sampler/eh_frame coz/sampler/testdata/eh_frame_corpus"
   "tools/plot_server tools/testdata/plot_server_corpus"
 )

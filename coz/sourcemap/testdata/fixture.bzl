@@ -1,13 +1,13 @@
 """Builds the fixture program with exactly the given flags, whatever configuration the test itself is built with."""
 
 _SOURCES = [
-    "testdata/fixture.cc",
-    "testdata/fixture.h",
-    "testdata/fixture_part.cc",
+    "fixture.cc",
+    "fixture.h",
+    "fixture_part.cc",
 ]
 
 def fixture(name, flags, outs = [], commands = []):
-    """Makes testdata/NAME/fixture, and `outs` beside it.
+    """Makes NAME/fixture, and `outs` beside it.
 
     Args:
       name: of the folder and of the target.
@@ -15,12 +15,12 @@ def fixture(name, flags, outs = [], commands = []):
       outs: names of further files that the commands leave in the folder.
       commands: run in that folder afterwards.
     """
-    folder = "$$PWD/$(RULEDIR)/testdata/" + name
+    folder = "$$PWD/$(RULEDIR)/" + name
     native.genrule(
         name = name,
         testonly = True,
         srcs = _SOURCES,
-        outs = ["testdata/%s/%s" % (name, out) for out in ["fixture"] + outs],
+        outs = ["%s/%s" % (name, out) for out in ["fixture"] + outs],
         # Compiled within the output folder, because the names of .dwo files are derived from those of the outputs. The
         # sandbox's own folder, a new one every time, is replaced in the debug information by /fixture.
         cmd = " && ".join([

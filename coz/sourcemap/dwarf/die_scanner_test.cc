@@ -1,4 +1,4 @@
-#include "coz/sourcemap/die_scanner.h"
+#include "coz/sourcemap/dwarf/die_scanner.h"
 
 #include <dwarf.h>
 

@@ -6,15 +6,15 @@
 // Threads  safe
 // Signals  not safe
 // Source   none
-#ifndef COZ_SOURCEMAP_FIXTURE_FILES_H_
-#define COZ_SOURCEMAP_FIXTURE_FILES_H_
+#ifndef COZ_SOURCEMAP_TESTING_FIXTURE_FILES_H_
+#define COZ_SOURCEMAP_TESTING_FIXTURE_FILES_H_
 
 #include <cstdint>
 #include <string>
 
 namespace coz::sourcemap {
 
-// The fixture program of that name, see BUILD.bazel.
+// The fixture program of that name, see testdata/BUILD.bazel.
 std::string FixturePath(const std::string& name);
 
 // The line of "MARK:`mark`" in a source of the fixture ("fixture.cc"); 0 if there is none.
@@ -29,4 +29,4 @@ std::string NewTestFolder();
 
 }  // namespace coz::sourcemap
 
-#endif  // COZ_SOURCEMAP_FIXTURE_FILES_H_
+#endif  // COZ_SOURCEMAP_TESTING_FIXTURE_FILES_H_

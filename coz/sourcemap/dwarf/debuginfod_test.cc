@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "coz/base/unique_fd.h"
-#include "coz/sourcemap/debug_file.h"
-#include "coz/sourcemap/fixture_files.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
+#include "coz/sourcemap/testing/fixture_files.h"
 #include "gtest/gtest.h"
 
 namespace coz::sourcemap {

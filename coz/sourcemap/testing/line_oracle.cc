@@ -1,4 +1,4 @@
-#include "coz/sourcemap/line_oracle.h"
+#include "coz/sourcemap/testing/line_oracle.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "coz/sourcemap/line_program.h"
+#include "coz/sourcemap/dwarf/line_program.h"
 
 namespace coz::sourcemap {
 namespace {

@@ -1,4 +1,4 @@
-#include "coz/sourcemap/line_program.h"
+#include "coz/sourcemap/dwarf/line_program.h"
 
 #include <dwarf.h>
 

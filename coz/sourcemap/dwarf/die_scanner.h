@@ -10,8 +10,8 @@
 // Threads  compatible
 // Signals  not safe
 // Source   DWARF 5, sections 7.5.2 (units), 7.5.3 (abbreviations) and 7.5.6 (forms)
-#ifndef COZ_SOURCEMAP_DIE_SCANNER_H_
-#define COZ_SOURCEMAP_DIE_SCANNER_H_
+#ifndef COZ_SOURCEMAP_DWARF_DIE_SCANNER_H_
+#define COZ_SOURCEMAP_DWARF_DIE_SCANNER_H_
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "coz/sourcemap/byte_reader.h"
+#include "coz/base/byte_reader.h"
 
 namespace coz::sourcemap {
 
@@ -73,4 +73,4 @@ class DieScanner {
 
 }  // namespace coz::sourcemap
 
-#endif  // COZ_SOURCEMAP_DIE_SCANNER_H_
+#endif  // COZ_SOURCEMAP_DWARF_DIE_SCANNER_H_

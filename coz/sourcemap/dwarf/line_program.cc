@@ -1,4 +1,4 @@
-#include "coz/sourcemap/line_program.h"
+#include "coz/sourcemap/dwarf/line_program.h"
 
 #include <dwarf.h>
 
@@ -44,20 +44,20 @@ bool LineProgram::ReadHeader(const LineSections& sections, uint64_t offset,
                              std::string_view compilation_folder) {
   if (offset >= sections.line.size()) return false;
   ByteReader section(sections.line.substr(offset));
-  reader_ = section.Sub(section.InitialLength(&offset_bytes_));
-  version_ = reader_.U16();
+  reader_ = section.Split(section.InitialLength(&offset_bytes_));
+  version_ = reader_.Read<uint16_t>();
   if (!section.ok() || version_ < 2 || version_ > 5) return false;
   if (version_ >= 5) reader_.Skip(2);  // sizes of addresses and of segment selectors
   ByteReader program = reader_;
   const uint64_t header_bytes = program.Unsigned(offset_bytes_);
-  reader_ = program.Sub(header_bytes);
-  min_instruction_bytes_ = reader_.U8();
+  reader_ = program.Split(header_bytes);
+  min_instruction_bytes_ = reader_.Read<uint8_t>();
   // Operations of a long instruction word: 1 on every machine but Itanium.
   if (version_ >= 4) reader_.Skip(1);
   reader_.Skip(1);  // default of is_stmt: a row counts whether or not it starts a statement
-  line_base_ = static_cast<int8_t>(reader_.U8());
-  line_range_ = reader_.U8();
-  opcode_base_ = reader_.U8();
+  line_base_ = static_cast<int8_t>(reader_.Read<uint8_t>());
+  line_range_ = reader_.Read<uint8_t>();
+  opcode_base_ = reader_.Read<uint8_t>();
   if (!reader_.ok() || line_range_ == 0 || opcode_base_ == 0) return false;
   const char* counts = reader_.position();
   reader_.Skip(opcode_base_ - 1u);
@@ -83,9 +83,9 @@ void LineProgram::ReadNamesBefore5(std::string_view compilation_folder) {
   while (reader_.ok()) {
     const std::string_view name = reader_.CString();
     if (name.empty()) break;
-    const uint64_t folder = reader_.Uleb();
-    reader_.Uleb();  // time
-    reader_.Uleb();  // size
+    const uint64_t folder = reader_.Uleb128();
+    reader_.Uleb128();  // time
+    reader_.Uleb128();  // size
     files_.push_back(
         CleanPath(folder < folders.size() ? folders[folder] : compilation_folder, name));
   }
@@ -107,25 +107,25 @@ bool LineProgram::ReadEntry5(const LineSections& sections, const std::vector<For
         text = StringAt(sections.str, reader_.Unsigned(offset_bytes_));
         break;
       case DW_FORM_udata:
-        number = reader_.Uleb();
+        number = reader_.Uleb128();
         break;
       case DW_FORM_data1:
-        number = reader_.U8();
+        number = reader_.Read<uint8_t>();
         break;
       case DW_FORM_data2:
-        number = reader_.U16();
+        number = reader_.Read<uint16_t>();
         break;
       case DW_FORM_data4:
-        number = reader_.U32();
+        number = reader_.Read<uint32_t>();
         break;
       case DW_FORM_data8:
-        number = reader_.U64();
+        number = reader_.Read<uint64_t>();
         break;
       case DW_FORM_data16:
         reader_.Skip(16);
         break;
       case DW_FORM_block:
-        reader_.Skip(reader_.Uleb());
+        reader_.Skip(reader_.Uleb128());
         break;
       default:
         return false;
@@ -140,12 +140,12 @@ bool LineProgram::ReadNames5(const LineSections& sections, std::string_view comp
   std::vector<std::string> folders;
   // The same layout twice: first folders, then files.
   for (const bool is_file : {false, true}) {
-    std::vector<FormatEntry> format(reader_.U8());
+    std::vector<FormatEntry> format(reader_.Read<uint8_t>());
     for (FormatEntry& entry : format) {
-      entry.content = reader_.Uleb();
-      entry.form = reader_.Uleb();
+      entry.content = reader_.Uleb128();
+      entry.form = reader_.Uleb128();
     }
-    const uint64_t count = reader_.Uleb();
+    const uint64_t count = reader_.Uleb128();
     // Each entry takes a byte at least, so that a damaged count ends with the bytes.
     if (!reader_.ok() || count > reader_.left() || (format.empty() && count > 0)) return false;
     for (uint64_t i = 0; i < count; ++i) {
@@ -165,9 +165,9 @@ bool LineProgram::ReadNames5(const LineSections& sections, std::string_view comp
 }
 
 void LineProgram::ReadExtended(Registers* registers, std::vector<LineRow>* rows) {
-  ByteReader operands = reader_.Sub(reader_.Uleb());
+  ByteReader operands = reader_.Split(reader_.Uleb128());
   if (operands.AtEnd()) return;
-  switch (operands.U8()) {
+  switch (operands.Read<uint8_t>()) {
     case DW_LNE_end_sequence:
       rows->push_back({registers->address, 0, 0, true});
       registers->Reset();
@@ -191,22 +191,22 @@ void LineProgram::ReadStandard(uint8_t opcode, Registers* registers, std::vector
       rows->push_back({registers->address, registers->file, registers->line, false});
       break;
     case DW_LNS_advance_pc:
-      registers->address += reader_.Uleb() * min_instruction_bytes_;
+      registers->address += reader_.Uleb128() * min_instruction_bytes_;
       break;
     case DW_LNS_advance_line:
-      registers->line += static_cast<uint32_t>(reader_.Sleb());
+      registers->line += static_cast<uint32_t>(reader_.Sleb128());
       break;
     case DW_LNS_set_file:
-      registers->file = static_cast<uint32_t>(reader_.Uleb());
+      registers->file = static_cast<uint32_t>(reader_.Uleb128());
       break;
     case DW_LNS_const_add_pc:
       registers->address += uint64_t{(255u - opcode_base_) / line_range_} * min_instruction_bytes_;
       break;
     case DW_LNS_fixed_advance_pc:
-      registers->address += reader_.U16();
+      registers->address += reader_.Read<uint16_t>();
       break;
     default:  // column, flags, or unknown: skip as many operands as the header says
-      for (char count = operand_counts_[opcode - 1u]; count > 0; --count) reader_.Uleb();
+      for (char count = operand_counts_[opcode - 1u]; count > 0; --count) reader_.Uleb128();
       break;
   }
 }
@@ -214,7 +214,7 @@ void LineProgram::ReadStandard(uint8_t opcode, Registers* registers, std::vector
 bool LineProgram::ReadRows(std::vector<LineRow>* rows) {
   Registers registers;
   while (!reader_.AtEnd()) {
-    const uint8_t opcode = reader_.U8();
+    const uint8_t opcode = reader_.Read<uint8_t>();
     if (opcode >= opcode_base_) {
       const unsigned adjusted = opcode - opcode_base_;
       registers.address += uint64_t{adjusted / line_range_} * min_instruction_bytes_;

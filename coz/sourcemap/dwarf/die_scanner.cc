@@ -1,4 +1,4 @@
-#include "coz/sourcemap/die_scanner.h"
+#include "coz/sourcemap/dwarf/die_scanner.h"
 
 #include <dwarf.h>
 
@@ -74,26 +74,26 @@ bool DieScanner::SkipForm(uint64_t form, ByteReader* reader) const {
     case DW_FORM_rnglistx:
     case DW_FORM_GNU_str_index:
     case DW_FORM_GNU_addr_index:
-      reader->Uleb();
+      reader->Uleb128();
       return true;
     case DW_FORM_string:
       reader->CString();
       return true;
     case DW_FORM_block1:
-      reader->Skip(reader->U8());
+      reader->Skip(reader->Read<uint8_t>());
       return true;
     case DW_FORM_block2:
-      reader->Skip(reader->U16());
+      reader->Skip(reader->Read<uint16_t>());
       return true;
     case DW_FORM_block4:
-      reader->Skip(reader->U32());
+      reader->Skip(reader->Read<uint32_t>());
       return true;
     case DW_FORM_block:
     case DW_FORM_exprloc:
-      reader->Skip(reader->Uleb());
+      reader->Skip(reader->Uleb128());
       return true;
     case DW_FORM_indirect: {
-      const uint64_t actual = reader->Uleb();
+      const uint64_t actual = reader->Uleb128();
       return actual != DW_FORM_indirect && SkipForm(actual, reader);
     }
     default:
@@ -123,18 +123,18 @@ DieScanner::Kind DieScanner::KindOf(uint64_t tag, bool has_children, bool has_ad
 }
 
 bool DieScanner::ReadAbbreviation(ByteReader* reader, Abbreviation* abbreviation) {
-  const uint64_t tag = reader->Uleb();
+  const uint64_t tag = reader->Uleb128();
   abbreviation->exists = true;
-  abbreviation->has_children = reader->U8() != 0;
+  abbreviation->has_children = reader->Read<uint8_t>() != 0;
   abbreviation->first_form = static_cast<uint32_t>(forms_.size());
   bool has_addresses = false;
   bool has_name = false;
   bool has_linkage_name = false;
   int32_t fixed_bytes = 0;
   while (reader->ok()) {
-    const uint64_t attribute = reader->Uleb();
-    const uint64_t form = reader->Uleb();
-    if (form == DW_FORM_implicit_const) reader->Sleb();
+    const uint64_t attribute = reader->Uleb128();
+    const uint64_t form = reader->Uleb128();
+    if (form == DW_FORM_implicit_const) reader->Sleb128();
     if (attribute == 0 && form == 0) break;
     if (form > UINT16_MAX) return false;
     has_addresses |= attribute == DW_AT_low_pc || attribute == DW_AT_ranges;
@@ -160,7 +160,7 @@ bool DieScanner::ReadAbbreviations(std::string_view debug_abbrev, uint64_t offse
   forms_.clear();
   if (offset >= debug_abbrev.size()) return false;
   ByteReader reader(debug_abbrev.substr(offset));
-  for (uint64_t code = reader.Uleb(); code != 0; code = reader.Uleb()) {
+  for (uint64_t code = reader.Uleb128(); code != 0; code = reader.Uleb128()) {
     if (code > kMaxAbbreviationCode) return false;
     if (code >= abbreviations_.size()) abbreviations_.resize(code + 1);
     if (!ReadAbbreviation(&reader, &abbreviations_[code])) return false;
@@ -190,7 +190,7 @@ bool DieScanner::Scan(std::string_view unit, const Visitor& visit) const {
   uint32_t depth = 0;
   while (!reader.AtEnd()) {
     const char* die = reader.position();
-    const uint64_t code = reader.Uleb();
+    const uint64_t code = reader.Uleb128();
     if (code == 0) {
       // Padding behind the unit's own DIE ends the unit too.
       if (depth <= 1) return reader.ok();

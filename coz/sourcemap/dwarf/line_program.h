@@ -9,15 +9,15 @@
 // Threads  safe: no shared state
 // Signals  not safe
 // Source   DWARF 5, section 6.2; DWARF 2, section 6.2
-#ifndef COZ_SOURCEMAP_LINE_PROGRAM_H_
-#define COZ_SOURCEMAP_LINE_PROGRAM_H_
+#ifndef COZ_SOURCEMAP_DWARF_LINE_PROGRAM_H_
+#define COZ_SOURCEMAP_DWARF_LINE_PROGRAM_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "coz/sourcemap/byte_reader.h"
+#include "coz/base/byte_reader.h"
 
 namespace coz::sourcemap {
 
@@ -77,4 +77,4 @@ std::string CleanPath(std::string_view folder, std::string_view path);
 
 }  // namespace coz::sourcemap
 
-#endif  // COZ_SOURCEMAP_LINE_PROGRAM_H_
+#endif  // COZ_SOURCEMAP_DWARF_LINE_PROGRAM_H_

@@ -1,12 +1,12 @@
 // A unit's abbreviations and its bytes, from .debug_abbrev and .debug_info.
 //
-// ./bazelw build --config=fuzz //coz/sourcemap:die_scanner_fuzzer && bazel-bin/coz/sourcemap/die_scanner_fuzzer
+// ./bazelw build --config=fuzz //coz/sourcemap:die_scanner_fuzzer && bazel-bin/coz/sourcemap/dwarf/die_scanner_fuzzer
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-#include "coz/sourcemap/die_scanner.h"
+#include "coz/sourcemap/dwarf/die_scanner.h"
 
 // Two bytes say how both are coded and how many bytes the abbreviations have.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -10,8 +10,8 @@
 // Threads  compatible
 // Signals  not safe
 // Source   eu-addr2line(1), addr2line(1)
-#ifndef COZ_SOURCEMAP_LINE_ORACLE_H_
-#define COZ_SOURCEMAP_LINE_ORACLE_H_
+#ifndef COZ_SOURCEMAP_TESTING_LINE_ORACLE_H_
+#define COZ_SOURCEMAP_TESTING_LINE_ORACLE_H_
 
 #include <cstdint>
 #include <string>
@@ -31,4 +31,4 @@ std::vector<std::vector<OracleFrame>> AskOracle(const std::string& tool, const s
 
 }  // namespace coz::sourcemap
 
-#endif  // COZ_SOURCEMAP_LINE_ORACLE_H_
+#endif  // COZ_SOURCEMAP_TESTING_LINE_ORACLE_H_

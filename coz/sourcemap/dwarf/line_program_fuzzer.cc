@@ -1,9 +1,9 @@
-// ./bazelw build --config=fuzz //coz/sourcemap:line_program_fuzzer && bazel-bin/coz/sourcemap/line_program_fuzzer
+// ./bazelw build --config=fuzz //coz/sourcemap:line_program_fuzzer && bazel-bin/coz/sourcemap/dwarf/line_program_fuzzer
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "coz/sourcemap/line_program.h"
+#include "coz/sourcemap/dwarf/line_program.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

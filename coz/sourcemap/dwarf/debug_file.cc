@@ -1,7 +1,8 @@
-#include "coz/sourcemap/debug_file.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <elfutils/debuginfod.h>
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,8 +34,9 @@ std::string BuildIdOf(Dwfl_Module* module) {
                   : std::string();
 }
 
-// A server that does not answer must not keep the program from starting: the library's own default is 90 s, without an upper limit.
-// What the user has set stands. The program that is profiled is not to see the variables.
+// Limits how long libdebuginfod waits, through its environment variables. By default it waits 90 s
+// for each answer, without a limit in all, and the program could not start before. What the user has
+// set stays. The variables are gone again before the target starts.
 class DebuginfodLimits {
  public:
   explicit DebuginfodLimits(const char* seconds_without_answer = "10")
@@ -62,19 +64,24 @@ class DebuginfodLimits {
   Limit limits_[2];
 };
 
-// Why the servers have not given it: an errno. ENOENT where they have no debug information for it; libdebuginfod knows that from when it was
-// sought, and asks again only servers that have not answered.
+// A function of the opened libdebuginfod, with the type that its header declares.
+template <typename Function>
+Function* FindFunction(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// The errno that tells why the servers gave nothing. ENOENT: they have no debug information for it.
+// libdebuginfod remembers that, so this asks only those servers again that have not answered.
 int AskServersWhy(void* library, const std::string& build_id) {
-  // Its header is in a package that nothing else needs.
-  const auto begin = reinterpret_cast<void* (*)()>(dlsym(library, "debuginfod_begin"));
-  const auto find = reinterpret_cast<int (*)(void*, const unsigned char*, int, char**)>(
-      dlsym(library, "debuginfod_find_debuginfo"));
-  const auto end = reinterpret_cast<void (*)(void*)>(dlsym(library, "debuginfod_end"));
+  const auto begin = FindFunction<decltype(debuginfod_begin)>(library, "debuginfod_begin");
+  const auto find =
+      FindFunction<decltype(debuginfod_find_debuginfo)>(library, "debuginfod_find_debuginfo");
+  const auto end = FindFunction<decltype(debuginfod_end)>(library, "debuginfod_end");
   if (begin == nullptr || find == nullptr || end == nullptr) return ENOSYS;
-  void* const client = begin();
+  debuginfod_client* const client = begin();
   if (client == nullptr) return ENOMEM;
   const DebuginfodLimits limits(/*seconds_without_answer=*/"3");
-  // A length of 0 would be hexadecimal digits instead of bytes.
+  // The length is never 0, which would mean that the build-id is written in hexadecimal digits.
   const int result = find(client, reinterpret_cast<const unsigned char*>(build_id.data()),
                           static_cast<int>(build_id.size()), nullptr);
   end(client);
@@ -82,7 +89,7 @@ int AskServersWhy(void* library, const std::string& build_id) {
   return result < 0 ? -result : EAGAIN;
 }
 
-// Where the debug information was sought besides the usual folders, or could be.
+// What the user can do, after the usual folders had no debug information.
 std::string DebuginfodAdvice(const std::string& build_id) {
   const char* urls = getenv("DEBUGINFOD_URLS");
   if (build_id.empty()) return "install its debug package";

@@ -1,5 +1,5 @@
 // Opens a binary with its debug information, wherever that lies: in the binary itself, in a separate
-// file found by build-id or .gnu_debuglink, or at a debuginfod server where DEBUGINFOD_URLS is set.
+// file found by build-id or .gnu_debuglink, or at a debuginfod server.
 //
 // Shape    one binary, one Dwarf; sections are borrowed from both
 // Units    ELF addresses of the binary; addresses of the debug file differ by dwarf_bias()
@@ -8,12 +8,14 @@
 //          says where it was sought)
 // Threads  compatible; Open changes the environment while it asks a server
 // Signals  not safe
-// A server is asked only where DEBUGINFOD_URLS is set; libdebuginfod keeps what it fetched in the user's cache folder, and gives up
-// after 10 s without an answer or 2 min in all, unless DEBUGINFOD_TIMEOUT and DEBUGINFOD_MAXTIME say otherwise.
+// Source   elfutils/libdwfl.h; debuginfod_find_debuginfo(3); GDB manual, "Debugging Information in
+//          Separate Files"
 //
-// Source   elfutils/libdwfl.h; debuginfod_find_debuginfo(3); GDB manual, "Debugging Information in Separate Files"
-#ifndef COZ_SOURCEMAP_DEBUG_FILE_H_
-#define COZ_SOURCEMAP_DEBUG_FILE_H_
+// A server is asked only where DEBUGINFOD_URLS is set. libdebuginfod keeps what it fetched in the
+// user's cache folder. It gives up after 10 s without an answer or after 2 min in all, unless
+// DEBUGINFOD_TIMEOUT and DEBUGINFOD_MAXTIME say otherwise.
+#ifndef COZ_SOURCEMAP_DWARF_DEBUG_FILE_H_
+#define COZ_SOURCEMAP_DWARF_DEBUG_FILE_H_
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -97,4 +99,4 @@ std::string HexOf(std::string_view bytes);
 
 }  // namespace coz::sourcemap
 
-#endif  // COZ_SOURCEMAP_DEBUG_FILE_H_
+#endif  // COZ_SOURCEMAP_DWARF_DEBUG_FILE_H_

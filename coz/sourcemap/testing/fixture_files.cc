@@ -1,4 +1,4 @@
-#include "coz/sourcemap/fixture_files.h"
+#include "coz/sourcemap/testing/fixture_files.h"
 
 #include <stdlib.h>
 
