@@ -20,6 +20,7 @@
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/short_threads.h"
 #include "coz/sampler/thread_source.h"
+#include "coz/sampler/thread_state.h"
 
 namespace coz::sampler {
 namespace {
@@ -58,10 +59,7 @@ struct Thread {
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
   uint64_t stands_for = 1;  // threads that each sample of its own event stands for
-  // Until the inherited event is the one in use, as in a long thread.
-  uint32_t samples_before_inherited = 0;
-  bool weighs_rest = false;
-  bool first_own_sample = false;
+  ThreadState state;
   bool stopped = false;
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
   uint32_t suspensions = 0;      // the count when the tracker last knew the thread's time
@@ -155,7 +153,7 @@ bool IsCallbackActive(const ucontext_t& context) {
 // A long thread has the inherited event, and so its own is there for extra samples.
 bool MayTakeExtraSamples() {
   return process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
-         thread.samples_before_inherited == 0 && !thread.weighs_rest;
+         thread.state.is_long();
 }
 
 bool HasExtraEvent() { return MayTakeExtraSamples() && thread.source.fd_plus_1 != 0; }
@@ -192,68 +190,67 @@ void CallBack(const Sample& sample) {
   process.active_callbacks.fetch_sub(1);
 }
 
-constexpr uint32_t kSamplesBeforeInherited = 16;  // then the thread is a long one
-
 uint64_t StartShortThread() {
   const ShortThreadPlan plan = PlanShortThread(process.ended, process.sampling_period_ns);
-  thread.samples_before_inherited = kSamplesBeforeInherited;
-  thread.weighs_rest = plan.weighs_rest;
+  thread.state.BeginShort(plan.weighs_rest ? SampledBy::kInheritedRests : SampledBy::kOthers);
   if (plan.weighs_rest) return 0;
   if (plan.first_period_ns == 0 ||
       StartThreadSigtrap(plan.first_period_ns, !process.kernel_included, &thread.source) != 0) {
     return plan.stands_for;
   }
-  thread.first_own_sample = true;
+  thread.state.BeginShort(SampledBy::kOwn);
   thread.stands_for = plan.stands_for;
   // As if the thread had begun with the period.
   thread.tracker.Restart(ThreadCpuNowNs() - (process.sampling_period_ns - plan.first_period_ns));
   return 0;
 }
 
-// False where `info` was sent by another event than the one that is to sample this thread.
-bool IsFromTheEventInUse(const siginfo_t& info) {
-  const bool own = IsThreadSigtrap(info);
-  if (thread.samples_before_inherited == 0) return !own;
-  if (thread.weighs_rest) {
-    if (--thread.samples_before_inherited == 0) thread.weighs_rest = false;
-    return !own;
+// What follows from a signal of an event, whether or not it samples the thread.
+void NoteEventSignal(bool own_event) {
+  switch (thread.state.NoteSignal(own_event)) {
+    case ThreadState::Change::kFirstOwnSample:
+      ContinueThreadSigtrap(process.sampling_period_ns, thread.source);
+      break;
+    case ThreadState::Change::kProvedLong:
+      StopThreadSource(&thread.source);
+      break;
+    case ThreadState::Change::kNone:
+      break;
   }
-  const bool has_own = thread.source.fd_plus_1 != 0;
-  if (has_own != own) return false;
-  if (--thread.samples_before_inherited == 0) {
-    StopThreadSource(&thread.source);
-  } else if (own && thread.first_own_sample) {
-    thread.first_own_sample = false;
-    ContinueThreadSigtrap(process.sampling_period_ns, thread.source);
-  }
-  return own;
 }
 
-// Where timers have taken the place of events, one of an event is still under way, and another thread has made this thread's timer.
-bool IsFromTheSourceInUse(const siginfo_t& info) {
+// Takes the signal of the thread's source. False where it came from another event than the one that
+// samples this thread.
+bool TakeSignal(const siginfo_t& info) {
   if (process.source.load(std::memory_order_relaxed) != SamplingSource::kCpuTimer) {
-    return IsFromTheEventInUse(info);
+    const bool own_event = IsThreadSigtrap(info);
+    const bool samples = thread.state.IsSampledBy(own_event);
+    NoteEventSignal(own_event);
+    return samples;
   }
-  thread.samples_before_inherited = 0;
-  thread.weighs_rest = false;
+  // Timers have taken the place of events. One sample of an event may still be under way, and another
+  // thread has made this thread's timer.
+  thread.state.BecomeLong();
   CloseThreadEvent(&thread.source);
   return info.si_code == SI_TIMER && AdoptTimer(info, &thread.source);
 }
 
-// Sampling is suspended, and an event of the thread's own, or a signal that was under way, has come all the same. Threads that are there
-// then are sampled by the inherited event when it is resumed.
-bool IsToRest() {
-  if (process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) return false;
-  const uint32_t suspensions = Suspensions();
-  if (suspensions == thread.suspensions && !IsSuspended(suspensions)) return false;
+// Sampling is suspended, or was since the thread's last sample.
+bool WasSuspended(uint32_t suspensions) {
+  return process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
+         (suspensions != thread.suspensions || IsSuspended(suspensions));
+}
+
+// An event of the thread's own, or a signal that was under way, has come although sampling is
+// suspended, or is the first since. Threads that are there in a suspension are sampled by the
+// inherited event when it is resumed.
+void Rest(uint32_t suspensions) {
   thread.suspensions = suspensions;
   // What has run since the last sample is nobody's.
   thread.tracker.Restart(ThreadCpuNowNs() - process.sampling_period_ns);
-  if (!IsSuspended(suspensions)) return false;
+  if (!IsSuspended(suspensions)) return;
   StopThreadSource(&thread.source);
-  thread.samples_before_inherited = 0;
-  thread.weighs_rest = false;
-  return true;
+  thread.state.BecomeLong();
 }
 
 // A sample of an event of the thread's own stands for other threads too.
@@ -294,18 +291,22 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (!process.enabled.load(std::memory_order_acquire) || thread.stopped) {
     return EndLateSource(*info);
   }
-  if (IsToRest()) return;
+  const uint32_t suspensions = Suspensions();
+  if (WasSuspended(suspensions)) {
+    Rest(suspensions);
+    if (IsSuspended(suspensions)) return;
+  }
   const auto* context = static_cast<const ucontext_t*>(raw_context);
   if (IsThreadSigtrap(*info) && HasExtraEvent()) {
     if (!IsCallbackActive(*context)) CallBackIn(context, ExtraSample());
     return;
   }
-  const bool weighs_rest = thread.weighs_rest;
-  if (!IsFromTheSourceInUse(*info)) return;
+  const bool weighs_rests = thread.state.by() == SampledBy::kInheritedRests;
+  if (!TakeSignal(*info)) return;
 
   const uint64_t threads = ThreadsThatSampleStandsFor(*info);
   uint64_t weight = WeightOfSample(*info, periods) * threads;
-  if (weighs_rest) weight += WeightOfRests(process.ended);
+  if (weighs_rests) weight += WeightOfRests(process.ended);
   if (IsCallbackActive(*context)) return Add(&process.counters.dropped, weight);
   CallBackIn(context, {0, nullptr, weight, threads});
 }
@@ -392,8 +393,7 @@ uint64_t StartThreadSampling() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const SamplingSource source = process.source.load(std::memory_order_relaxed);
   if (source == SamplingSource::kPerfSigtrap) {
-    thread.samples_before_inherited = 0;
-    thread.weighs_rest = false;
+    thread.state.BecomeLong();
     thread.suspensions = Suspensions();
     const bool takes_own = ThreadsAreShort(process.ended) && !IsSuspended(thread.suspensions);
     return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
@@ -412,16 +412,18 @@ uint64_t StartThreadSampling() {
 
 void StopThreadSampling() {
   thread.stopped = true;
-  const bool has_samples_of_others = thread.samples_before_inherited != 0 && !thread.weighs_rest;
+  const bool is_in_a_group = thread.state.is_in_a_group();
   EndThreadSource();
   if (!process.enabled.load(std::memory_order_acquire)) return;
   // Part of its time was in a suspension.
   const bool is_known = thread.suspensions == Suspensions() && !IsSuspended(thread.suspensions);
-  if (has_samples_of_others || !is_known) return;
+  if (is_in_a_group || !is_known) return;
   const uint64_t now_ns = ThreadCpuNowNs();
   const uint64_t rest_ns = thread.tracker.RestNs(now_ns);
   NoteThreadEnd(process.ended, now_ns, rest_ns);
-  if (!thread.weighs_rest) Add(&process.counters.unsampled_ns, rest_ns);
+  if (thread.state.by() != SampledBy::kInheritedRests) {
+    Add(&process.counters.unsampled_ns, rest_ns);
+  }
 }
 
 bool ChangeToCpuTimers() {
@@ -499,8 +501,7 @@ void OnForkInChild() {
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
   thread.source = ThreadSource();
-  thread.samples_before_inherited = 0;
-  thread.weighs_rest = false;
+  thread.state.BecomeLong();
   thread.active_frame = 0;
 }
 
@@ -524,8 +525,7 @@ void PrepareForExec() {
   const int fd = process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) DisableEventForExec(fd);
   StopThreadSource(&thread.source);
-  thread.samples_before_inherited = 0;
-  thread.weighs_rest = false;
+  thread.state.BecomeLong();
 }
 
 void ResumeAfterFailedExec() {

@@ -86,7 +86,8 @@ class Run : public experiment::ExperimentSink {
   bool UsesPerfEvents() const;
   void ChooseSource(uint64_t now_ns);
   SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;
-  bool IsPreciseEnough(bool at_end = false);
+  void PursueGoal(bool at_end = false);
+  void SayGoalIsReached(bool at_end);
   std::vector<std::string> PointNames() const;
 
   RunOptions options_;
@@ -269,17 +270,21 @@ void Run::RefreshDisplay() {
   display_.Refresh(state, recorder_->written());
 }
 
-// Tells the scheduler what is lacking. True once, when --until is reached.
-bool Run::IsPreciseEnough(bool at_end) {
-  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs(), at_end)) return false;
+// Tells the scheduler what --until still lacks, and ends the profile when it lacks nothing.
+void Run::PursueGoal(bool at_end) {
+  if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs(), at_end)) return;
   scheduler_->Focus(until_->focus());
-  if (!until_->state().reached) return false;
+  if (!until_->state().reached) return;
+  ended_by_goal_ = true;
+  SayGoalIsReached(at_end);
+}
+
+void Run::SayGoalIsReached(bool at_end) {
   Say(absl::StrFormat(
       "the intervals of the top lines are at most %g points wide%s; %s", 100 * options_.until_width,
       series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
                        : "",
       at_end ? "the program has ended" : "profiling has ended, the program runs on"));
-  return true;
 }
 
 void Run::StartExperiments() {
@@ -297,7 +302,7 @@ void Run::StartExperiments() {
                    return IsUnit(units_, id, unit);
                  });
   // What earlier runs lack is in focus from the start.
-  ended_by_goal_ = IsPreciseEnough();
+  PursueGoal();
 }
 
 // Until the first process has ended; or the last, where that is asked for and nobody interrupts.
@@ -334,7 +339,7 @@ void Run::Loop() {
           options_.duration_ns != 0 && now_ns >= start_ns_ + options_.duration_ns;
       const bool ended = ended_by_duration_ || ended_by_goal_;
       if (!ended && time_is_up) ended_by_duration_ = true;
-      if (!ended && !time_is_up && IsPreciseEnough()) ended_by_goal_ = true;
+      if (!ended && !time_is_up) PursueGoal();
       if (!ended && (ended_by_duration_ || ended_by_goal_)) {
         scheduler_->Stop();
         next_ns = now_ns;
@@ -390,7 +395,7 @@ RunResult Run::Finish() {
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
   if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
-  if (!ended_by_goal_ && IsPreciseEnough(/*at_end=*/true)) ended_by_goal_ = true;
+  if (!ended_by_goal_) PursueGoal(/*at_end=*/true);
   result.precise_enough = ended_by_goal_;
   if (until_) result.precision = until_->Text();
   if (!head_written_) WriteHead();
