@@ -1,5 +1,6 @@
-// Keeps idle CPUs from halting. A CPU that has nothing to do then polls for work. Where CPUs are virtual, a halted one comes back when the
-// host has time for it, after milliseconds at worst, and whatever waits for another thread takes as much longer.
+// Keeps idle CPUs from halting: a CPU that has nothing to do then polls for work. The host may take
+// milliseconds to resume a virtual CPU that has halted. A thread that waits for another one then
+// waits that much longer.
 //
 // Shape    a request to the kernel that holds as long as the descriptor is open
 // Units    none
@@ -7,8 +8,8 @@
 // Threads  safe
 // Signals  none
 // Source   Documentation/power/pm_qos_interface.rst of the kernel
-#ifndef COZ_TOOLS_SUPERVISOR_AWAKE_CPUS_H_
-#define COZ_TOOLS_SUPERVISOR_AWAKE_CPUS_H_
+#ifndef COZ_SUPERVISOR_TARGET_AWAKE_CPUS_H_
+#define COZ_SUPERVISOR_TARGET_AWAKE_CPUS_H_
 
 #include <string>
 
@@ -21,4 +22,4 @@ absl::StatusOr<UniqueFd> KeepCpusAwake(const std::string& device = "/dev/cpu_dma
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_AWAKE_CPUS_H_
+#endif  // COZ_SUPERVISOR_TARGET_AWAKE_CPUS_H_

@@ -44,7 +44,8 @@ absl::StatusOr<std::string> CheckPath(const std::string& path) {
   return path;
 }
 
-// libcoz.so, with the libraries that the user preloads behind it, but a sanitizer's before it; see coz/sync/interpose/preload_environment.h.
+// libcoz.so and behind it the libraries that the user preloads. A sanitizer's library goes first
+// (coz/sync/interpose/preload_environment.h).
 std::string PreloadList(const StartOptions& options, absl::string_view others) {
   const absl::string_view first = others.substr(0, others.find_first_of(": "));
   if (IsSanitizerRuntime(first.data(), first.size())) {

@@ -1,13 +1,16 @@
-// The profiled program as a child of the supervisor: found, started with the preload library, waited for, imitated at the end.
+// The profiled program as a child of the supervisor. Finds it, starts it with the preload library,
+// waits for it, and ends the supervisor as it ended.
 //
 // Shape    one child
 // Units    none
-// Errors   FindProgram and Start: NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE, in one sentence with the next command
+// Errors   FindProgram and Start: NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE, in one sentence with
+//          the next command
 // Threads  compatible
-// Signals  the child starts with the signal mask and dispositions that the supervisor was started with
+// Signals  the child starts with the signal mask and dispositions that the supervisor was started
+//          with
 // Source   execvp(3), pidfd_open(2), waitid(2)
-#ifndef COZ_TOOLS_SUPERVISOR_CHILD_PROCESS_H_
-#define COZ_TOOLS_SUPERVISOR_CHILD_PROCESS_H_
+#ifndef COZ_SUPERVISOR_TARGET_CHILD_PROCESS_H_
+#define COZ_SUPERVISOR_TARGET_CHILD_PROCESS_H_
 
 #include <signal.h>
 #include <sys/types.h>
@@ -23,7 +26,8 @@
 
 namespace coz::supervisor {
 
-// The file that execvp would run for `name`: itself if it has a slash, else the first executable of that name in $PATH.
+// The file that execvp would run for `name`: `name` itself if it has a slash, else the first
+// executable of that name in $PATH.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
 struct ExitState {
@@ -64,9 +68,10 @@ class ChildProcess {
   uint64_t stops_ = 0;
 };
 
-// Ends this process the way the child ended: with its status, or by its signal (without a second core file).
+// Ends this process the way the child ended: with its status, or by its signal. It writes no second
+// core file.
 [[noreturn]] void ExitLike(const ExitState& state);
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_CHILD_PROCESS_H_
+#endif  // COZ_SUPERVISOR_TARGET_CHILD_PROCESS_H_

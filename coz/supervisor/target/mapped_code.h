@@ -6,8 +6,8 @@
 // Threads  safe
 // Signals  not safe
 // Source   proc(5), /proc/PID/maps
-#ifndef COZ_TOOLS_SUPERVISOR_MAPPED_CODE_H_
-#define COZ_TOOLS_SUPERVISOR_MAPPED_CODE_H_
+#ifndef COZ_SUPERVISOR_TARGET_MAPPED_CODE_H_
+#define COZ_SUPERVISOR_TARGET_MAPPED_CODE_H_
 
 #include <sys/types.h>
 
@@ -36,4 +36,4 @@ std::string RealPath(const std::string& path);
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_MAPPED_CODE_H_
+#endif  // COZ_SUPERVISOR_TARGET_MAPPED_CODE_H_

@@ -1,13 +1,14 @@
-// The profiled processes: who has come, what they run, who is gone. Frees what the gone held, however they ended.
+// The profiled processes: who has come, what they run, who is gone. It frees what those held that
+// are gone, however they ended.
 //
-// Shape    a list that only grows, an entry for each program that a process ran
+// Shape    a list that only grows, with an entry for each program that a process ran
 // Units    ns of CLOCK_MONOTONIC
-// Errors   a process whose end cannot be watched (no descriptors left) is asked for by its number instead
+// Errors   the end of a process is looked up by its number where no descriptor is left to watch it
 // Threads  compatible
 // Signals  none
 // Source   pidfd_open(2)
-#ifndef COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_
-#define COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_
+#ifndef COZ_SUPERVISOR_TARGET_PROCESS_WATCH_H_
+#define COZ_SUPERVISOR_TARGET_PROCESS_WATCH_H_
 
 #include <sys/types.h>
 
@@ -63,4 +64,4 @@ class ProcessWatch {
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_PROCESS_WATCH_H_
+#endif  // COZ_SUPERVISOR_TARGET_PROCESS_WATCH_H_

@@ -31,7 +31,8 @@ uint64_t MostThrottled(const profile::Session& session, const profile::Experimen
   const double periods = static_cast<double>(experiment.total_samples() + lost);
   const auto most =
       static_cast<uint64_t>(periods * (1 - static_cast<double>(rate_limit) / wanted_rate));
-  // With time in the kernel, a sample makes up for those that were held back before it, and they are not lost.
+  // Where time in the kernel is sampled, a sample makes up for those that were held back before it.
+  // They are not lost.
   return session.kernel_samples_included() ? most : std::min(most, lost);
 }
 

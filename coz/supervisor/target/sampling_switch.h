@@ -1,14 +1,16 @@
-// Suspends the sampling of all profiled processes, so that the program runs as without it, and resumes it.
+// Suspends the sampling of all profiled processes, and resumes it. In between, the program runs as
+// it would without sampling.
 //
-// Shape    one for a run; what has been suspended is resumed at the latest when it goes out of scope
+// Shape    one for a run; its destructor resumes what is suspended
 // Units    none
-// Errors   Suspend: false, with nothing suspended, where samples come from another source than inherited perf events, or a process's
-//          descriptors may not be had (a seccomp filter without pidfd_getfd; another user's process)
+// Errors   Suspend: false, and nothing is suspended. Either samples come from another source than
+//          inherited perf events, or a process's descriptors cannot be had (a seccomp filter
+//          without pidfd_getfd; another user's process)
 // Threads  compatible
 // Signals  none in the program: no thread of it is interrupted
 // Source   coz/sampler/shared_event.h; pidfd_getfd(2)
-#ifndef COZ_TOOLS_SUPERVISOR_SAMPLING_SWITCH_H_
-#define COZ_TOOLS_SUPERVISOR_SAMPLING_SWITCH_H_
+#ifndef COZ_SUPERVISOR_TARGET_SAMPLING_SWITCH_H_
+#define COZ_SUPERVISOR_TARGET_SAMPLING_SWITCH_H_
 
 #include <map>
 
@@ -44,10 +46,10 @@ class SamplingSwitch {
 
   shared::ControlBlock& control_;
   bool suspended_ = false;
-  std::map<uint32_t, Copy>
-      copies_;  // by process slot, while suspended: a process may change its user meanwhile
+  // By process slot, while suspended: a process may change its user meanwhile.
+  std::map<uint32_t, Copy> copies_;
 };
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_SAMPLING_SWITCH_H_
+#endif  // COZ_SUPERVISOR_TARGET_SAMPLING_SWITCH_H_

@@ -11,7 +11,8 @@
 namespace coz::supervisor {
 namespace {
 
-// The test is supervisor and program in one: its process has a slot, and an event that counts its CPU time.
+// The test is supervisor and program in one: its process has a slot, and an event that counts its
+// CPU time.
 class SamplingSwitchTest : public ::testing::Test {
  protected:
   SamplingSwitchTest()

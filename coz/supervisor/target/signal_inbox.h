@@ -1,4 +1,5 @@
-// Signals that somebody sends to the supervisor and means for the program: received here, and passed on.
+// Receives the signals that somebody sends to the supervisor and means for the program, and passes
+// them on.
 //
 // Shape    one at a time; restores the mask at its end
 // Units    none
@@ -6,8 +7,8 @@
 // Threads  one thread; it takes over the process's signals
 // Signals  blocks what it receives
 // Source   signalfd(2)
-#ifndef COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
-#define COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
+#ifndef COZ_SUPERVISOR_TARGET_SIGNAL_INBOX_H_
+#define COZ_SUPERVISOR_TARGET_SIGNAL_INBOX_H_
 
 #include <signal.h>
 #include <sys/types.h>
@@ -27,8 +28,8 @@ class SignalInbox {
   int fd() const { return fd_.get(); }
   const sigset_t& original_mask() const { return original_mask_; }
 
-  // Passes on what was sent to the supervisor alone; to nobody where `target` is 0. What the terminal sends goes to the whole
-  // process group, so the program has it already.
+  // Passes on what was sent to the supervisor alone; to nobody where `target` is 0. The terminal
+  // sends to the whole process group, so the program has received that already.
   void Forward(pid_t target);
   bool interrupted() const { return interrupted_; }
 
@@ -40,4 +41,4 @@ class SignalInbox {
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_SIGNAL_INBOX_H_
+#endif  // COZ_SUPERVISOR_TARGET_SIGNAL_INBOX_H_

@@ -1,14 +1,16 @@
-// Whether perf events are the right source of samples for what runs: the kernel sets a sampled thread's timer at each switch between
-// processes, and where that takes a large share of the CPU time, CPU timers, which come with the kernel's tick, disturb less.
+// Tells whether perf events are the right source of samples for what runs. At each switch between
+// processes the kernel sets the timer of a sampled thread. Where that takes a large share of the
+// CPU time, CPU timers disturb less: they come with the kernel's tick.
 //
-// Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it has found something
+// Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it
+//          has found that perf events are too dear
 // Units    ns of CLOCK_MONOTONIC; CPU ns; switches of profiled threads onto a CPU
-// Errors   none: where switches cannot be counted (no /proc/PID/task/TID/schedstat) nothing is ever too dear
+// Errors   none: where /proc/PID/task/TID/schedstat is missing, nothing is ever too dear
 // Threads  compatible
 // Signals  none
-// Source   kernel/sched/stats.h, sched_info_arrive; docs/progress-points.md, "What slows the program"
-#ifndef COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_
-#define COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_
+// Source   kernel/sched/stats.h, sched_info_arrive; docs/design/sampling.md
+#ifndef COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_
+#define COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_
 
 #include <sys/types.h>
 
@@ -27,7 +29,7 @@ struct SwitchRates {
   double cpu_ns_per_second = 0;  // of the same threads
 };
 
-// Of the live threads of the profiled processes, the first 256 of them.
+// For the first 256 live threads of the profiled processes.
 class SwitchMeter {
  public:
   explicit SwitchMeter(const shared::ControlBlock* control) : control_(*control) {}
@@ -48,7 +50,8 @@ class SwitchMeter {
   uint64_t read_ns_ = 0;
 };
 
-// Whether switches take more than a tenth of the CPU time, and a tenth of a CPU, if each is so much longer.
+// Whether switches take more than a tenth of the CPU time, and more than a tenth of a CPU, where
+// sampling makes each longer by `switch_cost_ns`.
 bool IsTooDear(const SwitchRates& rates, uint64_t switch_cost_ns);
 
 class SourceChoice {
@@ -63,7 +66,8 @@ class SourceChoice {
                std::function<uint64_t()> measure_cost)
       : meter_(control), measure_cost_(std::move(measure_cost)), cost_ns_(known_cost_ns) {}
 
-  // As often as one likes. Once: perf events have been too dear for two looks, 0.2 s apart.
+  // To be called as often as one likes. Returns a finding once: perf events were too dear in two
+  // looks, 0.2 s apart.
   std::optional<Finding> Poll(uint64_t now_ns);
 
  private:
@@ -77,4 +81,4 @@ class SourceChoice {
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_SOURCE_CHOICE_H_
+#endif  // COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_

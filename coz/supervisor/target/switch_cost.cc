@@ -77,7 +77,8 @@ class Pipe {
   UniqueFd write_;
 };
 
-// Of this process, whose other threads sleep. Not the time on the clock, in which the program that is being profiled may run as well.
+// CPU time of this process, whose other threads sleep. Clock time would include the program that is
+// being profiled.
 uint64_t ProcessCpuNs() {
   timespec now = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

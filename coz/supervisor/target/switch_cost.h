@@ -1,14 +1,15 @@
-// What sampling adds to each switch of threads on a CPU: the kernel stops a thread's sampling timer when the thread leaves the CPU, and sets
-// it when it comes back. Between threads that inherited one event it only passes the timer on; between processes it cannot.
+// Measures what sampling adds to each switch of threads on a CPU. The kernel stops a thread's
+// sampling timer when the thread leaves the CPU, and sets it when the thread comes back. Between
+// threads that inherited one event it only passes the timer on; between processes it cannot.
 //
-// Shape    one measurement of some 50 ms of a CPU, by two threads of this process that take turns on one CPU
-// Units    ns of CPU time for each switch; 0 where it cannot be measured, or is nothing
+// Shape    one measurement takes some 50 ms of a CPU: two threads of this process take turns on it
+// Units    ns of CPU time for each switch; 0 where it is nothing or cannot be measured
 // Errors   none
 // Threads  compatible
 // Signals  none
-// Source   kernel/events/core.c, perf_event_context_sched_out; docs/progress-points.md, "What slows the program"
-#ifndef COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
-#define COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
+// Source   kernel/events/core.c, perf_event_context_sched_out; docs/design/sampling.md
+#ifndef COZ_SUPERVISOR_TARGET_SWITCH_COST_H_
+#define COZ_SUPERVISOR_TARGET_SWITCH_COST_H_
 
 #include <cstdint>
 
@@ -31,4 +32,4 @@ SwitchLoad MeasureSwitchLoad(uint64_t switches, uint64_t run_time_ns, uint64_t s
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_SWITCH_COST_H_
+#endif  // COZ_SUPERVISOR_TARGET_SWITCH_COST_H_

@@ -10,7 +10,8 @@
 namespace coz::supervisor {
 namespace {
 
-// Two processes on one CPU that wait for each other: each turn takes a switch, where a sleep may be over before the CPU has switched.
+// Two processes on one CPU that wait for each other. Each turn takes a switch. A sleep may be over
+// before the CPU has switched.
 TEST(SwitchCostTest, SwitchesOfChildrenAreThoseOfChildrenThatEnded) {
   constexpr int kTurns = 50;
   const auto count = [](cpu_set_t one) {
