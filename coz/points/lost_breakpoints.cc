@@ -4,15 +4,15 @@
 
 #include <atomic>
 
+#include "coz/base/lost_breakpoint.h"
+
 namespace coz::points {
 namespace {
 
 std::atomic<uint64_t> lost_breakpoints{0};
 
 void OnTrap(int signal, siginfo_t* info, void* context) {
-  constexpr greg_t kDebugException = 1;
-  const auto* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  if (info->si_code == TRAP_BRKPT && registers[REG_TRAPNO] == kDebugException) {
+  if (IsLostBreakpoint(*info, *static_cast<const ucontext_t*>(context))) {
     lost_breakpoints.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -1,13 +1,13 @@
-// Breakpoints whose reason is lost. Some hypervisors forget, when an interrupt comes at the same moment, what a debug exception was for
-// (DR6 reads as 0); the kernel then takes it for the program's own trap, does not count it, and sends SIGTRAP, which ends a program
-// that does not expect it. Seen once in some 5,000 visits.
+// Keeps lost breakpoints from ending the calling process (coz/base/lost_breakpoint.h). SIGTRAP ends
+// a program that does not expect it. About one visit in 5,000 was seen to be lost.
 //
-// Shape    a guard for the calling process, which goes on at the same instruction; profiled programs have the runtime's
+// Shape    a guard; the process goes on at the same instruction. Profiled programs have the
+//          runtime's instead
 // Units    visits
 // Errors   none
 // Threads  one guard at a time; it guards all threads
 // Signals  takes SIGTRAP while it lives; other SIGTRAPs end the process as without it
-// Source   Intel SDM volume 3, 18.2.3 (DR6); arch/x86/kernel/traps.c, exc_debug_user: `icebp = !dr6`
+// Source   docs/design/points.md, "Visits beside samples"
 #ifndef COZ_POINTS_LOST_BREAKPOINTS_H_
 #define COZ_POINTS_LOST_BREAKPOINTS_H_
 
