@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coz/base/target_counters.h"
 #include "coz/experiment/target.h"
 
 namespace coz::experiment {
@@ -55,7 +56,8 @@ struct PointDelta {
   bool in_flight_evened_out = false;
 };
 
-struct ExperimentRecord {
+// The base holds what the target counted of itself during the experiment.
+struct ExperimentRecord : ExperimentCounters {
   uint64_t index = 0;  // 0 for the first of the run
   UnitId unit = 0;
   double virtual_speedup = 0;  // nominal: delay per sample / sampling period
@@ -76,11 +78,6 @@ struct ExperimentRecord {
   std::vector<PointDelta> points;
   uint64_t selected_samples = 0;
   uint64_t total_samples = 0;
-  uint64_t unmapped_samples = 0;
-  uint64_t spinning_samples = 0;
-  uint64_t lost_samples = 0;
-  uint64_t lost_periods = 0;
-  uint64_t unsampled_ns = 0;
 
   bool settled = false;  // no running thread owed a delay when the counters were read
   uint64_t owed_at_start_ns = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "coz/base/target_counters.h"
 
 namespace coz::experiment {
 namespace {
@@ -165,11 +166,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   }
   record.selected_samples = end.selected_samples - start_.selected_samples;
   record.total_samples = end.total_samples - start_.total_samples;
-  record.unmapped_samples = end.unmapped_samples - start_.unmapped_samples;
-  record.spinning_samples = end.spinning_samples - start_.spinning_samples;
-  record.lost_samples = end.lost_samples - start_.lost_samples;
-  record.lost_periods = end.lost_periods - start_.lost_periods;
-  record.unsampled_ns = end.unsampled_ns - start_.unsampled_ns;
+  static_cast<ExperimentCounters&>(record) = CountedBetween(start_, end);
 
   record.settled = settled;
   record.owed_at_start_ns = start_.owed_ns;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "coz/base/random.h"
+#include "coz/base/target_counters.h"
 
 namespace coz::experiment {
 
@@ -38,21 +39,16 @@ struct PointCounts {
   uint64_t charged_in_flight_ns = 0;
 };
 
-// Every counter is cumulative and never falls, unless said otherwise.
-struct TargetSnapshot {
+// Every counter is cumulative and never falls, unless said otherwise. The base holds what the
+// target counts of itself.
+struct TargetSnapshot : ExperimentCounters {
   uint64_t now_ns = 0;
   uint64_t global_delay_ns = 0;  // required of every thread since the target's start
   uint64_t selected_samples =
       0;  // samples in the selected unit while it was selected, baselines too
   uint64_t total_samples = 0;
-  uint64_t unmapped_samples = 0;  // no unit in scope was found for them
-  uint64_t spinning_samples = 0;  // in loops that wait on their CPU, where no wrapped call tells it
-  uint64_t lost_samples = 0;      // the kernel or the sampler dropped them
-  // Sampling periods of CPU time that ended without a sample: in the kernel where that is not sampled, or throttled.
-  uint64_t lost_periods = 0;
-  uint64_t unsampled_ns = 0;  // CPU time of ended threads since their last period's end
-  uint64_t owed_ns = 0;       // now: global minus local delay, summed over running threads
-  uint64_t max_owed_ns = 0;   // now: the largest of these
+  uint64_t owed_ns = 0;      // now: global minus local delay, summed over running threads
+  uint64_t max_owed_ns = 0;  // now: the largest of these
   // Now: the same of threads that sleep by the clock and have run since the last Select; they pay when they wake.
   uint64_t max_owed_asleep_ns = 0;
   uint64_t imposed_ns = 0;          // by samples in selected units, over all threads

@@ -99,7 +99,7 @@ void Attach(shared::ControlBlock* control) {
   shared::TakeLentCounters(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
     if (status.source == sampler::SamplingSource::kNone) {
-      control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+      shared::Add(control->counters.processes_without_sampling);
     }
     return;
   }

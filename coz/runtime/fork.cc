@@ -75,7 +75,7 @@ bool ContinueProfiled() {
   OccupySlot(*slot);
   PublishProcess(*process, image);
   if (StartSampling(control).source == sampler::SamplingSource::kNone) {
-    control.processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+    shared::Add(control.counters.processes_without_sampling);
   }
   shared::TakeLentCounters(control);
   return true;
@@ -101,7 +101,7 @@ void OnForkInChildProcess() {
 
 void CountUnfollowed() {
   if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
-  g_control->processes_unfollowed.fetch_add(1, std::memory_order_relaxed);
+  shared::Add(g_control->counters.processes_unfollowed);
 }
 
 }  // namespace coz::runtime

@@ -169,7 +169,7 @@ bool ModuleMap::Add(uint64_t start_address, uint64_t end_address, uint64_t load_
   shared::ModuleSlot* slot = FindOrAddSlot(path, is_program, load_bias);
   LocalModule* module = slot != nullptr ? FreeModule() : nullptr;
   if (module == nullptr) {
-    control_->modules_without_slot.fetch_add(1, std::memory_order_relaxed);
+    shared::Add(control_->counters.modules_without_slot);
     return false;
   }
   module->version.fetch_add(1, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ using runtime_internal::g_process;
 
 void NoteUnreachableProgram() {
   if (g_process == nullptr || g_control->follow != shared::Follow::kAll) return;
-  g_control->programs_unreachable.store(1, std::memory_order_relaxed);
+  g_control->counters.programs_unreachable.store(1, std::memory_order_relaxed);
 }
 
 void PrepareProcessForExec() {

@@ -45,7 +45,7 @@ shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKi
     if (state != shared::PointState::kReady) continue;
     if (slot.kind == kind && strcmp(slot.name, wanted) == 0) return &slot;
   }
-  control.points_without_slot.fetch_add(1, std::memory_order_relaxed);
+  shared::Add(control.counters.points_without_slot);
   return nullptr;
 }
 

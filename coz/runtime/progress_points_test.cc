@@ -42,7 +42,7 @@ TEST(ProgressPointsTest, CountsPointsThatFindNoSlot) {
               nullptr);
   }
   EXPECT_EQ(FindOrAddPoint(*control, shared::PointKind::kThroughput, "one more"), nullptr);
-  EXPECT_EQ(control->points_without_slot.load(), 1u);
+  EXPECT_EQ(control->counters.points_without_slot.load(), 1u);
   EXPECT_NE(FindOrAddPoint(*control, shared::PointKind::kThroughput, "17"), nullptr);
 }
 

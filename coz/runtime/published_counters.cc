@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/base/target_counters.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwinder.h"
 
@@ -10,41 +11,50 @@ namespace coz::runtime {
 namespace {
 
 // What this process has added to the block's counters so far.
-struct PublishedCounters {
-  std::atomic<uint64_t> dropped{0};
-  std::atomic<uint64_t> lost_periods{0};
-  std::atomic<uint64_t> unsampled_ns{0};
-  std::atomic<uint64_t> broken_unwinds{0};
+struct Published {
+#define COZ_FIELD(name, from) std::atomic<uint64_t> name{0};
+  COZ_PUBLISHED_COUNTERS(COZ_FIELD)
+#undef COZ_FIELD
 };
-PublishedCounters g_published;
+Published g_published;
 
-void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint64_t>& shared) {
-  const uint64_t before = published.exchange(now, std::memory_order_relaxed);
-  shared.fetch_add(now - before,
-                   std::memory_order_relaxed);  // modulo 2^64, should threads overtake
+// What this process has counted so far.
+struct Counted {
+#define COZ_FIELD(name, from) uint64_t name;
+  COZ_PUBLISHED_COUNTERS(COZ_FIELD)
+#undef COZ_FIELD
+};
+
+Counted ReadCounted() {
+  const sampler::SamplerCounters sampler = sampler::ReadSamplerCounters();
+  const sampler::UnwinderCounters unwinder = sampler::ReadUnwinderCounters();
+  Counted counted;
+#define COZ_READ(name, from) counted.name = from;
+  COZ_PUBLISHED_COUNTERS(COZ_READ)
+#undef COZ_READ
+  return counted;
 }
 
-uint64_t BrokenUnwinds() {
-  const sampler::UnwinderCounters unwinder = sampler::ReadUnwinderCounters();
-  return unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep;
+void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint64_t>& sum) {
+  const uint64_t before = published.exchange(now, std::memory_order_relaxed);
+  // Modulo 2^64, should one thread overtake another.
+  shared::Add(sum, now - before);
 }
 
 }  // namespace
 
 void PublishCounters(shared::ControlBlock& control) {
-  const sampler::SamplerCounters sampler = sampler::ReadSamplerCounters();
-  PublishOne(g_published.dropped, sampler.dropped, control.dropped_samples);
-  PublishOne(g_published.lost_periods, sampler.lost_periods, control.lost_periods);
-  PublishOne(g_published.unsampled_ns, sampler.unsampled_ns, control.unsampled_ns);
-  PublishOne(g_published.broken_unwinds, BrokenUnwinds(), control.broken_unwinds);
+  const Counted counted = ReadCounted();
+#define COZ_PUBLISH(name, from) PublishOne(g_published.name, counted.name, control.counters.name);
+  COZ_PUBLISHED_COUNTERS(COZ_PUBLISH)
+#undef COZ_PUBLISH
 }
 
 void ForgetPublishedCounters() {
-  const sampler::SamplerCounters sampler = sampler::ReadSamplerCounters();
-  g_published.dropped.store(sampler.dropped, std::memory_order_relaxed);
-  g_published.lost_periods.store(sampler.lost_periods, std::memory_order_relaxed);
-  g_published.unsampled_ns.store(sampler.unsampled_ns, std::memory_order_relaxed);
-  g_published.broken_unwinds.store(BrokenUnwinds(), std::memory_order_relaxed);
+  const Counted counted = ReadCounted();
+#define COZ_FORGET(name, from) g_published.name.store(counted.name, std::memory_order_relaxed);
+  COZ_PUBLISHED_COUNTERS(COZ_FORGET)
+#undef COZ_FORGET
 }
 
 }  // namespace coz::runtime

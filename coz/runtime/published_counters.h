@@ -1,11 +1,13 @@
-// What the sampler and the unwinder of this process have counted, added to the control block, where all processes' counts come together.
+// Adds what this process's sampler and unwinder have counted to the control block, which holds the
+// sums of all processes.
 //
-// Shape    counters of the process, each published as the difference to what was published before
+// Shape    each counter of COZ_PUBLISHED_COUNTERS is published as the difference to what was
+//          published before
 // Units    events, and ns of unsampled CPU time
 // Errors   none
 // Threads  safe
 // Signals  async-signal-safe; Forget… belongs into the child of a fork
-// Source   coz/shared/control_block.h
+// Source   coz/base/target_counters.h
 #ifndef COZ_RUNTIME_PUBLISHED_COUNTERS_H_
 #define COZ_RUNTIME_PUBLISHED_COUNTERS_H_
 

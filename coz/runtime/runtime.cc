@@ -17,6 +17,7 @@
 #include "coz/sampler/unwinder.h"
 #include "coz/shared/control_block.h"
 #include "coz/shared/process_slots.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/signal_shield.h"
@@ -71,7 +72,7 @@ void EndThread(delay::ThreadLedger* ledger) {
 void LeaveProfile() {
   if (!IsProfiledProcess()) return;
   interpose::PayIfBehind();
-  g_control->processes_without_sampling.fetch_add(1, std::memory_order_relaxed);
+  shared::Add(g_control->counters.processes_without_sampling);
   sampler::StopSamplerForGood();
   interpose::LeaveThreadSyncForGood();
   // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when it has ended.
@@ -88,14 +89,11 @@ void LeaveProfile() {
 constexpr uint32_t kMostThreadsAsked = 64;
 
 uint64_t HighestLocalDelay(uint64_t now_ns) {
-  const uint32_t threads = g_control->threads_high_water.load(std::memory_order_acquire);
-  if (threads > kMostThreadsAsked) return 0;
+  if (shared::UsedThreadSlots(*g_control) > kMostThreadsAsked) return 0;
   uint64_t highest_ns = 0;
-  for (uint32_t i = 0; i < threads; ++i) {
-    const shared::ThreadSlot& slot = g_control->threads[i];
-    if (slot.state.load(std::memory_order_acquire) != shared::ThreadState::kRunning) continue;
+  shared::ForEachRunningThread(*g_control, [&highest_ns, now_ns](const shared::ThreadSlot& slot) {
     highest_ns = std::max(highest_ns, delay::LocalDelayAt(g_control->ledger, slot.ledger, now_ns));
-  }
+  });
   return highest_ns;
 }
 

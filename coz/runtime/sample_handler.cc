@@ -14,6 +14,8 @@
 #include "coz/sampler/unwinder.h"
 #include "coz/shared/charged_pairs.h"
 #include "coz/shared/process_slots.h"
+#include "coz/shared/sample_ring.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/sync/delay/spin_hint.h"
@@ -56,14 +58,6 @@ bool IsInScope(uint64_t lookup_address, void* opaque) {
   return false;
 }
 
-void PushSample(shared::SampleRing& ring, uint32_t unit, uint64_t weight) {
-  const uint64_t index = ring.next.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t lap = (index / shared::kSampleRingEntries + 1) & 0xffffff;
-  const uint64_t clamped_weight = weight < 255 ? weight : 255;
-  ring.entries[index % shared::kSampleRingEntries].store(lap << 40 | clamped_weight << 32 | unit,
-                                                         std::memory_order_release);
-}
-
 bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
   if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
   uint64_t lookup_address = 0;
@@ -80,11 +74,11 @@ uint32_t Attribute(const sampler::Sample& sample) {
   UnitSearch search;
   if (FindUnit(sample, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
-    PushSample(g_control->ring, search.unit, sample.weight);
+    shared::PushSample(g_control->ring, search.unit, sample.weight);
     return search.unit;
   }
   std::atomic<uint64_t>& counter =
-      search.unmapped ? g_control->samples.unmapped : g_control->samples.out_of_scope;
+      search.unmapped ? g_control->counters.unmapped_samples : g_control->samples.out_of_scope;
   counter.fetch_add(sample.weight, std::memory_order_relaxed);
   return shared::kNoUnit;
 }
@@ -106,7 +100,7 @@ class SampleSeam {
     const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
     const bool spins = is_in_file && delay::IsInSpinLoop(sample_.ip);
     if (spins && !sample_.is_extra) {
-      g_control->samples.spinning.fetch_add(sample_.weight, std::memory_order_relaxed);
+      shared::Add(g_control->counters.spinning_samples, sample_.weight);
     }
     return spins;
   }
@@ -125,18 +119,18 @@ class SampleSeam {
 // What a sample in `unit` is to the experiment. The selected unit and the given one are never the
 // same.
 delay::SampleInput InputOf(uint32_t unit, const sampler::Sample& sample) {
-  const uint64_t selection = g_control->ledger.selection.load(std::memory_order_acquire);
-  const uint64_t given = g_control->given.load(std::memory_order_relaxed);
   delay::SampleInput input = {};
-  input.selection = selection;
-  input.selected_unit = shared::SelectedUnit(selection);
+  input.selection = g_control->ledger.selection.load(std::memory_order_acquire);
+  const auto selection = shared::Selection::Unpack(input.selection);
+  const auto given = shared::Selection::Unpack(g_control->given.load(std::memory_order_relaxed));
+  input.selected_unit = selection.unit;
   input.unit = delay::SampledUnit::kOther;
-  if (unit != shared::kNoUnit && unit == shared::SelectedUnit(selection)) {
+  if (selection.Selects(unit)) {
     input.unit = delay::SampledUnit::kSelected;
-    input.delay_ns = shared::SelectedDelayNs(selection);
-  } else if (unit != shared::kNoUnit && unit == shared::SelectedUnit(given)) {
+    input.delay_ns = selection.delay_per_sample_ns;
+  } else if (given.Selects(unit)) {
     input.unit = delay::SampledUnit::kGiven;
-    input.delay_ns = shared::SelectedDelayNs(given);
+    input.delay_ns = given.delay_per_sample_ns;
   }
   input.period_ns = g_control->sampling_period_ns;
   input.deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
@@ -183,14 +177,9 @@ void ChangeSourceIfAsked() {
     return;
   }
   const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
-  const uint32_t used = g_control->threads_high_water.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used && i < shared::kMaxThreads; ++i) {
-    const shared::ThreadSlot& slot = g_control->threads[i];
-    const bool is_other =
-        slot.state.load(std::memory_order_acquire) == shared::ThreadState::kRunning &&
-        slot.pid == g_pid && slot.tid != self;
-    if (is_other) sampler::SampleThreadByTimer(slot.tid);
-  }
+  shared::ForEachRunningThread(*g_control, [self](const shared::ThreadSlot& slot) {
+    if (slot.pid == g_pid && slot.tid != self) sampler::SampleThreadByTimer(slot.tid);
+  });
 }
 
 }  // namespace

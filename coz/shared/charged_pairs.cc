@@ -1,15 +1,14 @@
 #include "coz/shared/charged_pairs.h"
 
-#include <algorithm>
-
 #include "coz/base/clock.h"
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/shared/lent_counters.h"
+#include "coz/shared/slot_loops.h"
 
 namespace coz::shared {
 namespace {
 
-// At two cache lines a thread, some microseconds for each sample in the selected unit.
+// Reading them costs two cache lines a thread: some microseconds per sample in the selected unit.
 constexpr uint32_t kMostThreads = 64;
 
 bool ReadVisits(const ControlBlock& control, const ChargedPair& pair, PairEnd end,
@@ -21,7 +20,7 @@ bool ReadVisits(const ControlBlock& control, const ChargedPair& pair, PairEnd en
 }
 
 void Charge(const ControlBlock& control, uint64_t rise_ns, ChargedPair* pair) {
-  // In this order, lest a request that ends meanwhile seem to have left before it came.
+  // Departures first: a request that ends in between must not seem to have left before it came.
   uint64_t departures = 0;
   uint64_t arrivals = 0;
   if (!ReadVisits(control, *pair, PairEnd::kEnd, &departures)) return;
@@ -35,11 +34,9 @@ void Charge(const ControlBlock& control, uint64_t rise_ns, ChargedPair* pair) {
 
 uint64_t UntimedVisits(const ControlBlock& control, uint32_t point) {
   uint64_t visits = control.points[point].shared.count.load(std::memory_order_relaxed);
-  const uint32_t threads =
-      std::min(control.threads_high_water.load(std::memory_order_acquire), kMaxThreads);
-  for (uint32_t i = 0; i < threads; ++i) {
-    visits += control.threads[i].visits[point].load(std::memory_order_relaxed);
-  }
+  ForEachThread(control, [&visits, point](const ThreadSlot& thread) {
+    visits += thread.visits[point].load(std::memory_order_relaxed);
+  });
   return visits;
 }
 
@@ -54,7 +51,7 @@ uint64_t RiseBy(const delay::GlobalLedger& global, const delay::ThreadLedger& th
 void ChargePairs(ControlBlock& control, uint64_t rise_ns, ChargeBudget* budget) {
   const uint32_t used = control.charged_pairs_used.load(std::memory_order_acquire);
   if (__builtin_expect(used == 0, 1) || rise_ns == 0) return;
-  if (control.threads_high_water.load(std::memory_order_relaxed) > kMostThreads) return;
+  if (UsedThreadSlots(control) > kMostThreads) return;
   const uint64_t now_ns = MonotonicNowNs();
   if (!budget->Allows(now_ns)) return;
   const uint64_t cpu_before_ns = ThreadCpuNowNs();

@@ -1,13 +1,15 @@
-// How many requests are under way when a delay is imposed, of pairs whose visits have no virtual time: the original's header, marks of two
-// names, and places. Delay is imposed while a request is served, that is when more are under way than on average.
+// How many requests are under way when a delay is imposed. For pairs whose visits have no virtual
+// time: the original's header, marks of two names, and places. Delay is imposed while a request is
+// served, and then more requests are under way than on average.
 //
 // Shape    sums in the control block, which the supervisor reads with each look
-// Units    ns of delay, times a number
-// Errors   none; a pair is left out as long as its counters are spread over many threads, or cannot be read; delays are left out where
-//          reading has just cost much: what is under way on average is known from the others
+// Units    ns of delay, times a number of requests
+// Errors   none. A pair is left out while its counters are spread over too many threads or cannot
+//          be read. Delays are left out after a reading that cost much: the others then tell the
+//          average
 // Threads  safe
 // Signals  async-signal-safe
-// Source   docs/progress-points.md, "Latency"
+// Source   docs/design/points.md, "Latency of pairs without times"
 #ifndef COZ_SHARED_CHARGED_PAIRS_H_
 #define COZ_SHARED_CHARGED_PAIRS_H_
 
@@ -18,15 +20,16 @@
 
 namespace coz::shared {
 
-// Visits to the point so far, but for those with times; by its counter and those of the threads.
+// Visits to the point so far, without those that have times.
 uint64_t UntimedVisits(const ControlBlock& control, uint32_t point);
 
-// How much of the thread's delay raises the global one, which is the time that is left out: delays that threads impose on each other cancel.
+// By how much the global delay rises when the thread imposes `delay_ns`. Delays that threads impose
+// on each other cancel, and only the rise is left out of the run's time.
 uint64_t RiseBy(const delay::GlobalLedger& global, const delay::ThreadLedger& thread,
                 uint64_t delay_ns);
 
-// Of a process's CPU time that reading counters may take. To read a breakpoint or probe that is armed on another CPU takes some 15 us here,
-// for the kernel has to ask that CPU.
+// Bounds the CPU time that a process spends on reading counters, to one part in kPart. Reading a
+// breakpoint or probe that is armed on another CPU took some 15 us: the kernel has to ask that CPU.
 class ChargeBudget {
  public:
   static constexpr uint64_t kPart = 50;
@@ -39,7 +42,7 @@ class ChargeBudget {
   std::atomic<uint64_t> next_ns_{0};
 };
 
-// Before the global delay rises by `rise_ns`. Where that is nothing, nothing is noted.
+// To be called before the global delay rises by `rise_ns`. A rise of 0 is not noted.
 void ChargePairs(ControlBlock& control, uint64_t rise_ns, ChargeBudget* budget);
 
 }  // namespace coz::shared

@@ -93,7 +93,8 @@ TEST(ChargeBudgetTest, ReadingTakesItsPartAtMost) {
   EXPECT_TRUE(budget.Allows(1000 + 10 * ChargeBudget::kPart));
 }
 
-// Two threads in the selected unit: what the one imposes beyond what the other has is left out, and no more.
+// Two threads are in the selected unit. Only what the one imposes beyond what the other has imposed
+// is left out.
 TEST(RiseByTest, DelayOfAThreadThatIsBehindRaisesByTheRestOnly) {
   delay::GlobalLedger global = {};
   delay::ThreadLedger first = {};

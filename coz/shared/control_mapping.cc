@@ -8,14 +8,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstddef>
+
 #include "coz/base/raw_syscall.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::shared {
 namespace {
 
-// The first process is the supervisor's child. Any other may outlive the supervisor, or have other rights, and nobody has asked for it
-// by name.
+// The first process is the supervisor's child. Only it complains: any other may outlive the
+// supervisor or have other rights, and nobody has asked for it by name.
 bool IsChildOfSupervisor(const char* control_path) {
   static constexpr char kPrefix[] = "/proc/";
   return strncmp(control_path, kPrefix, sizeof(kPrefix) - 1) == 0 &&
@@ -32,10 +34,22 @@ void Complain(const char* control_path, const char* what) {
   (void)!write(STDERR_FILENO, line, strlen(line));
 }
 
-constexpr char kOtherVersion[] =
-    "the supervisor is of another version; use the coz command this library came with";
+const char* Explain(MapFault fault) {
+  switch (fault) {
+    case MapFault::kNone:
+      break;
+    case MapFault::kNoFile:
+      return "its supervisor cannot be reached (is it in another container?)";
+    case MapFault::kOtherVersion:
+      return "the supervisor is of another version; use the coz command this library came with";
+    case MapFault::kNoMemory:
+      return "the memory shared with its supervisor cannot be mapped";
+  }
+  return "";
+}
 
-// A debugger would stop at each sample's SIGTRAP as at a breakpoint of its own, and strace would print it.
+// A debugger would stop at each sample's SIGTRAP as at a breakpoint of its own. strace would print
+// it.
 bool IsTraced() {
   static constexpr char kField[] = "\nTracerPid:\t";
   char status[1024];  // the field is among the first
@@ -58,34 +72,50 @@ bool IsWanted(const ControlBlock& control) {
 
 }  // namespace
 
+bool FormatControl(int fd) {
+  if (ftruncate(fd, sizeof(ControlBlock)) != 0) return false;
+  const uint64_t bytes = sizeof(ControlBlock);
+  return pwrite(fd, &kControlMagic, sizeof(kControlMagic), offsetof(ControlBlock, magic)) ==
+             sizeof(kControlMagic) &&
+         pwrite(fd, &kControlVersion, sizeof(kControlVersion), offsetof(ControlBlock, version)) ==
+             sizeof(kControlVersion) &&
+         pwrite(fd, &bytes, sizeof(bytes), offsetof(ControlBlock, bytes)) == sizeof(bytes);
+}
+
+MappedControl MapControl(int fd, uint64_t mapped_bytes) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return {nullptr, MapFault::kNoFile};
+  // Of a shorter file not even the version may be there to be read.
+  if (static_cast<uint64_t>(status.st_size) < sizeof(ControlBlock)) {
+    return {nullptr, MapFault::kOtherVersion};
+  }
+  void* mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) return {nullptr, MapFault::kNoMemory};
+  ControlBlock* control = static_cast<ControlBlock*>(mapped);
+  if (control->magic == kControlMagic && control->version == kControlVersion &&
+      control->bytes == sizeof(ControlBlock)) {
+    return {control, MapFault::kNone};
+  }
+  munmap(mapped, mapped_bytes);
+  return {nullptr, MapFault::kOtherVersion};
+}
+
 ControlBlock* MapControlBlock() {
   const char* path = getenv(kControlVariable);
   if (path == nullptr) return nullptr;
   const UniqueFd fd(open(path, O_RDWR | O_CLOEXEC));
-  struct stat status;
-  if (!fd.ok() || fstat(fd.get(), &status) != 0) {
-    Complain(path, "its supervisor cannot be reached (is it in another container?)");
+  const MappedControl mapped = MapControl(fd.get());
+  ControlBlock* control = mapped.control;
+  if (control == nullptr) {
+    Complain(path, Explain(mapped.fault));
     return nullptr;
   }
-  if (static_cast<uint64_t>(status.st_size) < sizeof(ControlBlock)) {
-    Complain(path, kOtherVersion);
-    return nullptr;
-  }
-  void* mapped =
-      mmap(nullptr, kControlMappingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (mapped == MAP_FAILED) {
-    Complain(path, "the memory shared with its supervisor cannot be mapped");
-    return nullptr;
-  }
-  madvise(mapped, kControlMappingBytes, MADV_DONTDUMP);
-  ControlBlock* control = static_cast<ControlBlock*>(mapped);
-  const bool same_version = control->magic == kControlMagic && control->version == kControlVersion;
-  if (!same_version) Complain(path, kOtherVersion);
-  if (same_version && IsWanted(*control)) {
+  madvise(control, kControlMappingBytes, MADV_DONTDUMP);
+  if (IsWanted(*control)) {
     if (!IsTraced()) return control;
     Complain(path, "it is traced (by gdb or strace?); run it under coz without them");
   }
-  munmap(mapped, kControlMappingBytes);
+  munmap(control, kControlMappingBytes);
   return nullptr;
 }
 

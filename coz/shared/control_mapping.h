@@ -1,18 +1,39 @@
-// Finds the supervisor's control block from within a process of the target.
+// Makes and maps the control block, and finds the supervisor's from within a process of the target.
 //
 // Shape    one mapping per process, for its whole life; children of fork inherit it
-// Units    none
-// Errors   null where the process is not to be profiled. The first process says why on standard error, in one line; others are as
-//          silent as without the profiler
-// Threads  for the one thread that there is when a process starts
-// Signals  IsInNamespaceOf is async-signal-safe, MapControlBlock is not
+// Units    bytes
+// Errors   MapControl: null, and why. MapControlBlock: null where the process is not to be
+//          profiled. Only the first process then says why on standard error, in one line
+// Threads  MapControlBlock: for the one thread that there is when a process starts
+// Signals  only IsInNamespaceOf is async-signal-safe
 // Source   memfd_create(2), pid_namespaces(7)
 #ifndef COZ_SHARED_CONTROL_MAPPING_H_
 #define COZ_SHARED_CONTROL_MAPPING_H_
 
+#include <cstdint>
+
 #include "coz/shared/control_block.h"
 
 namespace coz::shared {
+
+enum class MapFault {
+  kNone,
+  kNoFile,        // `fd` is none
+  kOtherVersion,  // magic, version or size is not this code's
+  kNoMemory       // mmap has failed; errno says why
+};
+
+struct MappedControl {
+  ControlBlock* control = nullptr;
+  MapFault fault = MapFault::kNone;
+};
+
+// Gives the empty file `fd` the size and the head of a control block of this version. False, with
+// errno, where that fails.
+bool FormatControl(int fd);
+
+// Maps the control block in `fd`, and `mapped_bytes` in all: the tables behind it may come later.
+MappedControl MapControl(int fd, uint64_t mapped_bytes = kControlMappingBytes);
 
 // The block that the environment names, if this process is to be profiled.
 ControlBlock* MapControlBlock();

@@ -30,10 +30,12 @@ struct Copies {
   Copy copies[kMaxLentCounters];
 };
 
-// Of the table's version g_version: all of it, or none where not all could be had. Without a constructor, for it is used by the library's.
+// Copies of the table as of version g_version: all of it, or nothing where a part cannot be had.
+// The library's constructor uses it, so it has no constructor of its own.
 Copies g_copies;
 std::atomic<uint32_t> g_version{0};
-// Threads that read the copies, or kTaking. Nobody waits: a handler may have interrupted whoever it would wait for.
+// Threads that read the copies, or kTaking. Nobody waits: a handler may have interrupted the very
+// thread that it would wait for.
 constexpr int kTaking = -1;
 std::atomic<int> g_users{0};
 
@@ -50,7 +52,7 @@ void GiveBack(int fd) {
   if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
 }
 
-// Out of the program's way, or not at all.
+// A copy whose number is out of the program's way; -1: none.
 int CopyOf(int supervisor, const Copy& lent, bool one_thread) {
   const int copy = static_cast<int>(RawSyscall(SYS_pidfd_getfd, supervisor, lent.fd, 0));
   if (copy < 0) return -1;
@@ -90,7 +92,8 @@ void CloseAll(const Copies& copies) {
   }
 }
 
-// Puts copies in the place of the supervisor's descriptors: those there are already, and new ones. False: none is left.
+// Replaces the supervisor's descriptors in `table` by copies: those in `before`, or new ones.
+// False: one cannot be had, and `table` is empty.
 bool CopyAll(pid_t supervisor_pid, Copies* before, Copies* table, bool one_thread) {
   int supervisor = -1;
   uint32_t done = 0;
@@ -120,7 +123,7 @@ void Update(const ControlBlock& control, bool one_thread) {
   Copies table;
   if (version != g_version.load(std::memory_order_relaxed) &&
       ReadTable(control.lent_counters, version, &table)) {
-    // Where it fails, it is not tried again before there is another version.
+    // A failure is final for this version of the table.
     CopyAll(control.supervisor_pid, &g_copies, &table, one_thread);
     CloseAll(g_copies);
     g_copies = table;

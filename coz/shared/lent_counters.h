@@ -1,11 +1,13 @@
-// The supervisor's counters of visits to places, read by a process itself: how many requests are under way, in all programs, has to be known at
-// the moment when delay is imposed.
+// Lets a process itself read the supervisor's counters of visits to places. How many requests are
+// under way, in all programs, has to be known at the moment when delay is imposed.
 //
-// Shape    copies of descriptors of the supervisor, taken when a program starts, in children of fork, and when there are others: another
-//          program has started
+// Shape    copies of the supervisor's descriptors. A process takes them when its program starts,
+//          when it is a child of fork, and when the supervisor has lent others
 // Units    visits of all threads of all programs
-// Errors   false where a counter is not to be had: descriptors or permission are lacking, or another thread is taking copies
-// Threads  TakeLentCounters, ForgetLentCounters: while the process has one thread. ReadLentVisits: any
+// Errors   false where a counter cannot be had: descriptors or permission are lacking, or another
+//          thread is taking copies
+// Threads  TakeLentCounters, ForgetLentCounters: while the process has one thread.
+//          ReadLentVisits: any
 // Signals  ReadLentVisits is async-signal-safe; it waits for other readers in the kernel
 // Source   pidfd_getfd(2), perf_event_open(2)
 #ifndef COZ_SHARED_LENT_COUNTERS_H_

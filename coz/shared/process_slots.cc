@@ -1,25 +1,24 @@
 #include "coz/shared/process_slots.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <iterator>
 
 #include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
 
 namespace coz::shared {
 namespace {
 
-// What the process had before its exec, or what another of its number has left that the supervisor has not seen end.
+// The slot that the process had before an exec. Or that of an earlier process with the same number,
+// whose end the supervisor has not seen yet.
 ProcessSlot* FindSlotOf(ControlBlock& control, int32_t pid) {
-  const uint32_t used =
-      std::min(control.processes_high_water.load(std::memory_order_acquire), kMaxProcesses);
-  for (uint32_t i = 0; i < used; ++i) {
-    ProcessSlot& slot = control.processes[i];
+  ProcessSlot* found = nullptr;
+  ForEachProcess(control, [&found, pid](ProcessSlot& slot) {
     const ProcessState state = slot.state.load(std::memory_order_acquire);
-    if (state != ProcessState::kFree && slot.pid == pid) return &slot;
-  }
-  return nullptr;
+    if (state != ProcessState::kFree && slot.pid == pid) found = &slot;
+    return found == nullptr;
+  });
+  return found;
 }
 
 ProcessSlot* FindFreeSlot(ControlBlock& control) {
@@ -49,7 +48,7 @@ ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_
     slot = FindFreeSlot(control);
   }
   if (slot == nullptr) {
-    control.processes_without_slot.fetch_add(1, std::memory_order_relaxed);
+    Add(control.counters.processes_without_slot);
     return nullptr;
   }
   slot->pid = pid;
@@ -74,15 +73,6 @@ bool IsCountedPlace(const ProcessSlot& process, uint64_t ip) {
                      [ip](const std::atomic<uint64_t>& place) {
                        return place.load(std::memory_order_relaxed) == ip;
                      });
-}
-
-bool IsLostBreakpoint(const ProcessSlot& process, int code, int64_t trap, uint64_t ip) {
-  return MayBeLostBreakpoint(code, trap) && IsCountedPlace(process, ip);
-}
-
-bool MayBeLostBreakpoint(int code, int64_t trap) {
-  constexpr int64_t kDebugException = 1;  // of the program's own `int3` it is 3
-  return code == TRAP_BRKPT && trap == kDebugException;
 }
 
 }  // namespace coz::shared

@@ -1,7 +1,5 @@
 #include "coz/shared/process_slots.h"
 
-#include <signal.h>
-
 #include <memory>
 
 #include "gtest/gtest.h"
@@ -33,18 +31,6 @@ TEST(ProcessSlotsTest, ProgramThatAnExecStartsHasNoCountedPlaces) {
   slot->counted_places[0] = kPlace;
   ASSERT_EQ(TakeProcessSlot(*control, 10, 1), slot);
   EXPECT_FALSE(IsCountedPlace(*slot, kPlace));
-}
-
-TEST(ProcessSlotsTest, ABreakpointWithoutReasonIsToldFromTheProgramsOwnTraps) {
-  const auto control = NewControl();
-  ProcessSlot* slot = TakeProcessSlot(*control, 10, 1);
-  slot->counted_places[0] = kPlace;
-  EXPECT_TRUE(IsLostBreakpoint(*slot, TRAP_BRKPT, 1, kPlace));
-  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_BRKPT, 1, kPlace + 1)) << "nothing is counted there";
-  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_BRKPT, 3, kPlace)) << "int3";
-  EXPECT_FALSE(IsLostBreakpoint(*slot, SI_KERNEL, 3, kPlace)) << "int3, as Linux tells it";
-  EXPECT_FALSE(IsLostBreakpoint(*slot, TRAP_TRACE, 1, kPlace)) << "a single step";
-  EXPECT_FALSE(IsLostBreakpoint(*slot, SI_TKILL, 0, kPlace)) << "raise()";
 }
 
 }  // namespace

@@ -4,17 +4,19 @@
 #include <sys/syscall.h>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/shared/slot_loops.h"
 
 namespace coz::shared {
 namespace {
 
-// Head of the free list: a tag that changes with every exchange, and the number of the first free slot.
+// Head of the free list: a tag that changes with every exchange, and the number of the first free
+// slot.
 constexpr uint64_t WithTag(uint64_t old_head, uint32_t number) {
   return ((old_head >> 32) + 1) << 32 | number;
 }
 
-// The slot with this number. Where slots have changed places, one finds at its index the number of the slot that lies there, and
-// going on from that index leads round to it: changes of places only ever make cycles.
+// The slot with this number. Where slots have changed places, another one lies at its index. Going
+// on from that one's index leads to it in the end, because changes of places only make cycles.
 ThreadSlot& SlotNumbered(ControlBlock& control, uint32_t number) {
   uint32_t at = number;
   for (uint32_t i = 0; i < kMaxThreads; ++i) {
@@ -73,7 +75,7 @@ ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t p
   ThreadSlot* slot = PopFree(control);
   if (slot == nullptr) slot = TakeUnused(control);
   if (slot == nullptr) {
-    control.threads_without_slot.fetch_add(1, std::memory_order_relaxed);
+    Add(control.counters.threads_without_slot);
     return nullptr;
   }
   slot->process = process;
@@ -93,19 +95,18 @@ void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot) {
 }
 
 void FreeThreadSlotsOf(ControlBlock& control, int32_t pid) {
-  const uint32_t used = control.threads_high_water.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used && i < kMaxThreads; ++i) {
-    ThreadSlot& slot = control.threads[i];
+  ForEachThread(control, [&control, pid](ThreadSlot& slot) {
     const ThreadState state = slot.state.load(std::memory_order_acquire);
     if (state != ThreadState::kFree && slot.pid == pid) FreeThreadSlot(control, slot);
-  }
+  });
 }
 
 ThreadSlot* ReplaceInheritedSlot(ControlBlock& control, ThreadSlot& inherited, uint32_t process,
                                  int32_t pid) {
   ThreadSlot* fresh = ReserveThreadSlot(control, process, pid);
   if (fresh == nullptr) return nullptr;
-  // The parent has ended since, its slot was freed, and this is it: it lies where it should, and mremap would unmap it.
+  // The parent has ended, its slot was freed, and this is it. It lies where it should; mremap would
+  // unmap it.
   if (fresh == &inherited) return fresh;
   fresh->blocks_reserved_signal = inherited.blocks_reserved_signal;
   if (ChangePlaces(inherited, *fresh)) return &inherited;

@@ -44,7 +44,7 @@ TEST(ThreadSlotsTest, CountsThreadsThatFindNoSlot) {
   const auto control = NewControl();
   for (uint32_t i = 0; i < kMaxThreads; ++i) ASSERT_NE(Reserve(*control), nullptr);
   EXPECT_EQ(Reserve(*control), nullptr);
-  EXPECT_EQ(control->threads_without_slot.load(), 1u);
+  EXPECT_EQ(control->counters.threads_without_slot.load(), 1u);
   FreeThreadSlot(*control, control->threads[7]);
   EXPECT_EQ(Reserve(*control), &control->threads[7]);
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "coz/base/target_counters.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
 
 namespace coz::supervisor {
@@ -62,11 +63,9 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   validity->set_owed_ns(std::max(record.max_owed_at_end_ns, record.max_owed_asleep_at_end_ns));
   validity->set_paid_ns(record.paid_ns);
   validity->set_excess_ns(record.excess_ns);
-  validity->set_lost_samples(record.lost_samples);
-  validity->set_lost_periods(record.lost_periods);
-  validity->set_unsampled_ns(record.unsampled_ns);
-  validity->set_unmapped_samples(record.unmapped_samples);
-  validity->set_spinning_samples(record.spinning_samples);
+#define COZ_SET(name, ...) validity->set_##name(record.name);
+  COZ_EXPERIMENT_COUNTERS(COZ_SET)
+#undef COZ_SET
   validity->set_runnable_threads_average(record.mean_runnable_threads);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));

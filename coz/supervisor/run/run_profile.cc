@@ -403,13 +403,11 @@ RunResult Run::Finish() {
   control_.block().stop.store(1, std::memory_order_relaxed);
   processes_->Poll();
   result.processes_left = processes_->live();
+  const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
   result.processes_unprofiled =
-      control_.block().processes_without_slot.load(std::memory_order_relaxed) +
-      control_.block().processes_without_sampling.load(std::memory_order_relaxed);
-  result.programs_unreachable =
-      control_.block().programs_unreachable.load(std::memory_order_relaxed) != 0;
-  result.processes_unfollowed =
-      control_.block().processes_unfollowed.load(std::memory_order_relaxed);
+      static_cast<uint32_t>(counters.processes_without_slot + counters.processes_without_sampling);
+  result.programs_unreachable = counters.programs_unreachable != 0;
+  result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
   for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
     Say(missing);

@@ -18,11 +18,8 @@ class LiveTargetTest : public ::testing::Test {
  protected:
   LiveTargetTest() : control_(std::make_unique<shared::ControlBlock>()), target_(control_.get()) {}
 
-  // As the runtime's handler does.
   void PushSample(experiment::UnitId unit, uint64_t weight = 1) {
-    const uint64_t index = control_->ring.next.fetch_add(1);
-    const uint64_t lap = (index / shared::kSampleRingEntries + 1) & 0xffffff;
-    control_->ring.entries[index % shared::kSampleRingEntries] = lap << 40 | weight << 32 | unit;
+    shared::PushSample(control_->ring, unit, weight);
   }
   void AddPoint(shared::PointKind kind, const char* name) {
     shared::PointSlot& slot = control_->points[points_++];
@@ -56,8 +53,8 @@ TEST_F(LiveTargetTest, CountsSamplesPerUnit) {
 
 TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
   target_.SpeedUpAlways(7, 500);
-  EXPECT_EQ(shared::SelectedUnit(control_->given), 7u);
-  EXPECT_EQ(shared::SelectedDelayNs(control_->given), 500u);
+  EXPECT_EQ(shared::Selection::Unpack(control_->given).unit, 7u);
+  EXPECT_EQ(shared::Selection::Unpack(control_->given).delay_per_sample_ns, 500u);
   for (int i = 0; i < 50; ++i) PushSample(7);
   PushSample(3);
   Random random(1, 0);
@@ -70,9 +67,9 @@ TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
 }
 
 TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
-  control_->dropped_samples = 3;
-  control_->lost_periods = 4;
-  control_->unsampled_ns = 500;
+  control_->counters.lost_samples = 3;
+  control_->counters.lost_periods = 4;
+  control_->counters.unsampled_ns = 500;
   const experiment::TargetSnapshot snapshot = target_.Read();
   EXPECT_EQ(snapshot.lost_samples, 3u);
   EXPECT_EQ(snapshot.lost_periods, 4u);
@@ -83,7 +80,7 @@ TEST_F(LiveTargetTest, WaitsForASampleThatIsBeingWritten) {
   control_->ring.next = 1;  // taken, not stored
   target_.Poll();
   EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre());
-  control_->ring.entries[0] = uint64_t{1} << 40 | uint64_t{1} << 32 | 5;
+  control_->ring.entries[0] = shared::EncodeSample(0, 5, 1);
   target_.Poll();
   EXPECT_THAT(target_.TakeUnitSamples(), UnorderedElementsAre(Pair(5, 1)));
 }
@@ -169,11 +166,12 @@ TEST_F(LiveTargetTest, CollectsDebtsOfTwoExperimentsAndNoMore) {
 
 TEST_F(LiveTargetTest, SelectsUnitAndDelayTogether) {
   target_.Select(0, 250000, 77);
-  EXPECT_EQ(shared::SelectedUnit(control_->ledger.selection), 0u);
-  EXPECT_EQ(shared::SelectedDelayNs(control_->ledger.selection), 250000u);
+  const auto selection = shared::Selection::Unpack(control_->ledger.selection);
+  EXPECT_EQ(selection.unit, 0u);
+  EXPECT_EQ(selection.delay_per_sample_ns, 250000u);
   EXPECT_EQ(control_->selection_deadline_ns.load(), 77u);
   target_.StopDelays();
-  EXPECT_EQ(shared::SelectedUnit(control_->ledger.selection), shared::kNoUnit);
+  EXPECT_EQ(shared::Selection::Unpack(control_->ledger.selection).unit, shared::kNoUnit);
 }
 
 TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {

@@ -5,10 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_slots.h"
 
 namespace coz::supervisor {
@@ -60,9 +60,9 @@ void ProcessWatch::Look(shared::ProcessSlot& slot, Watched* watched) {
 
 void ProcessWatch::Poll() {
   live_ = 0;
-  const uint32_t used = std::min(control_.processes_high_water.load(std::memory_order_acquire),
-                                 shared::kMaxProcesses);
-  for (uint32_t i = 0; i < used; ++i) Look(control_.processes[i], &watched_[i]);
+  shared::ForEachProcess(control_, [this](shared::ProcessSlot& slot, uint32_t index) {
+    Look(slot, &watched_[index]);
+  });
 }
 
 }  // namespace coz::supervisor

@@ -3,16 +3,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "coz/sampler/perf_event.h"
+#include "coz/shared/slot_loops.h"
 
 namespace coz::supervisor {
 namespace {
 
-// In a process: its sampler may give its event another number at any time.
+// For one process, whose sampler may give its event another number at any time.
 constexpr int kMostTries = 3;
 
 }  // namespace
@@ -45,17 +45,18 @@ SamplingSwitch::Access SamplingSwitch::Take(const shared::ProcessSlot& process, 
 
 template <typename Change>
 bool SamplingSwitch::ForEachEvent(Change change) {
-  const uint32_t used = std::min(control_.processes_high_water.load(std::memory_order_acquire),
-                                 shared::kMaxProcesses);
-  for (uint32_t i = 0; i < used; ++i) {
-    shared::ProcessSlot& process = control_.processes[i];
-    if (process.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) continue;
+  bool all = true;
+  shared::ForEachProcess(control_, [&](shared::ProcessSlot& process, uint32_t i) {
+    if (process.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) {
+      return true;
+    }
     const sampler::SharedEventHold hold(&process.event);
     const Access access = Take(process, i);
-    if (access == Access::kDenied) return false;
     if (access == Access::kHad) change(copies_.at(i).event.get());
-  }
-  return true;
+    all = access != Access::kDenied;
+    return all;
+  });
+  return all;
 }
 
 bool SamplingSwitch::Suspend() {

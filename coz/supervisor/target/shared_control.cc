@@ -12,28 +12,25 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "coz/shared/control_mapping.h"
 
 namespace coz::supervisor {
 
 absl::StatusOr<SharedControl> SharedControl::Create() {
   UniqueFd fd(memfd_create("coz-control", MFD_CLOEXEC));
-  if (!fd.ok() || ftruncate(fd.get(), sizeof(shared::ControlBlock)) != 0) {
+  if (!fd.ok() || !shared::FormatControl(fd.get())) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; free "
                         "some memory and try again",
                         sizeof(shared::ControlBlock) >> 20, strerror(errno)));
   }
-  void* mapped =
-      mmap(nullptr, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-  if (mapped == MAP_FAILED) {
+  shared::ControlBlock* const block =
+      shared::MapControl(fd.get(), sizeof(shared::ControlBlock)).control;
+  if (block == nullptr) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "cannot map the memory shared with the profiled program: %s", strerror(errno)));
   }
-  shared::ControlBlock* block = static_cast<shared::ControlBlock*>(mapped);
-  block->magic = shared::kControlMagic;
-  block->version = shared::kControlVersion;
   block->supervisor_pid = getpid();
-  block->bytes = sizeof(shared::ControlBlock);
   struct stat space;
   if (stat("/proc/self/ns/pid", &space) == 0) block->pid_namespace = space.st_ino;
   return SharedControl(std::move(fd), block);

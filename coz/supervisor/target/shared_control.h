@@ -5,9 +5,10 @@
 // Errors   RESOURCE_EXHAUSTED or UNAVAILABLE with what the system said
 // Threads  compatible
 // Signals  none
-// Source   memfd_create(2). The target opens /proc/SUPERVISOR/fd/N, so nothing is left behind whoever dies first
-#ifndef COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_
-#define COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_
+// Source   memfd_create(2). The target opens /proc/SUPERVISOR/fd/N, so nothing is left behind
+//          whoever dies first
+#ifndef COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_
+#define COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_
 
 #include <string>
 
@@ -25,7 +26,8 @@ class SharedControl {
   ~SharedControl();
 
   shared::ControlBlock& block() const { return *block_; }
-  // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when there is no room.
+  // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when
+  // there is no room.
   absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);
 
   // What the target finds the block by: the value of kControlVariable.
@@ -41,4 +43,4 @@ class SharedControl {
 
 }  // namespace coz::supervisor
 
-#endif  // COZ_TOOLS_SUPERVISOR_SHARED_CONTROL_H_
+#endif  // COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_

@@ -1,0 +1,72 @@
+// The list of what happens in the target that is counted, and the values as plain numbers.
+//
+// Shape    X(name, from) for each counter. From the lists follow the fields of the control block
+//          (coz/shared/counters.h), what a process adds to them
+//          (coz/runtime/published_counters.cc), TargetSnapshot and ExperimentRecord
+//          (coz/experiment), and the experiment's Validity in the profile
+//          (coz/supervisor/run/profile_recorder.cc)
+// Units    as each comment says; cumulative since the target's start
+// Errors   none
+// Threads  values
+// Signals  none
+// Source   coz/report/format/profile.proto
+#ifndef COZ_BASE_TARGET_COUNTERS_H_
+#define COZ_BASE_TARGET_COUNTERS_H_
+
+#include <cstdint>
+
+// `from` is an expression of the process's own counters, `sampler` and `unwinder`. Each process
+// adds to the block by how much the expression has grown. A counter without `from` is added to in
+// the block at once, by whoever sees the event.
+
+// Told of each experiment. Validity in profile.proto has a field of the same name.
+#define COZ_PUBLISHED_EXPERIMENT_COUNTERS(X)                                      \
+  X(lost_samples, sampler.dropped)      /* by the sampler or the full ring */     \
+  X(lost_periods, sampler.lost_periods) /* of CPU time, ended without a sample */ \
+  X(unsampled_ns, sampler.unsampled_ns) /* of ended threads since their last period's end */
+#define COZ_EXPERIMENT_COUNTERS(X)                                \
+  COZ_PUBLISHED_EXPERIMENT_COUNTERS(X)                            \
+  X(unmapped_samples) /* no line table yet, or code of no file */ \
+  X(spinning_samples) /* of all, in loops that wait on their CPU; no wrapped call tells it */
+
+// Told of a whole run, where at all.
+#define COZ_PUBLISHED_RUN_COUNTERS(X) \
+  X(broken_unwinds, unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep)
+#define COZ_RUN_COUNTERS(X)                                                           \
+  COZ_PUBLISHED_RUN_COUNTERS(X)                                                       \
+  X(threads_without_slot)                                                             \
+  X(points_without_slot)                                                              \
+  X(modules_without_slot)                                                             \
+  X(processes_without_slot)                                                           \
+  X(processes_without_sampling)                                                       \
+  X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */ \
+  X(programs_unreachable) /* 1: who started some had changed its user, root or mounts */
+
+#define COZ_PUBLISHED_COUNTERS(X)      \
+  COZ_PUBLISHED_EXPERIMENT_COUNTERS(X) \
+  COZ_PUBLISHED_RUN_COUNTERS(X)
+
+namespace coz {
+
+#define COZ_FIELD(name, ...) uint64_t name = 0;
+struct ExperimentCounters {
+  COZ_EXPERIMENT_COUNTERS(COZ_FIELD)
+};
+struct RunCounters {
+  COZ_RUN_COUNTERS(COZ_FIELD)
+};
+#undef COZ_FIELD
+
+// What was counted from `start` to `end`.
+inline ExperimentCounters CountedBetween(const ExperimentCounters& start,
+                                         const ExperimentCounters& end) {
+  ExperimentCounters counted;
+#define COZ_DIFFERENCE(name, ...) counted.name = end.name - start.name;
+  COZ_EXPERIMENT_COUNTERS(COZ_DIFFERENCE)
+#undef COZ_DIFFERENCE
+  return counted;
+}
+
+}  // namespace coz
+
+#endif  // COZ_BASE_TARGET_COUNTERS_H_

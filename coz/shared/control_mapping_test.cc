@@ -1,0 +1,87 @@
+#include "coz/shared/control_mapping.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "coz/base/unique_fd.h"
+#include "gtest/gtest.h"
+
+namespace coz::shared {
+namespace {
+
+class ControlMappingTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(FormatControl(fd_.get())); }
+
+  template <typename Value>
+  void Write(size_t offset, Value value) {
+    ASSERT_EQ(pwrite(fd_.get(), &value, sizeof(value), static_cast<off_t>(offset)),
+              static_cast<ssize_t>(sizeof(value)));
+  }
+  void ExpectOtherVersion() {
+    const MappedControl mapped = MapControl(fd_.get(), sizeof(ControlBlock));
+    EXPECT_EQ(mapped.control, nullptr);
+    EXPECT_EQ(mapped.fault, MapFault::kOtherVersion);
+  }
+
+  UniqueFd fd_{memfd_create("block", MFD_CLOEXEC)};
+};
+
+TEST_F(ControlMappingTest, FormattedBlockIsMappedWithAllElseZero) {
+  const MappedControl mapped = MapControl(fd_.get());
+  ASSERT_NE(mapped.control, nullptr);
+  EXPECT_EQ(mapped.fault, MapFault::kNone);
+  EXPECT_EQ(mapped.control->supervisor_pid, 0);
+  EXPECT_EQ(mapped.control->ledger.selection.load(), 0u);
+  EXPECT_EQ(mapped.control->threads_high_water.load(), 0u);
+  munmap(mapped.control, kControlMappingBytes);
+}
+
+TEST_F(ControlMappingTest, TwoMappingsAreTheSameMemory) {
+  const MappedControl one = MapControl(fd_.get(), sizeof(ControlBlock));
+  const MappedControl other = MapControl(fd_.get());
+  ASSERT_NE(one.control, nullptr);
+  ASSERT_NE(other.control, nullptr);
+  one.control->heartbeat_ns = 77;
+  EXPECT_EQ(other.control->heartbeat_ns.load(), 77u);
+  munmap(one.control, sizeof(ControlBlock));
+  munmap(other.control, kControlMappingBytes);
+}
+
+TEST_F(ControlMappingTest, OtherMagicIsRefused) {
+  Write(offsetof(ControlBlock, magic), kControlMagic + 1);
+  ExpectOtherVersion();
+}
+
+TEST_F(ControlMappingTest, OtherVersionIsRefused) {
+  Write(offsetof(ControlBlock, version), kControlVersion - 1);
+  ExpectOtherVersion();
+}
+
+TEST_F(ControlMappingTest, OtherSizeInTheHeadIsRefused) {
+  Write(offsetof(ControlBlock, bytes), uint64_t{sizeof(ControlBlock) + 4096});
+  ExpectOtherVersion();
+}
+
+TEST_F(ControlMappingTest, ShorterFileIsRefused) {
+  ASSERT_EQ(ftruncate(fd_.get(), sizeof(ControlBlock) - 1), 0);
+  ExpectOtherVersion();
+}
+
+TEST_F(ControlMappingTest, LongerFileIsMapped) {
+  ASSERT_EQ(ftruncate(fd_.get(), sizeof(ControlBlock) + 4096), 0);  // a line table lies behind
+  const MappedControl mapped = MapControl(fd_.get());
+  EXPECT_NE(mapped.control, nullptr);
+  if (mapped.control != nullptr) munmap(mapped.control, kControlMappingBytes);
+}
+
+TEST_F(ControlMappingTest, NoFileIsToldFromAnotherVersion) {
+  EXPECT_EQ(MapControl(-1).fault, MapFault::kNoFile);
+}
+
+TEST_F(ControlMappingTest, MemoryThatIsNotToBeHadIsToldFromAnotherVersion) {
+  EXPECT_EQ(MapControl(fd_.get(), uint64_t{1} << 60).fault, MapFault::kNoMemory);
+}
+
+}  // namespace
+}  // namespace coz::shared

@@ -1,0 +1,52 @@
+// The profiled processes, in shared memory.
+//
+// Shape    a table of slots; process_slots.h takes one, the supervisor frees it
+// Units    ns of CLOCK_MONOTONIC; runtime addresses of the process
+// Errors   none; a full table is counted in the block
+// Threads  `state` says who may read or write the other fields
+// Signals  lock-free
+// Source   docs/design/processes.md
+#ifndef COZ_SHARED_PROCESSES_H_
+#define COZ_SHARED_PROCESSES_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "coz/sampler/shared_event.h"
+
+namespace coz::shared {
+
+inline constexpr uint32_t kMaxProcesses = 1024;  // at a time
+inline constexpr uint32_t kMaxCountedPlaces = 16;
+
+// Which processes are profiled.
+enum class Follow : uint32_t {
+  kFirst,  // the one that was started, whatever it becomes by exec
+  kAll,    // it, and every process that it or they start
+  kOne     // the one that was started, until an exec makes it another program
+};
+
+// kChanging: the process is in an exec, or has left the profile. Its threads do not pay.
+enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
+
+// The process itself takes the slot. Only the supervisor frees it, so that it sees each process.
+struct ProcessSlot {
+  std::atomic<ProcessState> state;
+  int32_t pid;
+  int32_t parent_pid;
+  std::atomic<uint32_t> image;  // a number from ControlBlock.images; each exec takes a new one
+  uint32_t program;             // module slot of its executable + 1; 0: none
+  uint64_t load_bias;           // of its executable
+  uint64_t start_ns;
+  // `image` + 1 once the supervisor has set the breakpoints of its program. The supervisor writes.
+  std::atomic<uint32_t> armed;
+  // Where a thread stops for a breakpoint to count, or goes on after a probe has counted; 0: none.
+  // A sample at such an address fell into the cost of counting. Probes beyond the room here are
+  // missing. The supervisor writes; a child of fork starts with its parent's.
+  std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
+  sampler::SharedEvent event;  // by which the supervisor suspends its sampling
+};
+
+}  // namespace coz::shared
+
+#endif  // COZ_SHARED_PROCESSES_H_

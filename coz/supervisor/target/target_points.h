@@ -1,0 +1,101 @@
+// The progress points of a running program, and their counts.
+//
+// Shape    a list that only grows: marks as the program announces them, and points that the
+//          supervisor counts itself. BEGIN and END of one name are one point
+// Units    visits; ns of CLOCK_MONOTONIC; latency buckets (coz/shared/points.h)
+// Errors   none
+// Threads  compatible
+// Signals  none
+// Source   docs/design/points.md
+#ifndef COZ_SUPERVISOR_TARGET_TARGET_POINTS_H_
+#define COZ_SUPERVISOR_TARGET_TARGET_POINTS_H_
+
+#include <bitset>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coz/experiment/target.h"
+#include "coz/shared/control_block.h"
+
+namespace coz::supervisor {
+
+// How visits are counted to a point that the program's source does not mark.
+enum class OutsideKind { kNone, kBreakpoint, kSampled };
+
+struct TargetPoint {
+  std::string name;
+  bool is_latency = false;
+  OutsideKind kind = OutsideKind::kNone;
+  std::string counted_by;      // in words; empty for marks
+  uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: next to nothing
+  // The ends of a pair that are marks but no pair in the source. An empty one is a place.
+  std::string begin_mark = "";
+  std::string end_mark = "";
+};
+
+class TargetPoints {
+ public:
+  using CountVisits = std::function<uint64_t()>;
+
+  explicit TargetPoints(shared::ControlBlock* control) : control_(*control) {}
+
+  // Looks for new marks.
+  void Discover();
+  // Before the program runs. Visits, or arrivals and departures, are asked for at every Count.
+  // Returns the point's id.
+  uint32_t Add(const TargetPoint& point, CountVisits visits_or_arrivals, CountVisits departures);
+
+  // By point id, in the order of discovery.
+  const std::vector<TargetPoint>& points() const { return points_; }
+  // Visits of the marks of this name that are no pairs.
+  uint64_t VisitsOfMark(const std::string& name) const;
+  // Names of the marks seen so far that are no pairs.
+  std::vector<std::string> Marks() const;
+
+  void Count(std::vector<experiment::PointCounts>* counts) const;
+  void ReadLatencies();
+  // As of the last ReadLatencies: requests of the pair since the start, by latency bucket. Empty
+  // where the program does not number them.
+  const std::vector<uint64_t>& Latencies(uint32_t point) const { return latencies_[point]; }
+
+ private:
+  struct PointSource {
+    uint32_t point;
+    shared::PointKind kind;
+    uint32_t slot;
+  };
+  struct OutsideSource {
+    uint32_t point;
+    CountVisits visits_or_arrivals;
+    CountVisits departures;  // null where the point is no pair
+  };
+  struct TimedVisits {
+    uint64_t visits = 0;
+    uint64_t time_sum_ns = 0;
+  };
+
+  // Has the target note, for pairs without times, how many requests are under way when delay is
+  // imposed.
+  void ChargePairs();
+  std::optional<uint32_t> SlotOf(uint32_t point, shared::PointKind kind) const;
+  std::optional<uint32_t> SlotOfMark(const std::string& name) const;
+  // As ChargedPair has it.
+  std::optional<uint32_t> ChargedEnd(uint32_t point, shared::PairEnd end) const;
+  void ReadCharges(std::vector<experiment::PointCounts>* counts) const;
+  TimedVisits ReadTimed(uint32_t slot) const;
+
+  shared::ControlBlock& control_;
+  std::vector<TargetPoint> points_;
+  std::vector<PointSource> sources_;
+  std::vector<OutsideSource> outside_sources_;
+  std::vector<std::vector<uint64_t>> latencies_;  // by point
+  std::bitset<shared::kMaxPoints> discovered_;    // by point slot
+  std::vector<uint32_t> charged_;                 // points, by charged pair
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_TARGET_POINTS_H_

@@ -1,0 +1,78 @@
+#include "coz/supervisor/target/thread_load.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "coz/base/clock.h"
+#include "coz/base/unique_fd.h"
+#include "coz/shared/slot_loops.h"
+
+namespace coz::supervisor {
+namespace {
+
+// Reading a thread's state costs some microseconds. So only this many are read at a time, this
+// often.
+constexpr uint32_t kStatesPerLook = 16;
+constexpr uint64_t kStateLookNs = 20 * kNsPerMs;
+
+// Threads of the whole machine that are on a CPU or wait for one, without this one. 0 where that
+// cannot be read.
+int RunnableOnMachine() {
+  const UniqueFd fd(open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
+  char text[128];
+  const ssize_t length = fd.ok() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  int runnable = 0;
+  return sscanf(text, "%*s %*s %*s %d", &runnable) == 1 ? std::max(0, runnable - 1) : 0;
+}
+
+}  // namespace
+
+char ThreadStateLetter(pid_t pid, pid_t tid) {
+  const std::string path = absl::StrFormat("/proc/%d/task/%d/stat", pid, tid);
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[256];
+  const ssize_t length = fd.ok() ? read(fd.get(), text, sizeof(text) - 1) : -1;
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  // The name in parentheses may contain anything, even parentheses.
+  const char* end_of_name = strrchr(text, ')');
+  return end_of_name != nullptr && end_of_name[1] == ' ' ? end_of_name[2] : 0;
+}
+
+ThreadLoad::ThreadLoad(const shared::ControlBlock* control) : control_(*control) {
+  // The target inherits this process's CPUs. What its threads do with them is their own affair.
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) cpus_ = CPU_COUNT(&cpus);
+}
+
+void ThreadLoad::Poll(uint64_t now_ns) {
+  if (now_ns < read_ns_ + kStateLookNs) return;
+  read_ns_ = now_ns;
+  std::vector<const shared::ThreadSlot*> threads;
+  shared::ForEachPayingThread(
+      control_, [&threads](const shared::ThreadSlot& slot) { threads.push_back(&slot); });
+  live_ = static_cast<int>(threads.size());
+  const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
+  uint32_t running = 0;
+  for (uint32_t i = 0; i < looks; ++i) {
+    const shared::ThreadSlot& slot = *threads[cursor_++ % threads.size()];
+    if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
+  }
+  const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
+  // Other programs find room on the CPUs that the target may not use, and compete for the rest.
+  const int others = std::max(0, RunnableOnMachine() - own);
+  const int elsewhere = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cpus_;
+  runnable_ = own + std::max(0, others - elsewhere);
+}
+
+}  // namespace coz::supervisor

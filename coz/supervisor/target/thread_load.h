@@ -1,0 +1,46 @@
+// How many threads the target has, and how many compete for its CPUs.
+//
+// Shape    figures of the last look; a look takes a sample of the threads, the next look goes on
+// Units    threads; CPUs
+// Errors   0 where /proc cannot be read
+// Threads  compatible
+// Signals  none
+// Source   proc(5)
+#ifndef COZ_SUPERVISOR_TARGET_THREAD_LOAD_H_
+#define COZ_SUPERVISOR_TARGET_THREAD_LOAD_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "coz/shared/control_block.h"
+
+namespace coz::supervisor {
+
+// The state letter of a thread in /proc/PID/task/TID/stat, or 0 where it is gone.
+char ThreadStateLetter(pid_t pid, pid_t tid);
+
+class ThreadLoad {
+ public:
+  explicit ThreadLoad(const shared::ControlBlock* control);
+
+  // Looks again where the last look is some time ago. `now_ns` is of CLOCK_MONOTONIC.
+  void Poll(uint64_t now_ns);
+
+  int live() const { return live_; }
+  // Threads on one of the target's CPUs or waiting for one, other programs' included.
+  int runnable() const { return runnable_; }
+  int cpus() const { return cpus_; }
+
+ private:
+  const shared::ControlBlock& control_;
+  uint64_t read_ns_ = 0;
+  uint32_t cursor_ = 0;
+  int live_ = 0;
+  int runnable_ = 0;
+  int cpus_ = 1;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_THREAD_LOAD_H_

@@ -1,0 +1,53 @@
+// Takes samples out of the ring, counts them per unit, and draws the unit of the next experiment.
+//
+// Shape    counts that only grow, and the units of the last samples, a bounded number of them
+// Units    sampling periods
+// Errors   samples that were lost in the ring are counted
+// Threads  compatible
+// Signals  none
+// Source   coz/shared/sample_ring.h
+#ifndef COZ_SUPERVISOR_TARGET_UNIT_SAMPLES_H_
+#define COZ_SUPERVISOR_TARGET_UNIT_SAMPLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "coz/base/random.h"
+#include "coz/experiment/target.h"
+#include "coz/shared/sample_ring.h"
+
+namespace coz::supervisor {
+
+class UnitSamples {
+ public:
+  explicit UnitSamples(const shared::SampleRing* ring) : reader_(ring) {}
+
+  // Counts what has come since the last call. `now_ns` is of CLOCK_MONOTONIC.
+  void Drain(uint64_t now_ns);
+  // From now on `unit` is not drawn.
+  void NeverDraw(experiment::UnitId unit) { never_drawn_ = unit; }
+
+  // Samples per unit since the last call.
+  absl::flat_hash_map<experiment::UnitId, uint64_t> TakeNew();
+  // Samples per unit since the start.
+  const absl::flat_hash_map<experiment::UnitId, uint64_t>& total() const { return total_; }
+  // The unit of one of the last samples since the previous draw, each as likely as the others.
+  std::optional<experiment::UnitId> Draw(Random& random);
+  uint64_t lost() const { return reader_.lost(); }
+
+ private:
+  void KeepForDraw(experiment::UnitId unit);
+
+  shared::SampleRingReader reader_;
+  absl::flat_hash_map<experiment::UnitId, uint64_t> total_;
+  absl::flat_hash_map<experiment::UnitId, uint64_t> new_;
+  std::vector<experiment::UnitId> recent_;
+  uint64_t recent_next_ = 0;  // where the next one goes, once `recent_` is full
+  std::optional<experiment::UnitId> never_drawn_;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_UNIT_SAMPLES_H_
