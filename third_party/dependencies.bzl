@@ -88,6 +88,7 @@ def coz_dependencies():
         build_file = "d3.BUILD",
         packages = [
             "node-d3-array",
+            "node-d3-axis",
             "node-d3-collection",
             "node-d3-color",
             "node-d3-format",

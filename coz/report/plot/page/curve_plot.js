@@ -1,7 +1,8 @@
-// One line's plot: program speedup over virtual speedup, its 95 % band, and what was measured at each speedup. All plots of a
-// progress point have the same axes.
+// One line's plot: program speedup over virtual speedup, its 95 % band, and what was measured at
+// each speedup. All plots of a progress point have the same axes.
 
-// Bounds of the vertical axis: all of the curves of lines with a verdict, and nearly all of their bands and dots.
+// Bounds of the vertical axis. They hold the whole curve of each line with a verdict, and nearly
+// all of the bands and dots.
 function verticalDomain(shown) {
   const decided = shown.filter((line) => line.verdict !== 'cannot_tell' && line.curve.length);
   const curves = [];
@@ -53,26 +54,23 @@ class CurvePlot {
     return `${unit.place}: ${text} Slope ${fixed(slope[0])} ${plusMinus(slope)}.`;
   }
 
+  // The tick lines span the plot: they are its grid.
   axes() {
     const {top, right, bottom, left} = this.margin;
-    const y = this.svg.append('g').attr('class', 'axis');
-    for (const tick of this.y.ticks(this.large ? 6 : 3)) {
-      const at = this.y(tick);
-      y.append('line').attr('class', tick === 0 ? 'zero' : 'grid').attr('x1', left).attr('x2', this.width - right).attr('y1', at).attr('y2', at);
-      y.append('text').attr('x', left - 6).attr('y', at).attr('dy', '0.32em').attr('text-anchor', 'end').text(percent(tick, {sign: true, digits: 0}));
+    this.svg.append('g').attr('class', 'axis').attr('transform', `translate(${left} 0)`)
+      .call(d3.axisLeft(this.y).ticks(this.large ? 6 : 3).tickSize(left + right - this.width).tickPadding(6)
+        .tickFormat((tick) => percent(tick, {sign: true, digits: 0})))
+      .selectAll('.tick line').classed('zero', (tick) => tick === 0);
+    const x = this.svg.append('g').attr('class', 'axis').attr('transform', `translate(0 ${this.height - bottom})`)
+      .call(d3.axisBottom(this.x).ticks(this.large ? 5 : 2).tickSize(top + bottom - this.height).tickPadding(7)
+        .tickFormat((tick) => percent(tick, {digits: 0})));
+    if (!this.large) {
+      x.select('.tick:last-child text').attr('text-anchor', 'end');
+      return;
     }
-    const x = this.svg.append('g').attr('class', 'axis');
-    for (const tick of this.large ? [0, 0.2, 0.4, 0.6, 0.8, 1] : [0, 0.5, 1]) {
-      const at = this.x(tick);
-      x.append('line').attr('class', 'grid').attr('x1', at).attr('x2', at).attr('y1', top).attr('y2', this.height - bottom);
-      x.append('text').attr('x', at).attr('y', this.height - bottom + 15)
-        .attr('text-anchor', tick === 1 && !this.large ? 'end' : 'middle').text(percent(tick, {digits: 0}));
-    }
-    if (!this.large) return;
-    x.append('text').attr('class', 'title').attr('x', (left + this.width - right) / 2).attr('y', this.height - 5).attr('text-anchor', 'middle')
-      .text(`this ${this.line.unit.kind} faster by`);
-    y.append('text').attr('class', 'title').attr('transform', `translate(11 ${(top + this.height - bottom) / 2}) rotate(-90)`)
-      .attr('text-anchor', 'middle').text(this.line.verticalTitle || 'program faster by');
+    const title = (at, text) => this.svg.append('text').attr('class', 'title').attr('text-anchor', 'middle').attr('transform', at).text(text);
+    title(`translate(${(left + this.width - right) / 2} ${this.height - 5})`, `this ${this.line.unit.kind} faster by`);
+    title(`translate(11 ${(top + this.height - bottom) / 2}) rotate(-90)`, this.line.verticalTitle || 'program faster by');
   }
 
   band() {
@@ -104,16 +102,17 @@ class CurvePlot {
     }
   }
 
-  // What lies outside the axes: an arrow at the edge for each dot there, and for the curve's farthest point one with its value.
+  // What lies outside the axes. Each dot there gets an arrow at the edge. The curve's farthest point
+  // gets an arrow with its value.
   beyond() {
     const [low, high] = this.y.domain();
     const group = this.svg.append('g');
     const arrow = (speedup, value, size) => {
       const down = value < low;
-      group.append('path').attr('class', 'clipped').attr('d', `M${-size},${down ? -size : size}h${2 * size}l${-size},${down ? 1.6 * size : -1.6 * size}z`)
-        .attr('transform', `translate(${this.x(speedup)} ${down ? this.y(low) : this.y(high)})`);
+      group.append('path').attr('class', 'clipped').attr('d', d3.symbol().type(d3.symbolTriangle).size(1.6 * size * size))
+        .attr('transform', `translate(${this.x(speedup)} ${this.y(down ? low : high)}) rotate(${down ? 180 : 0})`);
     };
-    // A dot that sticks out a little is still to be seen.
+    // A dot that sticks out a little is still visible.
     const margin = this.y.invert(0) - this.y.invert(4);
     const isOutside = (value) => value < low - margin || value > high + margin;
     for (const [, value, , , , achieved] of this.line.speedups) {

@@ -1,5 +1,5 @@
-// What ran when: experiments, visits and the busiest lines over the time of the profile. Phases show as changes of shade from left to
-// right.
+// What ran when: experiments, visits and the busiest lines over the time of the profile. A phase of
+// the program shows as a change of shade from left to right.
 
 const timeline = {
   made: false,
@@ -40,8 +40,8 @@ const timeline = {
       row(units[unit].place, `${units[unit].place} ${units[unit].name}`, 'share', shares, `share of samples in ${units[unit].place}: from ${percent(d3.min(known) ?? null)} to ${percent(d3.max(known) ?? null)}`);
       this.rows[this.rows.length - 1].most = most;
     }
-    this.axis = element('div', {class: 'timeline-axis', 'aria-hidden': 'true'});
-    table.append(element('div', {class: 'timeline-row axis'}, element('div', {class: 'timeline-name'}), this.axis));
+    this.axis = d3.create('svg').attr('class', 'timeline-axis').attr('aria-hidden', 'true');
+    table.append(element('div', {class: 'timeline-row axis'}, element('div', {class: 'timeline-name'}), this.axis.node()));
     panel.append(table, element('p', {class: 'legend'}, element('span', {class: 'swatch baseline'}), ' baseline ', element('span', {class: 'swatch speedup'}), ' speedup (height: how much) ',
       element('span', {class: 'swatch unused'}), ' not used  ', element('span', {class: 'swatch ramp'}), ` share of samples, 0 to ${percent(most)}`));
     if (more > 0) panel.append(element('p', {class: 'muted'}, `Of the experiments the first ${experiments.length.toLocaleString('en')} are drawn; ${more.toLocaleString('en')} more are in the shades and figures.`));
@@ -91,7 +91,8 @@ const timeline = {
   },
 
   rate(context, {values}, width, height, {accent}) {
-    // An experiment near 100 % leaves hardly any effective time: its rate is not what the others are to be seen against.
+    // An experiment near 100 % leaves hardly any effective time, so its rate is an outlier. It must
+    // not set the scale.
     const most = (d3.quantile(values.filter((v) => v !== null).sort(d3.ascending), 0.9) || 1) * 1.15;
     context.fillStyle = accent;
     context.globalAlpha = 0.75;
@@ -125,15 +126,11 @@ const timeline = {
   },
 
   drawAxis() {
-    const width = this.axis.clientWidth;
+    const width = this.axis.node().clientWidth;
     const [unit, size] = data.timeline.seconds > 7200 ? ['h', 3600] : data.timeline.seconds > 180 ? ['min', 60] : ['s', 1];
     const x = d3.scaleLinear().domain([0, data.timeline.seconds / size]).range([0, width]);
-    this.axis.replaceChildren(...x.ticks(Math.max(2, Math.floor(width / 110))).map((tick) => {
-      const mark = element('span', {}, `${tick} ${unit}`);
-      mark.style.left = `${x(tick)}px`;
-      if (x(tick) > width - 30) mark.classList.add('last');
-      return mark;
-    }));
+    this.axis.call(d3.axisBottom(x).ticks(Math.max(2, Math.floor(width / 110))).tickSize(0).tickFormat((tick) => `${tick} ${unit}`))
+      .selectAll('text').attr('text-anchor', (tick) => (x(tick) > width - 30 ? 'end' : tick === 0 ? 'start' : 'middle'));
   },
 
   hover(event, row, name) {
