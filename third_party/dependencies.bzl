@@ -2,6 +2,56 @@
 
 load("//third_party/debian:debian.bzl", "debian_system")
 
+_BOOST_MATH_FOLDERS = [
+    folder + "/"
+    for folder in [
+        "assert",
+        "concept",
+        "config",
+        "container",
+        "core",
+        "detail",
+        "exception",
+        "iterator",
+        "lexical_cast",
+        "math",
+        "move",
+        "mpl",
+        "numeric",
+        "predef",
+        "preprocessor",
+        "range",
+        "smart_ptr",
+        "type_traits",
+        "utility",
+    ]
+]
+
+_BOOST_MATH_HEADERS = [
+    header + ".hpp"
+    for header in [
+        "array",
+        "assert",
+        "concept_check",
+        "config",
+        "cstdint",
+        "current_function",
+        "integer",
+        "integer_fwd",
+        "integer_traits",
+        "lexical_cast",
+        "limits",
+        "next_prior",
+        "noncopyable",
+        "static_assert",
+        "swap",
+        "throw_exception",
+        "type",
+        "utility",
+        "version",
+    ]
+]
+
 def _debian(name, build_file = None, **attributes):
     # A workspace that has brought its own keeps it.
     if native.existing_rule(name) == None:
@@ -80,6 +130,23 @@ def coz_dependencies():
         name = "nlohmann_json",
         build_file = "nlohmann_json.BUILD",
         packages = ["nlohmann-json3-dev"],
+    )
+
+    # Boost.Math only, and the headers that it includes: the package has 15,000.
+    _debian(
+        name = "boost_math",
+        build_file = "boost_math.BUILD",
+        only = [
+            "/usr/include/boost/%s" % path
+            for path in _BOOST_MATH_FOLDERS + _BOOST_MATH_HEADERS
+        ],
+        packages = ["libboost1.74-dev"],
+    )
+
+    _debian(
+        name = "utf8proc",
+        build_file = "utf8proc.BUILD",
+        packages = ["libutf8proc-dev"],
     )
 
     # D3 draws the plots of the HTML report.

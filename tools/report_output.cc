@@ -4,8 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "coz/report/report.h"
+#include "coz/report/text/nothing_measured.h"
+#include "coz/report/text/repeat_command.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -13,47 +14,24 @@ namespace {
 
 constexpr int kHeadLines = 10;
 
-// Why there is no experiment.
+// Of a run without an experiment. It knows more than the profile, which has only what was counted.
+report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
+  if (!result.runtime_attached) return report::MissingPart::kRuntime;
+  if (!result.missing_unit.empty()) return report::MissingPart::kUnit;
+  if (!result.end_to_end && !result.visited_points) {
+    return result.points.empty() ? report::MissingPart::kPoint : report::MissingPart::kVisit;
+  }
+  if (!result.sampled) return report::MissingPart::kSample;
+  if (!result.sampled_in_scope) return report::MissingPart::kSampleInScope;
+  return result.end_to_end ? report::MissingPart::kChoice : report::MissingPart::kExperiment;
+}
+
 std::string WhyNothing(const supervisor::RunResult& result) {
-  if (!result.runtime_attached) {
-    return "the program was not profiled, for it did not load the preload library; is it setuid, "
-           "or does something clear "
-           "LD_PRELOAD before it starts? Look with: LD_DEBUG=files PROGRAM";
-  }
-  if (!result.missing_unit.empty()) {
-    return absl::StrFormat(
-        "no experiment was made, for no binary in scope that was loaded has code of %s; name "
-        "another, or widen --binary-scope and --source-scope",
-        result.missing_unit);
-  }
-  const bool by_points = !result.end_to_end;
-  if (by_points && !result.visited_points && result.points.empty()) {
-    return "no experiment was made, for the program has no progress point; put COZ_PROGRESS; (of "
-           "coz.h) where a unit of work is "
-           "done, or measure the whole run with: coz run --end-to-end --- PROGRAM";
-  }
-  if (by_points && !result.visited_points) {
-    return absl::StrCat(
-        "no experiment was made, for no progress point was visited; the program has ",
-        absl::StrJoin(result.points, ", "), "; give it work that reaches one, or add another");
-  }
-  if (!result.sampled) {
-    return "no experiment was made, for no sample was taken; the program hardly used the CPU, or "
-           "ended too soon: give it more work";
-  }
-  if (!result.sampled_in_scope) {
-    return "no experiment was made, for no sample fell in a line in scope; widen the scope with "
-           "--source-scope=% or "
-           "--binary-scope=%";
-  }
-  if (result.end_to_end) {
-    return "no experiment was made, for the run ended before its line was chosen, by the samples "
-           "of "
-           "its first 0.1 s; run it again and again with --repeat=40, or name a line with "
-           "--fixed-line=FILE:LINE";
-  }
-  return "no experiment was finished; let the program run for some seconds at least, or try "
-         "--experiment-length=0.1";
+  report::NothingContext context;
+  context.command = report::TargetCommand(result.profile);
+  context.points = result.points;
+  context.unit = result.missing_unit;
+  return report::OneSentence(report::Explain(WhatIsMissing(result), context));
 }
 
 // "1 process was", "2 processes were".

@@ -47,8 +47,9 @@ struct TargetSnapshot : ExperimentCounters {
   uint64_t selected_samples =
       0;  // samples in the selected unit while it was selected, baselines too
   uint64_t total_samples = 0;
-  uint64_t owed_ns = 0;      // now: global minus local delay, summed over running threads
-  uint64_t max_owed_ns = 0;  // now: the largest of these
+  uint64_t out_of_scope_samples = 0;  // in known code that holds no unit
+  uint64_t owed_ns = 0;               // now: global minus local delay, summed over running threads
+  uint64_t max_owed_ns = 0;           // now: the largest of these
   // Now: the same of threads that sleep by the clock and have run since the last Select; they pay when they wake.
   uint64_t max_owed_asleep_ns = 0;
   uint64_t imposed_ns = 0;          // by samples in selected units, over all threads

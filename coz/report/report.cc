@@ -18,6 +18,7 @@
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/text_layout.h"
+#include "coz/report/text/typed_name.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {
@@ -32,12 +33,13 @@ absl::Status Finish(std::ostream& out) {
 }
 
 // ABORTED with the sentence of the first that holds.
-absl::Status CheckConditions(const std::vector<Selector>& selectors, const ReportOptions& options,
-                             const ExperimentTable& table, const Analysis& analysis) {
+absl::Status CheckConditions(const std::vector<FailCondition>& conditions,
+                             const ReportOptions& options, const ExperimentTable& table,
+                             const Analysis& analysis) {
   const Suggest nothing = [](const std::string&, const std::vector<std::string>&) { return ""; };
-  for (const Selector& selector : selectors) {
+  for (const FailCondition& condition : conditions) {
     const auto found =
-        selector.Find(table, analysis, options.suggest != nullptr ? options.suggest : nothing);
+        condition.Find(table, analysis, options.suggest != nullptr ? options.suggest : nothing);
     if (!found.ok()) return found.status();
     if (found->has_value()) return absl::AbortedError(**found);
   }
@@ -47,11 +49,11 @@ absl::Status CheckConditions(const std::vector<Selector>& selectors, const Repor
 }  // namespace
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
-  std::vector<Selector> selectors;
+  std::vector<FailCondition> conditions;
   for (const std::string& text : options.fail_if) {
-    absl::StatusOr<Selector> selector = Selector::Parse(text);
-    if (!selector.ok()) return selector.status();
-    selectors.push_back(*std::move(selector));
+    absl::StatusOr<FailCondition> condition = FailCondition::Parse(text);
+    if (!condition.ok()) return condition.status();
+    conditions.push_back(*std::move(condition));
   }
   const auto whole = ReadAndAnalyze(options.path, options.analysis);
   if (!whole.ok()) return whole.status();
@@ -67,7 +69,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);
-  return status.ok() ? CheckConditions(selectors, options, table, analysis) : status;
+  return status.ok() ? CheckConditions(conditions, options, table, analysis) : status;
 }
 
 void FitTerminal(int fd, TextOptions* text) {

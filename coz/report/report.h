@@ -2,10 +2,11 @@
 //
 // Shape    text on a stream
 // Units    none
-// Errors   those of ReadProfile and of Selector; ABORTED when a condition of `fail_if` holds; UNAVAILABLE when the output cannot be written
+// Errors   those of ReadProfile and of FailCondition; ABORTED when a condition of `fail_if` holds;
+//          UNAVAILABLE when the output cannot be written
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   issue 2, item 7
+// Source   none
 #ifndef COZ_REPORT_REPORT_H_
 #define COZ_REPORT_REPORT_H_
 
@@ -15,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "coz/report/analysis/analysis.h"
-#include "coz/report/condition/fail_condition.h"
 #include "coz/report/text/report_text.h"
+#include "coz/report/text/typed_name.h"
 
 namespace coz::report {
 
@@ -27,16 +28,17 @@ struct ReportOptions {
   std::string path = "profile.pb";  // "-": standard input
   AnalysisOptions analysis;
   TextOptions text;
-  // Command, machine, counts, notes; false at the end of `coz run`, where the user has just seen them.
+  // Command, machine, counts, notes. False at the end of `coz run`, where the user has just seen
+  // them.
   bool header = true;
-  // Conditions of selector.h.
+  // As FailCondition::Parse takes them.
   std::vector<std::string> fail_if;
   Suggest suggest;
 };
 
 absl::Status RunReport(const ReportOptions& options, std::ostream& out);
 
-// Where the descriptor is a terminal: text as wide as it is, with prose broken at its edge.
+// Where the descriptor is a terminal, makes the text as wide as it, with prose broken at its edge.
 void FitTerminal(int fd, TextOptions* text);
 
 }  // namespace coz::report

@@ -224,7 +224,8 @@ TEST(ReportTest, ProfileWithoutPointsSaysHowToAddOne) {
 TEST(ReportTest, UnvisitedPointsAreNamed) {
   SyntheticProfile made({}, {});
   EXPECT_THAT(ReportOf(made.profile()),
-              HasSubstr("No progress point was visited (known: requests)"));
+              HasSubstr("\nNothing was measured: no progress point was visited.\n"
+                        "  The program has requests; give it work"));
 }
 
 TEST(ReportTest, NoExperimentSaysHowLongToRun) {
@@ -235,7 +236,8 @@ TEST(ReportTest, NoExperimentSaysHowLongToRun) {
   counts->add_unit_samples(10);
   counts->add_point()->set_point(1);
   counts->mutable_point(0)->set_visits(100);
-  EXPECT_THAT(ReportOf(made.profile()), HasSubstr("No experiment was finished"));
+  EXPECT_THAT(ReportOf(made.profile()),
+              HasSubstr("\nNothing was measured: no experiment was finished.\n"));
 }
 
 TEST(ReportTest, TaintsFallbackAndCutsAreNoted) {

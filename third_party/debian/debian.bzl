@@ -33,7 +33,7 @@ def _debian_system_impl(ctx):
     r = ctx.execute(["sh", "-c", "dpkg-query --listfiles \"$@\" | while read -r f; do test -d \"$f\" || echo \"$f\"; done", "sh"] + ctx.attr.packages)
     for f in r.stdout.split("\n"):
         licence = f.startswith("/usr/share/doc/") and f.endswith("/copyright")
-        if licence or [p for p in _PREFIXES if f.startswith(p)]:
+        if licence or [p for p in ctx.attr.only or _PREFIXES if f.startswith(p)]:
             ctx.symlink(f, f[1:])
     if ctx.attr.build_file:
         ctx.symlink(ctx.attr.build_file, "BUILD.bazel")
@@ -46,6 +46,7 @@ debian_system = repository_rule(
     implementation = _debian_system_impl,
     attrs = {
         "packages": attr.string_list(mandatory = True),
+        "only": attr.string_list(doc = "of a large package, what the paths of the files needed begin with"),
         "build_file": attr.label(allow_single_file = True),
         "generator": attr.string(doc = "'absl': write BUILD files out of the pkg-config files"),
         "_lock": attr.label(default = "//third_party/debian:packages.lock", allow_single_file = True),

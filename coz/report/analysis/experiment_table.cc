@@ -200,6 +200,9 @@ class ExperimentTableBuilder::Impl {
     for (uint64_t samples : record.unit_samples()) known += samples;
     // Imported experiments do not know their total.
     table_.samples += std::max(record.total_samples(), known);
+    const uint64_t placed = known + record.validity().unmapped_samples();
+    table_.out_of_scope_samples +=
+        record.total_samples() - std::min(record.total_samples(), placed);
     table_.unmapped_samples += record.validity().unmapped_samples();
     table_.lost_samples += record.validity().lost_samples();
     for (const profile::PointCounts& counts : record.point()) AddVisits(record.session(), counts);

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/compare/progress.h"
-#include "coz/report/text/report_text.h"
+#include "coz/report/text/repeat_command.h"
 #include "coz/report/text/unit_names.h"
 
 namespace coz::report {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "coz/report/statistics/student.h"
 
 namespace coz::report {
 namespace {

@@ -1,7 +1,5 @@
 #include "coz/report/condition/fail_condition.h"
 
-#include <fnmatch.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -17,25 +15,16 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/text/text_layout.h"
+#include "coz/report/text/typed_name.h"
 
 namespace coz::report {
 namespace {
-
-// fnmatch's other characters are ordinary ones in names: ?, [ and backslash.
-std::string Escaped(const std::string& pattern) {
-  std::string result;
-  for (char c : pattern) {
-    if (c == '?' || c == '[' || c == '\\') result.push_back('\\');
-    result.push_back(c);
-  }
-  return result;
-}
 
 std::string Trimmed(const std::string& text) {
   return std::string(absl::StripAsciiWhitespace(text));
 }
 
-absl::Status NotASelector(const std::string& text) {
+absl::Status NotACondition(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--fail-if='", Printable(text),
       "' is no condition; write one like 'slope(server.cpp:12) > 0.3' or 'best(requests, "
@@ -44,30 +33,24 @@ absl::Status NotASelector(const std::string& text) {
 
 }  // namespace
 
-bool MatchesName(const std::string& pattern, const std::string& name) {
-  const std::string escaped = Escaped(pattern);
-  return fnmatch(escaped.c_str(), name.c_str(), 0) == 0 ||
-         fnmatch(absl::StrCat("*/", escaped).c_str(), name.c_str(), 0) == 0 ||
-         fnmatch(absl::StrCat("*::", escaped).c_str(), name.c_str(), 0) == 0;
-}
-
-absl::StatusOr<Selector> Selector::Parse(const std::string& text) {
-  // Names may hold commas and brackets (functions): the first comma outside of brackets ends the point's name, and the last
-  // bracket before the comparison the unit's. A regular expression over a long text is slow, and no condition is long.
+absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
+  // Names of functions may hold commas and brackets. So the name of the point ends at the first comma
+  // outside of brackets, and that of the unit at the last bracket before the comparison.
   static const std::regex* const kForm = new std::regex(
       R"(^\s*(slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+)\s*$)");
   std::smatch parts;
-  if (text.size() > 1000 || !std::regex_match(text, parts, *kForm)) return NotASelector(text);
-  Selector selector;
-  selector.text_ = Trimmed(text);
-  selector.figure_ = parts[1] == "slope" ? Figure::kSlope : Figure::kBest;
-  selector.comparison_ = parts[4];
-  const bool is_above = selector.comparison_[0] == '>';
-  selector.bound_ = parts[2] == "value"  ? Bound::kValue
-                    : parts[2] == "low"  ? Bound::kLow
-                    : parts[2] == "high" ? Bound::kHigh
-                    : is_above           ? Bound::kLow
-                                         : Bound::kHigh;
+  // A regular expression takes long for a long text, and no condition is that long.
+  if (text.size() > 1000 || !std::regex_match(text, parts, *kForm)) return NotACondition(text);
+  FailCondition condition;
+  condition.text_ = Trimmed(text);
+  condition.figure_ = parts[1] == "slope" ? Figure::kSlope : Figure::kBest;
+  condition.comparison_ = parts[4];
+  const bool is_above = condition.comparison_[0] == '>';
+  condition.bound_ = parts[2] == "value"  ? Bound::kValue
+                     : parts[2] == "low"  ? Bound::kLow
+                     : parts[2] == "high" ? Bound::kHigh
+                     : is_above           ? Bound::kLow
+                                          : Bound::kHigh;
   const std::string names = parts[3];
   int depth = 0;
   size_t comma = std::string::npos;
@@ -76,21 +59,21 @@ absl::StatusOr<Selector> Selector::Parse(const std::string& text) {
     if (names[i] == ')' || names[i] == '>') --depth;
     if (names[i] == ',' && depth == 0) comma = i;
   }
-  if (comma != std::string::npos) selector.point_ = Trimmed(names.substr(0, comma));
-  selector.units_ = Trimmed(comma == std::string::npos ? names : names.substr(comma + 1));
+  if (comma != std::string::npos) condition.point_ = Trimmed(names.substr(0, comma));
+  condition.units_ = Trimmed(comma == std::string::npos ? names : names.substr(comma + 1));
   const std::string number = parts[5];
   char* end = nullptr;
-  selector.limit_ = strtod(number.c_str(), &end);
+  condition.limit_ = strtod(number.c_str(), &end);
   const bool percent = *end == '%' && end[1] == '\0';
-  if (end == number.c_str() || (*end != '\0' && !percent) || !std::isfinite(selector.limit_) ||
-      selector.units_.empty()) {
-    return NotASelector(text);
+  if (end == number.c_str() || (*end != '\0' && !percent) || !std::isfinite(condition.limit_) ||
+      condition.units_.empty()) {
+    return NotACondition(text);
   }
-  if (percent) selector.limit_ /= 100;
-  return selector;
+  if (percent) condition.limit_ /= 100;
+  return condition;
 }
 
-double Selector::FigureOf(const LineAnalysis& line) const {
+double FailCondition::FigureOf(const LineAnalysis& line) const {
   if (figure_ == Figure::kBest && line.speedups.empty()) return std::nan("");
   const Estimate& e =
       figure_ == Figure::kSlope ? line.slope : line.speedups[line.best].program_speedup;
@@ -105,16 +88,15 @@ double Selector::FigureOf(const LineAnalysis& line) const {
   return e.value;
 }
 
-bool Selector::Holds(double figure) const {
+bool FailCondition::Holds(double figure) const {
   if (comparison_ == ">") return figure > limit_;
   if (comparison_ == ">=") return figure >= limit_;
   if (comparison_ == "<") return figure < limit_;
   return figure <= limit_;
 }
 
-absl::StatusOr<std::vector<const PointAnalysis*>> Selector::Points(const ExperimentTable& table,
-                                                                   const Analysis& analysis,
-                                                                   const Suggest& suggest) const {
+absl::StatusOr<std::vector<const PointAnalysis*>> FailCondition::Points(
+    const ExperimentTable& table, const Analysis& analysis, const Suggest& suggest) const {
   std::vector<const PointAnalysis*> points;
   std::vector<std::string> names;
   for (const PointAnalysis& point : analysis.points) {
@@ -125,15 +107,15 @@ absl::StatusOr<std::vector<const PointAnalysis*>> Selector::Points(const Experim
   }
   if (!points.empty()) return points;
   if (names.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("--fail-if='", Printable(text_),
-                     "' selects nothing, for the profile has no progress point"));
+    return absl::NotFoundError(absl::StrCat(
+        "--fail-if='", Printable(text_), "' fits nothing, for the profile has no progress point"));
   }
   return absl::NotFoundError(absl::StrCat("--fail-if='", Printable(text_),
-                                          "' selects no progress point", suggest(point_, names)));
+                                          "' fits no progress point", suggest(point_, names)));
 }
 
-std::string Selector::Sentence(const UnitRow& unit, const PointRow& point, double figure) const {
+std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
+                                    double figure) const {
   const char* bound = bound_ == Bound::kLow    ? "the lower bound of "
                       : bound_ == Bound::kHigh ? "the upper bound of "
                                                : "";
@@ -146,9 +128,9 @@ std::string Selector::Sentence(const UnitRow& unit, const PointRow& point, doubl
   return absl::StrCat(what, ", so --fail-if='", Printable(text_), "' holds");
 }
 
-absl::StatusOr<std::optional<std::string>> Selector::Find(const ExperimentTable& table,
-                                                          const Analysis& analysis,
-                                                          const Suggest& suggest) const {
+absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentTable& table,
+                                                               const Analysis& analysis,
+                                                               const Suggest& suggest) const {
   const auto points = Points(table, analysis, suggest);
   if (!points.ok()) return points.status();
   bool has_figure = false;
@@ -172,11 +154,11 @@ absl::StatusOr<std::optional<std::string>> Selector::Find(const ExperimentTable&
   if (has_figure) return std::optional<std::string>();
   if (!set_aside.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "--fail-if='", Printable(text_), "' selects only units without a figure, such as ",
+        "--fail-if='", Printable(text_), "' fits only units without a figure, such as ",
         Printable(set_aside), "; profile longer, with `coz run --until=20` for example"));
   }
-  return absl::NotFoundError(absl::StrCat(
-      "--fail-if='", Printable(text_), "' selects nothing in the profile", suggest(units_, names)));
+  return absl::NotFoundError(absl::StrCat("--fail-if='", Printable(text_),
+                                          "' fits nothing in the profile", suggest(units_, names)));
 }
 
 }  // namespace coz::report

@@ -1,18 +1,21 @@
-// The conditions of `coz report --fail-if`: a figure of some lines against a limit.
+// A condition of `coz report --fail-if`: a figure of some units against a limit.
 //
-// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `slope(server.cpp:12) > 0.3` or `best(requests, decode.cc:*) >= 10%`.
-//          FIGURE  slope; best: the best prediction's program speedup. BOUND  low, high, value; without it the bound that makes the
-//          condition certain: low for > and >=, high for < and <=. POINT  a progress point's name, with * as wildcard; without it
-//          the most visited one. UNITS  names as the report shows them, * is a wildcard, leading folders may be left out.
+// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `slope(server.cpp:12) > 0.3` or
+//          `best(requests, decode.cc:*) >= 10%`.
+//          FIGURE  slope; or best: the program speedup of the best prediction.
+//          BOUND   low, high or value. Without it the bound that makes the condition certain: low
+//                  for > and >=, high for < and <=.
+//          POINT   name of a progress point; without it the most visited one.
+//          UNITS   names as the report shows them. Both are patterns (typed_name.h).
 // Units    fractions; with a % sign percent
-// Errors   Parse: INVALID_ARGUMENT. Find: NOT_FOUND where nothing is selected, or no selected unit has a figure
+// Errors   Parse: INVALID_ARGUMENT. Find: NOT_FOUND where the condition fits no unit, or only units
+//          without a figure
 // Threads  safe
 // Signals  none
-// Source   issue 5, item 2
+// Source   docs/fail-if.md
 #ifndef COZ_REPORT_CONDITION_FAIL_CONDITION_H_
 #define COZ_REPORT_CONDITION_FAIL_CONDITION_H_
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,18 +23,16 @@
 #include "absl/status/statusor.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/text/typed_name.h"
 
 namespace coz::report {
 
-// What a user may have meant, as the end of a sentence, such as ", the closest are a and b".
-using Suggest =
-    std::function<std::string(const std::string& wanted, const std::vector<std::string>& names)>;
-
-class Selector {
+class FailCondition {
  public:
-  static absl::StatusOr<Selector> Parse(const std::string& text);
+  static absl::StatusOr<FailCondition> Parse(const std::string& text);
 
-  // A sentence that names the first line for which the condition holds; nullopt where it holds for none.
+  // A sentence that names the first unit for which the condition holds; nullopt where it holds for
+  // none.
   absl::StatusOr<std::optional<std::string>> Find(const ExperimentTable& table,
                                                   const Analysis& analysis,
                                                   const Suggest& suggest) const;
@@ -55,9 +56,6 @@ class Selector {
   std::string comparison_;
   double limit_ = 0;
 };
-
-// '*' stands for any characters; `name` may have folders, or namespaces, before what the pattern names.
-bool MatchesName(const std::string& pattern, const std::string& name);
 
 }  // namespace coz::report
 

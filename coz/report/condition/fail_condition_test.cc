@@ -14,9 +14,9 @@ namespace {
 using report_testing::SyntheticProfile;
 using ::testing::HasSubstr;
 
-class SelectorTest : public ::testing::Test {
+class FailConditionTest : public ::testing::Test {
  protected:
-  SelectorTest()
+  FailConditionTest()
       : made_({}, {{"/src/app/server.cc", 12, "Serve()", 0.5, 0.5, {}},
                    {"/src/app/lock.cc", 3, "Lock()", 0.3, -0.3, {}},
                    {"/src/app/rare.cc", 9, "Rare()", 0.1, 0, {}}}) {
@@ -36,12 +36,12 @@ class SelectorTest : public ::testing::Test {
 
   // The sentence, "" where the condition does not hold, or the error.
   std::string Find(const std::string& text) {
-    const auto selector = Selector::Parse(text);
-    if (!selector.ok()) return std::string(selector.status().message());
-    const auto found = selector->Find(table_, analysis_,
-                                      [](const std::string&, const std::vector<std::string>& n) {
-                                        return "; known: " + n.front();
-                                      });
+    const auto condition = FailCondition::Parse(text);
+    if (!condition.ok()) return std::string(condition.status().message());
+    const auto found = condition->Find(table_, analysis_,
+                                       [](const std::string&, const std::vector<std::string>& n) {
+                                         return "; known: " + n.front();
+                                       });
     return found.ok() ? found->value_or("") : std::string(found.status().message());
   }
 
@@ -50,7 +50,7 @@ class SelectorTest : public ::testing::Test {
   Analysis analysis_;
 };
 
-TEST_F(SelectorTest, TheLineThatMatchedIsNamed) {
+TEST_F(FailConditionTest, TheLineThatMatchedIsNamed) {
   EXPECT_THAT(Find("slope(server.cc:12) > 0.3"),
               HasSubstr("the lower bound of the slope of /src/app/server.cc:12 at requests is 0."));
   EXPECT_THAT(Find("best(requests, server.cc:*) >= 10%"),
@@ -58,13 +58,13 @@ TEST_F(SelectorTest, TheLineThatMatchedIsNamed) {
   EXPECT_THAT(Find(" slope ( * )<-20% "), HasSubstr("lock.cc:3"));
 }
 
-TEST_F(SelectorTest, ConditionsThatDoNotHoldAreSilent) {
+TEST_F(FailConditionTest, ConditionsThatDoNotHoldAreSilent) {
   EXPECT_EQ(Find("slope(server.cc:12) > 0.6"), "");
   EXPECT_EQ(Find("slope(requests, app/server.cc:12) < 0.3"), "");
   EXPECT_EQ(Find("best(lock.cc:3) > 0"), "");
 }
 
-TEST_F(SelectorTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
+TEST_F(FailConditionTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
   LineAnalysis& line = analysis_.points[0].lines[0];
   ASSERT_EQ(line.unit, 0u);
   line.slope.value = 0.4;
@@ -77,15 +77,15 @@ TEST_F(SelectorTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
   EXPECT_NE(Find("slope.low(server.cc:12) < 0.3"), "");
 }
 
-TEST_F(SelectorTest, WhatSelectsNothingIsAnError) {
+TEST_F(FailConditionTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(Find("slope(sever.cc:12) > 0.3"),
-              HasSubstr("selects nothing in the profile; known: /src/app/server.cc:12"));
+              HasSubstr("fits nothing in the profile; known: /src/app/server.cc:12"));
   EXPECT_THAT(Find("slope(replies, server.cc:12) > 0.3"),
-              HasSubstr("selects no progress point; known: requests"));
-  EXPECT_THAT(Find("slope(rare.cc:9) > 0"), HasSubstr("selects only units without a figure"));
+              HasSubstr("fits no progress point; known: requests"));
+  EXPECT_THAT(Find("slope(rare.cc:9) > 0"), HasSubstr("fits only units without a figure"));
 }
 
-TEST_F(SelectorTest, WhatIsNoConditionIsAnError) {
+TEST_F(FailConditionTest, WhatIsNoConditionIsAnError) {
   for (const char* text :
        {"", "slope", "slope() > 1", "slope(a) > x", "slope(a) = 1", "speed(a) > 1",
         "slope(a) > 1 %", "slope(a) > nan", "slope.mid(a) > 1", "slope(a > 1"}) {
@@ -93,11 +93,8 @@ TEST_F(SelectorTest, WhatIsNoConditionIsAnError) {
   }
 }
 
-TEST_F(SelectorTest, NamesOfFunctionsMayHoldCommasAndBrackets) {
-  EXPECT_TRUE(MatchesName("Run(int, char)", "app::Run(int, char)"));
-  EXPECT_FALSE(MatchesName("run", "app::Run"));
-  EXPECT_TRUE(MatchesName("operator[](*)", "V::operator[](int)"));
-  EXPECT_THAT(Find("slope(Map<a, b>::At(int, int)) > 0"), HasSubstr("selects nothing"));
+TEST_F(FailConditionTest, NamesOfFunctionsMayHoldCommasAndBrackets) {
+  EXPECT_THAT(Find("slope(Map<a, b>::At(int, int)) > 0"), HasSubstr("fits nothing"));
 }
 
 }  // namespace

@@ -181,6 +181,26 @@ TEST(ProfileReaderTest, FileReadsLikeMemory) {
   EXPECT_EQ(from_file->stats.bytes, bytes.size());
 }
 
+// Fields and values that are reserved now.
+TEST(ProfileReaderTest, ReadsWhatOlderVersionsWrote) {
+  profile::Profile written;
+  written.add_session()->set_id(1);
+  constexpr int kTargetPid = 14;
+  profile::Session* session = written.mutable_session(0);
+  session->GetReflection()->MutableUnknownFields(session)->AddVarint(kTargetPid, 4711);
+  profile::SessionEnd* end = written.add_session_end();
+  end->set_session(1);
+  end->set_run_time_ns(5);
+  end->set_reason(static_cast<profile::EndReason>(4));
+  constexpr int kError = 4;
+  end->GetReflection()->MutableUnknownFields(end)->AddLengthDelimited(kError, "no memory");
+  const absl::StatusOr<ReadResult> read = ParseProfile(written.SerializeAsString(), "test");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->profile.session(0).id(), 1u);
+  EXPECT_EQ(read->profile.session_end(0).run_time_ns(), 5u);
+  EXPECT_TRUE(read->stats.Notes().empty());
+}
+
 TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
   profile::Profile written;
   written.add_session()->set_id(1);

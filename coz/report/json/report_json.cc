@@ -48,8 +48,6 @@ const char* EndId(profile::EndReason reason) {
       return "precision_reached";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
-    case profile::END_REASON_SUPERVISOR_ERROR:
-      return "supervisor_error";
     default:
       return "unknown";
   }
@@ -92,7 +90,6 @@ Json EndJson(const profile::SessionEnd* end) {
           {"run_time_ns", end->run_time_ns()},
           {"exit_status", end->exit_status()},
           {"exit_signal", end->exit_signal()},
-          {"error", end->error()},
           {"inserted_delay_ns", end->inserted_delay_ns()}};
 }
 

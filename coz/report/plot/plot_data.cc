@@ -4,6 +4,7 @@
 //   version, title          of coz; the command's name
 //   facts, sessions, notes  see run_facts.h; notes are sentences. more_sessions: how many are not listed
 //   folder                  what all files begin with; the page leaves it out
+//   nothing                 {what, remedy}: why nothing was measured and what to do; else null
 //   points                  {name, kind, visits, counted_by, visit_cost_ns, cost, sampling: what counting and sampling take, sentences or "", latency,
 //                           low_visits}, most visited first; latency, of a pair: {in, out: a second, under_way, mean, p50, p99: ms or null,
 //                           error: a sentence or "", stable}, else null
@@ -28,14 +29,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
+#include "coz/report/text/nothing_measured.h"
+#include "coz/report/text/repeat_command.h"
 #include "coz/report/text/report_notes.h"
-#include "coz/report/text/report_text.h"
 #include "coz/report/text/text_layout.h"
 #include "coz/report/text/verdict.h"
 #include "nlohmann/json.hpp"
@@ -62,9 +65,14 @@ json Numbers(double first, const Estimate& e) {
   return {Rounded(first), Rounded(e.value), Rounded(e.low), Rounded(e.high)};
 }
 
-std::string Capitalized(std::string sentence) {
-  if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] -= 'a' - 'A';
-  return sentence + ".";
+std::string Sentence(absl::string_view words) { return Capitalized(words) + "."; }
+
+// Why there is no figure, and what to do: sentences; null where something was measured.
+json Nothing(const profile::Profile& profile, const ExperimentTable& table,
+             const Analysis& analysis) {
+  const auto nothing = FindNothingMeasured(profile, table, analysis);
+  if (!nothing.has_value()) return nullptr;
+  return {{"what", Capitalized(nothing->what)}, {"remedy", Sentence(nothing->remedy)}};
 }
 
 class Builder {
@@ -89,6 +97,7 @@ class Builder {
     }
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
+    data["nothing"] = Nothing(profile_, table_, analysis_);
     data["points"] = json::array();
     data["lines"] = json::array();
     data["aside"] = json::array();
@@ -125,7 +134,7 @@ class Builder {
       (*data)["aside"].push_back({{"p", index},
                                   {"u", Unit(line.unit)},
                                   {"n", line.experiments},
-                                  {"t", Capitalized(SetAsideSentence(line, row, context_))}});
+                                  {"t", Sentence(SetAsideSentence(line, row, context_))}});
     }
   }
 
@@ -168,7 +177,7 @@ class Builder {
             {"d", std::move(speedups)},
             {"c", std::move(curve)},
             {"k", line.curve.bend ? Rounded(line.curve.bend->virtual_speedup) : json(nullptr)},
-            {"t", Capitalized(VerdictSentence(line, point, context_))}};
+            {"t", Sentence(VerdictSentence(line, point, context_))}};
   }
 
   // The unit's number in "units", where it is entered when first named.

@@ -32,8 +32,6 @@ std::string HowItEnded(const profile::SessionEnd* end) {
       return "the intervals were as narrow as asked for";
     case profile::END_REASON_INTERRUPTED:
       return "interrupted";
-    case profile::END_REASON_SUPERVISOR_ERROR:
-      return absl::StrCat("coz stopped on an error: ", end->error());
     default:
       return "unknown";
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coz/report/statistics/statistics.h"
+#include "coz/report/statistics/student.h"
 
 namespace coz::report {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "coz/report/statistics/block_fit.h"
-#include "coz/report/statistics/multiple_testing.h"
+#include "coz/report/statistics/student.h"
 
 namespace coz::report {
 namespace {
@@ -180,16 +180,6 @@ Estimate ProgramSpeedup(const Pools& pools, const SpeedupPool& pool, const Noise
 }
 
 }  // namespace
-
-double StudentQuantile(double df) {
-  // Cornish-Fisher expansion around the normal quantile: within 0.1 % from 3 degrees of freedom, 1 % at 2.
-  const double v = std::max(df, 2.0);
-  constexpr double z = 1.959963985;
-  constexpr double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z, z9 = z7 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v) +
-         (79 * z9 + 776 * z7 + 1482 * z5 - 1920 * z3 - 945 * z) / (92160 * v * v * v * v);
-}
 
 int SpeedupKey(double virtual_speedup) {
   if (!(virtual_speedup >= 0)) return 0;

@@ -71,9 +71,6 @@ std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>
 std::vector<RateObservation> WithoutDrift(const std::vector<RateObservation>& observations,
                                           int most = 16);
 
-// 97.5 % quantile of Student's t; df is clamped to 2 and more.
-double StudentQuantile(double df);
-
 // Equal speedups compare equal whatever arithmetic they come from: in hundredths of a percent.
 int SpeedupKey(double virtual_speedup);
 

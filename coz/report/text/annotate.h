@@ -1,12 +1,13 @@
 // A source file with the slopes of its lines in the margin: `coz annotate`.
 //
-// Shape    text: a head, then each source line with slope, ±, share of samples and verdict where it has them, and its number
+// Shape    text: a head, then each source line with its number. Lines that have figures have slope,
+//          ±, share of samples and verdict in the margin
 // Units    slopes as fractions, shares in percent
-// Errors   Annotate: those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the source cannot be read;
-//          INVALID_ARGUMENT where the name fits several files
+// Errors   those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the source
+//          cannot be read; INVALID_ARGUMENT where the name fits several files
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   issue 5, item 2
+// Source   none
 #ifndef COZ_REPORT_TEXT_ANNOTATE_H_
 #define COZ_REPORT_TEXT_ANNOTATE_H_
 
@@ -14,7 +15,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "coz/report/condition/fail_condition.h"
+#include "coz/report/text/typed_name.h"
 
 namespace coz::report {
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/text/text_layout.h"
 
 namespace coz::report {
 namespace {
@@ -91,6 +92,12 @@ void AddEnds(const profile::Options& options, Words* words) {
 }
 
 }  // namespace
+
+std::string TargetCommand(const profile::Profile& profile) {
+  const std::string command =
+      profile.session_size() == 0 ? "" : Printable(CommandText(profile.session(0)));
+  return command.empty() ? "PROGRAM ARGS" : command;
+}
 
 std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   Words words;

@@ -57,12 +57,6 @@ std::string SessionLine(const profile::Profile& profile, const profile::Session&
 
 }  // namespace
 
-std::string TargetCommand(const profile::Profile& profile) {
-  const std::string command =
-      profile.session_size() == 0 ? "" : Printable(CommandText(profile.session(0)));
-  return command.empty() ? "PROGRAM ARGS" : command;
-}
-
 // "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
 std::string ProcessesLine(const profile::Profile& profile) {
   std::map<std::string, std::set<std::pair<uint64_t, int32_t>>> by_program;

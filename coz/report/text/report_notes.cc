@@ -35,8 +35,6 @@ void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
     const profile::SessionEnd* end = ends.Of(session);
     if (end == nullptr) {
       ++open;
-    } else if (end->reason() == profile::END_REASON_SUPERVISOR_ERROR) {
-      notes->push_back(absl::StrCat("coz stopped on an error: ", end->error()));
     } else if (end->exit_signal() != 0) {
       notes->push_back(absl::StrCat("the program was ended by signal ", end->exit_signal()));
     } else if (end->exit_status() != 0) {
@@ -311,16 +309,12 @@ const char* TaintWords(int reason) {
       return "delay still owed at the end";
     case profile::Taint::LOST_SAMPLES:
       return "samples lost";
-    case profile::Taint::SPEEDUP_MISSED:
-      return "virtual speedup not reached";
     case profile::Taint::CUT_SHORT:
       return "cut short";
     case profile::Taint::OVERCOMMITTED:
       return "more runnable threads than CPUs";
     case profile::Taint::SUSPENDED:
       return "suspended";
-    case profile::Taint::PROCESS_CHANGED:
-      return "process changed";
     default:
       return "other reasons";
   }

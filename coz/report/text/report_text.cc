@@ -17,7 +17,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/text/latency_text.h"
-#include "coz/report/text/nothing_to_show.h"
+#include "coz/report/text/nothing_measured.h"
 #include "coz/report/text/report_columns.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/set_aside_text.h"
@@ -311,9 +311,11 @@ std::string FalseDiscoveries(const Analysis& analysis) {
 
 std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const TextOptions& options) {
-  const bool visited = std::any_of(table.points.begin(), table.points.end(),
-                                   [](const PointRow& point) { return point.visits > 0; });
-  if (analysis.experiments == 0 || !visited) return NothingToShow(profile, table, analysis);
+  const auto nothing = FindNothingMeasured(profile, table, analysis);
+  if (nothing.has_value()) {
+    return absl::StrCat("\nNothing was measured: ", nothing->what, ".\n  ",
+                        Capitalized(nothing->remedy), ".\n");
+  }
   const PointRenderer renderer(profile, table, analysis, options);
   std::string text;
   bool any = false;

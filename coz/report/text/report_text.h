@@ -40,12 +40,9 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
 std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& table,
                         const Analysis& analysis, const ReadStats& stats);
 
-// Tables and what was set aside, or what to do when there is nothing to show.
+// Tables and what was set aside, or what to do where nothing was measured.
 std::string RenderPoints(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const TextOptions& options);
-
-// The command line of the target as one may type it, for messages that name the next command.
-std::string TargetCommand(const profile::Profile& profile);
 
 }  // namespace coz::report
 

@@ -2,76 +2,42 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "utf8proc.h"
 
 namespace coz::report {
 namespace {
 
 constexpr absl::string_view kEllipsis = "…";
 
-struct CodePoint {
-  uint32_t value = 0;
+struct Character {
+  utf8proc_int32_t code_point = 0;
   size_t bytes = 1;
-  bool valid = false;
+  bool is_printable = false;  // neither a control character nor broken UTF-8
 };
 
-CodePoint Decode(absl::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return {first, 1, true};
-  const size_t n = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < n) return {};
-  uint32_t value = first & (0x7fu >> n);
-  for (size_t i = 1; i < n; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    value = (value << 6) | (byte(i) & 0x3fu);
-  }
-  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kSmallest[n] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return {};
-  return {value, n, true};
+// The first character of `text`, which is not empty. A byte that begins none stands for itself.
+Character Decode(absl::string_view text) {
+  Character c;
+  const utf8proc_ssize_t bytes =
+      utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                       static_cast<utf8proc_ssize_t>(text.size()), &c.code_point);
+  if (bytes <= 0) return c;
+  c.bytes = static_cast<size_t>(bytes);
+  c.is_printable = utf8proc_category(c.code_point) != UTF8PROC_CATEGORY_CC;
+  return c;
 }
 
-struct Range {
-  uint32_t first, last;
-};
-
-template <size_t n>
-bool In(const Range (&ranges)[n], uint32_t value) {
-  return std::any_of(std::begin(ranges), std::end(ranges), [value](const Range& range) {
-    return value >= range.first && value <= range.last;
-  });
-}
-
-// Combining marks, joiners and variation selectors take no column of their own.
-constexpr Range kZeroWidth[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},
-                                {0x610, 0x61a},   {0x64b, 0x65f},   {0x1ab0, 0x1aff},
-                                {0x1dc0, 0x1dff}, {0x200b, 0x200f}, {0x20d0, 0x20ff},
-                                {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff}};
-// East Asian Wide and Fullwidth, and emoji.
-constexpr Range kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},
-                           {0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xa000, 0xa4cf},
-                           {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe6f},
-                           {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
-                           {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
-
-int Width(const CodePoint& c) {
-  if (!c.valid) return 1;
-  if (In(kZeroWidth, c.value)) return 0;
-  return In(kWide, c.value) ? 2 : 1;
-}
-
-bool IsControl(const CodePoint& c) {
-  return !c.valid || c.value < 0x20 || (c.value >= 0x7f && c.value < 0xa0);
-}
+// What cannot be printed is shown as '?'.
+int Width(const Character& c) { return c.is_printable ? utf8proc_charwidth(c.code_point) : 1; }
 
 // Replaces what stands between each outermost pair of brackets.
 std::string EmptyBrackets(absl::string_view text, char open, char close) {
@@ -154,7 +120,7 @@ std::string Wrapped(absl::string_view text, int width) {
 int DisplayWidth(absl::string_view text) {
   int width = 0;
   while (!text.empty()) {
-    const CodePoint c = Decode(text);
+    const Character c = Decode(text);
     width += Width(c);
     text.remove_prefix(c.bytes);
   }
@@ -164,14 +130,20 @@ int DisplayWidth(absl::string_view text) {
 std::string Printable(absl::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const CodePoint c = Decode(text);
-    if (IsControl(c)) {
+    const Character c = Decode(text);
+    if (!c.is_printable) {
       result.push_back('?');
     } else {
       absl::StrAppend(&result, text.substr(0, c.bytes));
     }
     text.remove_prefix(c.bytes);
   }
+  return result;
+}
+
+std::string Capitalized(absl::string_view text) {
+  std::string result(text);
+  if (!result.empty()) result[0] = absl::ascii_toupper(static_cast<unsigned char>(result[0]));
   return result;
 }
 
@@ -187,7 +159,7 @@ std::string ElideEnd(absl::string_view text, int width) {
   if (width <= 0) return "";
   size_t end = 0;
   for (int used = 0; end < text.size();) {
-    const CodePoint c = Decode(text.substr(end));
+    const Character c = Decode(text.substr(end));
     used += Width(c);
     if (used > width - 1) break;
     end += c.bytes;

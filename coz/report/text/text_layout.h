@@ -5,7 +5,7 @@
 // Errors   none: bytes that are no UTF-8 count one column each and are shown as '?'
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   wcwidth(3) for the idea; Unicode East Asian Width for wide ranges
+// Source   widths as in wcwidth(3), from the tables of utf8proc
 #ifndef COZ_REPORT_TEXT_TEXT_LAYOUT_H_
 #define COZ_REPORT_TEXT_TEXT_LAYOUT_H_
 
@@ -22,11 +22,15 @@ int DisplayWidth(absl::string_view text);
 // The text with control characters and broken UTF-8 made harmless.
 std::string Printable(absl::string_view text);
 
+// The text with a capital at its beginning, where that is a small letter of ASCII.
+std::string Capitalized(absl::string_view text);
+
 // At most `width` columns, with "…" where something was left out: at the front (paths), at the end (names).
 std::string ElideFront(absl::string_view text, int width);
 std::string ElideEnd(absl::string_view text, int width);
 
-// Drops return types, template arguments and parameters as far as needed: "ns::f<int>(long)" → "ns::f<…>(…)" → "ns::f" → "f".
+// Drops return types, template arguments and parameters as far as needed:
+// "ns::f<int>(long)" → "ns::f<…>(…)" → "ns::f" → "f".
 std::string ShortenFunction(absl::string_view function, int width);
 
 // The folder that all paths are in, with its last '/'; "" if there is none.
@@ -37,14 +41,16 @@ enum class Align { kLeft, kRight };
 // Without "(anonymous namespace)::": the place tells which of several it is.
 std::string WithoutAnonymous(absl::string_view function);
 
-// Breaks what is longer than `width` between words, and indents what follows by two more than its line begins with. What stands between
-// `backquotes` stays whole, to be copied, and escape sequences take no column. Lines that fit stay as they are.
+// Breaks lines that are longer than `width` between words. The rest of such a line is indented by
+// two blanks more than its beginning. Text between `backquotes` stays whole, so that it can be
+// copied. Escape sequences of colour take no column.
 std::string Wrapped(absl::string_view text, int width);
 
 // Left or right aligned in `width` columns.
 std::string Pad(absl::string_view text, int width, Align align);
 
-// Rows of cells in columns two blanks apart, as wide as their widest cell; a column of empty cells is not there. No blanks at the ends of lines.
+// Rows of cells. Columns are two blanks apart and as wide as their widest cell; a column of empty
+// cells is left out. Lines do not end with blanks.
 class TextTable {
  public:
   explicit TextTable(std::vector<Align> alignment) : alignment_(std::move(alignment)) {}

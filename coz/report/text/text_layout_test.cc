@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 
 namespace coz::report {
@@ -10,9 +11,37 @@ namespace {
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("größe"), 5);
-  EXPECT_EQ(DisplayWidth("日本"), 4);
+}
+
+TEST(TextLayoutTest, MarksAndJoinersTakeNoColumn) {
   EXPECT_EQ(DisplayWidth("e\u0301"), 1);
+  EXPECT_EQ(DisplayWidth("\u05d1\u05b7"), 1);  // a Hebrew letter with a vowel
+  EXPECT_EQ(DisplayWidth("\u0e01\u0e34"), 1);  // a Thai letter with a vowel
+  EXPECT_EQ(DisplayWidth("a\u200db"), 2);
+  EXPECT_EQ(DisplayWidth("\u2764\ufe0f"), 1);
+}
+
+TEST(TextLayoutTest, WideCharactersTakeTwoColumns) {
+  EXPECT_EQ(DisplayWidth("日本"), 4);
+  EXPECT_EQ(DisplayWidth("한국"), 4);
+  EXPECT_EQ(DisplayWidth("ひらカナ"), 8);
+  EXPECT_EQ(DisplayWidth("Ａ"), 2);            // fullwidth
+  EXPECT_EQ(DisplayWidth("\U0001f600"), 2);    // emoji
+  EXPECT_EQ(DisplayWidth("\u231a"), 2);        // an emoji outside of the emoji blocks
+  EXPECT_EQ(DisplayWidth("\U00020000"), 2);    // a Chinese character beyond 16 bits
+  EXPECT_EQ(DisplayWidth("\u2026\u00b1"), 2);  // "…±" of the report itself are narrow
+}
+
+// One column each, for the '?' that Printable makes of them.
+TEST(TextLayoutTest, ControlCharactersAndBrokenUtf8TakeOneColumn) {
+  EXPECT_EQ(DisplayWidth("\x1b\x7f\u0085"), 3);
+  EXPECT_EQ(DisplayWidth(absl::string_view("\0", 1)), 1);
   EXPECT_EQ(DisplayWidth("\xff\xc3"), 2);
+  EXPECT_EQ(DisplayWidth("\xc0\x80"), 2);          // overlong
+  EXPECT_EQ(DisplayWidth("\xed\xa0\x80"), 3);      // a surrogate
+  EXPECT_EQ(DisplayWidth("\xf4\x90\x80\x80"), 4);  // above U+10FFFF
+  EXPECT_EQ(DisplayWidth("日\xe6\x97"), 4);        // cut off
+  EXPECT_EQ(Printable("\u0085\xc0\x80\xed\xa0\x80日\xe6\x97"), "??????日??");
 }
 
 TEST(TextLayoutTest, ElidingNeverExceedsTheWidth) {
@@ -40,6 +69,13 @@ TEST(TextLayoutTest, FunctionsLoseParametersThenTemplatesThenScopes) {
 TEST(TextLayoutTest, ControlCharactersAreMadeHarmless) {
   EXPECT_EQ(Printable("a\x1b[2Jb\xff"), "a?[2Jb?");
   EXPECT_EQ(Printable("größe"), "größe");
+}
+
+TEST(TextLayoutTest, SentencesBeginWithACapital) {
+  EXPECT_EQ(Capitalized("no sample"), "No sample");
+  EXPECT_EQ(Capitalized("größe"), "Größe");
+  EXPECT_EQ(Capitalized("äpfel"), "äpfel");
+  EXPECT_EQ(Capitalized(""), "");
 }
 
 TEST(TextLayoutTest, CommonFolderEndsAtASlash) {

@@ -279,6 +279,7 @@ void ProfileRecorder::WriteBetweenExperiments() {
   counts->set_session(session_);
   counts->set_elapsed_ns(now.now_ns - between_start_ns_);
   AddUnitSamples(target_->TakeUnitSamples(), counts, &chunk);
+  counts->set_out_of_scope_samples(now.out_of_scope_samples - between_start_.out_of_scope_samples);
   counts->set_unmapped_samples(now.unmapped_samples - between_start_.unmapped_samples);
   counts->set_lost_samples(now.lost_samples - between_start_.lost_samples);
   for (uint32_t point = 0; point < now.points.size(); ++point) {

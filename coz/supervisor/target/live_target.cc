@@ -102,9 +102,9 @@ void LiveTarget::ReadCounters(experiment::TargetSnapshot* snapshot) const {
   snapshot->lost_samples += samples_.lost();
   const shared::SampleCounters& samples = control_.samples;
   snapshot->selected_samples = samples.selected.load(std::memory_order_relaxed);
+  snapshot->out_of_scope_samples = samples.out_of_scope.load(std::memory_order_relaxed);
   snapshot->total_samples = samples.in_scope.load(std::memory_order_relaxed) +
-                            samples.out_of_scope.load(std::memory_order_relaxed) +
-                            snapshot->unmapped_samples;
+                            snapshot->out_of_scope_samples + snapshot->unmapped_samples;
 }
 
 void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {

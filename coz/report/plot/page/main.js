@@ -42,8 +42,8 @@ function showLines() {
 }
 
 function emptyText(all) {
-  if (!data.points.length) return [element('h2', {}, 'No progress point was seen'), element('p', {}, 'Put COZ_PROGRESS from coz.h where a unit of work is done, build with -g and run it again; or measure the whole run with coz run --end-to-end.')];
-  if (!all.length) return [element('h2', {}, 'No experiment was finished'), element('p', {}, 'Let the program run for 20 s or more, with work that reaches the progress point.')];
+  if (data.nothing) return [element('h2', {}, data.nothing.what), element('p', {}, data.nothing.remedy)];
+  if (!all.length) return [element('h2', {}, 'No figure at this progress point'), element('p', {}, 'No experiment that can be used saw it. The notes of the run say why.')];
   return [element('h2', {}, `No ${noun} passes these filters`), element('p', {}, 'Take one back, or show all.')];
 }
 

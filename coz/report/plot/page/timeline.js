@@ -15,7 +15,7 @@ const timeline = {
     const {seconds: length, experiments, units: busiest, points, more} = data.timeline;
     panel.append(element('h2', {}, 'Time line'));
     if (!experiments.length) {
-      panel.append(element('p', {class: 'muted'}, 'No experiment was made, so there is nothing to show over time.'));
+      panel.append(element('p', {class: 'muted'}, `${data.nothing ? data.nothing.what : 'No experiment was made'}, so there is nothing to show over time.`));
       return;
     }
     panel.append(element('p', {class: 'lead'}, 'Each column is a moment of the run. Where the shades change from left to right, the program went from one phase to another; a line counts only for the part of the run in which it was active.'));
