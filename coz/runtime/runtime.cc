@@ -35,6 +35,7 @@ using runtime_internal::t_left;
 
 delay::ThreadLedger* ReserveSlotForNewThread() {
   if (HasLeftProfile()) return nullptr;
+  sampler::PrepareToCreateThread();
   shared::ThreadSlot* slot =
       shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *g_process), g_pid);
   if (slot == nullptr) return nullptr;

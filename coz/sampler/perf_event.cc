@@ -66,6 +66,13 @@ int MoveBelowLimit(int fd, uint64_t limit, uint64_t room) {
   return moved < 0 ? fd : static_cast<int>(moved);
 }
 
+// The descriptor, or -errno.
+int OpenForThisThread(const perf_event_attr& attr) {
+  const int this_thread = 0, any_cpu = -1, no_group = -1;
+  return static_cast<int>(
+      RawSyscall(SYS_perf_event_open, &attr, this_thread, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+}
+
 }  // namespace
 
 int MoveOutOfTheWay(int fd) {
@@ -90,6 +97,18 @@ int MoveBeyondLimit(int fd) {
   return moved < 0 ? fd : static_cast<int>(moved);
 }
 
+int OpenIdleEvent() {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = PERF_ATTR_SIZE_VER0;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;  // which every user may open
+  attr.exclude_hv = 1;
+  const int fd = OpenForThisThread(attr);
+  return fd < 0 ? fd : MoveOutOfTheWay(fd);
+}
+
 int OpenTaskClock(const PerfEventOptions& options) {
   const bool sigtrap = options.inherited_sigtrap || options.thread_sigtrap;
   if (sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
@@ -110,12 +129,9 @@ int OpenTaskClock(const PerfEventOptions& options) {
     attr.sigtrap = 1;
     attr.sig_data = options.inherited_sigtrap ? kInheritedSignature : kThreadSignature;
   }
-  const int this_thread = 0, any_cpu = -1, no_group = -1;
-  const long fd =
-      RawSyscall(SYS_perf_event_open, &attr, this_thread, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC);
-  if (fd < 0) return static_cast<int>(fd);
-  return options.inherited_sigtrap ? MoveBeyondLimit(static_cast<int>(fd))
-                                   : MoveOutOfTheWay(static_cast<int>(fd));
+  const int fd = OpenForThisThread(attr);
+  if (fd < 0) return fd;
+  return options.inherited_sigtrap ? MoveBeyondLimit(fd) : MoveOutOfTheWay(fd);
 }
 
 int ArmThreadSignal(int fd, int signo) {

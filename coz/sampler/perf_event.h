@@ -1,4 +1,5 @@
-// The sole owner of perf_event_open: opens the software task clock of the calling thread.
+// The sole owner of perf_event_open: opens events of the calling thread, most of them its software
+// task clock.
 //
 // Shape    one descriptor per event, close-on-exec, the event still disabled
 // Units    sampling period in ns of thread CPU time
@@ -28,6 +29,10 @@ struct PerfEventOptions {
 // The descriptor, or -errno. Kernels whose sigtrap kills a thread that has blocked SIGTRAP (before
 // 5.19) are answered with -EOPNOTSUPP.
 int OpenTaskClock(const PerfEventOptions& options);
+
+// An event of the calling thread that counts nothing, sends nothing, and is not inherited. For what
+// its being there does: phase_keeper.h. The descriptor, or -errno.
+int OpenIdleEvent();
 
 // A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if there is no room.
 int MoveOutOfTheWay(int fd);

@@ -18,6 +18,7 @@
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/period_tracker.h"
+#include "coz/sampler/phase_keeper.h"
 #include "coz/sampler/short_threads.h"
 #include "coz/sampler/thread_source.h"
 #include "coz/sampler/thread_state.h"
@@ -33,6 +34,7 @@ struct Counters {
   std::atomic<uint64_t> unsampled_ns{0};
   std::atomic<uint64_t> foreign_signals{0};
   std::atomic<uint64_t> unsampled_threads{0};
+  std::atomic<uint64_t> unkept_phases{0};
 };
 
 // Written by StartSampler while the process has one thread; `enabled`, `inherited_fd` and `source` later too.
@@ -55,6 +57,7 @@ struct Process {
 
 struct Thread {
   ThreadSource source;
+  PhaseKeeper phase_keeper;
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;
@@ -121,7 +124,9 @@ int TakeInheritedEvent() {
 }
 
 void EndThreadSource() {
-  if (!process.stopped_for_good.load(std::memory_order_relaxed)) StopThreadSource(&thread.source);
+  if (process.stopped_for_good.load(std::memory_order_relaxed)) return;
+  StopThreadSource(&thread.source);
+  thread.phase_keeper.Release();
 }
 
 // Sampling of the process, or of this thread, has ended, and its source has still sent a signal.
@@ -426,6 +431,18 @@ void StopThreadSampling() {
   }
 }
 
+void PrepareToCreateThread() {
+  if (!process.enabled.load(std::memory_order_acquire) ||
+      process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) {
+    return;
+  }
+  if (!CreatorsNeedPhaseKeepers(process.ended, process.sampling_period_ns)) {
+    thread.phase_keeper.Release();
+  } else if (thread.phase_keeper.Hold() != 0) {
+    Add(&process.counters.unkept_phases, 1);
+  }
+}
+
 bool ChangeToCpuTimers() {
   if (process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer) return false;
   if (!InSampledProcess() || !process.enabled.load(std::memory_order_acquire)) return false;
@@ -483,6 +500,7 @@ void StopSampler() {
   }
   // Other threads' own sources end with the next signal that they send.
   StopThreadSource(&thread.source);
+  thread.phase_keeper.Release();
 }
 
 void StopSamplerForGood() {
@@ -501,6 +519,7 @@ void OnForkInChild() {
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
   thread.source = ThreadSource();
+  thread.phase_keeper.Forget();
   thread.state.BecomeLong();
   thread.active_frame = 0;
 }
@@ -516,6 +535,7 @@ void MakeWayForDescriptor(int fd) {
     if (process.inherited_fd.compare_exchange_strong(inherited, moved)) ShareEvent(moved);
     // Another thread's event stays open until the process ends, and sends nothing when its thread has.
     if (thread.source.fd_plus_1 == fd + 1) thread.source.fd_plus_1 = moved + 1;
+    thread.phase_keeper.NoteMove(fd, moved);
   }
   ReleaseDescriptor(fd);
 }
@@ -546,6 +566,7 @@ SamplerCounters ReadSamplerCounters() {
   to.unsampled_ns = from.unsampled_ns.load(relaxed);
   to.foreign_signals = from.foreign_signals.load(relaxed);
   to.unsampled_threads = from.unsampled_threads.load(relaxed);
+  to.unkept_phases = from.unkept_phases.load(relaxed);
   return to;
 }
 

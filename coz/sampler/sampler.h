@@ -74,6 +74,7 @@ struct SamplerCounters {
   uint64_t unsampled_ns = 0;  // rests shorter than a period at the end of threads, not made up for
   uint64_t foreign_signals = 0;    // kSamplingSignal raised by something else
   uint64_t unsampled_threads = 0;  // no source had room for the thread
+  uint64_t unkept_phases = 0;      // threads created without a PhaseKeeper for want of a descriptor
 };
 
 // Opens the best source, takes kSamplingSignal, unblocks it in the calling thread and starts to
@@ -86,6 +87,10 @@ SamplerStatus StartSampler(const SamplerOptions& options);
 // them, where the calling thread is one of the others, else 0.
 uint64_t StartThreadSampling();
 void StopThreadSampling();
+
+// The calling thread is about to create another one, and is to go on with its own sampling phase
+// (phase_keeper.h). Where threads live long this does nothing.
+void PrepareToCreateThread();
 
 // From now on this process's threads are sampled by CPU timers, whatever sampled them before: for programs in which perf events, set
 // anew at each switch between processes, cost too much. True for the one caller that begins this, who then has to call
