@@ -5,7 +5,7 @@
 // Errors   Check(): InvalidArgument that names the option and the value
 // Threads  compatible
 // Signals  none
-// Source   docs/design.md section 4
+// Source   docs/design/experiments.md
 #ifndef COZ_EXPERIMENT_OPTIONS_H_
 #define COZ_EXPERIMENT_OPTIONS_H_
 

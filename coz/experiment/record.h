@@ -5,7 +5,7 @@
 // Errors   nothing is dropped in silence: what speaks against an experiment is listed in `taints`
 // Threads  compatible
 // Signals  none
-// Source   docs/design.md section 4
+// Source   docs/design/experiments.md
 #ifndef COZ_EXPERIMENT_RECORD_H_
 #define COZ_EXPERIMENT_RECORD_H_
 

@@ -5,7 +5,7 @@
 // Errors   none; what speaks against the experiment becomes a taint
 // Threads  compatible
 // Signals  none
-// Source   docs/design.md sections 4 and 5; Little, "A proof for the queuing formula L = λW", 1961
+// Source   docs/design/experiments.md; Little, "A proof for the queuing formula L = λW", 1961
 #ifndef COZ_EXPERIMENT_RECORDER_H_
 #define COZ_EXPERIMENT_RECORDER_H_
 

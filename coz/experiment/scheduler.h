@@ -5,7 +5,7 @@
 // Errors   options are checked by their own Check(); afterwards taints in the records
 // Threads  compatible: one thread steps
 // Signals  none
-// Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
+// Source   docs/design/experiments.md; Curtsinger and Berger, SOSP 2015, section 3.4
 //
 //   Scheduler scheduler(options, &target, &sink);
 //   while (!scheduler.done()) SleepUntil(scheduler.Step());

@@ -5,7 +5,7 @@
 // Errors   none: a target that has ended answers with its last counters and the time of its end
 // Threads  compatible: every call comes from the thread that steps the scheduler
 // Signals  none
-// Source   docs/design.md section 4; Curtsinger and Berger, SOSP 2015, section 3.4
+// Source   docs/design/experiments.md; Curtsinger and Berger, SOSP 2015, section 3.4
 #ifndef COZ_EXPERIMENT_TARGET_H_
 #define COZ_EXPERIMENT_TARGET_H_
 

@@ -1,11 +1,12 @@
 // What the parts of the preload runtime share: this process's place in the profile, and its threads' slots.
 //
-// Shape    one for the process; set by runtime.cc when the library is loaded, and again in children of fork
+// Shape    one for the process; set by attach.cc when the library is loaded, and by fork.cc in
+//          children of fork
 // Units    none
 // Errors   CurrentSlot: null where there is no slot left, which is counted
 // Threads  written while there is one thread, and read by all of them; t_left is each thread's own
 // Signals  async-signal-safe
-// Source   docs/design.md, "The runtime"
+// Source   docs/design/processes.md
 #ifndef COZ_RUNTIME_RUNTIME_STATE_H_
 #define COZ_RUNTIME_RUNTIME_STATE_H_
 
@@ -31,7 +32,8 @@ shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger);
 // The calling thread runs on `slot`, which was reserved for it.
 void OccupySlot(shared::ThreadSlot& slot);
 
-// The calling thread's slot. A thread that was made without pthread_create gets one with its first sample, and starts level.
+// The calling thread's slot. A thread that was made without pthread_create gets one with its first
+// sample, and starts level.
 shared::ThreadSlot* CurrentSlot();
 
 }  // namespace coz::runtime::runtime_internal

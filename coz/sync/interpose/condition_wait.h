@@ -5,7 +5,7 @@
 // Errors   those of the call
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   docs/design.md, "Delays"
+// Source   docs/design/waits-and-credit.md, "The rule"
 #ifndef COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_
 #define COZ_SYNC_INTERPOSE_CONDITION_WAIT_H_
 

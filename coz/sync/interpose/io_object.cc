@@ -1,3 +1,5 @@
+// Wraps nothing itself: keys for io.cc, socket.cc, poll.cc and others. Process: target. Context: the
+// program's threads and signal handlers.
 #include "coz/sync/interpose/io_object.h"
 
 #include <netinet/in.h>

@@ -15,7 +15,7 @@
 //          inserted faster than time passed; nor does the thread look for excess then, which is lost
 // Threads  each thread its own waits
 // Signals  async-signal-safe; keeps errno
-// Source   docs/design.md, "Delays"
+// Source   docs/design/waits-and-credit.md, "Pipes, sockets, eventfds, polls"
 #ifndef COZ_SYNC_INTERPOSE_IO_WAIT_H_
 #define COZ_SYNC_INTERPOSE_IO_WAIT_H_
 

@@ -1,3 +1,4 @@
+// Binds libgomp's calls to the real ones. Process: target. Context: the program's threads.
 #include "coz/sync/interpose/openmp_calls.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// Wraps nothing itself: it serves exec.cc. Process: target. Context: the program's threads, children of
+// vfork, and the library's constructor.
 #include "coz/sync/interpose/preload_environment.h"
 
 #include <fcntl.h>

@@ -1,8 +1,10 @@
-// The environment for a program that this process becomes or starts: where the dynamic linker could not open libcoz.so, or
-// libcoz.so not reach the supervisor (the process has changed its user, its root folder or its mounts), they would complain on the
-// program's standard error; so the library is left out there. And a
-// sanitizer's library (sanitizer_runtime.h) is put before libcoz.so, with a space between them, by which the new process knows that it was
-// put there and takes it out of its own environment again.
+// The environment for a program that this process becomes or starts.
+//
+// libcoz.so is left out where the dynamic linker could not open it, or where it could not reach the
+// supervisor: the process has changed its user, its root folder or its mounts. Either would complain
+// on the program's standard error. A sanitizer's library (sanitizer_runtime.h) is put before
+// libcoz.so, with a space between them. By that space the new process knows who put it there, and
+// takes it out of its own environment again.
 //
 // Shape    pointers into the given environment; what is new lies in a buffer of the caller's
 // Units    bytes

@@ -1,3 +1,4 @@
+// Wraps nothing itself: it serves syscall() in futex.cc. Process: target. Context: the program's threads.
 #include "coz/sync/interpose/raw_clone.h"
 
 #include <linux/sched.h>

@@ -1,6 +1,7 @@
-// Processes that a program makes by syscall(), past libc's fork and its handlers: which system calls do, and how the child is told.
+// Processes that a program makes by syscall(), past libc's fork and its handlers: which system calls
+// make one, and how the child learns of it.
 //
-// Shape    one question and one call, for interpose_futex.cc's syscall()
+// Shape    one question, and a call on either side, for syscall() in futex.cc
 // Units    none
 // Errors   none: arguments that the kernel would refuse are passed on to it
 // Threads  safe
@@ -17,8 +18,9 @@ inline bool IsCloneCall(long number) {
   return number == SYS_clone || number == SYS_fork || number == SYS_clone3;
 }
 
-// Whether the call copies the process as fork does, so that the child has memory, descriptors and a stack of its own and returns to the
-// caller of a wrapper. Where it makes a process that does not, the hook `unfollowed` is told.
+// Whether the call copies the process as fork does: the child has its own memory, descriptors and
+// stack, and returns to the caller of a wrapper. If it makes another kind of process, the hook
+// `unfollowed` is called.
 bool CopiesProcess(long number, long a, long b);
 
 // Before such a call, and after it in both processes: `child` is what it returned.

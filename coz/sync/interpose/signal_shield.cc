@@ -1,3 +1,5 @@
+// sigaction and its relatives, signal masks, signalfd. Process: target. Context: the program's threads
+// and signal handlers; DeliverForeignSignal: the sampling signal's handler.
 #include "coz/sync/interpose/signal_shield.h"
 
 #include <pthread.h>

@@ -1,7 +1,9 @@
 // Keeps the program from masking or taking the sampling signal, and lets it believe that it did.
 //
-// Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, signalfd (calls that wait with a mask are in coz/sync); one
-//          virtual disposition and one virtual mask bit per thread for the reserved signal, and what the program put into other handlers' masks
+// Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending,
+//          signalfd; calls that wait with a mask are in signal.cc and poll.cc. For the reserved
+//          signal: one virtual disposition, one virtual mask bit per thread, and a bit for each
+//          other handler's mask
 // Units    none
 // Errors   as the wrapped calls
 // Threads  safe

@@ -1,3 +1,5 @@
+// A key's destructor that ends a thread's part in the profile. Process: target. Context: the ending
+// thread.
 #include "coz/sync/interpose/thread_exit.h"
 
 #include "coz/sync/interpose/thread_sync.h"

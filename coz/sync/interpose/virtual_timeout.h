@@ -9,7 +9,7 @@
 // Errors   those of the wait
 // Threads  each thread its own waits
 // Signals  async-signal-safe as far as the wait
-// Source   docs/design.md, "Delays"
+// Source   docs/design/waits-and-credit.md, "Time-outs"
 #ifndef COZ_SYNC_INTERPOSE_VIRTUAL_TIMEOUT_H_
 #define COZ_SYNC_INTERPOSE_VIRTUAL_TIMEOUT_H_
 
