@@ -1,6 +1,7 @@
 #include <iostream>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "coz/report/text/annotate.h"
 #include "tools/command_line.h"
 #include "tools/suggest_names.h"

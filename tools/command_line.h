@@ -4,8 +4,11 @@
 
 #include <string>
 
-#include "CLI/App.hpp"
 #include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coz {
 

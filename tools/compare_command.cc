@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "coz/report/compare/diff.h"
 #include "coz/report/compare/history.h"
 #include "coz/report/compare/verify.h"

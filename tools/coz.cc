@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "coz/base/version.h"
 #include "tools/command_line.h"
-#include "tools/version.h"
 
 namespace coz {
 namespace {

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/target/awake_cpus.h"

@@ -1,12 +1,13 @@
 #include <cstdio>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "CLI/Config.hpp"
 #include "CLI/Formatter.hpp"
+#include "coz/base/version.h"
 #include "tools/command_line.h"
 #include "tools/documentation/completion.h"
 #include "tools/documentation/manual_page.h"
-#include "tools/version.h"
 
 namespace coz {
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"

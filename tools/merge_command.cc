@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"

@@ -6,12 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "CLI/App.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/version.h"
 #include "coz/report/plot/plot_page.h"
 #include "tools/command_line.h"
 #include "tools/plot_server.h"
-#include "tools/version.h"
 
 namespace coz {
 namespace {

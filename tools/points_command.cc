@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"

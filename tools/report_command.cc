@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/App.hpp"
 #include "coz/report/report.h"
 #include "tools/command_line.h"
 #include "tools/suggest_names.h"

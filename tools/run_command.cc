@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
 #include "coz/experiment/seed.h"
 #include "coz/supervisor/run/run_profile.h"

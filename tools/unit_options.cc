@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "CLI/App.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"

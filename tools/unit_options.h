@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/App.hpp"
 #include "absl/status/status.h"
 #include "coz/supervisor/run/run_profile.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coz {
 

@@ -5,7 +5,7 @@
 // Errors   LineNumber: 0 where the source has no single line with the label
 // Threads  safe
 // Signals  none
-// Source   issue 3, item 6
+// Source   docs/results.md, "Accuracy"
 #ifndef COZ_BENCH_ACCURACY_CASES_H_
 #define COZ_BENCH_ACCURACY_CASES_H_
 

@@ -5,7 +5,7 @@
 // Errors   those of RunAndRead
 // Threads  safe
 // Signals  none
-// Source   DESIGN.md section 7
+// Source   docs/results.md, "Accuracy"
 #ifndef COZ_BENCH_ACCURACY_TRUTH_H_
 #define COZ_BENCH_ACCURACY_TRUTH_H_
 

@@ -6,7 +6,7 @@
 // Errors   a bad argument, or a --scale of a label that the program does not have, ends it with status 2 and a message
 // Threads  Program's const functions: safe. The rest: for the main thread
 // Signals  none
-// Source   DESIGN.md section 7: work in time, threads on CPUs of their own, the wait for a CPU recorded
+// Source   docs/results.md, "Accuracy"
 #ifndef COZ_BENCH_ACCURACY_WORKLOAD_H_
 #define COZ_BENCH_ACCURACY_WORKLOAD_H_
 

@@ -5,7 +5,7 @@
 // Errors   a variant whose run fails has no figure; what it said is kept
 // Threads  safe
 // Signals  none
-// Source   DESIGN.md section 7: in turn, medians, the spread printed
+// Source   docs/results.md, "Overhead"
 #ifndef COZ_BENCH_OVERHEAD_MEASURE_H_
 #define COZ_BENCH_OVERHEAD_MEASURE_H_
 

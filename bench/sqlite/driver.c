@@ -45,14 +45,14 @@ static void run(sqlite3* db, sqlite3_stmt* statement) {
   check(sqlite3_reset(statement), db, "reset");
 }
 
-static void transact(sqlite3* db, sqlite3_stmt* begin, sqlite3_stmt* insert, sqlite3_stmt* select, sqlite3_stmt* commit,
-                     uint64_t* random) {
+static void transact(sqlite3* db, sqlite3_stmt* begin, sqlite3_stmt* insert, sqlite3_stmt* select,
+                     sqlite3_stmt* commit, uint64_t* random) {
   char text[64];
   run(db, begin);
   for (int i = 0; i < kRowsPerTransaction; ++i) {
     const uint64_t key = next_random(random) % kKeys;
-    const int length = snprintf(text, sizeof(text), "value %llu of key %llu", (unsigned long long)*random,
-                                (unsigned long long)key);
+    const int length = snprintf(text, sizeof(text), "value %llu of key %llu",
+                                (unsigned long long)*random, (unsigned long long)key);
     sqlite3_bind_int64(insert, 1, (sqlite3_int64)key);
     sqlite3_bind_text(insert, 2, text, length, SQLITE_TRANSIENT);
     run(db, insert);
@@ -68,7 +68,8 @@ static void* work(void* seed) {
   uint64_t random = 0x9e3779b97f4a7c15u * (uint64_t)(uintptr_t)seed;
   sqlite3* db = NULL;
   check(sqlite3_open(":memory:", &db), db, "open");
-  check(sqlite3_exec(db, "create table t (key integer primary key, value text)", NULL, NULL, NULL), db, "create");
+  check(sqlite3_exec(db, "create table t (key integer primary key, value text)", NULL, NULL, NULL),
+        db, "create");
   sqlite3_stmt* begin = prepare(db, "begin");
   sqlite3_stmt* insert = prepare(db, "insert or replace into t values (?, ?)");
   sqlite3_stmt* select = prepare(db, "select value from t where key = ?");
@@ -98,7 +99,8 @@ int main(int argc, char** argv) {
   pthread_t* ids = calloc((size_t)threads, sizeof(*ids));
   const double start = now_s();
   for (int i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, work, (void*)(uintptr_t)(i + 1));
-  const struct timespec sleep = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  const struct timespec sleep = {(time_t)seconds,
+                                 (long)((seconds - (double)(time_t)seconds) * 1e9)};
   nanosleep(&sleep, NULL);
   atomic_store(&stop, 1);
   for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);

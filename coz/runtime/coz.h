@@ -63,27 +63,30 @@ __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_m
   return counter;
 }
 
-#define COZ_INCREMENT_COUNTER(type_, name_)                                                                      \
-  if (1) { /* as the original has it, so that a mark without a semicolon compiles too */                         \
-    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};                       \
-    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {                         \
-      static __thread uint64_t* coz_counter_;                                                                    \
-      if (__builtin_expect(coz_counter_ == 0, 0)) coz_counter_ = coz_find_counter_(&coz_mark_);                  \
-      if (coz_counter_ != 0) {                                                                                   \
-        /* Only this thread writes it; the profiler reads. */                                                    \
-        __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);   \
-      }                                                                                                          \
-    }                                                                                                            \
+#define COZ_INCREMENT_COUNTER(type_, name_)                                                     \
+  if (1) { /* as the original has it, so that a mark without a semicolon compiles too */        \
+    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};      \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {        \
+      static __thread uint64_t* coz_counter_;                                                   \
+      if (__builtin_expect(coz_counter_ == 0, 0)) coz_counter_ = coz_find_counter_(&coz_mark_); \
+      if (coz_counter_ != 0) {                                                                  \
+        /* Only this thread writes it; the profiler reads. */                                   \
+        __atomic_store_n(coz_counter_, __atomic_load_n(coz_counter_, __ATOMIC_RELAXED) + 1,     \
+                         __ATOMIC_RELAXED);                                                     \
+      }                                                                                         \
+    }                                                                                           \
   }
 
 #define COZ_STRING_2_(x) #x
 #define COZ_STRING_(x) COZ_STRING_2_(x)
 
-#define COZ_PROGRESS COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, __FILE__ ":" COZ_STRING_(__LINE__))
+#define COZ_PROGRESS \
+  COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, __FILE__ ":" COZ_STRING_(__LINE__))
 #define COZ_PROGRESS_NAMED(name) COZ_INCREMENT_COUNTER(COZ_COUNTER_TYPE_THROUGHPUT, name)
 
 /* A visit whose time is to be known. `id`: of the request, or null. */
-__attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, uint32_t* handle, const uint64_t* id) {
+__attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark, uint32_t* handle,
+                                                               const uint64_t* id) {
   typedef void (*visit_t)(int, const char*, uint32_t*, const uint64_t*);
   static void* found = 0;
   union {
@@ -99,13 +102,13 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
   if (visit.symbol != 0) visit.call(mark->type, mark->name, handle, id);
 }
 
-#define COZ_TIMED_VISIT_(type_, name_, id_)                                                                      \
-  if (1) {                                                                                                       \
-    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0};                       \
-    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {                         \
-      static uint32_t coz_handle_;                                                                               \
-      coz_timed_visit_(&coz_mark_, &coz_handle_, id_);                                                           \
-    }                                                                                                            \
+#define COZ_TIMED_VISIT_(type_, name_, id_)                                                \
+  if (1) {                                                                                 \
+    static coz_mark_t coz_mark_ = {{COZ_MARK_MAGIC_0, COZ_MARK_MAGIC_1}, name_, type_, 0}; \
+    if (__builtin_expect(__atomic_load_n(&coz_mark_.state, __ATOMIC_RELAXED) != 1, 0)) {   \
+      static uint32_t coz_handle_;                                                         \
+      coz_timed_visit_(&coz_mark_, &coz_handle_, id_);                                     \
+    }                                                                                      \
   }
 
 #define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, 0)
@@ -113,32 +116,32 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
 
 /* The same for a request that has a number, so that its own latency is known and not only the mean. Numbers of requests that are
  * under way at one time differ; any thread of the process may end a request. */
-#define COZ_BEGIN_ID(name, id)                                                                                   \
-  if (1) {                                                                                                       \
-    const uint64_t coz_id_ = (uint64_t)(id);                                                                     \
-    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, &coz_id_)                                                     \
+#define COZ_BEGIN_ID(name, id)                               \
+  if (1) {                                                   \
+    const uint64_t coz_id_ = (uint64_t)(id);                 \
+    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, &coz_id_) \
   }
-#define COZ_END_ID(name, id)                                                                                     \
-  if (1) {                                                                                                       \
-    const uint64_t coz_id_ = (uint64_t)(id);                                                                     \
-    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, &coz_id_)                                                       \
+#define COZ_END_ID(name, id)                               \
+  if (1) {                                                 \
+    const uint64_t coz_id_ = (uint64_t)(id);               \
+    COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, &coz_id_) \
   }
 
 /* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once in each file that uses it. */
-#define COZ_DEFINE_CALL_(function_, symbol_)                                                                     \
-  __attribute__((unused)) static void function_(int argument) {                                                  \
-    static void* found = 0;                                                                                      \
-    static int asked = 0;                                                                                        \
-    union {                                                                                                      \
-      void* symbol;                                                                                              \
-      void (*call)(int);                                                                                         \
-    } function;                                                                                                  \
-    if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {                                                            \
-      if (dlsym != 0) __atomic_store_n(&found, dlsym(0, symbol_), __ATOMIC_RELAXED);                             \
-      __atomic_store_n(&asked, 1, __ATOMIC_RELEASE);                                                             \
-    }                                                                                                            \
-    function.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);                                                 \
-    if (function.symbol != 0) function.call(argument);                                                           \
+#define COZ_DEFINE_CALL_(function_, symbol_)                                         \
+  __attribute__((unused)) static void function_(int argument) {                      \
+    static void* found = 0;                                                          \
+    static int asked = 0;                                                            \
+    union {                                                                          \
+      void* symbol;                                                                  \
+      void (*call)(int);                                                             \
+    } function;                                                                      \
+    if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {                                \
+      if (dlsym != 0) __atomic_store_n(&found, dlsym(0, symbol_), __ATOMIC_RELAXED); \
+      __atomic_store_n(&asked, 1, __ATOMIC_RELEASE);                                 \
+    }                                                                                \
+    function.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);                     \
+    if (function.symbol != 0) function.call(argument);                               \
   }
 
 COZ_DEFINE_CALL_(coz_pre_block_, "_coz_pre_block")

@@ -5,7 +5,7 @@
 // Errors   none
 // Threads  each thread its own samples
 // Signals  async-signal-safe: OnSample runs in the handler of the sampling signal
-// Source   docs/design.md, "The runtime" and "Delays"
+// Source   docs/design/delays.md
 #ifndef COZ_RUNTIME_SAMPLE_HANDLER_H_
 #define COZ_RUNTIME_SAMPLE_HANDLER_H_
 

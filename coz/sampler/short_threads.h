@@ -12,7 +12,7 @@
 // Errors   none
 // Threads  safe
 // Signals  async-signal-safe
-// Source   docs/design.md, "Sampling"; bench/overhead, thread create + join
+// Source   docs/design/sampling.md; bench/overhead, thread create + join
 #ifndef COZ_SAMPLER_SHORT_THREADS_H_
 #define COZ_SAMPLER_SHORT_THREADS_H_
 

@@ -1,13 +1,17 @@
 #!/bin/bash
-# Runs clang-tidy over the C++ files that differ from a revision (default HEAD), or over all with --all.
+# Runs clang-tidy over the C++ sources that differ from a revision (default HEAD), those beside a header that does included, or over all
+# with --all. What they include that Bazel makes has to be there: build first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-./bazelw build --config=clang //... >/dev/null
-python3 tools/scripts/compile_commands.py ./bazelw >/dev/null
 if [[ ${1-} == --all ]]; then
   mapfile -t files < <(git ls-files '*.cc')
 else
-  mapfile -t files < <(git diff --name-only --diff-filter=d "${1:-HEAD}" -- '*.cc')
+  mapfile -t files < <(git diff --name-only --diff-filter=d "${1:-HEAD}" -- '*.cc' '*.h' | sed 's/\.h$/.cc/' | sort -u |
+    while read -r file; do if [[ -f $file ]]; then echo "$file"; fi; done)
 fi
-((${#files[@]})) || exit 0
-exec clang-tidy -p . --quiet "${files[@]}"
+if ((${#files[@]} == 0)); then
+  echo "lint.sh: no source to look at"
+  exit 0
+fi
+if [[ ${1-} == --all ]]; then tools/scripts/compile_commands.py; else tools/scripts/compile_commands.py "${files[@]}"; fi
+printf '%s\0' "${files[@]}" | xargs -0 -P "$(nproc)" -n 1 clang-tidy-14 -p . --quiet

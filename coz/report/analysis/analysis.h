@@ -6,7 +6,7 @@
 // Errors   none
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   the paper (Curtsinger, Berger, SOSP 2015): pooled p_s, set-aside rules, phase correction; docs in DESIGN.md 5
+// Source   the paper (Curtsinger, Berger, SOSP 2015): pooled p_s, set-aside rules, phase correction; docs/design/statistics.md
 //
 // Baselines. An experiment at speedup 0 inserts no delay whatever line was selected, so it is a baseline for every line. For
 // line L it counts with the ratio of L's share of its samples to L's share in L's own experiments (at most 2): that is

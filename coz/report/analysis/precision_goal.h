@@ -10,7 +10,7 @@
 // Errors   none
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   issue 3, item 5; Chow and Robbins 1965 for stopping by the width of an interval; precision_goal_test.cc for what that does
+// Source   docs/design/statistics.md; Chow and Robbins 1965 for stopping by the width of an interval; precision_goal_test.cc for what that does
 //          to coverage
 #ifndef COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_
 #define COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_

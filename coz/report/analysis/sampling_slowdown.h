@@ -5,7 +5,7 @@
 // Errors   nullopt where the profile has too few bare stretches in which the point was visited
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   docs/design.md, "What sampling takes"
+// Source   docs/design/experiments.md
 #ifndef COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_
 #define COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_
 

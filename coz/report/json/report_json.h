@@ -5,7 +5,7 @@
 // Errors   none: a figure that could not be computed is null; text that is no UTF-8 is shown with U+FFFD when printed
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   issue 5, item 2
+// Source   docs/report-json.md
 #ifndef COZ_REPORT_JSON_REPORT_JSON_H_
 #define COZ_REPORT_JSON_REPORT_JSON_H_
 

@@ -6,7 +6,7 @@
 // Errors   none: bytes that are no UTF-8 become U+FFFD
 // Threads  safe, but for the files that are read
 // Signals  not async-signal-safe
-// Source   issue 5, item 1
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_PLOT_PLOT_DATA_H_
 #define COZ_REPORT_PLOT_PLOT_DATA_H_
 

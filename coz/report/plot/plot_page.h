@@ -6,7 +6,7 @@
 // Errors   those of ReadProfile; what WritePlotFile could not write, and why
 // Threads  safe
 // Signals  none
-// Source   issue 5, item 1
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_PLOT_PLOT_PAGE_H_
 #define COZ_REPORT_PLOT_PLOT_PAGE_H_
 

@@ -5,7 +5,7 @@
 // Errors   a file without text has the reason, as a clause, in its place
 // Threads  compatible
 // Signals  none
-// Source   issue 5, item 1
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_PLOT_SOURCE_LINES_H_
 #define COZ_REPORT_PLOT_SOURCE_LINES_H_
 

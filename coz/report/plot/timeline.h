@@ -5,7 +5,7 @@
 // Errors   none: a profile without experiments has an empty time line
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   issue 5, item 1
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_PLOT_TIMELINE_H_
 #define COZ_REPORT_PLOT_TIMELINE_H_
 

@@ -6,7 +6,7 @@
 // Errors   none
 // Threads  compatible
 // Signals  not async-signal-safe
-// Source   DESIGN.md sections 4 and 5
+// Source   docs/design/experiments.md, docs/design/statistics.md
 #ifndef COZ_REPORT_TESTING_SYNTHETIC_PROFILE_H_
 #define COZ_REPORT_TESTING_SYNTHETIC_PROFILE_H_
 

@@ -5,7 +5,7 @@
 // Errors   none
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   issue 3, item 5
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_TEXT_REPORT_NOTES_H_
 #define COZ_REPORT_TEXT_REPORT_NOTES_H_
 

@@ -5,7 +5,7 @@
 // Errors   none: a profile without experiments or visits gets a text that says what to do
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   issue 2, item 7
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_TEXT_REPORT_TEXT_H_
 #define COZ_REPORT_TEXT_REPORT_TEXT_H_
 

@@ -5,7 +5,7 @@
 // Errors   none
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   issue 5, item 1
+// Source   docs/interpreting.md
 #ifndef COZ_REPORT_TEXT_VERDICT_H_
 #define COZ_REPORT_TEXT_VERDICT_H_
 

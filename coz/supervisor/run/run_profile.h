@@ -6,7 +6,7 @@
 //          FAILED_PRECONDITION, each one sentence with the next command. Once the program runs, nothing ends it but itself.
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
-// Source   docs/design.md, "The supervisor"
+// Source   docs/design.md, "Supervisor"
 #ifndef COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
 #define COZ_TOOLS_SUPERVISOR_RUN_PROFILE_H_
 

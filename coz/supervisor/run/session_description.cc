@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "coz/base/version.h"
 #include "coz/supervisor/run/profile_recorder.h"
-#include "tools/version.h"
 
 namespace coz::supervisor {
 namespace {

@@ -9,7 +9,7 @@
 // Errors   none; what has not been taken when the selection changes is dropped
 // Threads  safe; where two add or take at once, some delay may be lost
 // Signals  async-signal-safe
-// Source   docs/design.md, "Sampling"
+// Source   docs/design/sampling.md
 #ifndef COZ_SYNC_DELAY_SHARED_DELAY_H_
 #define COZ_SYNC_DELAY_SHARED_DELAY_H_
 

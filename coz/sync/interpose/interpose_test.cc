@@ -333,7 +333,7 @@ TEST_P(WrappedWaitTest, WaiterIsCreditedAndWakerHasPaid) {
 INSTANTIATE_TEST_SUITE_P(AllCalls, WrappedWaitTest, ::testing::ValuesIn(kScenarios),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
-// What never waits is not credited. (What ends by the clock is in interpose_timeout_test.cc.)
+// What never waits is not credited. (What ends by the clock is in timeout_test.cc.)
 
 struct NamedCall {
   const char* name;

@@ -404,19 +404,32 @@ int main(int argc, char** argv) {
   const char* what = argc > 2 ? argv[1] : "";
   const char* last = argc > 2 ? argv[argc - 1] : "0";
   const double seconds = atof(last);
-  if (strcmp(what, "relay") == 0) relay(seconds);
-  else if (strcmp(what, "beside") == 0) beside(seconds);
-  else if (strcmp(what, "workers") == 0) workers(atoi(argv[2]), seconds);
-  else if (strcmp(what, "bomb") == 0) bomb(atoi(last));
-  else if (strcmp(what, "closer") == 0) closer(seconds);
-  else if (strcmp(what, "killed") == 0) killed(seconds);
-  else if (strcmp(what, "orphan") == 0) orphan(seconds);
-  else if (strcmp(what, "chain") == 0) chain(atoi(argv[2]), last);
-  else if (strcmp(what, "spawn") == 0) spawn(last);
-  else if (strcmp(what, "shared") == 0) shared(seconds);
-  else if (strcmp(what, "raw") == 0) raw(atoi(last));
-  else if (strcmp(what, "work") == 0) work(seconds);
-  else return 2;
+  if (strcmp(what, "relay") == 0)
+    relay(seconds);
+  else if (strcmp(what, "beside") == 0)
+    beside(seconds);
+  else if (strcmp(what, "workers") == 0)
+    workers(atoi(argv[2]), seconds);
+  else if (strcmp(what, "bomb") == 0)
+    bomb(atoi(last));
+  else if (strcmp(what, "closer") == 0)
+    closer(seconds);
+  else if (strcmp(what, "killed") == 0)
+    killed(seconds);
+  else if (strcmp(what, "orphan") == 0)
+    orphan(seconds);
+  else if (strcmp(what, "chain") == 0)
+    chain(atoi(argv[2]), last);
+  else if (strcmp(what, "spawn") == 0)
+    spawn(last);
+  else if (strcmp(what, "shared") == 0)
+    shared(seconds);
+  else if (strcmp(what, "raw") == 0)
+    raw(atoi(last));
+  else if (strcmp(what, "work") == 0)
+    work(seconds);
+  else
+    return 2;
   puts("ok");
   return 0;
 }

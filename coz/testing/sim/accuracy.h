@@ -6,11 +6,13 @@
 // Errors   a program that makes no progress gives NaN
 // Threads  safe
 // Signals  none
-// Source   docs/design.md sections 4 to 6
+// Source   docs/testing.md, "The simulator"
 #ifndef COZ_TESTING_SIM_ACCURACY_H_
 #define COZ_TESTING_SIM_ACCURACY_H_
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "coz/base/clock.h"
@@ -56,10 +58,18 @@ std::vector<experiment::ExperimentRecord> RunExperiments(
     const Program& program, const MachineOptions& machine,
     const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns);
 
+// What RealCost has found for one program on one machine over one duration, by line and by how much
+// faster that is. The sampling period and the rules of delays make no difference to it.
+using KnownCosts = std::map<std::pair<experiment::UnitId, double>, double>;
+
 // Truth from two runs without a profiler; prediction from one long experiment of the scheduler
 // against the unprofiled rate, so that the difference is that of the virtual speedup and not of the
 // baseline's noise.
-Answer Ask(const Program& program, const MachineOptions& machine, const Question& question);
+//
+// Questions of the same program, machine and duration may share `known`: what the truth of one has
+// found, the next does not run again.
+Answer Ask(const Program& program, const MachineOptions& machine, const Question& question,
+           KnownCosts* known = nullptr);
 
 }  // namespace coz::sim
 

@@ -132,13 +132,15 @@ TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByProbesAtRandomTimes) {
   MachineOptions without;
   without.spin_probes = false;
   double worst_without = 0;
+  KnownCosts known;
   for (const uint64_t period_us : {300, 430, 500, 700, 1000}) {
     question.sampling_period_ns = period_us * kNsPerUs;
     for (const double speedup : {0.25, 0.5, 0.75}) {
       question.speedup = speedup;
-      EXPECT_LT(std::fabs(Ask(study.program, MachineOptions(), question).error()), 0.015)
+      EXPECT_LT(std::fabs(Ask(study.program, MachineOptions(), question, &known).error()), 0.015)
           << period_us << " us, " << speedup;
-      worst_without = std::max(worst_without, Ask(study.program, without, question).error());
+      worst_without =
+          std::max(worst_without, Ask(study.program, without, question, &known).error());
     }
   }
   RecordProperty("worst_error_without", Percent(worst_without));

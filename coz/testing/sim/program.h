@@ -5,7 +5,7 @@
 // Errors   none here: the simulator checks indices when it runs the program
 // Threads  compatible
 // Signals  none
-// Source   docs/design.md section 6
+// Source   docs/testing.md, "The simulator"
 #ifndef COZ_TESTING_SIM_PROGRAM_H_
 #define COZ_TESTING_SIM_PROGRAM_H_
 

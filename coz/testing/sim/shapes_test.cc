@@ -52,9 +52,10 @@ TEST(ShapesTest, AReceiverThatOverrunsItsServerRisesThenFalls) {
   question.line = 0;
   question.sampling_period_ns = 250 * kNsPerUs;
   question.duration_ns = 240 * kNsPerSecond;
+  KnownCosts known;
   for (const int percent : {10, 30, 50, 65, 80, 90}) {
     question.speedup = percent / 100.0;
-    const Answer answer = Ask(Overload(), MachineOptions(), question);
+    const Answer answer = Ask(Overload(), MachineOptions(), question, &known);
     EXPECT_NEAR(answer.real, ProgramSpeedup(4 * (1 - question.speedup)), 0.01) << percent << " %";
     EXPECT_NEAR(answer.predicted, answer.real, 0.01) << percent << " %";
   }
@@ -64,9 +65,10 @@ TEST(ShapesTest, NothingElseOfItHasAnEffect) {
   Question question;
   question.sampling_period_ns = 250 * kNsPerUs;
   question.speedup = 0.5;
+  KnownCosts known;
   for (const experiment::UnitId line : {1u, 2u}) {
     question.line = line;
-    const Answer answer = Ask(Overload(), MachineOptions(), question);
+    const Answer answer = Ask(Overload(), MachineOptions(), question, &known);
     EXPECT_NEAR(answer.real, 0, 0.01) << line;
     EXPECT_NEAR(answer.predicted, 0, 0.01) << line;
   }

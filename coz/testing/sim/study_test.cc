@@ -17,6 +17,7 @@ class StudyTest : public ::testing::TestWithParam<int> {};
 // forty rounds. They are not in step with the next, which is as long to a hundredth.
 TEST_P(StudyTest, IsPredictedWithinOnePoint) {
   const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
+  KnownCosts known;
   for (const uint64_t period_us : {430, 570, 780, 975}) {
     for (uint32_t line = 0; line < kStudiedLines; ++line) {
       for (const int percent : {25, 50, 75}) {
@@ -26,7 +27,7 @@ TEST_P(StudyTest, IsPredictedWithinOnePoint) {
         question.sampling_period_ns = period_us * kNsPerUs;
         MachineOptions machine;
         machine.fair_mutexes = false;
-        const Answer answer = Ask(study.program, machine, question);
+        const Answer answer = Ask(study.program, machine, question, &known);
         EXPECT_NEAR(answer.predicted, answer.real, 0.01)
             << study.name << " " << study.lines[line] << " " << percent << " %, " << period_us
             << " us";

@@ -1,6 +1,6 @@
 // The version of this product, as it is printed and written into profiles.
-#ifndef COZ_TOOLS_VERSION_H_
-#define COZ_TOOLS_VERSION_H_
+#ifndef COZ_BASE_VERSION_H_
+#define COZ_BASE_VERSION_H_
 
 namespace coz {
 
@@ -8,4 +8,4 @@ inline constexpr char kCozVersion[] = "0.1.0";
 
 }  // namespace coz
 
-#endif  // COZ_TOOLS_VERSION_H_
+#endif  // COZ_BASE_VERSION_H_
