@@ -1,7 +1,8 @@
 // A line that hurts when it gets faster. contention [SECONDS]
 //
-// A housekeeper computes for 20 ms without the lock and holds it for 20 ms, again and again. A server needs the same lock for 0.5 ms
-// in each request, and works 2 ms beside it. The faster the housekeeper is outside, the more of the time it holds the lock:
+// A housekeeper computes for 20 ms without the lock and holds it for 20 ms, again and again. A
+// server needs the same lock for 0.5 ms in each request, and works 2 ms beside it. The faster the
+// housekeeper is outside, the more of the time it holds the lock:
 //
 //   Plan faster         requests get slower: contention
 //   Sweep faster        requests get faster: the lock is held for a shorter time

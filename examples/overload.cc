@@ -1,9 +1,10 @@
 // A line that helps until it overruns what comes after it. overload [SECONDS [PERCENT]]
 //
-// A receiver needs 4 ms for a frame and puts it into a ring of four; a frame that finds the ring full is dropped at no cost. A server
-// takes all that the ring holds, looks at each frame for 0.4 ms, answers the newest for 1.6 ms and forgets the others. So it is busy
-// half of the time, and as frames come faster it first answers more of them, and then spends ever more of its time on looking at
-// frames that it will not answer (receive livelock):
+// A receiver needs 4 ms for a frame and puts it into a ring of four; a frame that finds the ring
+// full is dropped at no cost. A server takes all that the ring holds, looks at each frame for 0.4
+// ms, answers the newest for 1.6 ms and forgets the others. So it is busy half of the time, and as
+// frames come faster it first answers more of them, and then spends ever more of its time on
+// looking at frames that it will not answer (receive livelock):
 //
 //   Receive faster      as much faster up to 50 %; then less, down to 20 % faster from 80 % on
 //   Look, Answer faster nothing: the server waits for frames

@@ -1,6 +1,7 @@
 // Lines that are active in a part of the run alone. phases [SECONDS]
 //
-// For 6 s of every 8 the program reads records, 1 ms each; then it indexes for 2 s, 1 ms a record. Every record is visited in both.
+// For 6 s of every 8 the program reads records, 1 ms each; then it indexes for 2 s, 1 ms a record.
+// Every record is visited in both.
 //
 //   Read faster         up to 100 % while it is active: three quarters of the run
 //   Index faster        up to 100 % while it is active: one quarter of the run

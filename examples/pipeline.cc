@@ -1,9 +1,11 @@
 // A two-stage pipeline with a known answer, profiled by `coz demo`.
 //
-// One thread decodes an item and checks it, another compresses it; a short queue lies between them. Decoding takes 0.6 ms,
-// checking 0.4 ms, compressing 0.7 ms. The first thread is the bottleneck at 1 ms an item, so:
+// One thread decodes an item and checks it, another compresses it; a short queue lies between them.
+// Decoding takes 0.6 ms, checking 0.4 ms, compressing 0.7 ms. The first thread is the bottleneck at
+// 1 ms an item, so:
 //
-//   Decode faster by s     1 − 0.6·s ms an item, but never below 0.7: up to 30 % more, reached at s = 50 %
+//   Decode faster by s     1 − 0.6·s ms an item, but never below 0.7: up to 30 % more, reached at s
+//                          = 50 %
 //   Check faster by s      1 − 0.4·s ms an item: up to 30 % more, reached at s = 75 %
 //   Compress faster by s   nothing
 //
@@ -41,7 +43,8 @@ uint64_t Compress(uint64_t x, uint64_t steps) {
   return x;
 }
 
-// Steps that take a millisecond: the shortest of some tries, as a busy machine only makes it longer.
+// Steps that take a millisecond: the shortest of some tries, as a busy machine only makes it
+// longer.
 uint64_t StepsPerMs() {
   constexpr uint64_t kSteps = 1 << 20;
   double shortest_ms = 1e9;
@@ -82,7 +85,8 @@ class Queue {
 
 constexpr uint64_t kEnd = 0;
 
-// Each stage has a CPU of its own where there are two: the kernel likes to put both ends of a queue on one.
+// Each stage has a CPU of its own where there are two: the kernel likes to put both ends of a queue
+// on one.
 void UseCpu(int cpu) {
   if (std::thread::hardware_concurrency() < 2) return;
   cpu_set_t only;

@@ -20,7 +20,8 @@
 #define EXAMPLE_WORK(x, steps) \
   for (uint64_t i_ = 0; i_ < (steps); ++i_) (x) = (x)*6364136223846793005u + ((x) >> 29)
 
-// Steps that take a millisecond: the shortest of some tries, as a busy machine only makes it longer.
+// Steps that take a millisecond: the shortest of some tries, as a busy machine only makes it
+// longer.
 inline uint64_t StepsPerMs() {
   constexpr uint64_t kSteps = 1 << 20;
   double shortest_ms = 1e9;
@@ -36,7 +37,8 @@ inline uint64_t StepsPerMs() {
   return static_cast<uint64_t>(static_cast<double>(kSteps) / shortest_ms);
 }
 
-// Each thread has a CPU of its own where there are two: the kernel likes to put those that wake each other on one.
+// Each thread has a CPU of its own where there are two: the kernel likes to put those that wake
+// each other on one.
 inline void UseCpu(int cpu) {
   if (std::thread::hardware_concurrency() < 2) return;
   cpu_set_t only;

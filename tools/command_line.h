@@ -15,8 +15,8 @@ namespace coz {
 // Exit status of `coz` when coz itself fails; the program's own statuses are passed through.
 inline constexpr int kFailure = 125;
 
-// A file of the product, by its path in the repository: beside this executable in Bazel's output tree, else where it was
-// installed. Empty where neither is.
+// A file of the product, by its path in the repository: beside this executable in Bazel's output
+// tree, else where it was installed. Empty where neither is.
 std::string FindProductFile(const std::string& path_in_repository,
                             const std::string& path_installed);
 

@@ -1,4 +1,5 @@
-// coz diff, coz verify and coz history: what a change of the program did, and whether it was foreseen.
+// coz diff, coz verify and coz history: what a change of the program did, and whether it was
+// foreseen.
 #include <ctime>
 #include <iostream>
 #include <memory>

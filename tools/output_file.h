@@ -11,11 +11,13 @@
 
 namespace coz {
 
-// %p is this process's id, %h the host's name, %q{NAME} the environment variable, %% a percent sign. INVALID_ARGUMENT for any other.
+// %p is this process's id, %h the host's name, %q{NAME} the environment variable, %% a percent
+// sign. INVALID_ARGUMENT for any other.
 absl::StatusOr<std::string> ExpandOutputName(const std::string& pattern);
 
-// Calls `write` with a stream to `path`, or to standard output where `path` is empty or "-". A file is written beside and renamed, so
-// that it is whole or as it was. `is_binary` output is not written to a terminal.
+// Calls `write` with a stream to `path`, or to standard output where `path` is empty or "-". A file
+// is written beside and renamed, so that it is whole or as it was. `is_binary` output is not
+// written to a terminal.
 absl::Status WriteOutput(const std::string& path, bool is_binary,
                          const std::function<absl::Status(std::ostream&)>& write);
 

@@ -1,7 +1,8 @@
 // Shows one page to the browsers of this machine, and nothing else to anyone.
 //
-// Shape    listens on 127.0.0.1; answers GET and HEAD of / with the page, everything else with an error; one request a connection;
-//          a request whose Host is not this address is refused, so that no web site can read the report through its own name
+// Shape    listens on 127.0.0.1; answers GET and HEAD of / with the page, everything else with an
+//          error; one request a connection; a request whose Host is not this address is refused, so
+//          that no web site can read the report through its own name
 // Units    bytes, seconds
 // Errors   UNAVAILABLE: the port is taken or forbidden
 // Threads  owner: one thread
@@ -44,7 +45,8 @@ class PlotServer {
   };
 
   void Accept(std::deque<Connection>* connections) const;
-  // Reads what has come, and answers if that is a whole request; false: the connection is done with.
+  // Reads what has come, and answers if that is a whole request; false: the connection is done
+  // with.
   bool Serve(Connection* connection) const;
 
   UniqueFd listener_;
@@ -52,7 +54,8 @@ class PlotServer {
   std::string page_;
 };
 
-// Starts the desktop's browser and does not wait for it; says so on standard error where there is none.
+// Starts the desktop's browser and does not wait for it; says so on standard error where there is
+// none.
 void OpenInBrowser(const std::string& address);
 
 }  // namespace coz

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis/session_facts.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/report.h"
-#include "coz/report/text/nothing_measured.h"
-#include "coz/report/text/repeat_command.h"
+#include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/repeat_command.h"
 #include "tools/command_line.h"
 
 namespace coz {

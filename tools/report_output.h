@@ -8,8 +8,8 @@
 
 namespace coz {
 
-// The head of the report and the next command to type; or, where nothing was measured, why and what to do. What went wrong with
-// the profile itself goes to standard error.
+// The head of the report and the next command to type; or, where nothing was measured, why and what
+// to do. What went wrong with the profile itself goes to standard error.
 void PrintRunSummary(const supervisor::RunResult& result, FILE* output);
 
 }  // namespace coz

@@ -95,8 +95,8 @@ bool IsToRunAgain(const supervisor::RunResult& result) {
          !result.precise_enough;
 }
 
-// The program is run again and again into one profile, until it is precise enough or has run `most` times. A program that fails ends
-// it, as does an interrupt.
+// The program is run again and again into one profile, until it is precise enough or has run `most`
+// times. A program that fails ends it, as does an interrupt.
 absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, int most) {
   // Each run has other random choices, all of them the same again with the same seed.
   if (most > 1 && !run.seed) run.seed = experiment::DrawSeed();

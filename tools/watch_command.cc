@@ -18,7 +18,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/text/live_table.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "tools/command_line.h"
 
 namespace coz {

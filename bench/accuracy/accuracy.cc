@@ -1,4 +1,5 @@
-// The accuracy study: for each program and line, what really happens against what is predicted, as a Markdown table.
+// The accuracy study: for each program and line, what really happens against what is predicted, as
+// a Markdown table.
 //
 //   ./bazelw run //bench:accuracy -- --seconds=60 --peer=/usr/bin/coz
 #include <sys/utsname.h>
@@ -37,7 +38,8 @@ struct Arguments {
   std::string peer;
   std::vector<std::string> only;
   std::vector<double> speedups = {0.25, 0.5, 0.75};
-  // The truth once more while the profiler samples the program and pauses nothing: what sampling itself changes.
+  // The truth once more while the profiler samples the program and pauses nothing: what sampling
+  // itself changes.
   bool also_sampled = false;
   bool awake = false;
 

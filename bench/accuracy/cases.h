@@ -1,4 +1,5 @@
-// The programs of the accuracy study, their lines of interest, and what is known to go wrong with them.
+// The programs of the accuracy study, their lines of interest, and what is known to go wrong with
+// them.
 //
 // Shape    a table; names are those of the programs' files
 // Units    none

@@ -1,5 +1,5 @@
-// How much longer work takes on one CPU while another CPU works: CPUs that share a core, or its clock, are not independent, and no pause of a
-// thread can make up for what a busy neighbour takes.
+// How much longer work takes on one CPU while another CPU works: CPUs that share a core, or its
+// clock, are not independent, and no pause of a thread can make up for what a busy neighbour takes.
 //
 // Shape    one figure
 // Units    a ratio: 1 is none
@@ -12,7 +12,8 @@
 
 namespace coz::accuracy {
 
-// The median over a fifth of a second: work on CPU 0 while CPU 1 works, to the same right after while it idles.
+// The median over a fifth of a second: work on CPU 0 while CPU 1 works, to the same right after
+// while it idles.
 double SlowdownBesideWork(double steps_per_us);
 
 }  // namespace coz::accuracy

@@ -174,7 +174,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
 }
 
 std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Case& one_case) {
-  // The original takes delays off the duration without a sign: where they were longer than the experiment, it reads as centuries.
+  // The original takes delays off the duration without a sign: where they were longer than the
+  // experiment, it reads as centuries.
   constexpr double kTooLongNs = 24 * 3600 * 1e9;
   std::map<double, PeerTotals> totals;
   double speedup = 0;

@@ -1,11 +1,14 @@
-// What a profiler predicts for one line: this one's, and the original's by its command line and text output.
+// What a profiler predicts for one line: this one's, and the original's by its command line and
+// text output.
 //
-// Shape    one figure for each speedup asked for, in order; without a value where the profiler had none
+// Shape    one figure for each speedup asked for, in order; without a value where the profiler had
+//          none
 // Units    seconds of profiling in all; fractions
 // Errors   those of RunAndRead; NOT_FOUND where the profile says nothing about the line
 // Threads  safe
 // Signals  none
-// Source   coz/report/analysis/analysis.h; the original's libcoz/profiler.cpp for the lines it writes
+// Source   coz/report/analysis/analysis.h; the original's libcoz/profiler.cpp for the lines it
+//          writes
 #ifndef COZ_BENCH_ACCURACY_PREDICTION_H_
 #define COZ_BENCH_ACCURACY_PREDICTION_H_
 
@@ -24,7 +27,8 @@ namespace coz::accuracy {
 struct PredictionOptions {
   double steps_per_us = 0;
   double seconds = 60;
-  // The profile is made in sessions of at most this length, so that a disturbed one can be repeated alone.
+  // The profile is made in sessions of at most this length, so that a disturbed one can be repeated
+  // alone.
   double session_seconds = 20;
   // Passed on to coz run; 0: its default.
   double experiment_seconds = 0;

@@ -1,4 +1,5 @@
-// What a line's real speedup does to its program: runs with the work really shortened, in turn with runs as it is.
+// What a line's real speedup does to its program: runs with the work really shortened, in turn with
+// runs as it is.
 //
 // Shape    one figure for each speedup asked for, in order; the arguments of TruthRounds outlive it
 // Units    fractions
@@ -34,14 +35,17 @@ struct Truth {
   int disturbed = 0;  // runs that stayed disturbed and were used
 };
 
-// Rounds of runs, to be measured in parts, some before what they are compared with and some after it: a machine is not the same for minutes.
+// Rounds of runs, to be measured in parts, some before what they are compared with and some after
+// it: a machine is not the same for minutes.
 class TruthRounds {
  public:
-  // The program runs under `profiler`, a command to which its own is appended, or bare where that is empty.
+  // The program runs under `profiler`, a command to which its own is appended, or bare where that
+  // is empty.
   TruthRounds(const Case& one_case, const Line& line, const std::vector<double>& speedups,
               const TruthOptions& options, std::vector<std::string> profiler = {});
 
-  // Each round runs the program as it is and with every speedup, and begins with another of them than the round before.
+  // Each round runs the program as it is and with every speedup, and begins with another of them
+  // than the round before.
   absl::Status Measure(int rounds);
   Truth Result() const;
 

@@ -66,7 +66,8 @@ void* RunFunction(void* opaque) {
   return nullptr;
 }
 
-// Where the study runs at a real-time priority, the profiler's own process is to be above the program.
+// Where the study runs at a real-time priority, the profiler's own process is to be above the
+// program.
 void YieldToSupervisor() {
   if (sched_getscheduler(0) != SCHED_RR) return;
   const sched_param lowest = {1};

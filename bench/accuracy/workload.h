@@ -1,9 +1,11 @@
-// What the accuracy programs share: work of a known length, a knob that shortens one line of it, and the count of visits.
+// What the accuracy programs share: work of a known length, a knob that shortens one line of it,
+// and the count of visits.
 //
-// Shape    one Program per process; a line of interest is one source line marked `// LINE(label)` that holds all of its
-//          work, so that its samples are its own
+// Shape    one Program per process; a line of interest is one source line marked `// LINE(label)`
+//          that holds all of its work, so that its samples are its own
 // Units    us of CPU time on the machine that was calibrated; scales are fractions
-// Errors   a bad argument, or a --scale of a label that the program does not have, ends it with status 2 and a message
+// Errors   a bad argument, or a --scale of a label that the program does not have, ends it with
+//          status 2 and a message
 // Threads  Program's const functions: safe. The rest: for the main thread
 // Signals  none
 // Source   docs/results.md, "Accuracy"
@@ -18,8 +20,9 @@
 
 #include "coz/runtime/coz.h"
 
-// Work of `steps` steps, all of it on the line that uses the macro. Each step needs the one before, so the time of a step is that
-// of a multiplication, whatever runs on a sibling of the core. The factor is the line's own, lest the compiler join two loops.
+// Work of `steps` steps, all of it on the line that uses the macro. Each step needs the one before,
+// so the time of a step is that of a multiplication, whatever runs on a sibling of the core. The
+// factor is the line's own, lest the compiler join two loops.
 #define WORK(state, steps)                                                       \
   for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {           \
     (state) = (state) * (6364136223846793005u + 2 * __LINE__) + ((state) >> 29); \
@@ -46,7 +49,8 @@
     workload::CountVisit();                      \
   } while (false)
 
-// The original knows no counters per thread, so that the same binary counts for it by its own interface.
+// The original knows no counters per thread, so that the same binary counts for it by its own
+// interface.
 #define COUNT_FOR_PEER_(type, name)                                                       \
   do {                                                                                    \
     static uint64_t* const peer_counter_ = workload::PeerCounter(type, name);             \
@@ -72,7 +76,8 @@ void SleepUs(uint64_t us);
 void UseCpu(int cpu);
 inline constexpr int kAnyCpu = -1;
 
-// The program runs on so many CPUs, for more threads than that: their waits for a CPU are its own doing, and do not count. Before it makes any.
+// The program runs on so many CPUs, for more threads than that: their waits for a CPU are its own
+// doing, and do not count. Before it makes any.
 void ShareCpus(int cpus);
 
 // Adds what the calling thread has waited for a CPU so far to the program's figure.
@@ -81,7 +86,8 @@ void AddWaitForCpu();
 // Makes the compiler believe that `value` is used.
 inline void Keep(uint64_t value) { asm volatile("" : : "r"(value)); }
 
-// A thread that starts on a CPU of its own: it need not be scheduled on its creator's first, as it would to move away itself.
+// A thread that starts on a CPU of its own: it need not be scheduled on its creator's first, as it
+// would to move away itself.
 class Thread {
  public:
   Thread(int cpu, std::function<void()> function);
@@ -107,7 +113,8 @@ class Program {
 
   // From here on visits count. All labels have been asked for.
   void Start();
-  // Until the time is over, but not before there is something to count, however busy the machine is.
+  // Until the time is over, but not before there is something to count, however busy the machine
+  // is.
   bool Running() const { return NowNs() < end_ns_ || !HasEnoughVisits(); }
 
   // Prints the figures of the run; returns the exit status.

@@ -1,6 +1,7 @@
 // The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
 //
-//   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS | COZ_BENCH_RING_EVENT=PERIOD_NS] load MODE COUNT [STEPS_PER_US]
+//   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS | COZ_BENCH_RING_EVENT=PERIOD_NS] load MODE COUNT
+//   [STEPS_PER_US]
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -229,8 +230,8 @@ void SampleBySignal(uint64_t period_ns) {
 std::vector<const perf_event_mmap_page*> rings;
 constexpr uint64_t kRingSampleBytes = sizeof(perf_event_header) + sizeof(uint64_t);
 
-// What of that is the timer's: no signal either. Only events of one CPU may be inherited and have a ring. Nobody
-// reads them, and a read-only ring is written round and round.
+// What of that is the timer's: no signal either. Only events of one CPU may be inherited and have a
+// ring. Nobody reads them, and a read-only ring is written round and round.
 void SampleIntoRings(uint64_t period_ns) {
   perf_event_attr attr = InheritedEvent(period_ns);
   attr.sample_type = PERF_SAMPLE_IP;

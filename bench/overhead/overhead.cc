@@ -150,8 +150,9 @@ class Bench {
     fflush(stdout);
   }
 
-  // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With a period of 20 ms
-  // the kernel does all but set the hardware's timer, as its own next tick is nearer.
+  // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With
+  // a period of 20 ms the kernel does all but set the hardware's timer, as its own next tick is
+  // nearer.
   std::vector<Variant> KernelsShare(const Row& row) const {
     const std::string period_ns =
         absl::StrFormat("%.0f", std::round(arguments_.sampling_period_ms * 1e6));

@@ -1,4 +1,5 @@
-// How long the HTML report takes from opening the file to a page that can be used: bench/plot:load_time [LINES] [TIMES].
+// How long the HTML report takes from opening the file to a page that can be used:
+// bench/plot:load_time [LINES] [TIMES].
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

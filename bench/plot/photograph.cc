@@ -1,6 +1,8 @@
 // Takes a picture of an HTML report in a headless Chromium, once it is drawn.
 //
-//   photograph REPORT.html PICTURE.png WIDTH HEIGHT [STATE [dark]]      (STATE: what follows '#' in the page's address)
+//   photograph REPORT.html PICTURE.png WIDTH HEIGHT [STATE [dark]]
+//
+// STATE is what follows '#' in the page's address.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

@@ -1,5 +1,6 @@
-// What a visit to a progress point costs the program by each way of counting, what a place that nobody visits costs at a switch between
-// processes, and what a read of the count costs the supervisor.
+// What a visit to a progress point costs the program by each way of counting, what a place that
+// nobody visits costs at a switch between processes, and what a read of the count costs the
+// supervisor.
 //
 //   ./bazelw run -c opt //bench/points:visit_benchmark
 #include <benchmark/benchmark.h>
@@ -72,7 +73,8 @@ void VisitProbe(benchmark::State& state) {
 }
 BENCHMARK(VisitProbe);
 
-// A child on this process's CPU that answers each byte, so that each turn is two switches between processes.
+// A child on this process's CPU that answers each byte, so that each turn is two switches between
+// processes.
 class Partner {
  public:
   Partner() {

@@ -1,6 +1,7 @@
 /*
- * Runs a command and visits a progress point every 5 ms until the command ends; ends as it ended. compare.py starts each case by it, so
- * that coz makes experiments, with pauses, whatever the programs are.
+ * Runs a command and visits a progress point every 5 ms until the command ends; ends as it ended.
+ * compare.py starts each case by it, so that coz makes experiments, with pauses, whatever the
+ * programs are.
  *
  * Usage: ticker COMMAND ARGUMENTS...
  */

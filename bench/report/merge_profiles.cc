@@ -1,4 +1,5 @@
-// Time and memory of `coz merge` with many profiles, and of `coz report` with what comes out, as a Markdown table.
+// Time and memory of `coz merge` with many profiles, and of `coz report` with what comes out, as a
+// Markdown table.
 //
 //   ./bazelw run //bench/report:merge_profiles -- [PROFILES [EXPERIMENTS]]
 //

@@ -1,5 +1,5 @@
-// What a report costs, by experiments and lines: reading, the table, the analysis, the text. 60,000 experiments are nine hours
-// of profiling.
+// What a report costs, by experiments and lines: reading, the table, the analysis, the text. 60,000
+// experiments are nine hours of profiling.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

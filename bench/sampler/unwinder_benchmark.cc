@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "coz/sampler/eh_frame_stepper.h"
-#include "coz/sampler/libunwind_stepper.h"
-#include "coz/sampler/object_finder.h"
-#include "coz/sampler/stack_reader.h"
+#include "coz/sampler/unwind/eh_frame_stepper.h"
+#include "coz/sampler/unwind/libunwind_stepper.h"
+#include "coz/sampler/unwind/object_finder.h"
+#include "coz/sampler/unwind/stack_reader.h"
 
 namespace coz {
 namespace {

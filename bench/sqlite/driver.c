@@ -1,10 +1,11 @@
 /*
- * A small multi-threaded load for SQLite: each thread has a database in memory and runs transactions of inserts and selects.
+ * A small multi-threaded load for SQLite: each thread has a database in memory and runs
+ * transactions of inserts and selects.
  *
  *   driver THREADS SECONDS       prints transactions per second
  *
- * One progress point per transaction. Threads share nothing but SQLite's own globals: its allocator statistics and page cache,
- * with the mutexes that guard them.
+ * One progress point per transaction. Threads share nothing but SQLite's own globals: its allocator
+ * statistics and page cache, with the mutexes that guard them.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,10 @@
-// What a pause costs a thread beyond its length: the same work without pauses and with one after each part of it, in turn.
+// What a pause costs a thread beyond its length: the same work without pauses and with one after
+// each part of it, in turn.
 //
 //   ./bazelw run //bench/sync:pause_cost -- [WORK_US=250] [PAUSE_US=187] [ROUNDS=7]
 //
-// The thread is sampled by nobody: sampling comes on top. Medians over the rounds, with the least and the most.
+// The thread is sampled by nobody: sampling comes on top. Medians over the rounds, with the least
+// and the most.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// The one clock of the product: CLOCK_MONOTONIC in nanoseconds. Wall-clock time is only ever printed.
+// The one clock of the product: CLOCK_MONOTONIC in nanoseconds. Wall-clock time is only ever
+// printed.
 //
 // Shape    unsigned 64-bit count
 // Units    ns since an unspecified start (boot)

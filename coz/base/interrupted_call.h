@@ -1,16 +1,18 @@
 // Lets a signal of the program end a blocking call although a sample has come with it.
 //
-// Of two pending signals, the kernel asks the one that it takes first whether the call is restarted: a sample, whose handler has
-// SA_RESTART, as no call may fail for a sample. The program's handler runs too, but its call goes on, for ever perhaps. So the
-// sample's handler begins with such signals blocked (sampling_signal.h), and ends the call itself if one is pending.
+// Of two pending signals, the kernel asks the one that it takes first whether the call is
+// restarted: a sample, whose handler has SA_RESTART, as no call may fail for a sample. The
+// program's handler runs too, but its call goes on, for ever perhaps. So the sample's handler
+// begins with such signals blocked (sampling_signal.h), and ends the call itself if one is pending.
 //
 // Shape    one object, first in a handler; the registers that the handler returns to
 // Units    none
 // Errors   none
 // Threads  any
 // Signals  async-signal-safe; costs nothing as long as no signal ends calls, else a system call
-// Source   signal(7) "Interruption of system calls"; arch/x86/kernel/signal.c, handle_signal: rax is the call's number again and rip is
-//          back at its instruction, which has left its own address + 2 in rcx and the flags in r11
+// Source   signal(7) "Interruption of system calls"; arch/x86/kernel/signal.c, handle_signal: rax
+//          is the call's number again and rip is back at its instruction, which has left its own
+//          address + 2 in rcx and the flags in r11
 #ifndef COZ_BASE_INTERRUPTED_CALL_H_
 #define COZ_BASE_INTERRUPTED_CALL_H_
 
@@ -28,7 +30,8 @@ class InterruptedCall {
  public:
   // Unblocks the signals that end calls, unless a call is to be restarted.
   explicit InterruptedCall(ucontext_t* context);
-  // Ends the call to be restarted, with EINTR, if such a signal is pending; its handler runs on the return from this one.
+  // Ends the call to be restarted, with EINTR, if such a signal is pending; its handler runs on the
+  // return from this one.
   ~InterruptedCall() {
     if (__builtin_expect(held_ != 0, 0)) EndIfSignalled();
   }
@@ -45,7 +48,8 @@ class InterruptedCall {
   uint64_t held_;
 };
 
-// Ends a call that is to be restarted, if there is one that a signal may end. For a signal that has come through the sample's handler.
+// Ends a call that is to be restarted, if there is one that a signal may end. For a signal that has
+// come through the sample's handler.
 void EndInterruptedCall(ucontext_t* context);
 
 }  // namespace coz

@@ -68,8 +68,9 @@ void WaitUntilItReads(pid_t child) {
   } while (call != std::to_string(SYS_read));
 }
 
-// The exit status of a child that `prepare`s and then reads from a pipe, where the signals come both at once, the sample's first: a
-// thread's own signals go before those of the process. One that reads on then gets a byte.
+// The exit status of a child that `prepare`s and then reads from a pipe, where the signals come
+// both at once, the sample's first: a thread's own signals go before those of the process. One that
+// reads on then gets a byte.
 int StatusOfReader(void (*prepare)()) {
   const Pipe bytes;
   handled = 0;

@@ -5,8 +5,8 @@
 // Errors   none
 // Threads  compatible
 // Signals  async-signal-safe
-// Source   Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; Wolff, "Poisson arrivals see time averages",
-//          Operations Research 30(2), 1982
+// Source   Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014;
+//          Wolff, "Poisson arrivals see time averages", Operations Research 30(2), 1982
 //
 // The distributions of the C++ library are not used: the standard leaves their results open.
 #ifndef COZ_BASE_RANDOM_H_
@@ -36,9 +36,10 @@ class Random {
   // Uniform in [0, 1), a multiple of 2^-53.
   double Fraction() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
-  // The time from one event to the next of a Poisson process, for a mean below 2^32. As the time since the last event says nothing of the
-  // next, such events keep step with nothing, and what is looked at then is seen for the share of the time that it takes, even where each
-  // look changes what follows.
+  // The time from one event to the next of a Poisson process, for a mean below 2^32. As the time
+  // since the last event says nothing of the next, such events keep step with nothing, and what is
+  // looked at then is seen for the share of the time that it takes, even where each look changes
+  // what follows.
   uint64_t ExponentialTime(uint64_t mean) {
     // A number of halvings, each as likely as not to be the last, and a part of one more.
     const uint64_t draw = Next();

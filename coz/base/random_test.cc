@@ -60,7 +60,8 @@ TEST(RandomTest, ExponentialTimesAreOfAPoissonProcess) {
   for (size_t means = 0; means < longer.size(); ++means) {
     EXPECT_NEAR(longer[means], kDraws * std::exp(-0.5 * static_cast<double>(means)), 700) << means;
   }
-  // What has passed says nothing: of those that last for one mean as many last for another as of all.
+  // What has passed says nothing: of those that last for one mean as many last for another as of
+  // all.
   EXPECT_NEAR(static_cast<double>(longer_by_another_mean) / longer[2], std::exp(-1), 0.01);
 }
 

@@ -1,12 +1,14 @@
 // Whether an address of the own process can be read, asked without reading it.
 //
-// Shape    eight bytes at the address, or an object of any size; an object costs a system call for each page that it lies in
+// Shape    eight bytes at the address, or an object of any size; an object costs a system call for
+//          each page that it lies in
 // Units    none
 // Errors   none: what cannot be read is the answer
 // Threads  safe
 // Signals  async-signal-safe; errno is left alone
-// Source   rt_sigprocmask(2): copies the new mask from user memory before it looks at `how`, so with an invalid `how` it tells
-//          readable (EINVAL) from not (EFAULT) and changes nothing; and filters of system calls let it pass
+// Source   rt_sigprocmask(2): copies the new mask from user memory before it looks at `how`, so
+//          with an invalid `how` it tells readable (EINVAL) from not (EFAULT) and changes nothing;
+//          and filters of system calls let it pass
 #ifndef COZ_BASE_READABLE_H_
 #define COZ_BASE_READABLE_H_
 

@@ -1,4 +1,5 @@
-// The descriptors that the profiler holds open in the program: the program must neither close them nor see them in its way.
+// The descriptors that the profiler holds open in the program: the program must neither close them
+// nor see them in its way.
 //
 // Shape    one set per process, copied by fork
 // Units    descriptor numbers below 65536

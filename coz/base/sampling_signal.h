@@ -18,12 +18,14 @@ namespace coz {
 
 using SiginfoHandler = void (*)(int signo, siginfo_t* info, void* context);
 
-// Restarts interrupted system calls, blocks `signo` and the signals that NoteSignalAction has found, and runs on the alternate stack
-// where there is one: threads with small stacks of their own making (Go, coroutines) rely on that.
+// Restarts interrupted system calls, blocks `signo` and the signals that NoteSignalAction has
+// found, and runs on the alternate stack where there is one: threads with small stacks of their own
+// making (Go, coroutines) rely on that.
 int InstallSignalHandler(int signo, SiginfoHandler handler);
 
-// The program has set its action for `signo`. Where that is a handler which ends blocking calls (without SA_RESTART), the installed
-// handler begins with `signo` blocked from now on, for its InterruptedCall. Calls must not overlap.
+// The program has set its action for `signo`. Where that is a handler which ends blocking calls
+// (without SA_RESTART), the installed handler begins with `signo` blocked from now on, for its
+// InterruptedCall. Calls must not overlap.
 void NoteSignalAction(int signo);
 
 // Takes the default action for `signo` now, in the calling thread, even within a handler of it.

@@ -1,6 +1,7 @@
-// The library of a sanitizer that a program is linked with (gcc links it as a shared object). It wants to be the first in the process: the
-// address sanitizer ends the program otherwise, the thread sanitizer reports what it misses as mistakes. So it has to stand before
-// libcoz.so in LD_PRELOAD, in that program's environment and in no other.
+// The library of a sanitizer that a program is linked with (gcc links it as a shared object). It
+// wants to be the first in the process: the address sanitizer ends the program otherwise, the
+// thread sanitizer reports what it misses as mistakes. So it has to stand before libcoz.so in
+// LD_PRELOAD, in that program's environment and in no other.
 //
 // Shape    a name as in the program's list of needed libraries
 // Units    bytes
@@ -19,7 +20,8 @@ struct SanitizerRuntime {
   char name[48] = "";  // empty: none
 };
 
-// True for libasan.so.8, /usr/lib/…/libtsan.so.2, libclang_rt.asan-x86_64.so and the like. `length` characters of `library`.
+// True for libasan.so.8, /usr/lib/…/libtsan.so.2, libclang_rt.asan-x86_64.so and the like. `length`
+// characters of `library`.
 bool IsSanitizerRuntime(const char* library, size_t length);
 
 // What the program at `path`, relative to `folder` (a descriptor or AT_FDCWD), needs.

@@ -1,12 +1,14 @@
-// Names as a program's source has them, of symbols to which a linker or compiler has added something.
+// Names as a program's source has them, of symbols to which a linker or compiler has added
+// something.
 //
 // Shape    none
 // Units    none
 // Errors   none: other names stay as they are
 // Threads  safe
 // Signals  async-signal-safe
-// Source   .symver of GNU as: NAME@VERSION (an old one) and NAME@@VERSION (the default) in .symtab; .dynsym has NAME alone.
-//          rustc's legacy mangling ends names with ::h and 16 hexadecimal digits
+// Source   .symver of GNU as: NAME@VERSION (an old one) and NAME@@VERSION (the default) in .symtab;
+//          .dynsym has NAME alone. rustc's legacy mangling ends names with ::h and 16 hexadecimal
+//          digits
 #ifndef COZ_BASE_SYMBOL_NAME_H_
 #define COZ_BASE_SYMBOL_NAME_H_
 

@@ -1,5 +1,6 @@
-// The scheduler over a target that is computed: a program that makes 1000 visits a second, and whose
-// one thread spends half of its time in unit 0 and half in unit 1. Prints what each experiment saw.
+// The scheduler over a target that is computed: a program that makes 1000 visits a second, and
+// whose one thread spends half of its time in unit 0 and half in unit 1. Prints what each
+// experiment saw.
 #include <cstdint>
 #include <cstdio>
 #include <optional>

@@ -25,9 +25,9 @@ absl::Status SchedulerOptions::Check() const {
                         "above 0 and not above the longest.",
                         min_experiment_ns, max_experiment_ns));
   }
-  if (bare_stretches_per_experiment_length == 0) {
+  if (bare_intervals_per_experiment_length == 0) {
     return absl::InvalidArgumentError(
-        "A bare stretch was to be infinitely long; give at least one for the length of an "
+        "A bare interval was to be infinitely long; give at least one for the length of an "
         "experiment.");
   }
   if (latency_look_ns == 0 || look_ns == 0 || drain_look_ns == 0 || lease_ns <= look_ns * 2) {

@@ -25,15 +25,16 @@ struct SchedulerOptions {
 
   // Units to draw from with equal probability, whatever is sampled; empty: those of random samples.
   std::vector<UnitId> fixed_units;
-  // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A 0 among them makes no difference in a long list: baselines
-  // are drawn with `baseline_probability`. In a short one it keeps the share that it has as one of the list, which is larger.
+  // Speedups to draw from with equal probability; empty: 5 %, 10 % ... 100 %. A 0 among them makes
+  // no difference in a long list: baselines are drawn with `baseline_probability`. In a short one
+  // it keeps the share that it has as one of the list, which is larger.
   std::vector<double> fixed_speedups;
-  // One in so many of a unit's experiments, rounded, is a baseline: `speedup_deck.h`. A quarter: every line's every comparison needs the baseline, so it must be the best measured of
-  // all.
+  // One in so many of a unit's experiments, rounded, is a baseline: `speedup_deck.h`. A quarter:
+  // every line's every comparison needs the baseline, so it must be the best measured of all.
   double baseline_probability = 0.25;
 
-  // The least share of experiments whose unit is that of a random sample, when units have been put into focus: every unit keeps its
-  // chance, and baselines are made at all times and in all phases.
+  // The least share of experiments whose unit is that of a random sample, when units have been put
+  // into focus: every unit keeps its chance, and baselines are made at all times and in all phases.
   double uniform_share = 0.5;
 
   // One experiment that covers the whole run, for programs without progress points.
@@ -58,15 +59,17 @@ struct SchedulerOptions {
   // is extended.
   uint64_t min_visits = 5;
 
-  // One bare stretch, without samples, for so many experiments, at a random place among them: what samples take is to be known.
-  // 0: none. A quarter as long as an experiment, or until the busiest point has had so many visits, but no
-  // longer than an experiment: many short ones, so that drift is the same in them as in baselines. In all some 3 % of the time.
-  uint64_t experiments_per_bare_stretch = 8;
-  uint64_t bare_stretches_per_experiment_length = 4;
-  uint64_t bare_stretch_visits = 25;
+  // One bare interval, without samples, for so many experiments, at a random place among them: what
+  // samples take is to be known. 0: none. A quarter as long as an experiment, or until the busiest
+  // point has had so many visits, but no longer than an experiment: many short ones, so that drift
+  // is the same in them as in baselines. In all some 3 % of the time.
+  uint64_t experiments_per_bare_interval = 8;
+  uint64_t bare_intervals_per_experiment_length = 4;
+  uint64_t bare_interval_visits = 25;
 
-  // Delays begin so long before the measurement, baselines alike: what queues between threads held when the line was still slow
-  // would count as its speedup's doing. Debts of the lead-in are paid within a sampling period of the start.
+  // Delays begin so long before the measurement, baselines alike: what queues between threads held
+  // when the line was still slow would count as its speedup's doing. Debts of the lead-in are paid
+  // within a sampling period of the start.
   uint64_t lead_in_ns = 20 * kNsPerMs;
 
   // Between experiments, after the drain: ten sampling periods, so that threads that were late to

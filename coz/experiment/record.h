@@ -52,7 +52,8 @@ struct PointDelta {
   // flight. 0 for a throughput point.
   double in_flight_ns = 0;
   bool in_flight_by_times = false;  // exact, from the time of each visit; else from looks
-  // By looks: how many were under way when delay was inserted was taken to be as many as on average.
+  // By looks: how many were under way when delay was inserted was taken to be as many as on
+  // average.
   bool in_flight_evened_out = false;
 };
 
@@ -107,10 +108,10 @@ class ExperimentSink {
   virtual void OnExperiment(const ExperimentRecord& record) = 0;
   // The experiment in progress was given up, as too short to keep.
   virtual void OnExperimentDropped() = 0;
-  // A stretch without samples and without delay begins; has been measured, `unit` and speedups meaning nothing. One given up is an experiment
-  // dropped.
-  virtual void OnBareStretchStarted(uint64_t /*start_ns*/) {}
-  virtual void OnBareStretch(const ExperimentRecord& /*record*/) {}
+  // An interval without samples and without delay begins; has been measured, `unit` and speedups
+  // meaning nothing. One given up is an experiment dropped.
+  virtual void OnBareIntervalStarted(uint64_t /*start_ns*/) {}
+  virtual void OnBareInterval(const ExperimentRecord& /*record*/) {}
   // Called once when no progress point has been visited for SchedulerOptions::progress_warning_ns.
   // The wait goes on.
   virtual void OnNoProgress(uint64_t waited_ns) = 0;

@@ -28,8 +28,9 @@ double InFlight(const TargetSnapshot& snapshot, size_t point) {
              : 0;
 }
 
-// The integral of arrivals - departures over effective time, from the time of each where all are known. With N the number
-// at either end, it is N(end)·end − N(start)·start + departure times − arrival times.
+// The integral of arrivals - departures over effective time, from the time of each where all are
+// known. With N the number at either end, it is N(end)·end − N(start)·start + departure times −
+// arrival times.
 void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size_t point,
                     PointDelta* delta) {
   const PointCounts before = CountsAt(start, point);
@@ -81,7 +82,8 @@ double ServedShare(const ExperimentRecord& record) {
   return served / (served + unserved);
 }
 
-// The share of this time in which samples imposed delay: in the drain what runs does so at its own speed.
+// The share of this time in which samples imposed delay: in the drain what runs does so at its own
+// speed.
 double SpedUpShare(const ExperimentRecord& record) {
   return 1 - Ratio(static_cast<double>(record.drain_ns), static_cast<double>(record.elapsed_ns));
 }
@@ -108,8 +110,9 @@ void ExperimentRecorder::Look(const TargetSnapshot& now) {
   last_ = now;
 }
 
-// The time that is left out is that of delays, in which another number may be under way than on average: a request that is served is.
-// Looks are too far apart to tell, but where it was noted with each delay, that is known.
+// The time that is left out is that of delays, in which another number may be under way than on
+// average: a request that is served is. Looks are too far apart to tell, but where it was noted
+// with each delay, that is known.
 double ExperimentRecorder::InFlightByLooks(const TargetSnapshot& end, size_t point) const {
   const PointCounts before = CountsAt(start_, point);
   const PointCounts after = CountsAt(end, point);

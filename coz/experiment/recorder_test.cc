@@ -49,7 +49,8 @@ TEST(RecorderTest, ADepartureSeenBeforeItsArrivalCountsNothing) {
   EXPECT_EQ(recorder.Finish(SchedulerOptions(), end, 100, true).points[0].in_flight_ns, 0);
 }
 
-// A server is busy with one request for 80 of 130 ns, and delay is inserted while it is: looks cannot see that, times can.
+// A server is busy with one request for 80 of 130 ns, and delay is inserted while it is: looks
+// cannot see that, times can.
 TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   TargetSnapshot start = At(1000, 300);
   start.points = {{0, 5, 5, 5, 5, ~uint64_t{0} - 50, 100}};
@@ -62,7 +63,8 @@ TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   EXPECT_TRUE(record.points[0].in_flight_by_times);
 }
 
-// The same server, of whose requests only their number is known, and that one was under way with each delay.
+// The same server, of whose requests only their number is known, and that one was under way with
+// each delay.
 TEST(RecorderTest, DelaysThatWereChargedAreLeftOutWithWhatWasUnderWay) {
   TargetSnapshot start = At(0, 300);
   start.points.resize(1);

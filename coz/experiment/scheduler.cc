@@ -34,7 +34,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
       look_random_(seed_, 2),
       focus_random_(seed_, 3),
       bare_random_(seed_, 4),
-      next_bare_(DrawBareStretch()),
+      next_bare_(DrawBareInterval()),
       length_ns_(options.min_experiment_ns) {}
 
 uint64_t Scheduler::Step() {
@@ -99,16 +99,16 @@ uint64_t Scheduler::WaitForProgress() {
 }
 
 // One in each block of experiments, anywhere in it.
-uint64_t Scheduler::DrawBareStretch() {
-  const uint64_t block = options_.experiments_per_bare_stretch;
+uint64_t Scheduler::DrawBareInterval() {
+  const uint64_t block = options_.experiments_per_bare_interval;
   if (block == 0 || options_.end_to_end) return kNever;
   return bare_blocks_++ * block + bare_random_.Below(block);
 }
 
 uint64_t Scheduler::WaitForSample() {
   if (next_index_ >= next_bare_) {
-    next_bare_ = DrawBareStretch();
-    if (target_->SuspendSampling()) return StartBareStretch();
+    next_bare_ = DrawBareInterval();
+    if (target_->SuspendSampling()) return StartBareInterval();
     next_bare_ = kNever;
   }
   const std::optional<UnitId> unit = ChooseUnit();
@@ -127,7 +127,8 @@ std::optional<UnitId> Scheduler::ChooseUnit() {
   return sampled.has_value() ? OrFocused(*sampled) : sampled;
 }
 
-// A share of experiments goes to the focus by its weights. Randomly, and never all, so that what is thought to be known is tried on.
+// A share of experiments goes to the focus by its weights. Randomly, and never all, so that what is
+// thought to be known is tried on.
 UnitId Scheduler::OrFocused(UnitId sampled) {
   double sum = 0;
   for (const auto& [unit, weight] : focus_) sum += weight;
@@ -224,7 +225,7 @@ uint64_t Scheduler::NextLook(const TargetSnapshot& now) {
 }
 
 // Delays have stopped with the experiment before.
-uint64_t Scheduler::StartBareStretch() {
+uint64_t Scheduler::StartBareInterval() {
   state_ = State::kBareLeadIn;
   return target_->NowNs() + options_.lead_in_ns;
 }
@@ -233,16 +234,16 @@ uint64_t Scheduler::StartMeasuringBare() {
   const TargetSnapshot start = target_->Read();
   plan_ = ExperimentPlan();
   recorder_.emplace(plan_, start);
-  planned_ns_ = std::max<uint64_t>(length_ns_ / options_.bare_stretches_per_experiment_length, 1);
+  planned_ns_ = std::max<uint64_t>(length_ns_ / options_.bare_intervals_per_experiment_length, 1);
   state_ = State::kBare;
-  sink_->OnBareStretchStarted(start.now_ns);
+  sink_->OnBareIntervalStarted(start.now_ns);
   return NextLook(start);
 }
 
 bool Scheduler::BareLongEnough(const TargetSnapshot& now) const {
   const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
   if (elapsed_ns < planned_ns_) return false;
-  return elapsed_ns >= length_ns_ || recorder_->BusiestVisits(now) >= options_.bare_stretch_visits;
+  return elapsed_ns >= length_ns_ || recorder_->BusiestVisits(now) >= options_.bare_interval_visits;
 }
 
 uint64_t Scheduler::RunBare() {
@@ -255,7 +256,7 @@ uint64_t Scheduler::RunBare() {
   const ExperimentRecord record = recorder_->Finish(options_, now, now.now_ns, true);
   recorder_.reset();
   state_ = State::kCooloff;
-  sink_->OnBareStretch(record);
+  sink_->OnBareInterval(record);
   return now.now_ns + options_.cooloff_ns;
 }
 
@@ -288,7 +289,7 @@ uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
 }
 
 void Scheduler::Drop() {
-  if (InBareStretch()) target_->ResumeSampling();
+  if (InBareInterval()) target_->ResumeSampling();
   if (state_ == State::kLeadIn) target_->StopDelays();
   if (recorder_.has_value()) {
     target_->StopDelays();
@@ -300,7 +301,7 @@ void Scheduler::Drop() {
 
 void Scheduler::StartAfresh() {
   const bool in_progress = state_ == State::kLeadIn || state_ == State::kRunning ||
-                           state_ == State::kDraining || InBareStretch();
+                           state_ == State::kDraining || InBareInterval();
   if (options_.end_to_end || stopping_ || !in_progress) return;
   Drop();
   state_ = State::kCooloff;
@@ -321,7 +322,7 @@ void Scheduler::Stop() {
 
 void Scheduler::Finish() {
   stopping_ = true;
-  if (state_ == State::kDone || InBareStretch() || !recorder_.has_value()) return Drop();
+  if (state_ == State::kDone || InBareInterval() || !recorder_.has_value()) return Drop();
   const TargetSnapshot end = target_->Read();
   const bool keep = options_.end_to_end || state_ == State::kDraining ||
                     end.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;

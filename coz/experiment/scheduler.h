@@ -49,12 +49,13 @@ class Scheduler {
   // enough is kept.
   void Finish();
 
-  // Gives up the experiment in progress, unless it is the whole run, and goes on with another: what ran before and what runs now are not
-  // to be in one.
+  // Gives up the experiment in progress, unless it is the whole run, and goes on with another: what
+  // ran before and what runs now are not to be in one.
   void StartAfresh();
 
-  // Units that are to be tried more often, with how often each against the others; replaces those of the last call. They get the
-  // share of experiments that SchedulerOptions::uniform_share leaves.
+  // Units that are to be tried more often, with how often each against the others; replaces those
+  // of the last call. They get the share of experiments that SchedulerOptions::uniform_share
+  // leaves.
   void Focus(std::vector<std::pair<UnitId, double>> units) { focus_ = std::move(units); }
 
   bool done() const { return state_ == State::kDone; }
@@ -86,13 +87,13 @@ class Scheduler {
   uint64_t StartMeasuring(const TargetSnapshot& start);
   uint64_t Run();
   uint64_t Drain();
-  uint64_t StartBareStretch();
+  uint64_t StartBareInterval();
   uint64_t StartMeasuringBare();
   uint64_t RunBare();
 
   uint64_t Begin(UnitId unit, const TargetSnapshot& start);
-  bool InBareStretch() const { return state_ == State::kBareLeadIn || state_ == State::kBare; }
-  uint64_t DrawBareStretch();
+  bool InBareInterval() const { return state_ == State::kBareLeadIn || state_ == State::kBare; }
+  uint64_t DrawBareInterval();
   uint64_t NextLook(const TargetSnapshot& now);
   bool BareLongEnough(const TargetSnapshot& now) const;
   bool LongEnough(const TargetSnapshot& now);
@@ -123,8 +124,8 @@ class Scheduler {
   std::vector<std::pair<UnitId, double>> focus_;
   ExperimentPlan plan_;  // of the experiment in progress
   uint64_t next_index_ = 0;
-  uint64_t bare_blocks_ = 0;  // of experiments, each with one bare stretch, that have been begun
-  uint64_t next_bare_;        // index of the experiment before which the next bare stretch comes
+  uint64_t bare_blocks_ = 0;  // of experiments, each with one bare interval, that have been begun
+  uint64_t next_bare_;        // index of the experiment before which the next bare interval comes
   uint64_t length_ns_;        // of experiments to come
   uint64_t planned_ns_ = 0;   // length of the one in progress
   uint64_t deadline_ns_ = 0;  // of the target's last Select or Extend

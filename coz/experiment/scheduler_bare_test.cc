@@ -33,7 +33,7 @@ TEST_F(SchedulerTest, OneInEightExperimentsIsFollowedByAStretchWithoutSamples) {
   EXPECT_FALSE(target_.suspended());
 }
 
-TEST_F(SchedulerTest, BareStretchesComeAtAnyPlaceAmongExperiments) {
+TEST_F(SchedulerTest, BareIntervalsComeAtAnyPlaceAmongExperiments) {
   target_.may_suspend = true;
   options_.min_experiment_ns = 20 * kNsPerMs;
   options_.min_visits = 1;
@@ -48,7 +48,7 @@ TEST_F(SchedulerTest, BareStretchesComeAtAnyPlaceAmongExperiments) {
   for (const int times : places) EXPECT_GT(times, 0);
 }
 
-TEST_F(SchedulerTest, ABareStretchOfFewVisitsLastsForAnExperiment) {
+TEST_F(SchedulerTest, ABareIntervalOfFewVisitsLastsForAnExperiment) {
   target_.may_suspend = true;
   target_.program = {{60}};
   RunFor(20 * kNsPerSecond);
@@ -67,15 +67,15 @@ TEST_F(SchedulerTest, ATargetThatCannotBeSuspendedIsAskedOnce) {
   EXPECT_TRUE(sink_.bare.empty());
 }
 
-TEST_F(SchedulerTest, NoBareStretchWhereTheExperimentIsTheWholeRun) {
+TEST_F(SchedulerTest, NoBareIntervalWhereTheExperimentIsTheWholeRun) {
   target_.may_suspend = true;
   options_.end_to_end = true;
   RunFor(20 * kNsPerSecond);
   EXPECT_EQ(target_.suspensions, 0);
 }
 
-// However the profile ends in a bare stretch, sampling goes on, and what was measured is not kept.
-TEST_F(SchedulerTest, AnEndInABareStretchResumesSampling) {
+// However the profile ends in a bare interval, sampling goes on, and what was measured is not kept.
+TEST_F(SchedulerTest, AnEndInABareIntervalResumesSampling) {
   target_.may_suspend = true;
   for (int way = 0; way < 3; ++way) {
     target_.AdvanceTo(target_.NowNs() + kNsPerMs);

@@ -1,13 +1,16 @@
-// Deals the speedups of one unit's experiments in random order, so that each share comes out exactly and soon.
+// Deals the speedups of one unit's experiments in random order, so that each share comes out
+// exactly and soon.
 //
-// Shape    an endless sequence: in every block of `block` experiments one baseline, at a random place; the others take the given
-//          speedups in random order, each once before any comes again
+// Shape    an endless sequence: in every block of `block` experiments one baseline, at a random
+//          place; the others take the given speedups in random order, each once before any comes
+//          again
 // Units    fractions
 // Errors   none
 // Threads  compatible
 // Signals  none
-// Source   permuted-block randomization, as in clinical trials. Independent draws have the same shares in the long run, but in a
-//          run of 20 s leave some lines without baseline or with the same speedup three times
+// Source   permuted-block randomization, as in clinical trials. Independent draws have the same
+//          shares in the long run, but in a run of 20 s leave some lines without baseline or with
+//          the same speedup three times
 #ifndef COZ_EXPERIMENT_SPEEDUP_DECK_H_
 #define COZ_EXPERIMENT_SPEEDUP_DECK_H_
 

@@ -359,7 +359,8 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spe
                                line == spec.line ? ScopeOf(unit, address) : nullptr});
     }
   });
-  // The first instruction in each function or inlined copy; what the compiler has moved to a cold part comes last, wherever it lies.
+  // The first instruction in each function or inlined copy; what the compiler has moved to a cold
+  // part comes last, wherever it lies.
   std::map<const void*, std::pair<bool, uint64_t>> first;
   std::set<std::string> in_files;
   for (const LineStart& start : lines_of_file) {

@@ -1,10 +1,12 @@
-// Finds the places of a binary that a PointSpec names: entries of functions, first instructions of lines.
+// Finds the places of a binary that a PointSpec names: entries of functions, first instructions of
+// lines.
 //
 // Shape    one binary, opened once; every question reads symbols or debug information anew
 // Units    ELF addresses, offsets in the file
-// Errors   NOT_FOUND, each one sentence with what was sought and what there is instead: the closest names, the nearest lines with
-//          code, the calls at which a function is inlined. FAILED_PRECONDITION: no symbols or no debug information at all.
-//          Open: as DebugFile, but a binary without debug information is accepted
+// Errors   NOT_FOUND, each one sentence with what was sought and what there is instead: the closest
+//          names, the nearest lines with code, the calls at which a function is inlined.
+//          FAILED_PRECONDITION: no symbols or no debug information at all. Open: as DebugFile, but
+//          a binary without debug information is accepted
 // Threads  compatible
 // Signals  not safe
 // Source   DWARF 5, sections 3.3 and 6.2; elfutils/libdwfl.h
@@ -28,7 +30,8 @@ struct CodePlace {
   uint64_t file_offset;
   // Where a probe instruction goes: behind `endbr64`, which the kernel steps slowly.
   uint64_t probe_offset;
-  // Where a thread goes on that a probe has counted, which is where it is sampled for the time that this takes; a file offset, 0: not known.
+  // Where a thread goes on that a probe has counted, which is where it is sampled for the time that
+  // this takes; a file offset, 0: not known.
   uint64_t resume_offset;
   std::string name;  // the function, demangled; for a line the function that it is in, or empty
 };
@@ -40,8 +43,9 @@ class CodePlaces {
   CodePlaces(const CodePlaces&) = delete;
   CodePlaces& operator=(const CodePlaces&) = delete;
 
-  // At least one place: every function that matches, or the line's first instruction in each function that has code of it.
-  // `note`: what a user should know (inlined copies that are not counted), or empty.
+  // At least one place: every function that matches, or the line's first instruction in each
+  // function that has code of it. `note`: what a user should know (inlined copies that are not
+  // counted), or empty.
   absl::StatusOr<std::vector<CodePlace>> Find(const PointSpec& spec, std::string* note) const;
 
   // A function with code of its own, once for each address.

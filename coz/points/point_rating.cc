@@ -12,7 +12,8 @@ constexpr size_t kBlocks = 10;
 constexpr double kMaxVariation = 1;
 // Below this rate, experiments have to be made longer than half a second.
 constexpr double kGoodVisitsPerSecond = 10;
-// A function that is called so seldom and regularly, and in which no work is done, is likely a timer's: it is called whatever the load.
+// A function that is called so seldom and regularly, and in which no work is done, is likely a
+// timer's: it is called whatever the load.
 constexpr double kTimerVisitsPerSecond = 100;
 constexpr double kTimerVariation = 0.01;
 constexpr double kTimerSampleShare = 0.01;
@@ -41,7 +42,8 @@ std::vector<VisitSlice> WithoutSetUp(const std::vector<VisitSlice>& slices) {
   return {is_set_up ? first : slices.begin(), slices.end()};
 }
 
-// At most kBlocks parts of the run: what a busy machine does to single slices says nothing of the program.
+// At most kBlocks parts of the run: what a busy machine does to single slices says nothing of the
+// program.
 std::vector<VisitSlice> Blocks(const std::vector<VisitSlice>& slices) {
   const size_t count = std::min(kBlocks, slices.size());
   std::vector<VisitSlice> blocks(count);
@@ -68,7 +70,8 @@ double Variation(const std::vector<VisitSlice>& slices, const Sums& sums) {
 double Score(const PointRating& rating, double sample_share) {
   const bool is_timer = rating.visits_per_s < kTimerVisitsPerSecond &&
                         rating.variation < kTimerVariation && sample_share < kTimerSampleShare;
-  // Steady first. A function that much of the work is done in is more likely to be the unit of work than one of its small parts.
+  // Steady first. A function that much of the work is done in is more likely to be the unit of work
+  // than one of its small parts.
   return (0.1 + sample_share) / (1 + 4 * rating.variation) * (is_timer ? kTimerScore : 1) *
          std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond);
 }

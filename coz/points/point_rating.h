@@ -1,6 +1,8 @@
-// Judges by counts of a function's calls, taken in slices over a run, whether the function would be a good progress point.
+// Judges by counts of a function's calls, taken in slices over a run, whether the function would be
+// a good progress point.
 //
-// Shape    a candidate has its slices in order of time; each lasts as long as its function was counted
+// Shape    a candidate has its slices in order of time; each lasts as long as its function was
+//          counted
 // Units    ns; visits per second; fractions
 // Errors   none
 // Threads  safe: values
@@ -34,20 +36,22 @@ inline constexpr double kMaxCountingShare = 0.05;
 struct PointRating {
   PointFitness fitness = PointFitness::kUnknown;
   double visits_per_s = 0;
-  // Standard deviation of the rate over tenths of the slices, as a share of the rate; that of counting by chance (Poisson's) is taken out.
+  // Standard deviation of the rate over tenths of the slices, as a share of the rate; that of
+  // counting by chance (Poisson's) is taken out.
   double variation = 0;
   double score = 0;  // more is better, among those of the same fitness
 };
 
-// `sample_share`: of the samples that had the function on the stack. Slices before the first visit are left out where they are
-// not more than half of all: a program may have a set-up.
+// `sample_share`: of the samples that had the function on the stack. Slices before the first visit
+// are left out where they are not more than half of all: a program may have a set-up.
 PointRating RatePoint(const std::vector<VisitSlice>& slices, double sample_share,
                       double visit_cost_ns);
 
 // Whether counting in these slices has taken more than `share` of a CPU.
 bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, double share);
 
-// The slice as it would have been without the counting, which took `counting_ns` of the program's time.
+// The slice as it would have been without the counting, which took `counting_ns` of the program's
+// time.
 VisitSlice WithoutCounting(const VisitSlice& slice, double counting_ns);
 
 // What a breakpoint there would take of a CPU: it slows down those who call.

@@ -1,7 +1,8 @@
 // Where a user wants visits to be counted, as typed after --progress and --latency.
 //
-// Shape    [BINARY!]FILE:LINE, or [BINARY!]FUNCTION: a name, its last parts, its linkage name, or a glob of `*` and `?`. BINARY is a
-//          glob over the path or file name of a loaded object; without it the program itself is meant
+// Shape    [BINARY!]FILE:LINE, or [BINARY!]FUNCTION: a name, its last parts, its linkage name, or a
+//          glob of `*` and `?`. BINARY is a glob over the path or file name of a loaded object;
+//          without it the program itself is meant
 // Units    lines from 1
 // Errors   INVALID_ARGUMENT: one sentence with the text and an example
 // Threads  safe: values
@@ -30,21 +31,24 @@ struct PointSpec {
 
 absl::StatusOr<PointSpec> ParsePointSpec(absl::string_view text);
 
-// BEGIN and END of a pair: the comma that separates them is outside of brackets, so that names of templates may hold commas.
+// BEGIN and END of a pair: the comma that separates them is outside of brackets, so that names of
+// templates may hold commas.
 absl::StatusOr<std::pair<std::string, std::string>> SplitPair(absl::string_view text);
 
 // Whether all of `text` matches `glob`: `*` is any run of characters, `?` any one.
 bool MatchesGlob(absl::string_view glob, absl::string_view text);
 
-// "ns::f<int>(char) const" as "ns::f<int>"; names that are not those of functions come back unchanged.
+// "ns::f<int>(char) const" as "ns::f<int>"; names that are not those of functions come back
+// unchanged.
 std::string WithoutParameters(absl::string_view demangled);
 
-// Whether `wanted` (PointSpec::function) names the function. Without glob characters the last parts of its name will do: "Run" or
-// "Benchmark::Run" for "leveldb::Benchmark::Run(int)".
+// Whether `wanted` (PointSpec::function) names the function. Without glob characters the last parts
+// of its name will do: "Run" or "Benchmark::Run" for "leveldb::Benchmark::Run(int)".
 bool MatchesFunction(absl::string_view wanted, absl::string_view linkage_name,
                      absl::string_view demangled);
 
-// The `count` texts of `candidates` that are most like `wanted`, best first; those that have little in common with it are left out.
+// The `count` texts of `candidates` that are most like `wanted`, best first; those that have little
+// in common with it are left out.
 std::vector<std::string> ClosestMatches(absl::string_view wanted,
                                         const std::vector<std::string>& candidates, size_t count);
 

@@ -1,11 +1,14 @@
-// Samples another process from outside: the interrupted address and the top of the stack, where the callers' return addresses are.
+// Samples another process from outside: the interrupted address and the top of the stack, where the
+// callers' return addresses are.
 //
-// Nothing is loaded into the process. The stack is not unwound: words in it that look like return addresses may be stale, so what is
-// found is a guess where callers are.
+// Nothing is loaded into the process. The stack is not unwound: words in it that look like return
+// addresses may be stale, so what is found is a guess where callers are.
 //
-// Shape    one event and one ring for each CPU and each thread that the process has now; inherited by threads and children to come
+// Shape    one event and one ring for each CPU and each thread that the process has now; inherited
+//          by threads and children to come
 // Units    runtime addresses; ns of CPU time
-// Errors   PERMISSION_DENIED, UNAVAILABLE, NOT_FOUND (the process is gone), one sentence each; samples that find a ring full are lost
+// Errors   PERMISSION_DENIED, UNAVAILABLE, NOT_FOUND (the process is gone), one sentence each;
+//          samples that find a ring full are lost
 // Threads  compatible
 // Signals  not safe
 // Source   perf_event_open(2), "MMAP layout"

@@ -138,7 +138,8 @@ double CostOfVisitNs() {
   return static_cast<double>(best_ns) / kVisits;
 }
 
-// Where the code at the address lies in this process's executable; 0 where it is in none of its segments.
+// Where the code at the address lies in this process's executable; 0 where it is in none of its
+// segments.
 uint64_t FileOffsetInProgram(uint64_t address) {
   struct Search {
     uint64_t address;

@@ -1,16 +1,18 @@
-// Counts how often threads of another process pass a place in its code, from outside: by a hardware breakpoint that the kernel
-// counts, or by a probe (uprobe).
+// Counts how often threads of another process pass a place in its code, from outside: by a hardware
+// breakpoint that the kernel counts, or by a probe (uprobe).
 //
-// A breakpoint's counter is opened on the process's threads and inherited by every thread they create; the kernel adds the counts of
-// ended threads to it, so that one read gives the exact number at any moment, without a descriptor or an instruction in the
-// process. Four at a time fit a thread (x86's debug registers). A probe's counters are opened per CPU and for all processes that
-// run the file, for probes that threads inherit lose counts when these end (Linux 6.18), and every end waits long for the kernel. They need
-// privileges, but there may be any number. `bench/points` measures what a visit costs.
+// A breakpoint's counter is opened on the process's threads and inherited by every thread they
+// create; the kernel adds the counts of ended threads to it, so that one read gives the exact
+// number at any moment, without a descriptor or an instruction in the process. Four at a time fit a
+// thread (x86's debug registers). A probe's counters are opened per CPU and for all processes that
+// run the file, for probes that threads inherit lose counts when these end (Linux 6.18), and every
+// end waits long for the kernel. They need privileges, but there may be any number. `bench/points`
+// measures what a visit costs.
 //
 // Shape    one counter for one place
 // Units    visits since it was opened; runtime addresses; offsets in the file
-// Errors   PERMISSION_DENIED, RESOURCE_EXHAUSTED (no free debug register), UNAVAILABLE (machine or kernel has none), NOT_FOUND
-//          (the process is gone); each one sentence with what to do
+// Errors   PERMISSION_DENIED, RESOURCE_EXHAUSTED (no free debug register), UNAVAILABLE (machine or
+//          kernel has none), NOT_FOUND (the process is gone); each one sentence with what to do
 // Threads  compatible
 // Signals  not safe
 // Source   perf_event_open(2); kernel/events/hw_breakpoint.c; kernel/trace/trace_uprobe.c
@@ -34,10 +36,11 @@ inline constexpr int kBreakpoints = 4;  // debug registers of x86
 
 class VisitCounter {
  public:
-  // In all threads that the process has now, and in all that these create; in its children by fork, too, where
-  // `with_children`. Counts nothing before Arm.
+  // In all threads that the process has now, and in all that these create; in its children by fork,
+  // too, where `with_children`. Counts nothing before Arm.
   static absl::StatusOr<VisitCounter> ForBreakpoint(pid_t process, bool with_children);
-  // Counts from now on, in every process that runs the code at `offset` of the file, on these of the CPUs.
+  // Counts from now on, in every process that runs the code at `offset` of the file, on these of
+  // the CPUs.
   static absl::StatusOr<VisitCounter> ForProbe(const std::string& file, uint64_t offset,
                                                const std::vector<int>& cpus = PossibleCpus());
 

@@ -193,7 +193,8 @@ TEST_F(ProbeTest, HasACounterForEachCpu) {
   }
 }
 
-// As on a machine of 64 CPUs: each counter is there and is added. This one's take the others' places.
+// As on a machine of 64 CPUs: each counter is there and is added. This one's take the others'
+// places.
 TEST_F(ProbeTest, CountersOfManyCpusAreAddedUp) {
   std::vector<int> cpus;
   const std::vector<int> possible = PossibleCpus();
@@ -218,7 +219,8 @@ TEST_F(ProbeTest, CpuThatTheMachineHasNotIsNoCounter) {
   EXPECT_FALSE(VisitCounter::ForProbe(program_, offset_, {}).ok());
 }
 
-// As the kernel sends them: an exception of number 1 that has no reason, then a trap of the program's own.
+// As the kernel sends them: an exception of number 1 that has no reason, then a trap of the
+// program's own.
 TEST(LostBreakpointTest, EndsNoProgramThatIsGuarded) {
   const auto end_of_child = [](bool guarded, const char* trap) {
     const pid_t child = fork();

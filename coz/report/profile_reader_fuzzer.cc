@@ -1,7 +1,9 @@
-// Everything that `coz report` does to a file of unknown origin: reading, the table, statistics, text and JSON.
+// Everything that `coz report` does to a file of unknown origin: reading, the table, statistics,
+// text and JSON.
 //
 // ./bazelw build --config=fuzz //coz/report:profile_reader_fuzzer
-// bazel-bin/coz/report/profile_reader_fuzzer -rss_limit_mb=1024 NEW_FOLDER coz/report/testdata/profile_corpus
+// bazel-bin/coz/report/profile_reader_fuzzer -rss_limit_mb=1024 NEW_FOLDER
+// coz/report/testdata/profile_corpus
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

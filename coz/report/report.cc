@@ -17,8 +17,8 @@
 #include "coz/report/json/report_json.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/typed_name.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/typed_name.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {

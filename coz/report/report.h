@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/text/report_text.h"
-#include "coz/report/text/typed_name.h"
+#include "coz/report/wording/typed_name.h"
 
 namespace coz::report {
 

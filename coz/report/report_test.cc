@@ -16,7 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -467,7 +467,7 @@ TEST(ReportTest, SaysWhatSamplingTakesWhereItIsMuch) {
     SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.5, 0.5, {}}});
     for (int i = 0; i < 20; ++i) {
       made.AddRandomExperiments(8);
-      made.AddBareStretch();
+      made.AddBareInterval();
     }
     const std::string report = ReportOf(made.profile());
     const bool says = report.find("being sampled takes 9 % (") != std::string::npos;

@@ -21,7 +21,7 @@
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/thread_hooks.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
 #include "coz/shared/control_mapping.h"
 #include "coz/shared/lent_counters.h"
@@ -54,7 +54,8 @@ bool IsGuardOnly() {
 
 void PayAtExit() { interpose::PayBeforeProcessEnds(); }
 
-// Progress points that the supervisor counts by breakpoints are to see the program's first visit, too.
+// Progress points that the supervisor counts by breakpoints are to see the program's first visit,
+// too.
 void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
   constexpr timespec kLook = {0, 100 * kNsPerUs};
   const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;

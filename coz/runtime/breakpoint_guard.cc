@@ -27,8 +27,8 @@ void OnTrapOfGuarded(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-// At a lost breakpoint the thread tries the same instruction again, and that visit is counted. Should
-// it be lost again and again, the thread is let past it.
+// At a lost breakpoint the thread tries the same instruction again, and that visit is counted.
+// Should it be lost again and again, the thread is let past it.
 void OnForeignSignal(int signal, siginfo_t* info, void* context) {
   constexpr uint32_t kMostLost = 64;
   constexpr greg_t kResumeFlag = 1 << 16;

@@ -1,5 +1,5 @@
-// SIGTRAPs that are no samples: breakpoints of the supervisor that the kernel has lost track of, and
-// the program's own.
+// SIGTRAPs that are no samples: breakpoints of the supervisor that the kernel has lost track of,
+// and the program's own.
 //
 // Shape    one handler for processes that are profiled, and one installed where breakpoints are set
 //          in a program that is not

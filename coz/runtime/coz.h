@@ -1,12 +1,14 @@
 /*
- * Marks of a program for the causal profiler coz: progress points, latency pairs, and custom blocking.
+ * Marks of a program for the causal profiler coz: progress points, latency pairs, and custom
+ * blocking.
  *
  * Shape    macros that are statements; C99, C++11 or later; no library to link
  * Units    each visit counts one
  * Errors   none: without the profiler each mark is a load and a branch that is never taken
  * Threads  safe; when profiled, each thread counts in memory of its own
  * Signals  a mark's first visit in a thread is not async-signal-safe, later ones are
- * Source   docs/progress-points.md. Names are those of the original coz.h, so either header will do.
+ * Source   docs/progress-points.md. Names are those of the original coz.h, so either header will
+ *          do.
  *
  *   for (;;) { serve(next_request()); COZ_PROGRESS_NAMED("requests"); }
  *
@@ -35,8 +37,8 @@ extern "C" {
 /* Weak, so that programs for a libc with a separate libdl need not link it. */
 #pragma weak dlsym
 
-/* One per mark. The profiler finds these in the program's data by their first two words and so knows marks that were never
- * visited. */
+/* One per mark. The profiler finds these in the program's data by their first two words and so
+ * knows marks that were never visited. */
 typedef struct {
   uint64_t magic[2];
   const char* name;
@@ -114,8 +116,9 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
 #define COZ_BEGIN(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_BEGIN, name, 0)
 #define COZ_END(name) COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, 0)
 
-/* The same for a request that has a number, so that its own latency is known and not only the mean. Numbers of requests that are
- * under way at one time differ; any thread of the process may end a request. */
+/* The same for a request that has a number, so that its own latency is known and not only the
+ * mean. Numbers of requests that are under way at one time differ; any thread of the process may
+ * end a request. */
 #define COZ_BEGIN_ID(name, id)                               \
   if (1) {                                                   \
     const uint64_t coz_id_ = (uint64_t)(id);                 \
@@ -127,7 +130,8 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
     COZ_TIMED_VISIT_(COZ_COUNTER_TYPE_END, name, &coz_id_) \
   }
 
-/* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once in each file that uses it. */
+/* Defines a function that calls `symbol` of the profiler, if it is there; it is looked up once
+ * in each file that uses it. */
 #define COZ_DEFINE_CALL_(function_, symbol_)                                         \
   __attribute__((unused)) static void function_(int argument) {                      \
     static void* found = 0;                                                          \
@@ -148,8 +152,8 @@ COZ_DEFINE_CALL_(coz_pre_block_, "_coz_pre_block")
 COZ_DEFINE_CALL_(coz_post_block_, "_coz_post_block")
 COZ_DEFINE_CALL_(coz_catch_up_, "_coz_add_delays")
 
-/* Around a wait of the program's own making. `ended_by_thread`: nonzero when another thread of this program ended it, zero when
- * it timed out or did not block. */
+/* Around a wait of the program's own making. `ended_by_thread`: nonzero when another thread of
+ * this program ended it, zero when it timed out or did not block. */
 #define COZ_PRE_BLOCK coz_pre_block_(0)
 #define COZ_POST_BLOCK(ended_by_thread) coz_post_block_(ended_by_thread)
 

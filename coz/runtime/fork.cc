@@ -33,8 +33,8 @@ using runtime_internal::t_left;
 // Local delay at the last fork of this thread.
 __thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec"))) = 0;
 
-// The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so that counters and ledgers of
-// the target, whose addresses its threads hold, stay as they are.
+// The child of fork is not profiled. Its copy of the shared block becomes memory of its own, so
+// that counters and ledgers of the target, whose addresses its threads hold, stay as they are.
 void BecomeUnprofiled() {
   mmap(g_control, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

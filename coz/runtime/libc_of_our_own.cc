@@ -1,7 +1,8 @@
-// What libcoz.so uses of libc by names that others stand in front of: the sanitizers' libraries define memcpy, strlen or clock_gettime
-// for the whole process, and theirs take locks, check shadow memory and look for races. Called from a handler that interrupts
-// the sanitizer they wait for it for ever; called elsewhere they report our memory as the program's. So these are in the library, hidden.
-// Process: target. Context: anywhere, before constructors too.
+// What libcoz.so uses of libc by names that others stand in front of: the sanitizers' libraries
+// define memcpy, strlen or clock_gettime for the whole process, and theirs take locks, check shadow
+// memory and look for races. Called from a handler that interrupts the sanitizer they wait for it
+// for ever; called elsewhere they report our memory as the program's. So these are in the library,
+// hidden. Process: target. Context: anywhere, before constructors too.
 //
 // What is here is called seldom or for a few bytes: simple is fast enough.
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// The interface that marks (coz.h) and the original's programs look up with dlsym. Process: target. Context: the program's threads.
+// The interface that marks (coz.h) and the original's programs look up with dlsym. Process: target.
+// Context: the program's threads.
 #include <atomic>
 #include <cstdint>
 
@@ -54,8 +55,8 @@ COZ_EXPORT uint64_t* _coz_thread_counter(int kind, const char* name) {
   shared::PointSlot* point = FindOrAddPoint(*g_control, static_cast<shared::PointKind>(kind), name);
   if (point == nullptr) return nullptr;
   shared::ThreadSlot* slot = CurrentSlot();
-  // std::atomic<uint64_t> is lock-free and laid out as uint64_t; marks access it with atomic loads and stores. A thread without
-  // a slot shares a counter and may lose visits; it was counted.
+  // std::atomic<uint64_t> is lock-free and laid out as uint64_t; marks access it with atomic loads
+  // and stores. A thread without a slot shares a counter and may lose visits; it was counted.
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
   return slot == nullptr ? reinterpret_cast<uint64_t*>(&point->shared.count)
                          : reinterpret_cast<uint64_t*>(&slot->visits[point - g_control->points]);

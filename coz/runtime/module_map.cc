@@ -208,7 +208,8 @@ struct ModuleMap::Found {
   uint32_t common_units;
 };
 
-// Null where no object is known at the address, or the one there is being written: its sample stays unmapped.
+// Null where no object is known at the address, or the one there is being written: its sample stays
+// unmapped.
 ModuleMap::LocalModule* ModuleMap::Find(uint64_t address, Found* found) {
   const uint32_t count = count_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
@@ -234,7 +235,8 @@ ModuleMap::LocalModule* ModuleMap::Find(uint64_t address, Found* found) {
 }
 
 bool ModuleMap::Announce(uint64_t address) {
-  // While an object is being unloaded, its entry is still there: what came in its place has to wait.
+  // While an object is being unloaded, its entry is still there: what came in its place has to
+  // wait.
   if (_dl_find_object == nullptr || unloading_.load(std::memory_order_seq_cst) != 0) return false;
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;

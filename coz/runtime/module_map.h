@@ -1,11 +1,15 @@
-// Which unit an address of this process belongs to: loaded objects, their line tables, and how they are agreed with the supervisor.
+// Which unit an address of this process belongs to: loaded objects, their line tables, and how they
+// are agreed with the supervisor.
 //
-// Shape    at most kMaxModules objects of this process at a time; the supervisor puts their tables behind the block
+// Shape    at most kMaxModules objects of this process at a time; the supervisor puts their tables
+//          behind the block
 // Units    runtime addresses; units of the experiment (control_block.h)
-// Errors   an object or table that cannot be had leaves its samples unmapped, which the caller counts
+// Errors   an object or table that cannot be had leaves its samples unmapped, which the caller
+//          counts
 // Threads  safe
 // Signals  UnitAt is async-signal-safe: what another thread is at work on is skipped
-// Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3); a sequence lock per object
+// Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3); a
+//          sequence lock per object
 #ifndef COZ_RUNTIME_MODULE_MAP_H_
 #define COZ_RUNTIME_MODULE_MAP_H_
 
@@ -21,7 +25,8 @@ enum class UnitLookup { kFound, kOutOfScope, kUnmapped };
 
 class ModuleMap {
  public:
-  // Announces the program itself. Once, before threads start. Also hands each range of initialised data of the program to `data`.
+  // Announces the program itself. Once, before threads start. Also hands each range of initialised
+  // data of the program to `data`.
   void AddProgram(shared::ControlBlock* control,
                   void (*data)(shared::ControlBlock& control, const void* begin, const void* end));
 
@@ -32,18 +37,20 @@ class ModuleMap {
   uint32_t program() const { return program_; }
   uint64_t program_load_bias() const { return modules_[0].load_bias; }
 
-  // kFound: *unit is the unit at `address`. An object seen for the first time is announced, and unmapped until the supervisor
-  // has answered.
+  // kFound: *unit is the unit at `address`. An object seen for the first time is announced, and
+  // unmapped until the supervisor has answered.
   UnitLookup UnitAt(uint64_t address, uint32_t* unit);
 
-  // Around a call that may unload objects. In between, objects are looked up with more care, for another thread may already have
-  // loaded another one at the same place. EndUnload drops the objects that are gone; not from a handler.
+  // Around a call that may unload objects. In between, objects are looked up with more care, for
+  // another thread may already have loaded another one at the same place. EndUnload drops the
+  // objects that are gone; not from a handler.
   void BeginUnload() { unloading_.fetch_add(1, std::memory_order_seq_cst); }
   void EndUnload();
 
  private:
   enum class LocalState : uint32_t { kUnused, kAnnounced, kReady, kOutOfScope, kUnloaded };
-  // Read by handlers while another thread may be writing it: `version` is odd during a write and changes with each.
+  // Read by handlers while another thread may be writing it: `version` is odd during a write and
+  // changes with each.
   struct LocalModule {
     std::atomic<uint32_t> version;
     std::atomic<LocalState> state;

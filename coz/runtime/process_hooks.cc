@@ -5,7 +5,7 @@
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
 
 namespace coz::runtime {

@@ -5,7 +5,7 @@
 
 #include "coz/base/target_counters.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 
 namespace coz::runtime {
 namespace {

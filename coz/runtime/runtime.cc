@@ -14,7 +14,7 @@
 #include "coz/runtime/sample_handler.h"
 #include "coz/runtime/thread_hooks.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/slot_loops.h"
@@ -76,7 +76,8 @@ void LeaveProfile() {
   shared::Add(g_control->counters.processes_without_sampling);
   sampler::StopSamplerForGood();
   interpose::LeaveThreadSyncForGood();
-  // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when it has ended.
+  // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when
+  // it has ended.
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
   t_left = true;
   static char rest[PATH_MAX];

@@ -1,8 +1,8 @@
 // The preload runtime: attaches the process to the supervisor's control block, and joins sampler,
 // line tables and delays.
 //
-// Shape    one per process, set up by the library's constructor (attach.cc) and again in children of
-//          fork (fork.cc); it does nothing in a process that is not profiled
+// Shape    one per process, set up by the library's constructor (attach.cc) and again in children
+//          of fork (fork.cc); it does nothing in a process that is not profiled
 // Units    as in control_block.h
 // Errors   whatever fails leaves the program unprofiled, with one line on standard error
 // Threads  safe
@@ -16,8 +16,8 @@ namespace coz::runtime {
 // False in a child of vfork, even where it shares the memory of a process that is profiled.
 bool IsProfiledProcess();
 
-// The process was profiled, and has restricted its own system calls since, so that one of ours might
-// end it. Programs that it becomes or starts inherit that.
+// The process was profiled, and has restricted its own system calls since, so that one of ours
+// might end it. Programs that it becomes or starts inherit that.
 bool HasLeftProfile();
 
 }  // namespace coz::runtime

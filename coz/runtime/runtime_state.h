@@ -1,4 +1,5 @@
-// What the parts of the preload runtime share: this process's place in the profile, and its threads' slots.
+// What the parts of the preload runtime share: this process's place in the profile, and its
+// threads' slots.
 //
 // Shape    one for the process; set by attach.cc when the library is loaded, and by fork.cc in
 //          children of fork

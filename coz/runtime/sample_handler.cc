@@ -11,7 +11,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/charged_pairs.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/sample_ring.h"

@@ -1,4 +1,5 @@
-// What becomes of a sample of the profiled process: it is counted for its unit, imposes delay where that is selected, and its thread pays.
+// What becomes of a sample of the profiled process: it is counted for its unit, imposes delay where
+// that is selected, and its thread pays.
 //
 // Shape    functions on the process's one state (runtime_state.h)
 // Units    ns of CLOCK_MONOTONIC
@@ -18,7 +19,8 @@ namespace coz::runtime {
 
 void OnSample(const sampler::Sample& sample);
 
-// The calling thread is not sampled itself: its part of what the samples of `threads` others impose for it.
+// The calling thread is not sampled itself: its part of what the samples of `threads` others impose
+// for it.
 void ImposeShare(uint64_t threads, delay::ThreadLedger& ledger);
 
 }  // namespace coz::runtime

@@ -1,13 +1,16 @@
-// Visits to BEGIN and END marks with their times, for the true time average of requests under way, and for the latency of each.
+// Visits to BEGIN and END marks with their times, for the true time average of requests under way,
+// and for the latency of each.
 //
-// Shape    sums of virtual times per thread and point in the control block; requests under way in a table of the process
-// Units    ns of virtual time: CLOCK_MONOTONIC less the thread's local delay, so that pauses do not count
-// Errors   more than kMaxTimedPoints points: visits are counted without their time; a request that finds no room in the table, or
-//          was begun in another process, is missing in the histogram
+// Shape    sums of virtual times per thread and point in the control block; requests under way in a
+//          table of the process
+// Units    ns of virtual time: CLOCK_MONOTONIC less the thread's local delay, so that pauses do not
+//          count
+// Errors   more than kMaxTimedPoints points: visits are counted without their time; a request that
+//          finds no room in the table, or was begun in another process, is missing in the histogram
 // Threads  CountTimedVisit: the slot's thread. RequestTable: safe
 // Signals  async-signal-safe
-// Source   Little's law: the mean number under way, times the duration, is the sum of departure times less that of arrival times
-//          (docs/progress-points.md)
+// Source   Little's law: the mean number under way, times the duration, is the sum of departure
+//          times less that of arrival times (docs/progress-points.md)
 #ifndef COZ_RUNTIME_TIMED_VISITS_H_
 #define COZ_RUNTIME_TIMED_VISITS_H_
 
@@ -22,8 +25,9 @@ namespace coz::runtime {
 // The thread's virtual time.
 uint64_t VirtualNowNs(const delay::ThreadLedger& ledger);
 
-// The same for a visit to a point, which is where the thread has got by what it has run: what it holds of its samples' delay is imposed
-// that far. Imposed after the visit, it would shorten the time until the next request instead of this one.
+// The same for a visit to a point, which is where the thread has got by what it has run: what it
+// holds of its samples' delay is imposed that far. Imposed after the visit, it would shorten the
+// time until the next request instead of this one.
 uint64_t VirtualTimeOfVisitNs(delay::GlobalLedger& global, delay::ThreadLedger& ledger);
 
 // Counts a visit to the point with its time; without it where the point gets no cell.

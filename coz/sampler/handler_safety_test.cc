@@ -16,7 +16,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/sampler/sampler.h"
-#include "coz/sampler/unwinder.h"
+#include "coz/sampler/unwind/unwinder.h"
 #include "coz/testing/in_child.h"
 
 extern "C" {

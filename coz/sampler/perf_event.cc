@@ -51,7 +51,8 @@ bool KernelHasHarmlessSigtrap() {
   return parts[0] > 5 || (parts[0] == 5 && parts[1] >= 19);
 }
 
-// A duplicate of `fd`, which is closed, with a number from `lowest` on; -errno where there is none, and `fd` stays.
+// A duplicate of `fd`, which is closed, with a number from `lowest` on; -errno where there is none,
+// and `fd` stays.
 long MoveUp(int fd, uint64_t lowest) {
   const long moved = RawSyscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
   if (moved >= 0) RawSyscall(SYS_close, fd);
@@ -83,7 +84,8 @@ int MoveOutOfTheWay(int fd) {
 }
 
 int MoveBeyondLimit(int fd) {
-  // The kernel copies the table up to the highest descriptor at each fork; beyond this many it is not worth that.
+  // The kernel copies the table up to the highest descriptor at each fork; beyond this many it is
+  // not worth that.
   constexpr uint64_t kHighest = 1 << 14;
   constexpr uint64_t kRoom = 64;
   rlimit limit;

@@ -34,11 +34,13 @@ int OpenTaskClock(const PerfEventOptions& options);
 // its being there does: phase_keeper.h. The descriptor, or -errno.
 int OpenIdleEvent();
 
-// A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if there is no room.
+// A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if
+// there is no room.
 int MoveOutOfTheWay(int fd);
 
-// As above, but with a number from the limit RLIMIT_NOFILE on where the limit may be raised for a moment, so that the program has each number
-// below it. For a process with one thread: another might look at the limit, or set it, meanwhile.
+// As above, but with a number from the limit RLIMIT_NOFILE on where the limit may be raised for a
+// moment, so that the program has each number below it. For a process with one thread: another
+// might look at the limit, or set it, meanwhile.
 int MoveBeyondLimit(int fd);
 
 // Sends `signo` to the calling thread at each overflow of `fd`. 0, or -errno.
@@ -57,7 +59,8 @@ int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns);
 // The kernel's number of the event, whatever descriptor leads to it; 0 where `fd` is no event.
 uint64_t PerfEventId(int fd);
 
-// Whether `info` was sent by a sigtrap event of this process's sampler: an inherited one, or one for the thread alone.
+// Whether `info` was sent by a sigtrap event of this process's sampler: an inherited one, or one
+// for the thread alone.
 bool IsInheritedSigtrap(const siginfo_t& info);
 bool IsThreadSigtrap(const siginfo_t& info);
 

@@ -42,7 +42,8 @@ class PeriodTracker {
     return static_cast<uint64_t>(periods);
   }
 
-  // Of the next periods, so much was not the thread's own. Safe against a signal handler of the thread that takes some.
+  // Of the next periods, so much was not the thread's own. Safe against a signal handler of the
+  // thread that takes some.
   void LeaveOut(uint64_t cpu_ns) { left_out_ns_.fetch_add(cpu_ns, std::memory_order_relaxed); }
 
   // How many of `periods` that have ended are to be left out; the rest is kept for later ones.

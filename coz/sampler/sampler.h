@@ -40,7 +40,8 @@ struct Sample {
   uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
   uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
   bool is_extra = false;  // see TakeExtraSampleAfter
-  // Of an extra one: it fell due while another sample was taken or its callback ran, and so finds the thread where that one did.
+  // Of an extra one: it fell due while another sample was taken or its callback ran, and so finds
+  // the thread where that one did.
   bool is_late = false;
 };
 
@@ -60,7 +61,8 @@ struct SamplerOptions {
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
-  // Where another process may suspend the sampling of this one; both or neither. With kPerfSigtrap alone: the other sources are not suspended.
+  // Where another process may suspend the sampling of this one; both or neither. With kPerfSigtrap
+  // alone: the other sources are not suspended.
   SharedEvent* shared_event = nullptr;
   const SuspensionCount* suspensions = nullptr;
 };
@@ -81,10 +83,11 @@ struct SamplerCounters {
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
-// First and last thing of every thread but the first. For kPerfSigtrap they may be left out, and then threads shorter than a
-// sampling period are never sampled. With the other sources a thread that does not call
-// is not sampled, and one that does not stop leaks a timer or a descriptor. Returns how many short threads share the samples of one of
-// them, where the calling thread is one of the others, else 0.
+// First and last thing of every thread but the first. For kPerfSigtrap they may be left out, and
+// then threads shorter than a sampling period are never sampled. With the other sources a thread
+// that does not call is not sampled, and one that does not stop leaks a timer or a descriptor.
+// Returns how many short threads share the samples of one of them, where the calling thread is one
+// of the others, else 0.
 uint64_t StartThreadSampling();
 void StopThreadSampling();
 
@@ -92,20 +95,23 @@ void StopThreadSampling();
 // (phase_keeper.h). Where threads live long this does nothing.
 void PrepareToCreateThread();
 
-// From now on this process's threads are sampled by CPU timers, whatever sampled them before: for programs in which perf events, set
-// anew at each switch between processes, cost too much. True for the one caller that begins this, who then has to call
-// SampleThreadByTimer for each other thread that has called StartThreadSampling, or will not, and not StopThreadSampling. From a
-// callback.
+// From now on this process's threads are sampled by CPU timers, whatever sampled them before: for
+// programs in which perf events, set anew at each switch between processes, cost too much. True for
+// the one caller that begins this, who then has to call SampleThreadByTimer for each other thread
+// that has called StartThreadSampling, or will not, and not StopThreadSampling. From a callback.
 bool ChangeToCpuTimers();
 void SampleThreadByTimer(int32_t tid);
 
-// `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause, say): no sample is to stand for it.
-// The kernel counts it all the same, so some samples weigh less. From the thread or a callback in it.
+// `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause,
+// say): no sample is to stand for it. The kernel counts it all the same, so some samples weigh
+// less. From the thread or a callback in it.
 void LeaveOutCpuTime(uint64_t cpu_ns);
 
-// From a callback: calls back in this thread after about `cpu_ns` more of its CPU time, and after each so much more until the next call,
-// with an extra sample of weight 0, which changes nothing about the others and is in no counter. For looks at times that keep no step with them. False where
-// threads are sampled by something else than kPerfSigtrap, live for a few periods, or there is no descriptor left.
+// From a callback: calls back in this thread after about `cpu_ns` more of its CPU time, and after
+// each so much more until the next call, with an extra sample of weight 0, which changes nothing
+// about the others and is in no counter. For looks at times that keep no step with them. False
+// where threads are sampled by something else than kPerfSigtrap, live for a few periods, or there
+// is no descriptor left.
 bool TakeExtraSampleAfter(uint64_t cpu_ns);
 bool TakesExtraSamples();
 void StopExtraSamples();
@@ -114,8 +120,9 @@ void StopExtraSamples();
 // installed, so that a signal under way does no harm.
 void StopSampler();
 
-// The same for a process that is about to forbid itself system calls: the sampler makes none from now on. Other threads' own timers and
-// events, where they have them, go on until they end, and do nothing.
+// The same for a process that is about to forbid itself system calls: the sampler makes none from
+// now on. Other threads' own timers and events, where they have them, go on until they end, and do
+// nothing.
 void StopSamplerForGood();
 
 // Threads inside a callback at this moment.
@@ -124,7 +131,9 @@ uint32_t ActiveSampleCallbacks();
 // The child of fork is not sampled: closes its copies of the descriptors. First thing in the child.
 void OnForkInChild();
 
-// The program wants the number of a reserved descriptor (coz/base/reserved_descriptors.h) for itself: the sampler takes another. Nothing happens in a child of vfork, whose descriptors are not this process's.
+// The program wants the number of a reserved descriptor (coz/base/reserved_descriptors.h) for
+// itself: the sampler takes another. Nothing happens in a child of vfork, whose descriptors are not
+// this process's.
 void MakeWayForDescriptor(int fd);
 
 // Around execve: a sample that the kernel takes while it replaces the program would be delivered to

@@ -54,7 +54,8 @@ TEST_P(ExtraTest, ComeBesideTheOthersAndChangeNothingAboutThem) {
             }),
             0);
   const double periods = static_cast<double>(outcome->values[0]) / kMs;
-  // Extra samples are the kernel's work too, a tenth of the time and more on a slow machine: where that is left out, periods are lost to it.
+  // Extra samples are the kernel's work too, a tenth of the time and more on a slow machine: where
+  // that is left out, periods are lost to it.
   const uint64_t ended = outcome->values[1] + outcome->counters.lost_periods;
   EXPECT_NEAR(static_cast<double>(ended), periods, 0.1 * periods + 2);
   EXPECT_LE(outcome->counters.samples, outcome->counters.weight);
@@ -88,7 +89,8 @@ TEST_P(ExtraTest, EndWhenTheyAreStopped) {
   EXPECT_EQ(outcome->values[2], 1u) << "the inherited event";
 }
 
-// Regular samples burn for longer than the time to the next extra one, which is late then; between them it comes in time.
+// Regular samples burn for longer than the time to the next extra one, which is late then; between
+// them it comes in time.
 thread_local uint64_t late_here = 0;
 void BurnAndCountLate(const Sample& sample) {
   if (!sample.is_extra) {

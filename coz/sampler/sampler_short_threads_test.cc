@@ -21,7 +21,8 @@ TEST_P(ShortThreadsTest, ThreadsShorterThanAPeriodAreSampledByTheirShareOfIt) {
   }
   ASSERT_EQ(RunInChild([] {
               Start(&Ignore);
-              // One in seven is sampled, with a weight of seven: two thousand came out a fifth too low by the draw alone.
+              // One in seven is sampled, with a weight of seven: two thousand came out a fifth too
+              // low by the draw alone.
               for (int i = 0; i < 6000; ++i) {
                 if (i == 50) outcome->values[0] = ReadSamplerCounters().weight;
                 std::thread([i] {

@@ -216,7 +216,8 @@ TEST_P(SuspensionTest, ExtraSamplesEndToo) {
   EXPECT_GT(outcome->values[3], 100u);
 }
 
-// While one side holds the event, the other waits; one that has been killed holds nobody up for good.
+// While one side holds the event, the other waits; one that has been killed holds nobody up for
+// good.
 TEST(SharedEventTest, AHoldThatIsNeverReleasedIsGivenUp) {
   SharedEvent event = {};
   event.held = 1;

@@ -7,7 +7,8 @@ namespace {
 
 constexpr uint64_t kThreadsToJudge = 16;
 constexpr uint64_t kUnsampledPart = 10;  // a tenth
-// To open it, to close it, and its samples beside those of the inherited one; fork_join in bench/accuracy.
+// To open it, to close it, and its samples beside those of the inherited one; fork_join in
+// bench/accuracy.
 constexpr uint64_t kEventCostNs = 250 * 1000;
 constexpr uint64_t kCostPart = 20;  // a twentieth of the threads' time
 constexpr uint64_t kMostThreadsPerEvent = 8;
@@ -16,8 +17,9 @@ constexpr uint64_t kPeriodsToWeigh = 2;
 constexpr uint64_t kWholeWeight = 1024;
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel repeats a tick that found it in its
-// own code, where that is left out, after as short a time again: where a tick costs more than that, the thread never leaves the kernel.
+// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel
+// repeats a tick that found it in its own code, where that is left out, after as short a time
+// again: where a tick costs more than that, the thread never leaves the kernel.
 uint64_t FirstPeriodNs(uint64_t index, uint64_t sampling_period_ns) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
   constexpr uint64_t kLeastNs = 100 * 1000;

@@ -21,7 +21,8 @@ std::atomic<bool> has_opened_events;
 // Comes back in siginfo, to tell our timers from the program's.
 void* TimerSignature() { return &has_opened_events; }
 
-// The kernel's number of the CPU clock of a thread of this process (include/linux/posix-timers_types.h).
+// The kernel's number of the CPU clock of a thread of this process
+// (include/linux/posix-timers_types.h).
 clockid_t CpuClockOf(int32_t tid) {
   constexpr int kScheduled = 2;
   constexpr int kOfOneThread = 4;
@@ -61,7 +62,8 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   options.exclude_kernel = true;
   const int fd = OpenTaskClock(options);
   if (fd < 0) return fd;
-  // One that cannot be reserved, so that a child of fork could not close it, is refused: that leaves such a thread to the timer.
+  // One that cannot be reserved, so that a child of fork could not close it, is refused: that
+  // leaves such a thread to the timer.
   int result = ReserveDescriptor(fd) ? ArmThreadSignal(fd, signo) : -EMFILE;
   if (result == 0) {
     has_opened_events.store(true, std::memory_order_relaxed);
@@ -123,7 +125,8 @@ bool AdoptTimer(const siginfo_t& info, ThreadSource* source) {
 void CloseThreadEvent(ThreadSource* source) {
   if (source->fd_plus_1 == 0) return;
   const int fd = source->fd_plus_1 - 1;
-  // Released first: the number may belong to another file as soon as it is closed. And the program may have taken it already.
+  // Released first: the number may belong to another file as soon as it is closed. And the program
+  // may have taken it already.
   if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
   source->fd_plus_1 = 0;
 }

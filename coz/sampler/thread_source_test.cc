@@ -44,7 +44,8 @@ void Burn(uint64_t cpu_ns) {
   }
 }
 
-// Were it to go on, a first period that is shorter than what a sample costs would leave the thread no time of its own.
+// Were it to go on, a first period that is shorter than what a sample costs would leave the thread
+// no time of its own.
 TEST(ThreadSourceTest, FirstPeriodOfASigtrapEndsOnce) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   testing::SharedValue<Outcome> shared;

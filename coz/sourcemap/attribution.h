@@ -1,8 +1,9 @@
 // Decides which line each address of a compilation unit belongs to.
 //
 // The rules, in order; the first that gives a line wins:
-//  1. The row of the line table, if its file is in scope. A row of line 0 counts as the last row with a
-//     line of the same function instance (else of the same sequence, where there is no instance).
+//  1. The row of the line table, if its file is in scope. A row of line 0 counts as the last row
+//     with a line of the same function instance (else of the same sequence, where there is no
+//     instance).
 //  2. The call that was inlined, from the innermost outwards: the first whose file is in scope.
 //  3. Of the innermost function that is declared in scope: its last row in scope, else its
 //     declaration. So code of the program's own functions is never lost, even where the compiler
@@ -46,8 +47,8 @@ struct LineInterval {
   SourceFunction* code_of;   // the function with code of its own that the address lies in, or null
 };
 
-// Sorts `intervals` by their begin and cuts off what an earlier one covers. Of two with the same begin
-// the one that was there first is the earlier.
+// Sorts `intervals` by their begin and cuts off what an earlier one covers. Of two with the same
+// begin the one that was there first is the earlier.
 template <typename Interval>
 void MakeDisjoint(std::vector<Interval>* intervals) {
   const auto begins_before = [](const Interval& a, const Interval& b) { return a.begin < b.begin; };

@@ -1,10 +1,10 @@
 // Says what kind of file a program is and whether it can be profiled line by line.
 //
-// Shape    a value; one inspection opens the file once and reads headers only (a separate debug file
-//          is sought by name, which may ask a debuginfod server where DEBUGINFOD_URLS is set)
+// Shape    a value; one inspection opens the file once and reads headers only (a separate debug
+//          file is sought by name, which may ask a debuginfod server where DEBUGINFOD_URLS is set)
 // Units    none
-// Errors   DescribeBinary: NOT_FOUND or PERMISSION_DENIED when the file cannot be read; a file that is
-//          no ELF is a value, not an error. CheckProfilable: FAILED_PRECONDITION or
+// Errors   DescribeBinary: NOT_FOUND or PERMISSION_DENIED when the file cannot be read; a file that
+//          is no ELF is a value, not an error. CheckProfilable: FAILED_PRECONDITION or
 //          INVALID_ARGUMENT, each one sentence with what was found and what to do.
 // Threads  safe: no shared state
 // Signals  not safe

@@ -40,8 +40,8 @@ uint64_t HashOf(std::string_view bytes) {
   return hash;
 }
 
-// What tells this binary from others, and from itself before a rebuild; empty if it cannot be read. A
-// separate debug file is found by the build-id, so the same build-id means the same lines.
+// What tells this binary from others, and from itself before a rebuild; empty if it cannot be read.
+// A separate debug file is found by the build-id, so the same build-id means the same lines.
 std::string BinaryKey(const std::string& path, const std::string& build_id) {
   if (!build_id.empty()) return HexOf(build_id);
   struct stat status;

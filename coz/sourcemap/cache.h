@@ -4,9 +4,10 @@
 //          and format version; a binary without build-id by path, size and time of change. Written
 //          beside and renamed, so that a reader sees a whole file or none.
 // Units    bytes
-// Errors   LoadLineTable: those of ReadLineTable, and RESOURCE_EXHAUSTED where not even a memory file
-//          can be made. A cache file that is broken, cut, of another binary or scope is rebuilt,
-//          never trusted; a cache that cannot be written is no error: LoadedTable says why.
+// Errors   LoadLineTable: those of ReadLineTable, and RESOURCE_EXHAUSTED where not even a memory
+//          file can be made. A cache file that is broken, cut, of another binary or scope is
+//          rebuilt, never trusted; a cache that cannot be written is no error: LoadedTable says
+//          why.
 // Threads  safe; several processes may load the same table at once
 // Signals  not safe
 // Source   XDG Base Directory Specification; memfd_create(2), rename(2)
@@ -57,8 +58,8 @@ class LoadedTable {
   std::string cache_problem_;
 };
 
-// The folder of cached tables for this environment, or empty where neither XDG_CACHE_HOME nor HOME is
-// an absolute path.
+// The folder of cached tables for this environment, or empty where neither XDG_CACHE_HOME nor HOME
+// is an absolute path.
 std::string DefaultCacheFolder();
 
 // The line table of the binary at `path`, from the cache in `cache_folder` or built anew. An empty

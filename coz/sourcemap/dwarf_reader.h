@@ -1,14 +1,14 @@
 // Builds the line table of a binary from its DWARF debug information, versions 2 to 5.
 //
-// Which line an address gets is decided by the rules in attribution.h: the innermost line that is in
-// scope, never a line of a header out of scope while a line of the program's own is around it.
+// Which line an address gets is decided by the rules in attribution.h: the innermost line that is
+// in scope, never a line of a header out of scope while a line of the program's own is around it.
 // Only compilation units that name a file in scope are decoded.
 //
 // Shape    path in, line-table image (line_table.h) and statistics out
 // Units    ELF addresses of the binary, bytes
-// Errors   NOT_FOUND, PERMISSION_DENIED: the binary cannot be read. INVALID_ARGUMENT: it is not ELF.
-//          FAILED_PRECONDITION: it has no debug information; the message names what was sought and
-//          what to do. Parts that could not be read are counted and named in the statistics. A
+// Errors   NOT_FOUND, PERMISSION_DENIED: the binary cannot be read. INVALID_ARGUMENT: it is not
+//          ELF. FAILED_PRECONDITION: it has no debug information; the message names what was sought
+//          and what to do. Parts that could not be read are counted and named in the statistics. A
 //          binary without lines in scope gives a table without lines.
 // Threads  safe: no shared state
 // Signals  not safe
@@ -29,9 +29,10 @@ namespace coz::sourcemap {
 
 // What a line of the table stands for.
 enum class TableDetail {
-  kLines,           // file:line, named by the function that holds most of its code
-  kFunctions,       // file:line and function; inlined code is its own function's
-  kOuterFunctions,  // file:line and function; inlined code is the function's that it was inlined into
+  kLines,      // file:line, named by the function that holds most of its code
+  kFunctions,  // file:line and function; inlined code is its own function's
+  // file:line and function; inlined code is the function's that it was inlined into
+  kOuterFunctions,
 };
 
 struct ReadOptions {
@@ -81,8 +82,9 @@ struct FunctionKey {
   static FunctionKey FromText(std::string_view text);
 };
 
-// The functions of the symbol table, for binaries without debug information: the table has no files, its
-// lines are all 1, and Line::function is a FunctionKey. FAILED_PRECONDITION where there are no symbols.
+// The functions of the symbol table, for binaries without debug information: the table has no
+// files, its lines are all 1, and Line::function is a FunctionKey. FAILED_PRECONDITION where there
+// are no symbols.
 absl::StatusOr<LineTableResult> ReadSymbolTable(const std::string& path);
 
 // All code of the binary as one line of the file `path`.

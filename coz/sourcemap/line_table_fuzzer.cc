@@ -1,4 +1,5 @@
-// ./bazelw build --config=fuzz //coz/sourcemap:line_table_fuzzer && bazel-bin/coz/sourcemap/line_table_fuzzer
+// ./bazelw build --config=fuzz //coz/sourcemap:line_table_fuzzer &&
+// bazel-bin/coz/sourcemap/line_table_fuzzer
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

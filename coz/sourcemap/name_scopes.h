@@ -1,5 +1,6 @@
-// Remembers the namespaces, classes and functions around functions that have no linkage name: lambdas, local
-// classes, unnamed namespaces. Compilers leave the linkage name out where the linker has no use for it.
+// Remembers the namespaces, classes and functions around functions that have no linkage name:
+// lambdas, local classes, unnamed namespaces. Compilers leave the linkage name out where the linker
+// has no use for it.
 //
 // Shape    fed by one pass over each unit's DIEs; the scopes of a function are chained outwards
 // Units    DIEs by their first byte

@@ -144,8 +144,8 @@ std::vector<RowInterval> UnitReader::ReadRows(LineProgram* program, const FileId
     }
     const uint64_t begin = row.address + file_.dwarf_bias();
     const uint64_t end = rows_[i + 1].address + file_.dwarf_bias();
-    // All of a sequence lies in one section, so its first address speaks for it: a long function that
-    // was dropped seems to reach from 0 into real code.
+    // All of a sequence lies in one section, so its first address speaks for it: a long function
+    // that was dropped seems to reach from 0 into real code.
     if (starts_sequence) is_code = IsCode(begin);
     if (!is_code || begin >= end) continue;
     const uint32_t file = row.file < files.size() ? files[row.file] : kNoFile;

@@ -1,5 +1,5 @@
-// Turns compilation units into lines of code: decodes the line table, finds functions and inlined calls,
-// and attributes every address (attribution.h).
+// Turns compilation units into lines of code: decodes the line table, finds functions and inlined
+// calls, and attributes every address (attribution.h).
 //
 // Shape    units in, line intervals out; intervals of different units may overlap
 // Units    ELF addresses of the binary
@@ -39,8 +39,9 @@ class UnitReader {
   // `split` is the unit in the .dwo file that `unit` stands for, or has no address.
   void Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type);
 
-  // The name of a function of `lines()`, demangled and with the scopes around it. Call after the last
-  // Read: in a program optimized at link time, a function's declaration may be in another unit.
+  // The name of a function of `lines()`, demangled and with the scopes around it. Call after the
+  // last Read: in a program optimized at link time, a function's declaration may be in another
+  // unit.
   std::string NameOf(const SourceFunction& function);
 
   // Of all units read so far, in the order of units.

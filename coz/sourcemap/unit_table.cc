@@ -212,7 +212,8 @@ bool ParseUnitKind(std::string_view text, UnitKind* kind) {
 }
 
 std::string_view WithoutParameters(std::string_view function) {
-  // Parentheses of "(anonymous namespace)" and "operator()" are part of the name; the parameters come last.
+  // Parentheses of "(anonymous namespace)" and "operator()" are part of the name; the parameters
+  // come last.
   const size_t end = function.rfind(')');
   if (end == std::string_view::npos) return function;
   const std::string_view after = function.substr(end + 1);

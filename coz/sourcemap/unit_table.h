@@ -1,9 +1,12 @@
-// Makes of a table of lines a table of what experiments speed up: lines, functions, files, a whole binary, or groups of them.
+// Makes of a table of lines a table of what experiments speed up: lines, functions, files, a whole
+// binary, or groups of them.
 //
-// Shape    interval table in, interval table and descriptions out: line `i` of the image is unit `i` of the list. Groups come
-//          first, in the order of the rules, in every table alike; the others follow in the order of their names
+// Shape    interval table in, interval table and descriptions out: line `i` of the image is unit
+//          `i` of the list. Groups come first, in the order of the rules, in every table alike; the
+//          others follow in the order of their names
 // Units    ELF addresses
-// Errors   DeriveUnits: those of LineTableBuilder. Code that two groups claim goes to the first, and is named in `overlaps`
+// Errors   DeriveUnits: those of LineTableBuilder. Code that two groups claim goes to the first,
+//          and is named in `overlaps`
 // Threads  safe: no shared state
 // Signals  not safe
 // Source   docs/units.md
@@ -28,8 +31,9 @@ enum class UnitKind { kLine, kFunction, kFile, kLibrary, kGroup };
 std::string_view NameOf(UnitKind kind);
 bool ParseUnitKind(std::string_view text, UnitKind* kind);
 
-// Lines "a.cc:12" or "a.cc:10-20", source files, or functions. `%` stands for any characters. A pattern that begins with neither
-// "/" nor "%" may begin at any part of a path or of a qualified name; functions match with and without their parameters.
+// Lines "a.cc:12" or "a.cc:10-20", source files, or functions. `%` stands for any characters. A
+// pattern that begins with neither "/" nor "%" may begin at any part of a path or of a qualified
+// name; functions match with and without their parameters.
 class UnitPattern {
  public:
   explicit UnitPattern(std::string_view text);

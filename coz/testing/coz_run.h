@@ -7,7 +7,8 @@
 // Signals  none
 // Source   none
 //
-// A test that uses it has //tools:coz and //coz/runtime:libcoz.so in its data, and the puppets that it runs.
+// A test that uses it has //tools:coz and //coz/runtime:libcoz.so in its data, and the puppets that
+// it runs.
 #ifndef COZ_TESTING_COZ_RUN_H_
 #define COZ_TESTING_COZ_RUN_H_
 
@@ -23,7 +24,8 @@ namespace coz::testing {
 // Paths of the command, and of a program of coz/testing/puppets.
 std::string Coz();
 std::string Puppet(const std::string& name);
-// "FILE:LINE" of the first line of a puppet's source file that holds the text; it is among the test's data.
+// "FILE:LINE" of the first line of a puppet's source file that holds the text; it is among the
+// test's data.
 std::string LineWith(const std::string& file, const std::string& text);
 
 class CozRunTest : public ::testing::Test {

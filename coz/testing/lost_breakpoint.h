@@ -1,12 +1,14 @@
 /*
- * Raises in the calling thread what a hardware breakpoint looks like whose reason a hypervisor has lost: SIGTRAP with TRAP_BRKPT, at
- * exception 1. `int1` would be simpler, but hypervisors differ on whether it is reported behind the instruction or at it, again and again.
+ * Raises in the calling thread what a hardware breakpoint looks like whose reason a hypervisor has
+ * lost: SIGTRAP with TRAP_BRKPT, at exception 1. `int1` would be simpler, but hypervisors differ on
+ * whether it is reported behind the instruction or at it, again and again.
  *
  * Shape    one function, for C and C++
  * Errors   ends the process by SIGTRAP where nothing handles it
  * Threads  the handler of SIGTRAP is replaced for a moment
  * Signals  not async-signal-safe
- * Source   rt_tgsigqueueinfo(2): to itself a process may send any si_code; REG_TRAPNO is the number of the thread's last exception
+ * Source   rt_tgsigqueueinfo(2): to itself a process may send any si_code; REG_TRAPNO is the number
+ *          of the thread's last exception
  */
 #ifndef COZ_TESTING_LOST_BREAKPOINT_H_
 #define COZ_TESTING_LOST_BREAKPOINT_H_

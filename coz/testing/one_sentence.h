@@ -1,6 +1,7 @@
 // What every refusal of a coz command looks like.
 //
-// Shape    status 125, nothing on standard output, one line on standard error that starts with "coz: "
+// Shape    status 125, nothing on standard output, one line on standard error that starts with
+//          "coz: "
 // Errors   failed expectations of the test that calls it
 // Threads  compatible
 // Signals  not async-signal-safe

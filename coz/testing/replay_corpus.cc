@@ -1,4 +1,5 @@
-// Gives a fuzz target each file of the folders in the command line, as a test: libFuzzer needs clang, this does not.
+// Gives a fuzz target each file of the folders in the command line, as a test: libFuzzer needs
+// clang, this does not.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

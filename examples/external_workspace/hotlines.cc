@@ -1,4 +1,5 @@
-// Says which source lines addresses belong to: a tool outside coz, made of coz/sampler and coz/sourcemap.
+// Says which source lines addresses belong to: a tool outside coz, made of coz/sampler and
+// coz/sourcemap.
 //
 //   hotlines                     samples itself at work and ranks its own lines
 //   hotlines PROGRAM ADDRESS...  the line of each ELF address (hexadecimal), like addr2line

@@ -1,6 +1,7 @@
 // The commands and options of a CLI11 application as plain data, for what is generated from them.
 //
-// Shape    a tree: the application, its subcommands; hidden ones are left out; the order of definition
+// Shape    a tree: the application, its subcommands; hidden ones are left out; the order of
+//          definition
 // Units    none
 // Errors   none
 // Threads  safe: no shared state

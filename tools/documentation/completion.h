@@ -1,6 +1,7 @@
 // Writes the scripts that complete a command's subcommands, options and values in shells.
 //
-// Shape    one script per shell; what follows "---" of a subcommand is completed as a command of its own
+// Shape    one script per shell; what follows "---" of a subcommand is completed as a command of
+//          its own
 // Units    none
 // Errors   none
 // Threads  safe: no shared state

@@ -1,6 +1,7 @@
 // Writes the man page of a command with subcommands.
 //
-// Shape    man(7) macros; sections for the subcommands and their options, and those that every page has
+// Shape    man(7) macros; sections for the subcommands and their options, and those that every page
+//          has
 // Units    none
 // Errors   none
 // Threads  safe: no shared state

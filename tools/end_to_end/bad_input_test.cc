@@ -1,4 +1,5 @@
-// Whatever bad input an option that names code can get: one sentence that says what was seen and what to do, before the program starts.
+// Whatever bad input an option that names code can get: one sentence that says what was seen and
+// what to do, before the program starts.
 #include <cerrno>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-// The coz command on real processes: what the program does is its own, and what the profile holds is whole. What figures say is tested
-// elsewhere.
+// The coz command on real processes: what the program does is its own, and what the profile holds
+// is whole. What figures say is tested elsewhere.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -73,7 +73,8 @@ double SpinningShare(const profile::Profile& profile) {
   return static_cast<double>(spinning) / static_cast<double>(all);
 }
 
-// One of two threads spins for half of the time; coz sees it by the loop's instructions, or is told by the program.
+// One of two threads spins for half of the time; coz sees it by the loop's instructions, or is told
+// by the program.
 TEST_F(CozTest, SeesLoopsThatWaitOnTheirCpu) {
   const CommandResult unknown = Run({}, {Puppet("rounds"), "2"});
   EXPECT_EQ(unknown.status, 0) << unknown.errors;
@@ -261,8 +262,8 @@ TEST_F(CozTest, SaysWhatToDoWithARunThatIsTooShortToBeMeasured) {
   EXPECT_THAT(result.errors, HasSubstr("--repeat=40"));
 }
 
-// The first run finds the line by its first samples, and speeds up what is left of it: nearly all here, and no more is claimed. The
-// second speeds it up from the start.
+// The first run finds the line by its first samples, and speeds up what is left of it: nearly all
+// here, and no more is claimed. The second speeds it up from the start.
 TEST_F(CozTest, EndToEndSpeedsUpTheWholeRunOrSaysHowMuchOfIt) {
   Run({"--end-to-end", "--repeat=2", "--seed=2", "--fixed-speedup=50"},
       {Puppet("busy"), "0.5", "never"});
@@ -317,7 +318,8 @@ TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {
   }
 }
 
-// Figures of one line need five speedups and baselines: several runs of some tenths of a second, and not all forty.
+// Figures of one line need five speedups and baselines: several runs of some tenths of a second,
+// and not all forty.
 TEST_F(CozTest, RepeatsUntilTheProfileIsPreciseEnough) {
   const std::string line = "--fixed-line=" + Line();
   const CommandResult result =

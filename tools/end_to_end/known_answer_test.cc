@@ -1,7 +1,9 @@
-// Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf, on an idle machine.
+// Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf,
+// on an idle machine.
 //
-// A closed form knows nothing of CPUs that halt: in a virtual machine a paused thread, and whom it wakes, comes back late then, and the
-// stage that waits seems to hurt. So idle CPUs are kept awake where coz may.
+// A closed form knows nothing of CPUs that halt: in a virtual machine a paused thread, and whom it
+// wakes, comes back late then, and the stage that waits seems to hurt. So idle CPUs are kept awake
+// where coz may.
 #include <unistd.h>
 
 #include <string>
@@ -60,8 +62,9 @@ TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
   EXPECT_NEAR(slope.value, 0, 0.05) << slope.low << " to " << slope.high;
 }
 
-// Once decoding and checking take a quarter of their time, 0.25 ms an item, compressing is the bottleneck: an item then takes
-// 0.7 - 0.7 s ms, down to 0.25, though making it faster brings nothing as the program is.
+// Once decoding and checking take a quarter of their time, 0.25 ms an item, compressing is the
+// bottleneck: an item then takes 0.7 - 0.7 s ms, down to 0.25, though making it faster brings
+// nothing as the program is.
 TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   const report::Estimate slope =
@@ -71,8 +74,8 @@ TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   EXPECT_NEAR(slope.value, 1, 0.07) << slope.low << " to " << slope.high;
 }
 
-// Once compressing takes half of its time, 0.35 ms, it is never the bottleneck: an item takes 1 - 0.6 s ms, where it cannot take less
-// than 0.7 as the program is.
+// Once compressing takes half of its time, 0.35 ms, it is never the bottleneck: an item takes 1 -
+// 0.6 s ms, where it cannot take less than 0.7 as the program is.
 TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   const report::Estimate slope = SlopeOf(

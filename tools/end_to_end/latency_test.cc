@@ -1,4 +1,5 @@
-// Pairs of every kind say throughput and latency, get a figure for a speedup, and warn when requests pile up.
+// Pairs of every kind say throughput and latency, get a figure for a speedup, and warn when
+// requests pile up.
 #include <map>
 #include <string>
 #include <vector>
@@ -132,8 +133,8 @@ const PairByLooks kPairsByLooks[] = {
      "&"},
 };
 
-// Half of the time one request is under way, and delay is inserted in just that half. Of the same requests the times are known, by which the
-// mean is exact.
+// Half of the time one request is under way, and delay is inserted in just that half. Of the same
+// requests the times are known, by which the mean is exact.
 class LatencyByLooksTest : public ::testing::TestWithParam<PairByLooks> {};
 
 TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServed) {
@@ -189,7 +190,8 @@ TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServ
   }
   ASSERT_GT(by_times, 0);
   RecordProperty("by_looks_of_by_times", std::to_string(by_looks / by_times));
-  // It takes a fifth of the effective time, and would be half of it, were delays left out wherever they come.
+  // It takes a fifth of the effective time, and would be half of it, were delays left out wherever
+  // they come.
   EXPECT_NEAR(by_looks / by_times, 1, 0.3);
 }
 

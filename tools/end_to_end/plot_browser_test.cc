@@ -1,4 +1,5 @@
-// The HTML report in a real browser: it loads without a complaint, and filters, sorts, keys and views do what they say.
+// The HTML report in a real browser: it loads without a complaint, and filters, sorts, keys and
+// views do what they say.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -65,7 +66,8 @@ class PlotBrowserTest : public ::testing::Test {
     return browser_->Run(
         "return [...document.querySelectorAll('#cards .place')].map((e) => e.textContent);");
   }
-  // What is wider than its place: cut off, or to be scrolled sideways. Source is scrolled, and names end in dots where they must.
+  // What is wider than its place: cut off, or to be scrolled sideways. Source is scrolled, and
+  // names end in dots where they must.
   std::vector<std::string> CutSideways(const std::string& selector) {
     return browser_->Run(absl::StrCat(
         "const edge = (e) => e.getBoundingClientRect().right;"

@@ -78,8 +78,8 @@ double RateIn(const std::string& table, const std::string& function) {
   return 0;
 }
 
-// While hash_item is counted, the program does nothing else: what was counted then, a tenth of the truth, is set against the orders that were
-// served meanwhile.
+// While hash_item is counted, the program does nothing else: what was counted then, a tenth of the
+// truth, is set against the orders that were served meanwhile.
 TEST(PointsTest, RateOfWhatIsDearToCountIsToldByWhatCallsIt) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   const CommandResult result = Points({"--duration=12", "--stop", "---", Puppet("shop"), "60"});
@@ -111,7 +111,8 @@ TEST(PointsTest, LostBreakpointsDoNotEndTheProgram) {
   const CommandResult lost = Points({"--duration=1", "---", Puppet("busy"), "1", "lost"});
   EXPECT_EQ(lost.status, 0) << lost.errors;
   EXPECT_EQ(lost.output, "hello\nbye\n");
-  // `int1` where it is reported at the instruction, as by some hypervisors: ends the program as without coz. Elsewhere it looks like a lost one.
+  // `int1` where it is reported at the instruction, as by some hypervisors: ends the program as
+  // without coz. Elsewhere it looks like a lost one.
   const CommandResult int1 = Points({"--duration=1", "---", Puppet("busy"), "1", "int1"});
   EXPECT_TRUE(int1.signal == SIGTRAP || int1.output == "hello\nbye\n") << int1.errors;
   const CommandResult own = Points({"--duration=1", "---", Puppet("busy"), "1", "int3"});

@@ -1,4 +1,5 @@
-// coz run on programs of several processes: each process is what it is without us, and all of them are in one profile.
+// coz run on programs of several processes: each process is what it is without us, and all of them
+// are in one profile.
 #include <fstream>
 #include <map>
 #include <string>
@@ -81,7 +82,7 @@ class ProcessesTest : public ::testing::Test {
     };
     for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
     for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
-    for (const profile::BareStretch& bare : profile_.bare_stretch()) add(bare);
+    for (const profile::BareInterval& bare : profile_.bare_interval()) add(bare);
     return visits;
   }
 
@@ -139,8 +140,9 @@ TEST_F(ProcessesTest, LeavesChildrenAloneWhenToldTo) {
 
 TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
   Run({}, {Family(), "bomb", "250"});
-  // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted, though none was sampled; a few may be
-  // in two records, or in none, where an experiment begins or ends.
+  // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted,
+  // though none was sampled; a few may be in two records, or in none, where an experiment begins or
+  // ends.
   EXPECT_NEAR(static_cast<double>(Visits("born")), 225 + 250, 15);
 }
 
@@ -148,7 +150,8 @@ TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
   for (const char* sampler : {"perf-sigtrap", "perf-setsig"}) {
     SCOPED_TRACE(sampler);
     Run({absl::StrCat("--sampler=", sampler)}, {Family(), "closer", "1.2"});
-    // A sample a millisecond, a visit all 0.1 ms: by the CPU time that it got, however little that was.
+    // A sample a millisecond, a visit all 0.1 ms: by the CPU time that it got, however little that
+    // was.
     EXPECT_GT(Samples()["spin"] * 40, Visits("work"));
     EXPECT_GT(Visits("work"), 0u);
   }

@@ -1,4 +1,5 @@
-// The subcommands that read and write profiles, at the command line. What figures say is tested elsewhere.
+// The subcommands that read and write profiles, at the command line. What figures say is tested
+// elsewhere.
 #include <signal.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-// Progress points that the source does not mark: what is counted, and what is said of those that cannot be.
+// Progress points that the source does not mark: what is counted, and what is said of those that
+// cannot be.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/points/visit_counter.h"
-#include "coz/report/text/repeat_command.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
 #include "gmock/gmock.h"
@@ -106,8 +107,9 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
-// A signal often comes while the kernel handles the visit, and its handler runs before the instruction that was stopped at: the visit is
-// counted once as long as handlers hand the resume flag back, the sampler's among them. The second case shows that the first would tell.
+// A signal often comes while the kernel handles the visit, and its handler runs before the
+// instruction that was stopped at: the visit is counted once as long as handlers hand the resume
+// flag back, the sampler's among them. The second case shows that the first would tell.
 TEST_F(ProgressTest, BreakpointCountIsExactWhereSignalsComeWithVisits) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   for (const std::string flag : {"keep", "clear"}) {
@@ -141,7 +143,8 @@ TEST_F(ProgressTest, SaysThatProbesAreTooDearToo) {
   EXPECT_GT(Find(Profile(), "hash_item")->visit_cost_ns(), 0u);
 }
 
-// hash_item() does nothing but call another function. CPU timers sample time in the kernel for every user.
+// hash_item() does nothing but call another function. CPU timers sample time in the kernel for
+// every user.
 TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0", "--sampler=cpu-timer"},
@@ -153,7 +156,8 @@ TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   EXPECT_LT(own_ns, static_cast<double>(Visits(profile, "hash_item")) * cost_ns / 4);
 }
 
-// With the old code 0.6 of all samples were in hash_item(), which runs for a tenth of the time that a probe takes on this machine.
+// With the old code 0.6 of all samples were in hash_item(), which runs for a tenth of the time that
+// a probe takes on this machine.
 TEST_F(ProgressTest, WhatAProbeCostsIsNotTheFunctionsOwn) {
   const CommandResult result = Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0",
                                     "--sampler=cpu-timer", "--progress-source=uprobe"},
@@ -206,7 +210,8 @@ class LateLibraryTest : public ProgressTest {
  protected:
   static constexpr char kPoint[] = "libplugin.so!plugin_work";
 
-  // Visits were counted but for those of the first twentieth of a second or so, and nothing else was.
+  // Visits were counted but for those of the first twentieth of a second or so, and nothing else
+  // was.
   void ExpectCounted(const std::vector<std::string>& openers, const std::string& output) {
     std::vector<std::string> command = {Puppet("openers"), "wait", "600"};
     command.insert(command.end(), openers.begin(), openers.end());

@@ -1,4 +1,5 @@
-// What coz cannot do gets one sentence, and the program is not started or runs as without coz. Names of code: bad_input_test.
+// What coz cannot do gets one sentence, and the program is not started or runs as without coz.
+// Names of code: bad_input_test.
 #include <fstream>
 #include <string>
 #include <vector>

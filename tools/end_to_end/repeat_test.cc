@@ -1,4 +1,5 @@
-// A profile says how it was made: its command makes one like it, and what was made otherwise is not added to it.
+// A profile says how it was made: its command makes one like it, and what was made otherwise is not
+// added to it.
 #include <unistd.h>
 
 #include <fstream>
@@ -8,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "coz/report/text/repeat_command.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/testing/coz_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

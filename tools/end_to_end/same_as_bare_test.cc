@@ -1,4 +1,5 @@
-// Programs under conditions in which a profiler gets in the way: output, complaints and status are what they are without coz.
+// Programs under conditions in which a profiler gets in the way: output, complaints and status are
+// what they are without coz.
 #include <string>
 #include <vector>
 
@@ -76,7 +77,8 @@ TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
 
 TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
 
-// A blocking call ends with EINTR by a handler without SA_RESTART, even if a sample comes with the signal.
+// A blocking call ends with EINTR by a handler without SA_RESTART, even if a sample comes with the
+// signal.
 TEST(SameAsBareTest, LetsSignalsEndCalls) { ExpectSame(Guest() + " signalled-reads"); }
 
 TEST(SameAsBareTest, LeavesProgramsAloneThatStartUnderAFilter) {

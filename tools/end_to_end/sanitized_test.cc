@@ -1,4 +1,5 @@
-// coz run on programs that are built with a sanitizer: each does, and finds, what it does and finds without us.
+// coz run on programs that are built with a sanitizer: each does, and finds, what it does and finds
+// without us.
 #include <string>
 
 #include "absl/status/statusor.h"

@@ -1,4 +1,5 @@
-// What experiments of the coz command speed up: units of each kind on real programs, and one sentence for each name that is none.
+// What experiments of the coz command speed up: units of each kind on real programs, and one
+// sentence for each name that is none.
 #include <map>
 #include <set>
 #include <string>
@@ -137,7 +138,8 @@ TEST_F(UnitsTest, GivenUnitIsSpedUpInBaselinesToo) {
   EXPECT_THAT(result.errors, HasSubstr("Decode is 50 % faster already"));
 }
 
-// Threads impose the delay of samples as they run on, ahead of them. What is ahead when an experiment ends must not be missing from the next.
+// Threads impose the delay of samples as they run on, ahead of them. What is ahead when an
+// experiment ends must not be missing from the next.
 TEST_F(UnitsTest, AnExperimentAchievesItsSpeedupBehindALargerOne) {
   const CommandResult result =
       Run({"--unit=function", "--fixed-unit=Compress", "--fixed-speedup=25,75"}, {Pipeline(), "6"});

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks the tree by rules that no compiler knows. Usage: tools/scripts/check.sh [--strict] [CHECK...]
+# Checks the tree by rules that no compiler knows. Usage: tools/scripts/check.sh [CHECK...]
 #
 #   format        clang-format would change nothing
 #   width         comments are at most 100 columns wide
@@ -9,16 +9,13 @@
 #   signal_safe   what the sample handler is built of is tagged so
 #   tidy          clang-tidy finds nothing in the sources that differ from COZ_CHECK_BASE (default origin/main)
 #
-# Without a name: all of them. The exit status is 1 where one finds something, but for those of `reported` below, unless --strict is given.
+# Without a name: all of them. The exit status is 1 where one finds something.
 # A check whose tool is missing says so and passes.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 checks=tools/scripts/checks
 base=${COZ_CHECK_BASE:-origin/main}
 tidy_seconds=${COZ_TIDY_SECONDS:-180}
-
-# Rules that the tree does not follow everywhere yet.
-reported=" width "
 
 is_here() {
   command -v "$1" >/dev/null && return
@@ -62,8 +59,6 @@ tidy() {
   return "$status"
 }
 
-strict=
-if [[ ${1-} == --strict ]]; then strict=1; shift; fi
 wanted=("$@")
 if ((${#wanted[@]} == 0)); then wanted=(format width links includes dependencies signal_safe tidy); fi
 failed=()
@@ -75,12 +70,7 @@ for check in "${wanted[@]}"; do
       exit 2
       ;;
   esac
-  if "$check"; then continue; fi
-  if [[ ! $strict && $reported == *" $check "* ]]; then
-    echo "$check: only reported so far"
-  else
-    failed+=("$check")
-  fi
+  "$check" || failed+=("$check")
 done
 if ((${#failed[@]})); then
   echo "check.sh: found something: ${failed[*]}"

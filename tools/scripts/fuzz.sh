@@ -21,7 +21,7 @@ fuzzers=(
   "coz/sourcemap/line_table coz/sourcemap/testdata/line_table_corpus"
   "coz/sourcemap/dwarf/line_program coz/sourcemap/testdata/line_program_corpus"
   "coz/sourcemap/dwarf/die_scanner coz/sourcemap/testdata/die_scanner_corpus"
-  "coz/sampler/eh_frame coz/sampler/testdata/eh_frame_corpus"
+  "coz/sampler/unwind/eh_frame coz/sampler/unwind/testdata/eh_frame_corpus"
   "tools/plot_server tools/testdata/plot_server_corpus"
 )
 # An input in the tree is no longer than this, nor is a corpus.

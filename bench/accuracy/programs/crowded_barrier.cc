@@ -1,4 +1,5 @@
-// Four threads on two CPUs, one of them with more work than the others, meet at a barrier each round.
+// Four threads on two CPUs, one of them with more work than the others, meet at a barrier each
+// round.
 #include <pthread.h>
 
 #include <atomic>

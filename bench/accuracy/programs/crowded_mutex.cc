@@ -1,4 +1,5 @@
-// Five threads on two CPUs, each with work of its own and a little that it does under a common lock.
+// Five threads on two CPUs, each with work of its own and a little that it does under a common
+// lock.
 #include <atomic>
 #include <mutex>
 

@@ -1,4 +1,5 @@
-// One line of a template, inlined into several places: its samples are those of all places together.
+// One line of a template, inlined into several places: its samples are those of all places
+// together.
 #include <atomic>
 
 #include "bench/accuracy/workload.h"

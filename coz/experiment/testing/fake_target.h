@@ -160,8 +160,8 @@ class FakeSink : public ExperimentSink {
   }
   void OnExperiment(const ExperimentRecord& record) override { records.push_back(record); }
   void OnExperimentDropped() override { ++dropped; }
-  void OnBareStretchStarted(uint64_t start_ns) override { bare_starts_ns.push_back(start_ns); }
-  void OnBareStretch(const ExperimentRecord& record) override { bare.push_back(record); }
+  void OnBareIntervalStarted(uint64_t start_ns) override { bare_starts_ns.push_back(start_ns); }
+  void OnBareInterval(const ExperimentRecord& record) override { bare.push_back(record); }
   void OnNoProgress(uint64_t waited_ns) override { no_progress_ns.push_back(waited_ns); }
 };
 

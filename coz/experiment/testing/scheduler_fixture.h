@@ -1,4 +1,5 @@
-// The fixture of the scheduler's tests: a scheduler over a fake target, stepped when it asks for it.
+// The fixture of the scheduler's tests: a scheduler over a fake target, stepped when it asks for
+// it.
 //
 // Shape    options are set before the first RunFor or Make; the target may change at any time
 // Units    ns of the fake clock

@@ -161,7 +161,8 @@ class PointAnalyzer {
       o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
                   static_cast<double>(row.effective_duration_ns);
     }
-    // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be measured.
+    // 0 in old profiles, and where no sample fell into the unit; NaN where it could not be
+    // measured.
     if (row.achieved_virtual_speedup > 0) {
       o.achieved_virtual_speedup = row.achieved_virtual_speedup;
     }

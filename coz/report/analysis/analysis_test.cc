@@ -204,7 +204,8 @@ TEST(AnalysisTest, EndToEndRunsCountWithOneVisitEach) {
   EXPECT_NEAR(AnalyzeOf(all).points[0].lines.at(0).slope.value, 0.5, 0.001);
 }
 
-// Half of the run the line is active and worth 0.8; in the other half it does not run and visits take twice as long.
+// Half of the run the line is active and worth 0.8; in the other half it does not run and visits
+// take twice as long.
 profile::Profile TwoPhases() {
   SyntheticOptions slow;
   slow.session = 2;
@@ -329,7 +330,8 @@ TEST(AnalysisTest, IntervalsCoverTruthOfAProgramThatDrifts) {
   }));
 }
 
-// A line that runs only late in a program that gets slower all the time: baselines from before it ran would make it look bad.
+// A line that runs only late in a program that gets slower all the time: baselines from before it
+// ran would make it look bad.
 TEST(AnalysisTest, LinesThatRunLateAreComparedWithLateBaselines) {
   EXPECT_COVERAGE_95(CoverageOver(300, [](uint64_t seed) {
     SyntheticOptions options;
@@ -389,8 +391,8 @@ TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {
   EXPECT_NEAR(AnalyzeOf(made.profile()).points[0].lines.at(0).slope.value, 0.5, 0.05);
 }
 
-// 40 lines, most of them without effect: what the verdicts are worth when so many are looked at, and what choosing the lines by
-// their verdict does to the coverage of their intervals.
+// 40 lines, most of them without effect: what the verdicts are worth when so many are looked at,
+// and what choosing the lines by their verdict does to the coverage of their intervals.
 TEST(AnalysisTest, FalseDiscoveriesStayBelowFivePercent) {
   double false_share = 0;
   int found = 0;

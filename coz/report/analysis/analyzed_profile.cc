@@ -10,7 +10,7 @@ namespace {
 // The others are in the table, with all that is used of them.
 bool IsKept(const profile::Profile& record) {
   return record.experiment().empty() && record.unit().empty() && record.progress_point().empty() &&
-         record.sample_counts().empty() && record.bare_stretch().empty();
+         record.sample_counts().empty() && record.bare_interval().empty();
 }
 
 }  // namespace

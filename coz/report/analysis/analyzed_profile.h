@@ -1,7 +1,7 @@
 // A profile file with all that is computed from it: what exports and comparisons start from.
 //
-// Shape    one object. Of a file, the profile holds sessions, binaries and processes alone: the rest is in the table, in a
-//          third of the memory
+// Shape    one object. Of a file, the profile holds sessions, binaries and processes alone: the
+//          rest is in the table, in a third of the memory
 // Units    as in its parts
 // Errors   those of ReadProfile
 // Threads  compatible

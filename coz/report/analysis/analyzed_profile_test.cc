@@ -12,8 +12,8 @@
 namespace coz::report {
 namespace {
 
-// Two sessions, one of which has lost samples, an experiment that must not be used, another source of samples from 10 s on, and an
-// experiment that is there twice.
+// Two sessions, one of which has lost samples, an experiment that must not be used, another source
+// of samples from 10 s on, and an experiment that is there twice.
 profile::Profile Made(profile::ProgressPointKind kind) {
   profile::Profile all;
   for (uint64_t session : {1u, 2u}) {

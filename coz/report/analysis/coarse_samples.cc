@@ -9,11 +9,12 @@ namespace {
 
 // The kernel's tick.
 constexpr double kTimerSampleNs = 4e6;
-// A thread that pauses is switched as well, about once in a sample's time; PostgreSQL's is switched fifty times.
+// A thread that pauses is switched as well, about once in a sample's time; PostgreSQL's is switched
+// fifty times.
 constexpr double kStretchesInSample = 4;
 
-// Of the CPU time. What is measured is the least that sampling adds to a switch: PostgreSQL lost twice as much of its rate, and slopes are as
-// much smaller.
+// Of the CPU time. What is measured is the least that sampling adds to a switch: PostgreSQL lost
+// twice as much of its rate, and slopes are as much smaller.
 constexpr double kDearShare = 0.05;
 
 double SampledCpuNs(const profile::Session& session, const profile::SessionEnd& end) {

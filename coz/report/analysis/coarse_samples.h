@@ -1,10 +1,12 @@
-// Experiments that cannot show what threads gain that wait for each other often. A CPU timer's sample stands for 4 ms, and a thread that waits
-// for another long before that cannot use such an advance; the rest is lost, and effects look too small. Perf events that are set anew at
-// each switch between processes cost more than such a thread gains.
+// Experiments that cannot show what threads gain that wait for each other often. A CPU timer's
+// sample stands for 4 ms, and a thread that waits for another long before that cannot use such an
+// advance; the rest is lost, and effects look too small. Perf events that are set anew at each
+// switch between processes cost more than such a thread gains.
 //
 // Shape    by session: from when on, and how long its threads run between two waits
 // Units    ns of CPU time; ns since the session's start
-// Errors   where switches are not known (a session without end, an old profile), its samples are taken to be fine enough
+// Errors   where switches are not known (a session without end, an old profile), its samples are
+//          taken to be fine enough
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   docs/results.md, "PostgreSQL"
@@ -23,7 +25,8 @@ class CoarseSamples {
  public:
   explicit CoarseSamples(const profile::Profile& profile);
 
-  // How long threads ran between two switches, where an experiment's samples were too coarse for that; else 0.
+  // How long threads ran between two switches, where an experiment's samples were too coarse for
+  // that; else 0.
   double StretchNs(const ExperimentRow& row) const;
   // Whether that is due to what perf events cost, not to CPU timers.
   bool IsByPerfEvents(const ExperimentRow& row) const;

@@ -5,7 +5,7 @@
 #include "coz/report/analysis/precision_goal.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

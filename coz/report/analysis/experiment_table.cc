@@ -78,7 +78,7 @@ class ExperimentTableBuilder::Impl {
     for (const profile::Unit& unit : records.unit()) AddUnit(unit);
     for (const profile::ProgressPoint& point : records.progress_point()) AddPoint(point);
     for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
-    for (const profile::BareStretch& bare : records.bare_stretch()) AddBare(bare);
+    for (const profile::BareInterval& bare : records.bare_interval()) AddBare(bare);
     for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
     for (const profile::SessionEnd& end : records.session_end()) {
       ended_[end.session()] = end.run_time_ns();
@@ -95,7 +95,8 @@ class ExperimentTableBuilder::Impl {
 
  private:
   void AddUnit(const profile::Unit& unit) {
-    // Within a line the name of the function may be spelled in several ways (inlined copies, compilers).
+    // Within a line the name of the function may be spelled in several ways (inlined copies,
+    // compilers).
     const bool named = unit.kind() != profile::UNIT_KIND_LINE;
     const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
     const auto [it, added] = units_.try_emplace(key, table_.units.size());
@@ -154,7 +155,8 @@ class ExperimentTableBuilder::Impl {
     seen.point = it->second;
     seen.duration = static_cast<double>(duration_ns);
     if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
-      // Requests cut by either end of the experiment are in one of the two counts: their mean is even-handed.
+      // Requests cut by either end of the experiment are in one of the two counts: their mean is
+      // even-handed.
       seen.visits =
           (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
       seen.least_visits = std::min(counts.arrivals(), counts.departures());
@@ -220,7 +222,7 @@ class ExperimentTableBuilder::Impl {
     table_.experiments.push_back(std::move(row));
   }
 
-  void AddBare(const profile::BareStretch& record) {
+  void AddBare(const profile::BareInterval& record) {
     if (!bare_seen_.insert({record.session(), record.start_ns()}).second) {
       ++table_.duplicates;
       return;

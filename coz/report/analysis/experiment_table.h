@@ -1,11 +1,11 @@
 // The experiments of a profile with their names resolved: what every analysis and export works on.
 //
-// Shape    units and progress points are numbered over all sessions: the same file:line of two sessions is one unit, points of
-//          one name and kind are one point. Experiments keep the order of the file. Some 300 bytes an experiment; nothing points into
-//          the profile
+// Shape    units and progress points are numbered over all sessions: the same file:line of two
+//          sessions is one unit, points of one name and kind are one point. Experiments keep the
+//          order of the file. Some 300 bytes an experiment; nothing points into the profile
 // Units    ns, counts
-// Errors   none: records that name a session's missing unit or point are counted in `orphans`, see also
-//          `invalid` and `duplicates`
+// Errors   none: records that name a session's missing unit or point are counted in `orphans`, see
+//          also `invalid` and `duplicates`
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto
@@ -48,9 +48,11 @@ struct PointSeen {
   size_t point = 0;
   // The divisor: visits; for latency pairs the mean of arrivals and departures.
   double visits = 0;
-  // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks at.
+  // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks
+  // at.
   uint64_t least_visits = 0;
-  // The numerator: effective duration; for latency pairs times the average in flight (Little's law: W = L·T/n).
+  // The numerator: effective duration; for latency pairs times the average in flight (Little's law:
+  // W = L·T/n).
   double duration = 0;
   // The counts as recorded, of latency pairs alone.
   std::unique_ptr<const profile::PointCounts> latency;
@@ -70,7 +72,8 @@ struct ExperimentRow {
   uint64_t total_samples = 0;
   std::vector<PointSeen> points;
   UnitSamples unit_samples;
-  // Of its session: samples came from another source in those before, and the program may have run at another speed.
+  // Of its session: samples came from another source in those before, and the program may have run
+  // at another speed.
   uint32_t part = 0;
 
   // Of its Validity.
@@ -89,7 +92,7 @@ struct ExperimentRow {
   bool IsBaseline() const;
 };
 
-// What is used of a profile::BareStretch.
+// What is used of a profile::BareInterval.
 struct BareRow {
   uint64_t session = 0;
   uint64_t start_ns = 0;

@@ -13,7 +13,8 @@ namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-// A backlog that grows by this share of what comes is no accident of where experiments begin and end.
+// A backlog that grows by this share of what comes is no accident of where experiments begin and
+// end.
 constexpr double kUnstableShare = 0.03;
 
 struct Bucket {

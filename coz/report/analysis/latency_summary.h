@@ -1,6 +1,8 @@
-// What a profile says about the latency of requests beside its change: mean, median, 99th percentile, and whether it is stable.
+// What a profile says about the latency of requests beside its change: mean, median, 99th
+// percentile, and whether it is stable.
 //
-// Shape    one summary of a latency pair: over the baselines, or over the experiments of a unit at a speedup
+// Shape    one summary of a latency pair: over the baselines, or over the experiments of a unit at
+//          a speedup
 // Units    ns of effective time (delay left out); requests per second of it
 // Errors   figures that the profile does not have are NaN
 // Threads  safe: pure functions
@@ -28,7 +30,8 @@ struct LatencySummary {
   double in_flight = 0;
   bool has_baseline = false;
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
-  // Then: standard error of the mean, as a share of it, as requests may come and go anywhere between two looks.
+  // Then: standard error of the mean, as a share of it, as requests may come and go anywhere
+  // between two looks.
   double looks_error = 0;
   // And: in some experiment it was not known how many were under way when delay was inserted.
   bool evened_out = false;
@@ -50,7 +53,8 @@ class LatencyBySpeedup {
   std::map<std::pair<size_t, int64_t>, LatencySummary> summaries_;  // speedup in thousandths
 };
 
-// More requests came than left, by more than those under way explain: latency grows as long as the load lasts.
+// More requests came than left, by more than those under way explain: latency grows as long as the
+// load lasts.
 bool IsUnstable(const LatencySummary& summary);
 
 }  // namespace coz::report

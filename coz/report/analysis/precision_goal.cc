@@ -83,7 +83,8 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
   }
 }
 
-// All experiments until the open units have theirs: those that are drawn for them, and those that random samples give them.
+// All experiments until the open units have theirs: those that are drawn for them, and those that
+// random samples give them.
 uint64_t Remaining(const ExperimentTable& table, const PrecisionGoal& goal,
                    const std::vector<OpenUnit>& open) {
   if (open.empty() || table.experiments.empty()) return 0;

@@ -1,17 +1,19 @@
-// Whether a profile is precise enough to stop, which units it still lacks, and how long that will take: the rule of
-// `coz run --until`.
+// Whether a profile is precise enough to stop, which units it still lacks, and how long that will
+// take: the rule of `coz run --until`.
 //
-// Shape    looks at the most visited progress point, of end-to-end profiles at the end of the program. What matters there: the `top_units` analysed units with the largest possible
-//          effect, by the far end of their interval, without those that certainly have none; and units with `min_share` or more of
-//          the samples that have no figure yet. The goal is reached when each of the former has an interval of at most `width`,
-//          none of the latter is left, and there is a figure at all
-// Units    width: fraction of program speedup at a line speedup of 100 %, which is the width of the slope's 95 % interval;
-//          remaining time in ns of profiling
+// Shape    looks at the most visited progress point, of end-to-end profiles at the end of the
+//          program. What matters there: the `top_units` analysed units with the largest possible
+//          effect, by the far end of their interval, without those that certainly have none; and
+//          units with `min_share` or more of the samples that have no figure yet. The goal is
+//          reached when each of the former has an interval of at most `width`, none of the latter
+//          is left, and there is a figure at all
+// Units    width: fraction of program speedup at a line speedup of 100 %, which is the width of the
+//          slope's 95 % interval; remaining time in ns of profiling
 // Errors   none
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   docs/design/statistics.md; Chow and Robbins 1965 for stopping by the width of an interval; precision_goal_test.cc for what that does
-//          to coverage
+// Source   docs/design/statistics.md; Chow and Robbins 1965 for stopping by the width of an
+//          interval; precision_goal_test.cc for what that does to coverage
 #ifndef COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_
 #define COZ_REPORT_ANALYSIS_PRECISION_GOAL_H_
 

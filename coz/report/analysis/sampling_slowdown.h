@@ -1,8 +1,9 @@
 // What being sampled costs the program at a progress point.
 //
-// Shape    one figure for a point, from its baselines and the bare stretches between experiments (profile.proto)
+// Shape    one figure for a point, from its baselines and the bare intervales between experiments
+//          (profile.proto)
 // Units    shares of the time of a visit
-// Errors   nullopt where the profile has too few bare stretches in which the point was visited
+// Errors   nullopt where the profile has too few bare intervales in which the point was visited
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
 // Source   docs/design/experiments.md

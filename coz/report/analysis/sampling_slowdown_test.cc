@@ -20,12 +20,12 @@ SyntheticLine Line(double share, double slope) {
   return line;
 }
 
-// One bare stretch for four experiments, as the scheduler makes them.
+// One bare interval for four experiments, as the scheduler makes them.
 SyntheticProfile MakeProfile(const SyntheticOptions& options, int stretches) {
   SyntheticProfile profile(options, {Line(0.6, 0.5)});
   for (int i = 0; i < stretches; ++i) {
     profile.AddRandomExperiments(4);
-    profile.AddBareStretch();
+    profile.AddBareInterval();
   }
   profile.End();
   return profile;
@@ -51,13 +51,13 @@ TEST(SamplingSlowdownTest, FindsWhatSamplingTakes) {
   EXPECT_LT(slowdown->share.high - slowdown->share.low, 0.01);
 }
 
-// Bare stretches are no experiments: predictions are the same with them.
+// Bare intervales are no experiments: predictions are the same with them.
 TEST(SamplingSlowdownTest, ChangesNoPrediction) {
   SyntheticOptions options;
   options.bare_share = 0.1;
   SyntheticProfile with = MakeProfile(options, 10);
   profile::Profile without = with.profile();
-  without.clear_bare_stretch();
+  without.clear_bare_interval();
   const Analysis analysis = AnalyzeProfile(with);
   const Analysis plain = Analyze(without, BuildExperimentTable(without));
   EXPECT_TRUE(analysis.points.at(0).sampling_slowdown.has_value());
@@ -85,18 +85,19 @@ TEST(SamplingSlowdownTest, NeedsFourStretchesThatAreGoodAndVisited) {
 
   SyntheticProfile tainted = MakeProfile(options, 6);
   for (int i = 0; i < 3; ++i) {
-    tainted.profile().mutable_bare_stretch(i)->add_taint()->set_reason(profile::Taint::SUSPENDED);
+    tainted.profile().mutable_bare_interval(i)->add_taint()->set_reason(profile::Taint::SUSPENDED);
   }
   EXPECT_FALSE(Slowdown(tainted).has_value());
 
   SyntheticProfile unvisited = MakeProfile(options, 6);
   for (int i = 0; i < 3; ++i) {
-    unvisited.profile().mutable_bare_stretch(i)->mutable_point(0)->set_visits(4);
+    unvisited.profile().mutable_bare_interval(i)->mutable_point(0)->set_visits(4);
   }
   EXPECT_FALSE(Slowdown(unvisited).has_value());
 }
 
-// A program that slows down by half in the middle of the run has baselines and bare stretches on both sides.
+// A program that slows down by half in the middle of the run has baselines and bare intervales on
+// both sides.
 TEST(SamplingSlowdownTest, DriftIsNoSlowdown) {
   SyntheticOptions options;
   options.noise = 0.002;
@@ -134,8 +135,8 @@ TEST(SamplingSlowdownTest, CopiesOfAStretchCountOnce) {
   SyntheticOptions options;
   SyntheticProfile profile = MakeProfile(options, 8);
   profile::Profile doubled = profile.profile();
-  for (const profile::BareStretch& bare : profile.profile().bare_stretch()) {
-    *doubled.add_bare_stretch() = bare;
+  for (const profile::BareInterval& bare : profile.profile().bare_interval()) {
+    *doubled.add_bare_interval() = bare;
   }
   const ExperimentTable table = BuildExperimentTable(doubled);
   EXPECT_EQ(table.bare.size(), 8u);

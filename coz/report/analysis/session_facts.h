@@ -17,7 +17,8 @@
 
 namespace coz::report {
 
-// Finds the ends of a profile's sessions, of which a merged profile has thousands. The profile has to outlive it.
+// Finds the ends of a profile's sessions, of which a merged profile has thousands. The profile has
+// to outlive it.
 class SessionEnds {
  public:
   explicit SessionEnds(const profile::Profile& profile) {
@@ -33,10 +34,12 @@ class SessionEnds {
   absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends_;
 };
 
-// CPU time between two samples of a thread: of a program that had one thread to its end, that of a lone thread. `end` may be nullptr.
+// CPU time between two samples of a thread: of a program that had one thread to its end, that of a
+// lone thread. `end` may be nullptr.
 uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::SessionEnd* end);
 
-// The CPU time that a sample stands for in the mean over the profile's samples, as sessions have different periods. 0 without sessions.
+// The CPU time that a sample stands for in the mean over the profile's samples, as sessions have
+// different periods. 0 without sessions.
 double MeanSamplingPeriodNs(const profile::Profile& profile);
 
 // "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
@@ -46,11 +49,13 @@ const char* SourceId(profile::SamplingSource source);
 const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
                                             const profile::Session& session);
 
-// "perf sigtrap every 0.93 ms of CPU time, user code", and what took over from it. `end` may be nullptr.
+// "perf sigtrap every 0.93 ms of CPU time, user code", and what took over from it. `end` may be
+// nullptr.
 std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
                              const profile::SessionEnd* end);
 
-// What the first source lacked, as a sentence; "" where nothing, and where timers took over, which sample time in the kernel too.
+// What the first source lacked, as a sentence; "" where nothing, and where timers took over, which
+// sample time in the kernel too.
 std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session);
 
 // Why another source of samples took over, and when: a sentence without a full stop.

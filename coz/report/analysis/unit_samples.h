@@ -1,6 +1,8 @@
-// The samples of each unit in one experiment, packed: a merged profile has millions of these counts, most of them small.
+// The samples of each unit in one experiment, packed: a merged profile has millions of these
+// counts, most of them small.
 //
-// Shape    pairs of a unit and its samples, units ascending, each once; about 2 bytes a pair, looked up from the first on
+// Shape    pairs of a unit and its samples, units ascending, each once; about 2 bytes a pair,
+//          looked up from the first on
 // Units    counts
 // Errors   none
 // Threads  compatible
@@ -40,7 +42,8 @@ class UnitSamples {
   // `unit` is one more than the unit's number. False at the end.
   static bool Next(const uint8_t** at, size_t* unit, uint64_t* samples);
 
-  // For each: how far the unit is from the one before (the first from -1), never 0; the samples. A 0 ends it.
+  // For each: how far the unit is from the one before (the first from -1), never 0; the samples. A
+  // 0 ends it.
   std::unique_ptr<uint8_t[]> bytes_;
 };
 

@@ -44,7 +44,8 @@ std::unique_ptr<const AnalyzedProfile> Make(double ns_per_visit, const std::vect
   return AnalyzeWhole(synthetic.profile());
 }
 
-// A line that took 0.6 of the time was made to take half as long: 30 % less time a visit, and then it is 0.3 of 0.7.
+// A line that took 0.6 of the time was made to take half as long: 30 % less time a visit, and then
+// it is 0.3 of 0.7.
 std::unique_ptr<const AnalyzedProfile> Before() {
   return Make(1e6, {{10, 0.6, 0.6}, {20, 0.4, 0.4}}, 1);
 }

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/compare/progress.h"
-#include "coz/report/text/repeat_command.h"
-#include "coz/report/text/unit_names.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 namespace {

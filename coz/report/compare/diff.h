@@ -1,14 +1,16 @@
-// Compares two profiles of a program: what became faster, and which lines gained or lost importance.
+// Compares two profiles of a program: what became faster, and which lines gained or lost
+// importance.
 //
-// Shape    a PointDiff for each progress point of either; each unit that has a slope in one of them is in one LineDiff
+// Shape    a PointDiff for each progress point of either; each unit that has a slope in one of them
+//          is in one LineDiff
 // Units    fractions; slopes as in analysis.h
 // Errors   none: what one side lacks is absent
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md
 //
-// Units are matched by kind, file, line and function; those left over, lines of a function that has one line left over on each side, are
-// taken as moved.
+// Units are matched by kind, file, line and function; those left over, lines of a function that has
+// one line left over on each side, are taken as moved.
 #ifndef COZ_REPORT_COMPARE_DIFF_H_
 #define COZ_REPORT_COMPARE_DIFF_H_
 

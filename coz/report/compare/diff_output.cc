@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/compare/diff.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {

@@ -1,8 +1,10 @@
 // The score of a project's predictions: what `coz verify --record` has found, over time.
 //
-// Shape    a text file, one JSON object in a line, only appended to: it can be kept in version control and merges by lines
+// Shape    a text file, one JSON object in a line, only appended to: it can be kept in version
+//          control and merges by lines
 // Units    fractions; seconds since the epoch
-// Errors   NOT_FOUND, PERMISSION_DENIED and the like for the file; lines that are no entry are counted
+// Errors   NOT_FOUND, PERMISSION_DENIED and the like for the file; lines that are no entry are
+//          counted
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   docs/compare.md

@@ -1,6 +1,7 @@
 // A history file, which is kept in version control and may be merged by hand.
 //
-// ./bazelw build --config=fuzz //coz/report/compare:history_fuzzer && bazel-bin/coz/report/compare/history_fuzzer
+// ./bazelw build --config=fuzz //coz/report/compare:history_fuzzer &&
+// bazel-bin/coz/report/compare/history_fuzzer
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

@@ -17,7 +17,8 @@
 
 namespace coz::report {
 
-// Effective duration ÷ visits, pooled, with its 95 % interval. `point` is an index of ExperimentTable.points.
+// Effective duration ÷ visits, pooled, with its 95 % interval. `point` is an index of
+// ExperimentTable.points.
 std::optional<Estimate> TimePerVisit(const AnalyzedProfile& whole, size_t point);
 
 // CPU time of a unit ÷ visits; `unit` is an index of ExperimentTable.units.

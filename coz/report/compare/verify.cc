@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/unit_names.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {

@@ -1,9 +1,10 @@
-// Whether a prediction came true: a line was made faster, and the program is compared with what was predicted of it.
+// Whether a prediction came true: a line was made faster, and the program is compared with what was
+// predicted of it.
 //
 // Shape    one line, one progress point, two profiles; a Verification for each point that both have
 // Units    fractions
-// Errors   NOT_FOUND when the first profile has no figures for the line (the message names the closest lines), FAILED_PRECONDITION when a
-//          figure is missing, with what would give it
+// Errors   NOT_FOUND when the first profile has no figures for the line (the message names the
+//          closest lines), FAILED_PRECONDITION when a figure is missing, with what would give it
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md
@@ -22,7 +23,8 @@ namespace coz::report {
 
 struct VerifyOptions {
   std::string line;  // "file:line", or a function's, file's, library's or group's name
-  // By how much the line was sped up; without it, taken from its CPU time per visit in both profiles.
+  // By how much the line was sped up; without it, taken from its CPU time per visit in both
+  // profiles.
   std::optional<double> speedup;
 };
 

@@ -14,8 +14,8 @@
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/typed_name.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/typed_name.h"
 
 namespace coz::report {
 namespace {
@@ -34,8 +34,8 @@ absl::Status NotACondition(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
-  // Names of functions may hold commas and brackets. So the name of the point ends at the first comma
-  // outside of brackets, and that of the unit at the last bracket before the comparison.
+  // Names of functions may hold commas and brackets. So the name of the point ends at the first
+  // comma outside of brackets, and that of the unit at the last bracket before the comparison.
   static const std::regex* const kForm = new std::regex(
       R"(^\s*(slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+)\s*$)");
   std::smatch parts;

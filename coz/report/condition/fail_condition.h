@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
-#include "coz/report/text/typed_name.h"
+#include "coz/report/wording/typed_name.h"
 
 namespace coz::report {
 

@@ -20,7 +20,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The text format knows `selected-samples` where JSON has `selected_samples`, and has no way to quote.
+// The text format knows `selected-samples` where JSON has `selected_samples`, and has no way to
+// quote.
 void WriteText(const Json& record, std::ostream& out) {
   out << record["type"].get<std::string>();
   for (const auto& [key, value] : record.items()) {

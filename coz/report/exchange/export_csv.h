@@ -1,7 +1,7 @@
 // Writes every figure of a profile as a table: a row for each progress point, unit and speedup.
 //
-// Shape    RFC 4180, UTF-8, a head line; the columns are described in docs/export.md. A unit that was set aside has one row, with the
-//          reason and no figures
+// Shape    RFC 4180, UTF-8, a head line; the columns are described in docs/export.md. A unit that
+//          was set aside has one row, with the reason and no figures
 // Units    fractions; samples and visits are counts
 // Errors   none; what could not be computed is empty
 // Threads  safe

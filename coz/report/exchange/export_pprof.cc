@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/json/report_json.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "google/protobuf/io/gzip_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 

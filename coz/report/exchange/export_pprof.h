@@ -1,9 +1,10 @@
 // Writes a profile for `go tool pprof` and what else reads its format.
 //
-// Shape    one gzip'ed message; a sample for each unit, with one location; sample types: samples, cpu, and for each progress point
-//          slope:NAME. Labels verdict:NAME say what the report says
-// Units    cpu in ns; slopes in permille: 400 means that making the line 10 % faster makes the program 4 % faster. A slope that cannot
-//          be told yet is 0
+// Shape    one gzip'ed message; a sample for each unit, with one location; sample types: samples,
+//          cpu, and for each progress point slope:NAME. Labels verdict:NAME say what the report
+//          says
+// Units    cpu in ns; slopes in permille: 400 means that making the line 10 % faster makes the
+//          program 4 % faster. A slope that cannot be told yet is 0
 // Errors   INTERNAL when zlib refuses
 // Threads  safe
 // Signals  not async-signal-safe

@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/json/report_json.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {

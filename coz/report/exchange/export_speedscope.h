@@ -1,9 +1,10 @@
-// Writes a profile for speedscope: flame graphs of CPU time, and of what speeding lines up would bring.
+// Writes a profile for speedscope: flame graphs of CPU time, and of what speeding lines up would
+// bring.
 //
-// Shape    one JSON object: a list of frames, and a "sampled" profile for CPU time and for each progress point; each stack is file,
-//          function, line
-// Units    CPU time in ns; program speedup in thousandths for a line speedup of 1, positive and decided lines only, as a width can be
-//          nothing else
+// Shape    one JSON object: a list of frames, and a "sampled" profile for CPU time and for each
+//          progress point; each stack is file, function, line
+// Units    CPU time in ns; program speedup in thousandths for a line speedup of 1, positive and
+//          decided lines only, as a width can be nothing else
 // Errors   none
 // Threads  safe
 // Signals  not async-signal-safe

@@ -1,4 +1,5 @@
-// ./bazelw build --config=fuzz //coz/report/exchange:import_coz_fuzzer && bazel-bin/coz/report/exchange/import_coz_fuzzer
+// ./bazelw build --config=fuzz //coz/report/exchange:import_coz_fuzzer &&
+// bazel-bin/coz/report/exchange/import_coz_fuzzer
 #include <cstdint>
 #include <sstream>
 #include <string>

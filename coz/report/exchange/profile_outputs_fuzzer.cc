@@ -1,7 +1,9 @@
-// Everything but `coz report` that is made of a profile of unknown origin: other formats, the page, the live table, a comparison.
+// Everything but `coz report` that is made of a profile of unknown origin: other formats, the page,
+// the live table, a comparison.
 //
 // ./bazelw build --config=fuzz //coz/report/exchange:profile_outputs_fuzzer
-// bazel-bin/coz/report/exchange/profile_outputs_fuzzer NEW_FOLDER coz/report/testdata/profile_corpus
+// bazel-bin/coz/report/exchange/profile_outputs_fuzzer NEW_FOLDER
+// coz/report/testdata/profile_corpus
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

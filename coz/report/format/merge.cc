@@ -170,7 +170,7 @@ class Merger {
     if (record.binary_size() != 0) return record.binary(0).session();
     if (record.process_size() != 0) return record.process(0).session();
     if (record.source_change_size() != 0) return record.source_change(0).session();
-    return record.bare_stretch_size() != 0 ? record.bare_stretch(0).session() : 0;
+    return record.bare_interval_size() != 0 ? record.bare_interval(0).session() : 0;
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {

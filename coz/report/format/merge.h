@@ -1,10 +1,12 @@
 // Puts any number of profiles of one program into one file.
 //
-// Shape    record by record, in the order of the inputs: one record in memory at a time, and the id of each session. A session that
-//          an earlier input had is left out, so that the same profile given twice counts once
+// Shape    record by record, in the order of the inputs: one record in memory at a time, and the id
+//          of each session. A session that an earlier input had is left out, so that the same
+//          profile given twice counts once
 // Units    none
-// Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different programs (by build-id, else by path) or
-//          were made with different --given, naming both files. The output then is as it was
+// Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different
+//          programs (by build-id, else by path) or were made with different --given, naming both
+//          files. The output then is as it was
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto: concatenated profiles merge

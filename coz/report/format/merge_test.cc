@@ -50,7 +50,8 @@ std::string Message(const absl::StatusOr<MergeResult>& result) {
   return std::string(result.status().message());
 }
 
-// What only some points have: latencies of numbered requests, how visits were counted and at what cost.
+// What only some points have: latencies of numbered requests, how visits were counted and at what
+// cost.
 TEST_F(MergeTest, PointsKeepWhatTheyHave) {
   const auto write = [this](const std::string& name, uint64_t session) {
     profile::Profile profile;

@@ -102,13 +102,13 @@ bool HasSession(const profile::Profile& p) {
   for (const auto& r : p.binary()) return r.session() != 0;
   for (const auto& r : p.process()) return r.session() != 0;
   for (const auto& r : p.source_change()) return r.session() != 0;
-  for (const auto& r : p.bare_stretch()) return r.session() != 0;
+  for (const auto& r : p.bare_interval()) return r.session() != 0;
   return false;
 }
 
 void HandOn(const std::string& record, uint32_t field, ReadStats* stats,
             absl::FunctionRef<void(const profile::Profile&)> sink) {
-  if (field > profile::Profile::kBareStretchFieldNumber) {
+  if (field > profile::Profile::kBareIntervalFieldNumber) {
     ++stats->unknown_records;
     return;
   }

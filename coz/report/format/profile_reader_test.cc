@@ -212,7 +212,7 @@ TEST(ProfileReaderTest, ReadsEveryKindOfRecord) {
   written.add_binary()->set_session(1);
   written.add_process()->set_session(1);
   written.add_source_change()->set_session(1);
-  written.add_bare_stretch()->set_session(1);
+  written.add_bare_interval()->set_session(1);
   // A kind that is added to the format has to be added here and to the reader.
   ASSERT_EQ(profile::Profile::descriptor()->field_count(), 10);
   const absl::StatusOr<ReadResult> read = ParseProfile(written.SerializeAsString(), "test");

@@ -24,8 +24,9 @@
 namespace coz::report {
 namespace {
 
-// One writer at a time: two would not garble each other's chunks, but the one that opens cuts off what it takes for the
-// torn end of a crash. The kernel drops the lock with the process. Filesystems without locks go without.
+// One writer at a time: two would not garble each other's chunks, but the one that opens cuts off
+// what it takes for the torn end of a crash. The kernel drops the lock with the process.
+// Filesystems without locks go without.
 absl::Status Lock(const std::string& path, int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -33,8 +34,8 @@ absl::Status Lock(const std::string& path, int fd) {
       ": another coz is writing to it; name another file with `coz run -o FILE --- …`"));
 }
 
-// What is appended after a torn record would be read as its rest, so that is cut off first. A file that is not a profile
-// from start to end stays as it is.
+// What is appended after a torn record would be read as its rest, so that is cut off first. A file
+// that is not a profile from start to end stays as it is.
 absl::Status PrepareAppend(const std::string& path, int fd, uint64_t size) {
   if (size == 0) return absl::OkStatus();
   const UniqueFd reading(open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -23,7 +23,8 @@
 namespace coz::report {
 
 enum class ProfileOpenMode {
-  kAppend,  // add a session to what is there, less a torn record at its end; refuses what is no profile
+  // add a session to what is there, less a torn record at its end; refuses what is no profile
+  kAppend,
   kTruncate,  // start anew
 };
 

@@ -16,8 +16,8 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
-#include "coz/report/text/repeat_command.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {
@@ -229,7 +229,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
 // What being sampled takes; null where the profile cannot tell.
 Json SlowdownJson(const std::optional<SamplingSlowdown>& slowdown) {
   if (!slowdown.has_value()) return nullptr;
-  return {{"time_share", Interval(slowdown->share)}, {"bare_stretches", slowdown->stretches}};
+  return {{"time_share", Interval(slowdown->share)}, {"bare_intervals", slowdown->stretches}};
 }
 
 Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {

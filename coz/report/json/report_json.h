@@ -1,8 +1,10 @@
 // A profile's analysis as JSON: what `coz report --json` prints, and other tools embed.
 //
-// Shape    one object; its fields are described in docs/report-json.md and change only with `schema_version`
+// Shape    one object; its fields are described in docs/report-json.md and change only with
+//          `schema_version`
 // Units    in the names: _ns, _s; speedups, slopes, shares and probabilities are fractions
-// Errors   none: a figure that could not be computed is null; text that is no UTF-8 is shown with U+FFFD when printed
+// Errors   none: a figure that could not be computed is null; text that is no UTF-8 is shown with
+//          U+FFFD when printed
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
 // Source   docs/report-json.md
@@ -29,7 +31,8 @@ nlohmann::ordered_json ReportJson(const profile::Profile& profile, const Experim
 // As text; `indent` -1: in one line. ASCII only, so that it can stand in any document.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
-// Stable words for what the analysis says: "faster", "slower", "no_effect", "cannot_tell"; why a line is set aside; kinds.
+// Stable words for what the analysis says: "faster", "slower", "no_effect", "cannot_tell"; why a
+// line is set aside; kinds.
 const char* VerdictId(Verdict verdict);
 const char* SetAsideId(SetAsideReason reason);
 const char* UnitKindId(profile::UnitKind kind);

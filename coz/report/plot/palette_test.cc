@@ -24,7 +24,8 @@ struct Eyes {
   std::array<std::array<double, 3>, 3> seen;
 };
 
-// Machado, Oliveira, Fernandes: A Physiologically-based Model for Simulation of Color Vision Deficiency, 2009, severity 1.
+// Machado, Oliveira, Fernandes: A Physiologically-based Model for Simulation of Color Vision
+// Deficiency, 2009, severity 1.
 constexpr Eyes kEyes[] = {
     {"ordinary", {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}}},
     {"protanopia",

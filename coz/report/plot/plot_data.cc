@@ -1,21 +1,30 @@
-// The same figures as in ReportJson, as lists without names and rounded: a page of 5,000 lines is to be mailed and to open at once.
-// Lines and points are numbers into the lists "units" and "points", so that a profile of 5,000 lines stays small:
+// The same figures as in ReportJson, as lists without names and rounded: a page of 5,000 lines is
+// to be mailed and to open at once. Lines and points are numbers into the lists "units" and
+// "points", so that a profile of 5,000 lines stays small:
 //
-//   version, title          of coz; the command's name
-//   facts, sessions, notes  see run_facts.h; notes are sentences. more_sessions: how many are not listed
-//   folder                  what all files begin with; the page leaves it out
-//   nothing                 {what, remedy}: why nothing was measured and what to do; else null
-//   points                  {name, kind, visits, counted_by, visit_cost_ns, cost, sampling: what counting and sampling take, sentences or "", latency,
-//                           low_visits}, most visited first; latency, of a pair: {in, out: a second, under_way, mean, p50, p99: ms or null,
-//                           error: a sentence or "", stable}, else null
-//   files                   {path, changed, missing, runs: [[first line, text…]…]}; runs is left out where nothing could be read
-//   units                   [file, line, function, share of samples, kind]; file is -1 where the unit has none
-//   lines                   {p: point, u: unit, v: verdict, s: slope, f: phase factor, a: slope while active, b: own baselines,
-//                           pb: baselines of other lines, n: experiments, q: q-value, d: [[speedup, value, low, high, experiments, speedup achieved]…],
-//                           c: [[speedup, value, low, high]…] the curve, k: its bend or null, t: verdict in words}, ranked
-//   aside                   {p, u, n: experiments, r: reason, t}
-//   timeline                {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup, used]…],
-//                           units: [[unit, share…]…], points: [[point, visits per second…]…]}
+//   version, title    of coz; the command's name
+//   facts, sessions   see run_facts.h
+//   more_sessions     how many are not listed
+//   notes             sentences
+//   folder            what all files begin with; the page leaves it out
+//   nothing           {what, remedy}: why nothing was measured and what to do;
+//                     else null
+//   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
+//                     cost, sampling, latency, low_visits}. cost and sampling: what counting and
+//                     sampling take, sentences or "". latency, of a pair, else null: {in, out: a
+//                     second,
+//                     under_way, mean, p50, p99: ms or null, error: a sentence or "", stable}
+//   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
+//                     nothing could be read
+//   units             [file, line, function, share of samples, kind]; file: -1 where there is none
+//   lines             ranked, each {p: point, u: unit, v: verdict, t: verdict in words, s: slope,
+//                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
+//                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
+//                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
+//                     curve, k: its bend or null}
+//   aside             {p, u, n: experiments, r: reason, t}
+//   timeline          {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup,
+//                     used]…], units: [[unit, share…]…], points: [[point, visits per second…]…]}
 #include "coz/report/plot/plot_data.h"
 
 #include <algorithm>
@@ -36,11 +45,11 @@
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
-#include "coz/report/text/nothing_measured.h"
-#include "coz/report/text/repeat_command.h"
+#include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/text/report_notes.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {

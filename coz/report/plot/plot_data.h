@@ -1,7 +1,8 @@
-// What the HTML report shows, as JSON: the run, the lines with their plots and verdicts, what was set aside, the time line, source
-// text.
+// What the HTML report shows, as JSON: the run, the lines with their plots and verdicts, what was
+// set aside, the time line, source text.
 //
-// Shape    one JSON object, described in plot_data.cc field by field; numbers with 4 digits after the point; null: unknown bound
+// Shape    one JSON object, described in plot_data.cc field by field; numbers with 4 digits after
+//          the point; null: unknown bound
 // Units    speedups and shares are fractions; times are seconds
 // Errors   none: bytes that are no UTF-8 become U+FFFD
 // Threads  safe, but for the files that are read

@@ -70,7 +70,7 @@ TEST(PlotDataTest, PointsSayWhatSamplingTakes) {
     report_testing::SyntheticProfile made(options, {{"/src/a.cc", 1, "Work()", 0.5, 0.5, {}}});
     for (int i = 0; i < 20; ++i) {
       made.AddRandomExperiments(8);
-      made.AddBareStretch();
+      made.AddBareInterval();
     }
     const std::string sentence = DataOf(made.profile())["points"][0]["sampling"];
     EXPECT_EQ(sentence.find("being sampled takes 9 %"), share > 0.02 ? 0 : std::string::npos)

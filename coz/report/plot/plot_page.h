@@ -1,7 +1,7 @@
 // The HTML report: one file with everything in it, which opens from disk and loads nothing.
 //
-// Shape    HTML with a content security policy that allows just its own script and style; the data lie in it as JSON, in which no
-//          character can end or begin a tag
+// Shape    HTML with a content security policy that allows just its own script and style; the data
+//          lie in it as JSON, in which no character can end or begin a tag
 // Units    none
 // Errors   those of ReadProfile; what WritePlotFile could not write, and why
 // Threads  safe
@@ -31,7 +31,8 @@ absl::StatusOr<std::string> MakePlotPage(const PlotOptions& options);
 // The page around any data.
 std::string PlotPage(const nlohmann::json& data);
 
-// Replaces the file in one step, so that a page that is open never sees half of one; "-" is standard output.
+// Replaces the file in one step, so that a page that is open never sees half of one; "-" is
+// standard output.
 absl::Status WritePlotFile(const std::string& path, const std::string& page);
 
 }  // namespace coz::report

@@ -1,4 +1,5 @@
-// The summary of the HTML report: what was run, on what, how it was sampled, and how to run it again.
+// The summary of the HTML report: what was run, on what, how it was sampled, and how to run it
+// again.
 //
 // Shape    JSON objects; see plot_data.h
 // Units    seconds, milliseconds where the name says so
@@ -16,11 +17,13 @@
 
 namespace coz::report {
 
-// `end` may be nullptr. {command, folder, start, host, kernel, cpu, cpus, sampling, fallback, given, seed, seconds, version, end, again}
+// `end` may be nullptr. {command, folder, start, host, kernel, cpu, cpus, sampling, fallback,
+// given, seed, seconds, version, end, again}
 nlohmann::json SessionFacts(const profile::Profile& profile, const profile::Session& session,
                             const profile::SessionEnd* end);
 
-// {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words, count]…]}
+// {seconds, experiments, baselines, samples, in_scope, unmapped, lost, not_used, reasons: [[words,
+// count]…]}
 nlohmann::json RunFacts(const ExperimentTable& table, const Analysis& analysis);
 
 }  // namespace coz::report

@@ -1,7 +1,8 @@
 // Source text around lines of interest, read when a report is made and kept in it.
 //
 // Shape    runs of lines around the lines asked for, ascending, overlapping ones merged
-// Units    line numbers from 1; bytes. Bounded: files of at most 8 MiB, 200 bytes a line, 16 MiB in all
+// Units    line numbers from 1; bytes. Bounded: files of at most 8 MiB, 200 bytes a line, 16 MiB in
+//          all
 // Errors   a file without text has the reason, as a clause, in its place
 // Threads  compatible
 // Signals  none
@@ -33,8 +34,8 @@ struct SourceText {
 
 class SourceReader {
  public:
-  // `start_unix_ns`: a file modified later is not what was profiled; 0 if unknown. `folders`: where files are looked for that are
-  // not at their path, by the longest end of it that is there.
+  // `start_unix_ns`: a file modified later is not what was profiled; 0 if unknown. `folders`: where
+  // files are looked for that are not at their path, by the longest end of it that is there.
   SourceReader(uint64_t start_unix_ns, std::vector<std::string> folders)
       : start_unix_ns_(start_unix_ns), folders_(std::move(folders)) {}
 

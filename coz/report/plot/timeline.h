@@ -1,6 +1,8 @@
-// What ran when: samples of the busiest lines, visits and experiments over the length of the profile, so that phases are seen.
+// What ran when: samples of the busiest lines, visits and experiments over the length of the
+// profile, so that phases are seen.
 //
-// Shape    time is cut into equal bins over all sessions, one after the other; experiments in file order
+// Shape    time is cut into equal bins over all sessions, one after the other; experiments in file
+//          order
 // Units    ns since the start of the first session, counts
 // Errors   none: a profile without experiments has an empty time line
 // Threads  safe: pure functions
@@ -26,7 +28,8 @@ struct TimelineExperiment {
 
 struct TimelineRow {
   size_t unit = 0;
-  // Share of the samples taken during the experiments of a bin, 0-1; negative where no experiment was.
+  // Share of the samples taken during the experiments of a bin, 0-1; negative where no experiment
+  // was.
   std::vector<double> share;
 };
 

@@ -11,7 +11,8 @@
 namespace coz::report {
 namespace {
 
-// Of the observations with the most influence, pairs are looked at one by one; what the others share no longer matters.
+// Of the observations with the most influence, pairs are looked at one by one; what the others
+// share no longer matters.
 constexpr size_t kExactPairs = 64;
 constexpr int kMaxSteps = 50;
 // Near complete speedup p can come out as 0 or less, but the error of an experiment is never 0.

@@ -1,13 +1,15 @@
-// The line through a line's experiments when the program's own speed drifts: one slope for all, a level for each block of time.
+// The line through a line's experiments when the program's own speed drifts: one slope for all, a
+// level for each block of time.
 //
-// Shape    p = level(block)·(1 - slope·speedup), least squares in units of the level, with durations as weights. One block gives
-//          the ordinary weighted line
+// Shape    p = level(block)·(1 - slope·speedup), least squares in units of the level, with
+//          durations as weights. One block gives the ordinary weighted line
 // Units    as RateObservation; residuals are shares of the level
-// Errors   ok() is false where the observations cannot tell: no baseline, or no two speedups within any block
+// Errors   ok() is false where the observations cannot tell: no baseline, or no two speedups within
+//          any block
 // Threads  compatible
 // Signals  not async-signal-safe
-// Source   Frisch, Waugh and Lovell for taking the levels out; Bell and McCaffrey 2002 for HC2 and Satterthwaite's degrees of
-//          freedom
+// Source   Frisch, Waugh and Lovell for taking the levels out; Bell and McCaffrey 2002 for HC2 and
+//          Satterthwaite's degrees of freedom
 #ifndef COZ_REPORT_STATISTICS_BLOCK_FIT_H_
 #define COZ_REPORT_STATISTICS_BLOCK_FIT_H_
 
@@ -30,8 +32,9 @@ class BlockFit {
   // Robust standard error of the slope, and its degrees of freedom.
   double SlopeError(double* df) const;
 
-  // Of the i-th observation that is in a block with a baseline: its index among those given, its level, its squared residual
-  // as a share of what was fitted, and what the working model expects of that when the relative variance is 1.
+  // Of the i-th observation that is in a block with a baseline: its index among those given, its
+  // level, its squared residual as a share of what was fitted, and what the working model expects
+  // of that when the relative variance is 1.
   size_t observation(size_t i) const { return points_[i].observation; }
   double level(size_t i) const { return blocks_[points_[i].block].level; }
   double RelativeSquare(size_t i) const;
@@ -42,14 +45,16 @@ class BlockFit {
     size_t observation;
     size_t block;
     double x, p, raw_weight;
-    // As fitted. c is what is left of the level at this speedup, e the residual, d the speedup less what the block's level can
-    // explain of it.
+    // As fitted. c is what is left of the level at this speedup, e the residual, d the speedup less
+    // what the block's level can explain of it.
     double weight = 0, c = 1, e = 0, d = 0, variance = 1;
   };
   struct Block {
     double level = 1;
     double cc =
-        0;  // sums of weight·c², and, with the variances of the working model, of weight²·variance·c² and ·c·d
+        // sums of weight·c², and, with the variances of the working model, of weight²·variance·c²
+        // and ·c·d
+        0;
     double vcc = 0;
     double vcd = 0;
   };
@@ -60,7 +65,8 @@ class BlockFit {
   double Step();
   void FinishModel();
   double Influence(const Point& point) const { return -point.weight * point.d / dd_; }
-  // Entry of (I-H)·Ω·(I-H)', with H the hat matrix and Ω the diagonal of the working model's variances.
+  // Entry of (I-H)·Ω·(I-H)', with H the hat matrix and Ω the diagonal of the working model's
+  // variances.
   double ResidualCovariance(size_t i, size_t j) const;
 
   std::vector<Point> points_;

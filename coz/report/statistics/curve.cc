@@ -19,8 +19,9 @@ constexpr double kGrid = 0.05;
 // Fewer experiments, or fewer different speedups on either side of a bend, and none is looked for.
 constexpr size_t kMinObservations = 12;
 constexpr size_t kMinSpeedupsBeside = 3;
-// How many standard errors the two slopes must differ by. Some ten places are tried, so 1.96 would find a bend in every
-// third straight line; this one finds it in fewer than one of fifty (curve_test.cc).
+// How many standard errors the two slopes must differ by. Some ten places are tried, so 1.96 would
+// find a bend in every third straight line; this one finds it in fewer than one of fifty
+// (curve_test.cc).
 constexpr double kProof = 3.6;
 
 using Vec3 = std::array<double, 3>;

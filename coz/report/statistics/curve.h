@@ -1,14 +1,17 @@
-// The shape of a line's effect: a straight line through the origin, or one bend where the data prove it.
+// The shape of a line's effect: a straight line through the origin, or one bend where the data
+// prove it.
 //
-// Shape    observations of one line and point in; program speedup over virtual speedup on a grid of 5 % out, from 0 to the
-//          largest speedup tried. Straight: the wedge of EstimateSlope. Bent: p = p_0·(1 - a·min(s,k) - b·max(s-k,0)), with
-//          k the speedup that leaves the least squares
+// Shape    observations of one line and point in; program speedup over virtual speedup on a grid of
+//          5 % out, from 0 to the largest speedup tried. Straight: the wedge of EstimateSlope.
+//          Bent: p = p_0·(1 - a·min(s,k) - b·max(s-k,0)), with k the speedup that leaves the least
+//          squares
 // Units    virtual speedups, program speedups, slopes: fractions
 // Errors   an empty curve, where EstimateSlope has no answer
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
-// Source   HC3 of MacKinnon and White 1985 for the band of bent curves; curve_test.cc for how often straight lines are taken for
-//          bent ones (the threshold allows for the search of k), and bent ones found
+// Source   HC3 of MacKinnon and White 1985 for the band of bent curves; curve_test.cc for how often
+//          straight lines are taken for bent ones (the threshold allows for the search of k), and
+//          bent ones found
 #ifndef COZ_REPORT_STATISTICS_CURVE_H_
 #define COZ_REPORT_STATISTICS_CURVE_H_
 

@@ -13,7 +13,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Forty baselines and ten experiments at each of three speedups, in four blocks between which the level doubles; a line whose effect ends at 50 %.
+// Forty baselines and ten experiments at each of three speedups, in four blocks between which the
+// level doubles; a line whose effect ends at 50 %.
 std::vector<RateObservation> Simulate(std::mt19937_64* random, double noise) {
   std::normal_distribution<double> gauss(0, noise);
   std::vector<RateObservation> result;
@@ -86,7 +87,8 @@ TEST(OutliersTest, OrdinaryNoiseIsNone) {
   EXPECT_LT(static_cast<double>(found), 1e-4 * static_cast<double>(all));
 }
 
-// One experiment in forty is spoilt, whatever its speedup: intervals without them are narrower, and still hold the truth.
+// One experiment in forty is spoilt, whatever its speedup: intervals without them are narrower, and
+// still hold the truth.
 TEST(OutliersTest, WithoutThemIntervalsAreNarrowerAndHoldTheTruth) {
   std::mt19937_64 random(6);
   std::uniform_real_distribution<double> uniform;

@@ -131,8 +131,9 @@ Noise AroundLine(const std::vector<RateObservation>& observations, const BlockFi
   return noise;
 }
 
-// Repeats of a speedup tell its noise; most speedups have one experiment, so without enough repeats the distance from the
-// line stands in. It overstates the noise where the truth is bent, which widens the interval.
+// Repeats of a speedup tell its noise; most speedups have one experiment, so without enough repeats
+// the distance from the line stands in. It overstates the noise where the truth is bent, which
+// widens the interval.
 NoiseModel EstimateNoise(const std::vector<RateObservation>& observations, const Pools& pools) {
   constexpr double kEnough = 4;
   NoiseModel model;
@@ -153,7 +154,8 @@ NoiseModel EstimateNoise(const std::vector<RateObservation>& observations, const
   return model;
 }
 
-// The error of the pool's own experiments, and that of the baselines which each part of it was compared with.
+// The error of the pool's own experiments, and that of the baselines which each part of it was
+// compared with.
 Estimate ProgramSpeedup(const Pools& pools, const SpeedupPool& pool, const NoiseModel& noise) {
   const double ratio = pool.Ratio();
   const double from_pool = noise.other / pool.EffectiveSize();

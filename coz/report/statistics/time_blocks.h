@@ -1,13 +1,14 @@
-// Puts experiments into blocks of time, so that each is compared with the baselines near it: a program that drifts, or runs of
-// different days in one profile, then cost no accuracy.
+// Puts experiments into blocks of time, so that each is compared with the baselines near it: a
+// program that drifts, or runs of different days in one profile, then cost no accuracy.
 //
-// Shape    blocks are stretches of one sequence, in the order of time; each has baselines worth `baselines_per_block` or more, a
-//          sequence with less than that is one block
+// Shape    blocks are stretches of one sequence, in the order of time; each has baselines worth
+//          `baselines_per_block` or more, a sequence with less than that is one block
 // Units    ns since any one moment for each sequence
 // Errors   none
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
-// Source   blocking, as in the design of experiments; statistics_test.cc and analysis_test.cc for coverage under drift
+// Source   blocking, as in the design of experiments; statistics_test.cc and analysis_test.cc for
+//          coverage under drift
 #ifndef COZ_REPORT_STATISTICS_TIME_BLOCKS_H_
 #define COZ_REPORT_STATISTICS_TIME_BLOCKS_H_
 
@@ -18,8 +19,9 @@
 
 namespace coz::report {
 
-// Five baselines have an error of 0.45 of that of one experiment, which widens the interval of a line with one experiment in
-// each block by 10 %. With one baseline in four experiments of 0.5 s a block lasts some 11 s.
+// Five baselines have an error of 0.45 of that of one experiment, which widens the interval of a
+// line with one experiment in each block by 10 %. With one baseline in four experiments of 0.5 s a
+// block lasts some 11 s.
 inline constexpr double kBaselinesPerBlock = 5;
 
 struct TimedObservation {

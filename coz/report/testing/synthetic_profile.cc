@@ -125,20 +125,20 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   now_ns_ += options_.experiment_ns + options_.cooloff_ns;
 }
 
-void SyntheticProfile::AddBareStretch() {
+void SyntheticProfile::AddBareInterval() {
   // Shorter than an experiment, so that its noise is larger.
   const double noise = options_.noise * std::sqrt(static_cast<double>(options_.experiment_ns) /
-                                                  static_cast<double>(options_.bare_stretch_ns));
+                                                  static_cast<double>(options_.bare_interval_ns));
   const double factor = Drift() * (1 - options_.bare_share) *
                         std::exp(std::normal_distribution<double>(0, noise)(random_));
   const double ns_per_visit = options_.ns_per_visit * factor;
-  profile::BareStretch* bare = profile_.add_bare_stretch();
+  profile::BareInterval* bare = profile_.add_bare_interval();
   bare->set_session(options_.session);
   bare->set_start_ns(now_ns_);
-  bare->set_elapsed_ns(options_.bare_stretch_ns);
+  bare->set_elapsed_ns(options_.bare_interval_ns);
   profile::PointCounts* counts = bare->add_point();
   counts->set_point(kPointId);
-  const double elapsed = static_cast<double>(options_.bare_stretch_ns);
+  const double elapsed = static_cast<double>(options_.bare_interval_ns);
   if (options_.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
     const auto arrivals = static_cast<uint64_t>(elapsed / options_.ns_per_visit);
     counts->set_arrivals(arrivals);
@@ -149,7 +149,7 @@ void SyntheticProfile::AddBareStretch() {
     counts->set_visits(static_cast<uint64_t>(
         elapsed / ns_per_visit + std::uniform_real_distribution<double>(0, 1)(random_)));
   }
-  now_ns_ += options_.bare_stretch_ns + options_.cooloff_ns;
+  now_ns_ += options_.bare_interval_ns + options_.cooloff_ns;
 }
 
 void SyntheticProfile::AddRandomExperiments(int count) {

@@ -42,7 +42,8 @@ struct SyntheticOptions {
   double ns_per_visit = 1'000'000;
   // Standard deviation of an experiment's time per visit, as a share of it.
   double noise = 0.02;
-  // Factor on the time per visit after so many seconds of the session; none: the program does not drift.
+  // Factor on the time per visit after so many seconds of the session; none: the program does not
+  // drift.
   std::function<double(double)> drift;
   // Share of each virtual speedup that the pauses really make.
   double achieved_share = 1;
@@ -54,9 +55,9 @@ struct SyntheticOptions {
   double running_threads = 1;
   // By the one thread that pauses, as a share of an experiment's delay.
   double overslept_share = 0;
-  // Bare stretches: of the time of a visit, what samples take.
+  // Bare intervales: of the time of a visit, what samples take.
   double bare_share = 0;
-  uint64_t bare_stretch_ns = 125'000'000;
+  uint64_t bare_interval_ns = 125'000'000;
 };
 
 class SyntheticProfile {
@@ -68,7 +69,7 @@ class SyntheticProfile {
   // `count` experiments with lines chosen by share, and speedups as the scheduler chooses them: 0
   // with probability ¼, else 5 %, 10 %, … 100 %.
   void AddRandomExperiments(int count);
-  void AddBareStretch();
+  void AddBareInterval();
   // SessionEnd; without it the session looks killed.
   void End();
 

@@ -20,8 +20,8 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/verdict.h"
 
 namespace coz::report {
 namespace {

@@ -3,8 +3,8 @@
 // Shape    text: a head, then each source line with its number. Lines that have figures have slope,
 //          ±, share of samples and verdict in the margin
 // Units    slopes as fractions, shares in percent
-// Errors   those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the source
-//          cannot be read; INVALID_ARGUMENT where the name fits several files
+// Errors   those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the
+//          source cannot be read; INVALID_ARGUMENT where the name fits several files
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   none
@@ -15,7 +15,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "coz/report/text/typed_name.h"
+#include "coz/report/wording/typed_name.h"
 
 namespace coz::report {
 

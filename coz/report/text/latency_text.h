@@ -14,11 +14,12 @@
 
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
-#include "coz/report/text/unit_names.h"
+#include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 
-// Throughput and latency as they are, and the percentiles at the best prediction of each of the first `shown` lines.
+// Throughput and latency as they are, and the percentiles at the best prediction of each of the
+// first `shown` lines.
 std::string LatencyText(const ExperimentTable& table, const PointAnalysis& point,
                         const UnitNames& names, size_t shown);
 

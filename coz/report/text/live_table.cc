@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/unit_names.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
+#include "coz/report/wording/verdict.h"
 
 namespace coz::report {
 namespace {

@@ -1,7 +1,7 @@
 // The ranked lines of a profile that is still growing, for a screen that is drawn again and again.
 //
-// Shape    one text for each row of the screen, none wider than asked: the most visited point, the names of the columns, its units, best
-//          first, then those that lack data
+// Shape    one text for each row of the screen, none wider than asked: the most visited point, the
+//          names of the columns, its units, best first, then those that lack data
 // Units    columns and rows of a terminal
 // Errors   none
 // Threads  safe

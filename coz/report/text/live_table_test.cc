@@ -1,7 +1,7 @@
 #include "coz/report/text/live_table.h"
 
 #include "coz/report/testing/synthetic_profile.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

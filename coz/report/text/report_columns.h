@@ -26,8 +26,8 @@ struct TableColumns {
   int function = 0;
 };
 
-// For a terminal of `width` columns, and names that would take `place` and `function` columns. Narrower terminals lose the counts of
-// experiments first, then samples, then the prediction.
+// For a terminal of `width` columns, and names that would take `place` and `function` columns.
+// Narrower terminals lose the counts of experiments first, then samples, then the prediction.
 TableColumns ChooseColumns(int width, int place, int function);
 
 }  // namespace coz::report

@@ -18,7 +18,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/statistics/statistics.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
 namespace {
@@ -148,8 +148,9 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
   return use;
 }
 
-// Where fewer than one thread runs on average, there are times in which none runs: all wait for something outside. How often input
-// comes cannot be told from inside, so this is said of it and not held against the experiments.
+// Where fewer than one thread runs on average, there are times in which none runs: all wait for
+// something outside. How often input comes cannot be told from inside, so this is said of it and
+// not held against the experiments.
 void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
   const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
@@ -190,7 +191,8 @@ void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
       100 * use.unsampled_ns / use.running_ns));
 }
 
-// Throttled samples come late, or not at all: the kernel holds a thread's samples back until its next tick.
+// Throttled samples come late, or not at all: the kernel holds a thread's samples back until its
+// next tick.
 void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
                   std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.01;
@@ -262,7 +264,8 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
       per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
 }
 
-// Slopes are over what was achieved; where that is far from what was asked for, the largest speedups were never tried.
+// Slopes are over what was achieved; where that is far from what was asked for, the largest
+// speedups were never tried.
 void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) {
   double nominal = 0;
   double achieved = 0;

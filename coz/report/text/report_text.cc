@@ -17,13 +17,13 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/text/latency_text.h"
-#include "coz/report/text/nothing_measured.h"
+#include "coz/report/wording/nothing_measured.h"
 #include "coz/report/text/report_columns.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/set_aside_text.h"
-#include "coz/report/text/text_layout.h"
-#include "coz/report/text/unit_names.h"
-#include "coz/report/text/verdict.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
+#include "coz/report/wording/verdict.h"
 
 namespace coz::report {
 namespace {
@@ -71,7 +71,8 @@ absl::string_view KindName(profile::ProgressPointKind kind) {
   }
 }
 
-// Program speedup at line speedups of 10 % to 100 %, as blocks between `low` (an empty one) and `high`.
+// Program speedup at line speedups of 10 % to 100 %, as blocks between `low` (an empty one) and
+// `high`.
 std::string Plot(const Curve& curve, double low, double high) {
   static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string plot;
@@ -214,8 +215,9 @@ class PointRenderer {
     return text;
   }
 
-  // One range for all lines, so that plots can be compared; at least ten points, so that noise does not look like mountains, and no loss
-  // beyond 100 %, so that one line's does not flatten the others.
+  // One range for all lines, so that plots can be compared; at least ten points, so that noise does
+  // not look like mountains, and no loss beyond 100 %, so that one line's does not flatten the
+  // others.
   std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
     double low = 0;
     double high = 0.1;
@@ -228,7 +230,8 @@ class PointRenderer {
     return {low, high};
   }
 
-  // The table's rows with colour, and with what --verbose adds below each. The verdict is the last column.
+  // The table's rows with colour, and with what --verbose adds below each. The verdict is the last
+  // column.
   std::string WithDetails(const std::string& table, const PointAnalysis& point) const {
     if (!options_.color && !options_.verbose) return table;
     std::string text;

@@ -1,4 +1,5 @@
-// The terminal report: what was run, then a ranked table for each progress point, then what was set aside and why.
+// The terminal report: what was run, then a ranked table for each progress point, then what was set
+// aside and why.
 //
 // Shape    UTF-8 text, lines of at most `width` columns (the command and long notes excepted)
 // Units    shares and program speedups in percent, slopes as fractions; ± is half a 95 % interval
@@ -27,7 +28,8 @@ struct TextOptions {
   int max_set_aside = 5;
   // Verdicts and headings in colour, by escape sequences.
   bool color = false;
-  // Below each line its verdict in words, and a row for each speedup tried; commands that make the sessions again.
+  // Below each line its verdict in words, and a row for each speedup tried; commands that make the
+  // sessions again.
   bool verbose = false;
 };
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "coz/report/text/repeat_command.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
 namespace {

@@ -15,7 +15,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/text/report_text.h"
-#include "coz/report/text/unit_names.h"
+#include "coz/report/wording/unit_names.h"
 
 namespace coz::report {
 

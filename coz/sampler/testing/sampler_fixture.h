@@ -1,4 +1,5 @@
-// What the tests of the sampler share: a process has one sampler, so every test samples in a child and judges in the parent.
+// What the tests of the sampler share: a process has one sampler, so every test samples in a child
+// and judges in the parent.
 //
 // Shape    a fixture for each source, whose child leaves what it found in `outcome`
 // Units    ns of CPU time; periods

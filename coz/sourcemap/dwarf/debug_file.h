@@ -1,5 +1,5 @@
-// Opens a binary with its debug information, wherever that lies: in the binary itself, in a separate
-// file found by build-id or .gnu_debuglink, or at a debuginfod server.
+// Opens a binary with its debug information, wherever that lies: in the binary itself, in a
+// separate file found by build-id or .gnu_debuglink, or at a debuginfod server.
 //
 // Shape    one binary, one Dwarf; sections are borrowed from both
 // Units    ELF addresses of the binary; addresses of the debug file differ by dwarf_bias()
@@ -84,7 +84,8 @@ class DebugFile {
 };
 
 // The bytes of a debug section under any of its names (".debug_x", ".zdebug_x", ".debug_x.dwo"), or
-// empty. `suffix` is the part after ".debug_". Sections are decompressed once libdw has opened the file.
+// empty. `suffix` is the part after ".debug_". Sections are decompressed once libdw has opened the
+// file.
 std::string_view DebugSection(Elf* elf, std::string_view suffix);
 
 // Names of sections whose compression libelf does not support.

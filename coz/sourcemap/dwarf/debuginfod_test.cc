@@ -1,4 +1,5 @@
-// Debug information that only a debuginfod server has: asked where the user says so, once, and never for long.
+// Debug information that only a debuginfod server has: asked where the user says so, once, and
+// never for long.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

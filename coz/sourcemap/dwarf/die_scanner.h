@@ -1,8 +1,8 @@
-// Finds the DIEs that describe code, and those around them that give it a name, in one pass over a unit's
-// bytes that decodes nothing else.
+// Finds the DIEs that describe code, and those around them that give it a name, in one pass over a
+// unit's bytes that decodes nothing else.
 //
-// libdw's tree walk costs a search of the abbreviations per step and attribute; most DIEs are types and
-// variables, which need only be skipped.
+// libdw's tree walk costs a search of the abbreviations per step and attribute; most DIEs are types
+// and variables, which need only be skipped.
 //
 // Shape    DIEs in file order with their depth
 // Units    depth counts from the unit's own DIE, 0

@@ -1,6 +1,7 @@
 // A unit's abbreviations and its bytes, from .debug_abbrev and .debug_info.
 //
-// ./bazelw build --config=fuzz //coz/sourcemap/dwarf:die_scanner_fuzzer && bazel-bin/coz/sourcemap/dwarf/die_scanner_fuzzer
+// ./bazelw build --config=fuzz //coz/sourcemap/dwarf:die_scanner_fuzzer &&
+// bazel-bin/coz/sourcemap/dwarf/die_scanner_fuzzer
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

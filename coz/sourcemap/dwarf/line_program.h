@@ -1,11 +1,11 @@
 // Decodes one line-number program of .debug_line, versions 2 to 5.
 //
-// Shape    rows in the order of the program; a row holds from its address to that of the next one; a
-//          sequence ends with a row whose `end_sequence` is set
-// Units    addresses as in the debug file; files by the index that DWARF's attributes use (from 0 in
-//          version 5, from 1 before, where 0 is the empty path)
-// Errors   false when the program is damaged or uses a form that no compiler emits; rows decoded up to
-//          there are kept
+// Shape    rows in the order of the program; a row holds from its address to that of the next one;
+//          a sequence ends with a row whose `end_sequence` is set
+// Units    addresses as in the debug file; files by the index that DWARF's attributes use (from 0
+//          in version 5, from 1 before, where 0 is the empty path)
+// Errors   false when the program is damaged or uses a form that no compiler emits; rows decoded up
+//          to there are kept
 // Threads  safe: no shared state
 // Signals  not safe
 // Source   DWARF 5, section 6.2; DWARF 2, section 6.2

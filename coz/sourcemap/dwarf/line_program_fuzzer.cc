@@ -1,4 +1,5 @@
-// ./bazelw build --config=fuzz //coz/sourcemap/dwarf:line_program_fuzzer && bazel-bin/coz/sourcemap/dwarf/line_program_fuzzer
+// ./bazelw build --config=fuzz //coz/sourcemap/dwarf:line_program_fuzzer &&
+// bazel-bin/coz/sourcemap/dwarf/line_program_fuzzer
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,8 +1,8 @@
 // Asks another DWARF reader which lines an address has.
 //
-// Each has its own blind spots, so the caller chooses: eu-addr2line knows no references between units
-// (-flto) and needs .debug_aranges, which clang leaves out; addr2line of binutils 2.40 confuses the
-// files of DWARF 5.
+// Each has its own blind spots, so the caller chooses: eu-addr2line knows no references between
+// units (-flto) and needs .debug_aranges, which clang leaves out; addr2line of binutils 2.40
+// confuses the files of DWARF 5.
 //
 // Shape    for each address its frames, the innermost first
 // Units    ELF addresses
@@ -25,7 +25,8 @@ struct OracleFrame {
   uint32_t line;         // 0 where unknown
 };
 
-// `tool`: eu-addr2line, addr2line, or a tool with their options and output, such as llvm-symbolizer.
+// `tool`: eu-addr2line, addr2line, or a tool with their options and output, such as
+// llvm-symbolizer.
 std::vector<std::vector<OracleFrame>> AskOracle(const std::string& tool, const std::string& path,
                                                 const std::vector<uint64_t>& addresses);
 

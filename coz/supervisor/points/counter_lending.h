@@ -1,4 +1,5 @@
-// Lets the profiled processes read the supervisor's counters of visits to places (coz/shared/lent_counters.h).
+// Lets the profiled processes read the supervisor's counters of visits to places
+// (coz/shared/lent_counters.h).
 //
 // Shape    a list for each state of things; written where it differs from the one before
 // Units    visits

@@ -32,7 +32,8 @@ constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
 // Between the end of exec as its caller sees it and that of mapping the program.
 constexpr uint64_t kMappingNs = 2 * kNsPerSecond;
 constexpr uint64_t kMappingPollNs = 1 * kNsPerMs;
-// What a program is given to end by an interrupt before it is said to run on, and to end by SIGTERM.
+// What a program is given to end by an interrupt before it is said to run on, and to end by
+// SIGTERM.
 constexpr uint64_t kInterruptNs = 200 * kNsPerMs;
 constexpr uint64_t kGraceNs = 5 * kNsPerSecond;
 // Where it cannot be measured.
@@ -150,7 +151,8 @@ void Finder::CountSet(const std::vector<size_t>& set) {
   }
 }
 
-// Beside the program it is another than before, and on a virtual machine it changes with what the others do.
+// Beside the program it is another than before, and on a virtual machine it changes with what the
+// others do.
 void Finder::MeasureCostAgain() {
   const uint64_t now_ns = MonotonicNowNs();
   if (now_ns < cost_measured_ns_ + kNsPerSecond) return;

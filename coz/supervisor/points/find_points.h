@@ -1,11 +1,13 @@
-// Finds functions of a program that would do as progress points: runs it, samples it from outside, and counts calls in turns.
+// Finds functions of a program that would do as progress points: runs it, samples it from outside,
+// and counts calls in turns.
 //
-// Nothing is loaded into the program. Four functions at a time are counted by breakpoints, so all have slices all over the run.
+// Nothing is loaded into the program. Four functions at a time are counted by breakpoints, so all
+// have slices all over the run.
 //
 // Shape    one call for one run
 // Units    ns
-// Errors   what keeps the program from being started: as RunProfile, with CheckBreakpoints' and PointCandidates'. Once the program
-//          runs, nothing ends it but itself (or `stop`)
+// Errors   what keeps the program from being started: as RunProfile, with CheckBreakpoints' and
+//          PointCandidates'. Once the program runs, nothing ends it but itself (or `stop`)
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
 // Source   docs/progress-points.md, "Which place?"
@@ -27,7 +29,8 @@ namespace coz::supervisor {
 struct FindPointsOptions {
   std::vector<std::string> command;
   std::string
-      runtime_library;  // path of libcoz.so; empty: the program is not guarded against lost breakpoints
+      // path of libcoz.so; empty: the program is not guarded against lost breakpoints
+      runtime_library;
   uint64_t duration_ns = 0;
   bool stop = false;  // end the program after that; else it runs to its end
 };
@@ -39,7 +42,8 @@ struct FindPointsOutcome {
   bool program_runs;
 };
 
-// `report` is called once, as soon as the answer is known; the program may run on. Returns how it ended.
+// `report` is called once, as soon as the answer is known; the program may run on. Returns how it
+// ended.
 absl::StatusOr<ExitState> FindPoints(const FindPointsOptions& options,
                                      const std::function<void(const FindPointsOutcome&)>& report);
 

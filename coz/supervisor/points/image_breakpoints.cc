@@ -66,7 +66,8 @@ ImageBreakpoints::Breakpoint* ImageBreakpoints::Shared(size_t place, bool is_in_
   return &shared_.back();
 }
 
-// Children begin with what the first process has loaded, so its address comes first; then the address until now, then the one that most have.
+// Children begin with what the first process has loaded, so its address comes first; then the
+// address until now, then the one that most have.
 uint64_t ImageBreakpoints::CommonAddress(const Addresses& addresses, uint64_t until_now,
                                          const std::vector<ImageProcess>& processes) const {
   uint64_t best = 0;

@@ -1,8 +1,9 @@
-// The breakpoints that count the places of one progress point in all processes that run one program: the one that began it, and its
-// children by fork.
+// The breakpoints that count the places of one progress point in all processes that run one
+// program: the one that began it, and its children by fork.
 //
-// The first process's breakpoints are in each of its children, too, and in all of them at one address: where the place lies in the first, or in
-// most of the others. Children that open the same library after fork mostly have it at the same address, as all else is. Those that have it
+// The first process's breakpoints are in each of its children, too, and in all of them at one
+// address: where the place lies in the first, or in most of the others. Children that open the same
+// library after fork mostly have it at the same address, as all else is. Those that have it
 // elsewhere get breakpoints of their own.
 //
 // Shape    Set as often as libraries may have come or gone; counts are kept when processes end
@@ -48,9 +49,11 @@ class ImageBreakpoints {
 
   uint32_t image() const { return image_; }
 
-  // Makes room for the first of the places that are not loaded yet, in all threads and children to come.
+  // Makes room for the first of the places that are not loaded yet, in all threads and children to
+  // come.
   absl::Status Reserve();
-  // Counts the places where they lie in `processes`, which are all that run the program, and nowhere else. `places` only grows.
+  // Counts the places where they lie in `processes`, which are all that run the program, and
+  // nowhere else. `places` only grows.
   absl::Status Set(const std::vector<PlaceInFile>& places,
                    const std::vector<ImageProcess>& processes);
 
@@ -76,7 +79,8 @@ class ImageBreakpoints {
 
   absl::Status SetPlace(size_t place, const Addresses& addresses,
                         const std::vector<ImageProcess>& processes);
-  // The breakpoint of all processes for this place; nullptr where there is none and none can be made.
+  // The breakpoint of all processes for this place; nullptr where there is none and none can be
+  // made.
   Breakpoint* Shared(size_t place, bool is_in_first, absl::Status* status);
   // Where to set it, but not where any process has other code; 0: nowhere.
   uint64_t CommonAddress(const Addresses& addresses, uint64_t until_now,

@@ -64,7 +64,8 @@ void OutsidePoints::SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoin
   Warn(status);
 }
 
-// A program has attached and waits. Threads to come inherit what is set now, and what is reserved now for later.
+// A program has attached and waits. Threads to come inherit what is set now, and what is reserved
+// now for later.
 void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes) {
   if (!probes_) {
     for (Counted* counted : places_) {
@@ -197,7 +198,8 @@ void OutsidePoints::ForgetEnded() {
   for (Counted* counted : places_) {
     auto& sets = counted->breakpoints;
     const auto ended = std::partition(sets.begin(), sets.end(), [this](const auto& set) {
-      // Children that are not in the profile go on counting, in events that are read through the first process's own.
+      // Children that are not in the profile go on counting, in events that are read through the
+      // first process's own.
       return live_images_.count(set.image()) != 0 || (with_children_ && set.was_set());
     });
     for (auto set = ended; set != sets.end(); ++set) counted->visits_before += set->Read();

@@ -1,8 +1,11 @@
-// Progress points that the program's source does not mark: places in its code, samples in a line, and pairs of any two.
+// Progress points that the program's source does not mark: places in its code, samples in a line,
+// and pairs of any two.
 //
-// Shape    prepared before the program starts; Poll sets breakpoints in each program that attaches, and in libraries as they are mapped
+// Shape    prepared before the program starts; Poll sets breakpoints in each program that attaches,
+//          and in libraries as they are mapped
 // Units    visits, cumulative over all processes
-// Errors   Prepare: what can be known before the program runs, one sentence with the option. Later: warnings, the program runs on
+// Errors   Prepare: what can be known before the program runs, one sentence with the option. Later:
+//          warnings, the program runs on
 // Threads  compatible
 // Signals  none
 // Source   docs/progress-points.md; proc(5) for maps
@@ -103,7 +106,8 @@ class OutsidePoints {
   void Lend(shared::ControlBlock& control) const;
   LendableCounter Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
                            bool with_reserved) const;
-  // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints where they lie now.
+  // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints
+  // where they lie now.
   void Look(uint32_t image, const std::vector<ImageProcess>& processes);
   void LookInFile(const std::string& path, bool is_program);
   void SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,

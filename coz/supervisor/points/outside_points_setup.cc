@@ -1,4 +1,5 @@
-// What is done before the program starts: places are parsed, found in the program, and a source of counts is chosen.
+// What is done before the program starts: places are parsed, found in the program, and a source of
+// counts is chosen.
 #include <algorithm>
 #include <utility>
 

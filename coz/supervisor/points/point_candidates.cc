@@ -18,16 +18,19 @@ namespace {
 // At 50 ms for four, all have had their turn in less than half a second.
 constexpr size_t kMaxActive = 32;
 constexpr uint64_t kMinSamples = 2;
-// A function that was not called in its last turns, so many, makes room for others where there is none.
+// A function that was not called in its last turns, so many, makes room for others where there is
+// none.
 constexpr size_t kIdleSlices = 5;
 // In one slice; in the mean over all it may be kMaxCountingShare.
 constexpr double kMaxCountingShareOfSlice = 0.2;
-// Functions that are dear to count have one turn in so many, and only so many functions have one: those that most samples show.
+// Functions that are dear to count have one turn in so many, and only so many functions have one:
+// those that most samples show.
 constexpr size_t kDearTurns = 4;
 constexpr size_t kMaxDear = 16;
 
-// What may tell how fast the program is while functions are counted that slow it down: so many slices, calls and samples, and on the stack in
-// so many of the samples that show the function in question.
+// What may tell how fast the program is while functions are counted that slow it down: so many
+// slices, calls and samples, and on the stack in so many of the samples that show the function in
+// question.
 constexpr size_t kYardstickSlices = 4;
 constexpr double kYardstickVisitsPerSecond = 50;
 constexpr size_t kMinSamplesBeside = 5;
@@ -43,7 +46,8 @@ constexpr size_t kMaxScannedBytes = 64 * 1024;
 constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
 constexpr char kCallOpcode = '\xe8';
 
-// Instances of the C++ library's templates and what the compiler adds: no units of the program's own work.
+// Instances of the C++ library's templates and what the compiler adds: no units of the program's
+// own work.
 bool IsOwnFunction(absl::string_view linkage_name) {
   for (const absl::string_view prefix :
        {"_ZNSt", "_ZNKSt", "_ZSt", "_ZNS", "_ZNKS", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_Zn", "_Zd",
@@ -279,7 +283,8 @@ void PointCandidates::AddDear(const points::VisitSlice& slice, double counting_n
   candidate->yardstick_visits += yardstick_visits;
 }
 
-// What counting takes is known to some per cent, which may be all that it leaves. But what is called by the same work is slowed alike.
+// What counting takes is known to some per cent, which may be all that it leaves. But what is
+// called by the same work is slowed alike.
 bool PointCandidates::CorrectRate(const std::vector<points::PointRating>& all,
                                   const Candidate& candidate, points::PointRating* rating) const {
   if (!candidate.is_dear || candidate.counted.duration_ns == 0) return false;

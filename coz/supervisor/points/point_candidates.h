@@ -1,6 +1,8 @@
-// The functions of a program whose calls are worth counting: those that samples show, with their callers and callees, and their counts.
+// The functions of a program whose calls are worth counting: those that samples show, with their
+// callers and callees, and their counts.
 //
-// Shape    one program; a bounded number of functions is active, that is counted in turns, four at a time
+// Shape    one program; a bounded number of functions is active, that is counted in turns, four at
+//          a time
 // Units    runtime addresses; offsets in the file; ns
 // Errors   Open: as CodePlaces, and FAILED_PRECONDITION for a program without symbols
 // Threads  compatible
@@ -48,20 +50,24 @@ class PointCandidates {
   // Of the running program; before everything below. False where the program is not among it yet.
   bool SetMapped(const std::vector<MappedCode>& mapped);
   void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
-  // Makes the functions active that most samples show, then the functions that they call, as far as there is room.
+  // Makes the functions active that most samples show, then the functions that they call, as far as
+  // there is room.
   void Admit();
 
-  // The active ones whose turn it is: at most `count`. Those that are dear to count have few turns, among themselves, with a yardstick as
-  // the last where there is one: another that is cheap, and on the stack where the first is.
+  // The active ones whose turn it is: at most `count`. Those that are dear to count have few turns,
+  // among themselves, with a yardstick as the last where there is one: another that is cheap, and
+  // on the stack where the first is.
   std::vector<size_t> NextSet(size_t count);
   uint64_t AddressOf(size_t candidate) const { return candidates_[candidate].address; }
   // Whether it is not known to be cheap to count.
   bool MayBeDear(size_t candidate) const {
     return candidates_[candidate].is_dear || candidates_[candidate].slices.empty();
   }
-  // Whether the set has a yardstick that has not been counted often enough: the slice is to be longer.
+  // Whether the set has a yardstick that has not been counted often enough: the slice is to be
+  // longer.
   bool AwaitsYardstick(const std::vector<size_t>& set) const;
-  // Counts of a set in one slice. A function that slows the program down has spoilt the others' counts.
+  // Counts of a set in one slice. A function that slows the program down has spoilt the others'
+  // counts.
   void AddSlices(const std::vector<size_t>& set, const std::vector<points::VisitSlice>& slices,
                  double visit_cost_ns);
 
@@ -98,7 +104,8 @@ class PointCandidates {
   double SampleShare(const Candidate& candidate) const;
   // Of the last samples with `candidate` on the stack, the share that has `other` there, too.
   double ShareBeside(const Candidate& candidate, const Candidate& other) const;
-  // The most often called one that is cheap to count and on the stack where `dear` is; kNone where there is none.
+  // The most often called one that is cheap to count and on the stack where `dear` is; kNone where
+  // there is none.
   size_t YardstickOf(const Candidate& dear) const;
   size_t YardstickIn(const std::vector<size_t>& set) const;
   void AddDear(const points::VisitSlice& slice, double counting_ns, size_t yardstick,

@@ -11,7 +11,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/text/live_table.h"
-#include "coz/report/text/text_layout.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz::supervisor {
 namespace {
@@ -83,7 +83,8 @@ void LiveDisplay::Reserve(int lines) {
   Clear();
   rows_ = terminal_rows_;
   block_lines_ = lines;
-  // Scroll the block's lines free and step back over them; setting the region moves the cursor, hence save and restore.
+  // Scroll the block's lines free and step back over them; setting the region moves the cursor,
+  // hence save and restore.
   Write(absl::StrFormat("%s\033[%dA\0337\033[1;%dr\0338", std::string(block_lines_, '\n'),
                         block_lines_, rows_ - block_lines_));
 }

@@ -1,7 +1,8 @@
-// The block of lines that `coz run` keeps fresh on a terminal: time, experiments, the leaders so far.
+// The block of lines that `coz run` keeps fresh on a terminal: time, experiments, the leaders so
+// far.
 //
-// Shape    the last lines of the terminal on standard error, kept out of the region that scrolls, so
-//          that what the program prints is never drawn over; nothing at all where that is not a
+// Shape    the last lines of the terminal on standard error, kept out of the region that scrolls,
+//          so that what the program prints is never drawn over; nothing at all where that is not a
 //          terminal
 // Units    ns
 // Errors   none
@@ -31,7 +32,8 @@ class LiveDisplay {
     std::string current;  // what is being tried; empty between experiments
   };
 
-  // Draws on `fd` if it is a terminal. `is_large`: all lines of the ranked table, in two thirds of it at most.
+  // Draws on `fd` if it is a terminal. `is_large`: all lines of the ranked table, in two thirds of
+  // it at most.
   explicit LiveDisplay(int fd, bool is_large = false);
 
   bool is_on() const { return is_on_; }
@@ -47,7 +49,8 @@ class LiveDisplay {
  private:
   // How many lines the block may have; 0: the terminal is too small.
   int MostLines() const;
-  // Takes so many lines out of the scrolling region, if they are more than before or the terminal has changed its size.
+  // Takes so many lines out of the scrolling region, if they are more than before or the terminal
+  // has changed its size.
   void Reserve(int lines);
   void UpdateLeaders(const profile::Profile& profile);
   void Draw(const std::vector<std::string>& lines);

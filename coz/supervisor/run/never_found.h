@@ -1,4 +1,5 @@
-// What was named on the command line, and no code that was loaded until the end of the run belonged to.
+// What was named on the command line, and no code that was loaded until the end of the run belonged
+// to.
 //
 // Shape    one sentence each
 // Units    none

@@ -14,7 +14,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
-#include "coz/report/text/repeat_command.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/supervisor/run/session_description.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 
@@ -31,7 +31,8 @@ std::string Phrase(const std::vector<std::string>& words) {
   return words.empty() ? "none of these options" : absl::StrJoin(words, " ");
 }
 
-// Figures of different units, points or given speedups are not of one kind, so their sessions are not added to each other.
+// Figures of different units, points or given speedups are not of one kind, so their sessions are
+// not added to each other.
 absl::Status CheckAppend(const RunOptions& options) {
   const UniqueFd fd(open(options.output.c_str(), O_RDONLY | O_CLOEXEC));
   // Whatever else is wrong with it, the writer says.

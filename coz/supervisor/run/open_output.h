@@ -2,10 +2,11 @@
 //
 // Shape    an existing profile is kept as OUTPUT.old, unless it is to be added to
 // Units    none
-// Errors   as ProfileWriter::Open; FAILED_PRECONDITION: the run would measure something else than the profile that it is added to
+// Errors   as ProfileWriter::Open; FAILED_PRECONDITION: the run would measure something else than
+//          the profile that it is added to
 // Threads  safe
 // Signals  none
-// Source   coz/report/text/repeat_command.h, MeasuredOptions
+// Source   coz/report/wording/repeat_command.h, MeasuredOptions
 #ifndef COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
 #define COZ_TOOLS_SUPERVISOR_OPEN_OUTPUT_H_
 

@@ -218,7 +218,8 @@ void ProfileRecorder::AddPoints(const experiment::ExperimentRecord& record, Writ
   }
 }
 
-// End to end, a unit may have been chosen when part of its work was done: over the run, it was sped up by less.
+// End to end, a unit may have been chosen when part of its work was done: over the run, it was sped
+// up by less.
 double ProfileRecorder::AchievedSpeedup(const experiment::ExperimentRecord& record) const {
   const auto all = target_->unit_samples().find(record.unit);
   if (!end_to_end_ || record.selected_after_ns == 0 || all == target_->unit_samples().end()) {
@@ -255,10 +256,10 @@ void ProfileRecorder::WriteExperiment(const experiment::ExperimentRecord& record
   between_start_ = target_->last_read();
 }
 
-void ProfileRecorder::WriteBareStretch(const experiment::ExperimentRecord& record) {
+void ProfileRecorder::WriteBareInterval(const experiment::ExperimentRecord& record) {
   profile::Profile chunk;
   AddBinaries(&chunk);
-  profile::BareStretch* bare = chunk.add_bare_stretch();
+  profile::BareInterval* bare = chunk.add_bare_interval();
   bare->set_session(session_);
   bare->set_start_ns(record.start_ns - start_ns_);
   bare->set_elapsed_ns(record.elapsed_ns);

@@ -1,7 +1,7 @@
 // Writes a run into a profile as it happens.
 //
-// Shape    one session: its head, a chunk per experiment, its end. Units and points are written with the first record that names
-//          them
+// Shape    one session: its head, a chunk per experiment, its end. Units and points are written
+//          with the first record that names them
 // Units    as in coz/report/format/profile.proto
 // Errors   the first failure of the writer is kept; the run goes on without a profile
 // Threads  compatible
@@ -45,10 +45,11 @@ class ProfileRecorder {
 
   // `session` is complete but for its id, which is added.
   void WriteSession(profile::Session session, uint64_t start_ns);
-  // The progress point that the end of the program visits: in every experiment of an end-to-end run.
+  // The progress point that the end of the program visits: in every experiment of an end-to-end
+  // run.
   void AddEndToEndPoint() { end_to_end_ = true; }
   void WriteExperiment(const experiment::ExperimentRecord& record);
-  void WriteBareStretch(const experiment::ExperimentRecord& record);
+  void WriteBareInterval(const experiment::ExperimentRecord& record);
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.

@@ -39,7 +39,8 @@
 namespace coz::supervisor {
 namespace {
 
-// The longest time between two looks at the target: samples in the ring, announcements, sign of life.
+// The longest time between two looks at the target: samples in the ring, announcements, sign of
+// life.
 constexpr uint64_t kPollNs = 20 * kNsPerMs;
 // Until the program has announced itself and its table is answered for.
 constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
@@ -72,8 +73,8 @@ class Run : public experiment::ExperimentSink {
                            uint64_t start_ns) override;
   void OnExperiment(const experiment::ExperimentRecord& record) override;
   void OnExperimentDropped() override { current_.clear(); }
-  void OnBareStretchStarted(uint64_t start_ns) override;
-  void OnBareStretch(const experiment::ExperimentRecord& record) override;
+  void OnBareIntervalStarted(uint64_t start_ns) override;
+  void OnBareInterval(const experiment::ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
   void WriteHead();
@@ -129,7 +130,7 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
         std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
   }
   // What is given is sped up by samples, without which baselines could not be compared.
-  if (!options_.given.empty()) scheduler_options_.experiments_per_bare_stretch = 0;
+  if (!options_.given.empty()) scheduler_options_.experiments_per_bare_interval = 0;
   if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
 
   shared::ControlBlock& block = control_.block();
@@ -155,7 +156,8 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   if (!child.ok()) return child.status();
   // Timers of the supervisor are exact; the child's slack was set before.
   prctl(PR_SET_TIMERSLACK, 1);
-  // Where Yama restricts who may, the program and its children may copy the counters that are lent to them.
+  // Where Yama restricts who may, the program and its children may copy the counters that are lent
+  // to them.
   if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   target_.emplace(&block);
@@ -213,13 +215,13 @@ void Run::OnExperiment(const experiment::ExperimentRecord& record) {
   current_.clear();
 }
 
-void Run::OnBareStretchStarted(uint64_t) {
+void Run::OnBareIntervalStarted(uint64_t) {
   current_ = "the program without samples";
   recorder_->WriteBetweenExperiments();
 }
 
-void Run::OnBareStretch(const experiment::ExperimentRecord& record) {
-  recorder_->WriteBareStretch(record);
+void Run::OnBareInterval(const experiment::ExperimentRecord& record) {
+  recorder_->WriteBareInterval(record);
   current_.clear();
 }
 
@@ -289,7 +291,8 @@ void Run::SayGoalIsReached(bool at_end) {
 
 void Run::StartExperiments() {
   const std::vector<experiment::UnitId> fixed_units = scheduler_options_.fixed_units;
-  // End to end, what is sped up from the start says more than what is found by this run's first samples.
+  // End to end, what is sped up from the start says more than what is found by this run's first
+  // samples.
   if (options_.end_to_end && fixed_units.empty()) {
     const std::optional<experiment::UnitId> drawn =
         DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
@@ -359,7 +362,8 @@ bool Run::UsesPerfEvents() const {
           source == sampler::SamplingSource::kPerfSetsig);
 }
 
-// Where it was left to coz. Between threads of one process an inherited event is passed on, which costs little.
+// Where it was left to coz. Between threads of one process an inherited event is passed on, which
+// costs little.
 void Run::ChooseSource(uint64_t now_ns) {
   shared::ControlBlock& block = control_.block();
   if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
@@ -377,7 +381,8 @@ void Run::ChooseSource(uint64_t now_ns) {
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 
-// Where samples come by perf events, of which the first source has one for all threads of a process.
+// Where samples come by perf events, of which the first source has one for all threads of a
+// process.
 SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
   if (!UsesPerfEvents()) return {switches, 0};

@@ -2,8 +2,9 @@
 //
 // Shape    one call for one run, which may be one of a series
 // Units    in the names
-// Errors   what keeps the program from being started or profiled: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
-//          FAILED_PRECONDITION, each one sentence with the next command. Once the program runs, nothing ends it but itself.
+// Errors   what keeps the program from being started or profiled: INVALID_ARGUMENT, NOT_FOUND,
+//          PERMISSION_DENIED, FAILED_PRECONDITION, each one sentence with the next command. Once
+//          the program runs, nothing ends it but itself.
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
 // Source   docs/design.md, "Supervisor"
@@ -45,10 +46,12 @@ struct RunOptions {
   uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
   std::optional<uint64_t> min_experiment_ns;
   uint64_t duration_ns = 0;  // 0: as long as the program runs
-  // Profiling ends when the top units' intervals are at most this wide: a fraction, see PrecisionGoal; 0: no such end.
+  // Profiling ends when the top units' intervals are at most this wide: a fraction, see
+  // PrecisionGoal; 0: no such end.
   double until_width = 0;
   sampler::SamplingSource sampling_source = sampler::SamplingSource::kNone;
-  // By how much a perf event lengthens a switch between processes; not given: it is measured where it matters.
+  // By how much a perf event lengthens a switch between processes; not given: it is measured where
+  // it matters.
   std::optional<uint64_t> switch_cost_ns;
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;

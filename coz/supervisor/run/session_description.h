@@ -1,4 +1,5 @@
-// What a profile says of its run: the command, the machine, how it was sampled, and the options it was made with.
+// What a profile says of its run: the command, the machine, how it was sampled, and the options it
+// was made with.
 //
 // Shape    one Session message
 // Units    in the names

@@ -2,7 +2,8 @@
 //
 // Shape    options and the tables read so far in, one sentence out
 // Units    none
-// Errors   CheckUnits: NOT_FOUND for what no code belongs to, INVALID_ARGUMENT for what is ambiguous or claimed twice
+// Errors   CheckUnits: NOT_FOUND for what no code belongs to, INVALID_ARGUMENT for what is
+//          ambiguous or claimed twice
 // Threads  safe
 // Signals  none
 // Source   docs/units.md
@@ -17,10 +18,12 @@
 
 namespace coz::supervisor {
 
-// After UnitIndex::Prepare. What may belong to a library, or to a program to come by exec, is let pass.
+// After UnitIndex::Prepare. What may belong to a library, or to a program to come by exec, is let
+// pass.
 absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units);
 
-// What of the fixed and given units no object that was read has code of: the first one's name, or empty.
+// What of the fixed and given units no object that was read has code of: the first one's name, or
+// empty.
 std::string MissingUnit(const RunOptions& options, const UnitIndex& units);
 
 }  // namespace coz::supervisor

@@ -1,7 +1,9 @@
-// Watches a growing profile for `coz run --until`: is it precise enough, what does it lack, how long will that take.
+// Watches a growing profile for `coz run --until`: is it precise enough, what does it lack, how
+// long will that take.
 //
-// Shape    the profile is of one run, or of a series of runs, whose last session is the one under way. Update as often as one likes; it
-//          looks at the profile when there is a new experiment, and when looking has cost less than a fiftieth of the time since
+// Shape    the profile is of one run, or of a series of runs, whose last session is the one under
+//          way. Update as often as one likes; it looks at the profile when there is a new
+//          experiment, and when looking has cost less than a fiftieth of the time since
 // Units    width as in PrecisionGoal; ns of CLOCK_MONOTONIC
 // Errors   ParseWidth: INVALID_ARGUMENT
 // Threads  compatible
@@ -30,8 +32,9 @@ absl::StatusOr<double> ParseWidth(const std::string& text);
 
 class UntilGoal {
  public:
-  // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of the profile, which may be named by an
-  // earlier run alone, has the number `id` in this one; empty: always.
+  // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of
+  // the profile, which may be named by an earlier run alone, has the number `id` in this one;
+  // empty: always.
   UntilGoal(
       double width, double uniform_share, const std::vector<experiment::UnitId>& only,
       std::function<bool(experiment::UnitId id, const report::UnitRow& unit)> is_here = nullptr);
@@ -44,7 +47,8 @@ class UntilGoal {
   // For Scheduler::Focus: what each unit needs.
   const std::vector<std::pair<experiment::UnitId, double>>& focus() const { return focus_; }
 
-  // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…, about 12 runs more".
+  // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…,
+  // about 12 runs more".
   std::string Text() const;
 
  private:

@@ -1,7 +1,7 @@
 // Answers the target's announcements of loaded objects with tables of units, and names units.
 //
-// Shape    units are numbered over all objects: first the groups, which all objects share, then those of each object in the order
-//          in which it was read
+// Shape    units are numbered over all objects: first the groups, which all objects share, then
+//          those of each object in the order in which it was read
 // Units    UnitId as in coz/experiment, which is the number in samples
 // Errors   an object without a table is in `objects()` with the reason
 // Threads  compatible
@@ -65,7 +65,8 @@ class UnitIndex {
   absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress,
                        bool may_lack_table);
 
-  // Answers for the program before it starts: its processes may lack the right to open anything of the supervisor's later.
+  // Answers for the program before it starts: its processes may lack the right to open anything of
+  // the supervisor's later.
   void Preannounce(SharedControl& shared);
 
   // Answers what the target has announced since the last call.
@@ -89,8 +90,8 @@ class UnitIndex {
   // The unit must exist.
   Unit Describe(experiment::UnitId unit) const;
 
-  // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function with or without scopes and
-  // parameters, a file, a library, a group.
+  // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function
+  // with or without scopes and parameters, a file, a library, a group.
   std::vector<experiment::UnitId> Find(std::string_view name) const;
 
   // Names that resemble one that was not found, best first.
@@ -101,7 +102,8 @@ class UnitIndex {
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
   absl::Status Derive(Object* object);
-  // Forgets the object that was read last, and answers for its path from now on that it is out of scope.
+  // Forgets the object that was read last, and answers for its path from now on that it is out of
+  // scope.
   void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
   template <typename Visit>

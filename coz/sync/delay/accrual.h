@@ -1,8 +1,8 @@
 // Delay that follows running time: what samples, stretches and wrapped calls do to the ledger.
 //
-// The runtime and the simulator both call what is here, so that neither has rules of its own. Clock,
-// period and unit come in; what to impose, credit or pay comes out. What only the caller can do it
-// gives as a *seam*: read the clock, look at the sampled code, start an extra sample.
+// The runtime and the simulator both call what is here, so that neither has rules of its own.
+// Clock, period and unit come in; what to impose, credit or pay comes out. What only the caller can
+// do it gives as a *seam*: read the clock, look at the sampled code, start an extra sample.
 //
 // Shape    functions of the shared ledger and of the calling thread's
 // Units    ns of CLOCK_MONOTONIC
@@ -66,9 +66,9 @@ inline void ResumeStretch(ThreadLedger& thread, uint64_t now_ns) {
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns);
 
 // What a thread pauses for that comes out of a wait which no profiled thread ended. `highest_ns` is
-// the largest LocalDelayAt of all threads. What comes from outside must not overtake what is sped up:
-// a request that arrives while another is served would else find a server busy whose service is over
-// in virtual time.
+// the largest LocalDelayAt of all threads. What comes from outside must not overtake what is sped
+// up: a request that arrives while another is served would else find a server busy whose service is
+// over in virtual time.
 inline uint64_t LeadOfStretchesInProgress(uint64_t highest_ns, const ThreadLedger& thread) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   return highest_ns < local_ns + kLeastImposedNs ? 0 : highest_ns - local_ns;
@@ -94,7 +94,7 @@ struct SampleInput {
 // What the caller does for TakeSample:
 //     uint64_t NowNs();
 //     void BeforeImposing(uint64_t delay_ns);  // the global delay may rise by up to this
-//     bool Spins();                            // whether the sampled code spins; asked once at most
+//     bool Spins();                            // whether the sampled code spins; asked once
 //     bool TakesSpinProbes();
 //     bool BeginSpinProbes();                  // false where none can be had
 

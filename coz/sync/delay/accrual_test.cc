@@ -32,8 +32,8 @@ class StretchTest : public ::testing::Test {
     if (!Waits(sampled_)) sampled_.stretches.Count(unit, kUnit);
     if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
   }
-  // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both kinds
-  // are known.
+  // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both
+  // kinds are known.
   void LearnStretches(uint64_t inside_ns) {
     for (int i = 0; i < 40; ++i) {
       Run(inside_ns / 2);
@@ -165,8 +165,8 @@ TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {
   EXPECT_LE(global_ns() - before_ns, 34 * kPeriodNs / 2);
 }
 
-// For twenty rounds samples find the half of the round that is in the unit, and for twenty the other
-// half, as where rounds take a fortieth less than a sampling period.
+// For twenty rounds samples find the half of the round that is in the unit, and for twenty the
+// other half, as where rounds take a fortieth less than a sampling period.
 TEST_F(StretchTest, SamplesInStepImposeAsMuchInEachRound) {
   LearnStretches(kPeriodNs / 2);
   for (int i = 0; i < 400; ++i) {

@@ -6,7 +6,8 @@ namespace coz::delay {
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  // Local first: were it the other way round, the supervisor could see the thread owe its own delay.
+  // Local first: were it the other way round, the supervisor could see the thread owe its own
+  // delay.
   const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   // What the thread has slept too long stays its own: no other thread has to make up for it.

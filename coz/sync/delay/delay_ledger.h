@@ -5,19 +5,19 @@
 // raises the sampled thread's local delay, and the global delay where that falls behind. So the
 // virtual time of the sampled thread falls behind real time without a pause. Every other thread
 // pauses until its local delay has reached the global one. Waking is the only way in which one
-// thread's time reaches another, so a woken thread takes over the waker's virtual time unless its own
-// is later:
+// thread's time reaches another, so a woken thread takes over the waker's virtual time unless its
+// own is later:
 //
 //     virtual time after the wait = max(own virtual time at the start of the wait, waker's virtual
 //     time at the wake)
 //
-// All rules here follow from that line. Credit is never more than the time really spent blocked, nor
-// more than what the waker has served. A wait that did not block is credited nothing. Time slept too
-// long (*excess*) is absorbed by a wait like any other delay.
+// All rules here follow from that line. Credit is never more than the time really spent blocked,
+// nor more than what the waker has served. A wait that did not block is credited nothing. Time
+// slept too long (*excess*) is absorbed by a wait like any other delay.
 //
-// Shape    GlobalLedger: one per run, in memory that all profiled processes and the supervisor share.
-//          ThreadLedger: one per thread, in the same memory; written by its thread, read by the
-//          supervisor
+// Shape    GlobalLedger: one per run, in memory that all profiled processes and the supervisor
+//          share. ThreadLedger: one per thread, in the same memory; written by its thread, read by
+//          the supervisor
 // Units    ns of CLOCK_MONOTONIC; all counters are cumulative and never reset
 // Errors   none
 // Threads  GlobalLedger: safe. ThreadLedger: owner writes, anybody reads
@@ -46,10 +46,12 @@ struct GlobalLedger {
   // the previous experiment. Written by the supervisor.
   std::atomic<uint64_t> forgiven_below_ns;
   // The highest local delay that a thread has published for those whom it wakes through a
-  // descriptor. It is above the global delay only where a thread with excess published a moment ago.
+  // descriptor. It is above the global delay only where a thread with excess published a moment
+  // ago.
   std::atomic<uint64_t> highest_published_ns;
   // What is sped up at this moment, and by how much; 0: nothing. Here it only matters whether it is
-  // still the same: what is left of one experiment is no part of the next. Written by the supervisor.
+  // still the same: what is left of one experiment is no part of the next. Written by the
+  // supervisor.
   std::atomic<uint64_t> selection;
   alignas(64) WakeTable wakes;
 };
@@ -99,8 +101,8 @@ inline bool HasExcess(const GlobalLedger& global, const ThreadLedger& thread) {
 // The state of a thread when it began to wait.
 struct Wait {
   uint64_t start_ns;
-  // Local delay less what the thread has imposed itself, modulo 2^64: what it imposes while it waits
-  // comes on top of any credit.
+  // Local delay less what the thread has imposed itself, modulo 2^64: what it imposes while it
+  // waits comes on top of any credit.
   uint64_t served_ns;
   uint64_t imposed_ns;
   // How often the thread had given up its CPU, where it had excess that the wait may absorb; see
@@ -135,8 +137,8 @@ inline void PublishExcess(GlobalLedger& global, const ThreadLedger& waker, const
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
 
-// The thread has paused for `slept_ns`, as measured, where `asked_ns` were owed. The rest is kept as
-// excess and served first next time.
+// The thread has paused for `slept_ns`, as measured, where `asked_ns` were owed. The rest is kept
+// as excess and served first next time.
 void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 
 // Begins a wait that another thread may end.
@@ -170,7 +172,8 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                        uint64_t waker_local_delay_ns, bool has_blocked = true);
 
 // `thread` goes on after what happened at `virtual_ns` of virtual time, maybe long ago, such as the
-// end of a thread that it has joined. Where its own virtual time is earlier, it owes the difference.
+// end of a thread that it has joined. Where its own virtual time is earlier, it owes the
+// difference.
 void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns);
 
 }  // namespace coz::delay

@@ -1,6 +1,7 @@
 // What processes tell each other about the objects that they wait through, beside the wake table.
 //
-// Shape    one for all processes, in the memory that they share; small hash tables in which the newest entry stays
+// Shape    one for all processes, in the memory that they share; small hash tables in which the
+//          newest entry stays
 // Units    inodes; keys as in io_object.h; ns of CLOCK_MONOTONIC
 // Errors   an entry that another has pushed out costs a credit
 // Threads  safe

@@ -1,8 +1,9 @@
-// Delay of samples that stand for several short threads (coz/sampler/short_threads.h), so that it is imposed by all of these and not by the
-// sampled one at once. What one thread imposes beyond its own length shortens nothing: it would be lost in the others' waits for it.
-// So would be what one thread has more than the next: one sampled thread has one sample, another two, and where threads imposed so
-// differently, whatever waits for the longer of two things would wait for the slow ones. Hence the delay of about kGroups samples is
-// mixed.
+// Delay of samples that stand for several short threads (coz/sampler/short_threads.h), so that it
+// is imposed by all of these and not by the sampled one at once. What one thread imposes beyond its
+// own length shortens nothing: it would be lost in the others' waits for it. So would be what one
+// thread has more than the next: one sampled thread has one sample, another two, and where threads
+// imposed so differently, whatever waits for the longer of two things would wait for the slow ones.
+// Hence the delay of about kGroups samples is mixed.
 //
 // Shape    one per process, zero-initialised
 // Units    ns of delay
@@ -28,7 +29,8 @@ class SharedDelay {
     delay_ns_.fetch_add(delay_ns, std::memory_order_relaxed);
   }
 
-  // What one of `threads` imposes, of which each sample stands for so many. In the long run it is all that is added.
+  // What one of `threads` imposes, of which each sample stands for so many. In the long run it is
+  // all that is added.
   uint64_t Take(uint64_t selection, uint64_t threads) {
     if (threads == 0 || selection_.load(std::memory_order_relaxed) != selection) return 0;
     uint64_t delay_ns = delay_ns_.load(std::memory_order_relaxed);

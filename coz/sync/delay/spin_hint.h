@@ -2,8 +2,8 @@
 //
 // Shape    functions of an address in code
 // Units    bytes
-// Errors   a loop without the hint is not told; nor, but at the hint itself, one whose hint is in a function of its own, that is longer than
-//          kLongestSpinLoop, or that lies on two pages
+// Errors   a loop without the hint is not told; nor, but at the hint itself, one whose hint is in a
+//          function of its own, that is longer than kLongestSpinLoop, or that lies on two pages
 // Threads  safe
 // Signals  async-signal-safe
 // Source   Intel 64 and IA-32 Architectures Software Developer's Manual, PAUSE, JMP, Jcc
@@ -24,9 +24,10 @@ inline bool IsHint(const uint8_t* at) { return at[0] == 0xf3 && at[1] == 0x90; }
 // Jumps of two bytes: unconditional, or on a condition.
 inline bool IsShortJump(const uint8_t* at) { return at[0] == 0xeb || (at[0] & 0xf0) == 0x70; }
 
-// Whether `at` is in the innermost loop around the hint: up to the first jump behind the hint that goes back to it or before it. `end`: of what
-// may be read. Bytes of other instructions may look like such a jump, but hardly like one that goes back as far as the hint and no farther
-// than such a loop is long.
+// Whether `at` is in the innermost loop around the hint: up to the first jump behind the hint that
+// goes back to it or before it. `end`: of what may be read. Bytes of other instructions may look
+// like such a jump, but hardly like one that goes back as far as the hint and no farther than such
+// a loop is long.
 inline bool IsInLoopAround(const uint8_t* hint, const uint8_t* at, const uint8_t* end) {
   for (const uint8_t* jump = hint + 2; jump + 2 <= end && jump < hint + kLongestSpinLoop; ++jump) {
     if (!IsShortJump(jump)) continue;
@@ -39,9 +40,10 @@ inline bool IsInLoopAround(const uint8_t* hint, const uint8_t* at, const uint8_t
 
 }  // namespace spin_hint_internal
 
-// Whether the instruction at `ip`, or the one before it, is the hint, or is in the innermost loop around one. Behind the hint such a loop spends
-// most of its time, not all: the load that it waits by takes some, and where another thread writes there now and then, a fifth. The page of
-// `ip` may be read; no other is.
+// Whether the instruction at `ip`, or the one before it, is the hint, or is in the innermost loop
+// around one. Behind the hint such a loop spends most of its time, not all: the load that it waits
+// by takes some, and where another thread writes there now and then, a fifth. The page of `ip` may
+// be read; no other is.
 inline bool IsInSpinLoop(uint64_t ip) {
   using spin_hint_internal::IsHint;
   constexpr uint64_t kPage = 4096;

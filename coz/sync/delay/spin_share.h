@@ -1,9 +1,9 @@
 // How much of its time a thread has spun of late.
 //
-// A thread that spins on memory waits, and no call tells from when until when, nor for whom. Samples
-// tell how often it is found spinning. So much of what it owes is credited, as if by wakers who have
-// paid. At best the prediction is that of a wait. Where a waker pays only after it has written, the
-// spinning thread is early by that once.
+// A thread that spins on memory waits, and no call tells from when until when, nor for whom.
+// Samples tell how often it is found spinning. So much of what it owes is credited, as if by wakers
+// who have paid. At best the prediction is that of a wait. Where a waker pays only after it has
+// written, the spinning thread is early by that once.
 //
 // Regular samples keep step with rounds that take as long as a sampling period, and then find the
 // thread spinning always, or never. So a thread that was found spinning is asked by *spin probes*:

@@ -8,8 +8,8 @@ namespace {
 // Shares of fewer samples are not believed. Beyond the larger number old ones fade.
 constexpr uint32_t kLeastSamples = 4;
 constexpr uint32_t kMostSamples = 64;
-// In longer stretches one sample too many or too few weighs little. There a sample knows better than
-// its kind where the thread is.
+// In longer stretches one sample too many or too few weighs little. There a sample knows better
+// than its kind where the thread is.
 constexpr uint64_t kLongPeriods = 3;
 // A stretch that runs longer without a sample or a call is counted as so long.
 constexpr uint64_t kMostPeriodsAtOnce = 4;

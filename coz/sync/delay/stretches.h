@@ -34,14 +34,15 @@ struct SampleDelay {
   uint64_t selection;    // as the ledger had it when `delay_ns` was read; not 0
 };
 
-// What the rules of spreading are worth is measured by varying them (//coz/testing/sim:ablation_report).
+// What the rules of spreading are worth is measured by varying them
+// (//coz/testing/sim:ablation_report).
 struct SpreadRules {
   // False: every sample is imposed at once, as in the paper.
   bool spreads = true;
   // The delay that accrued may differ by so many samples from what samples stand for. Samples that
-  // come about as often as a kind of stretch keep step with it. They hit it in many rounds in a row,
-  // and then miss it in as many. Ahead is better than behind: what is left at an experiment's end is
-  // lost.
+  // come about as often as a kind of stretch keep step with it. They hit it in many rounds in a
+  // row, and then miss it in as many. Ahead is better than behind: what is left at an experiment's
+  // end is lost.
   uint64_t most_samples_ahead = 32;
   uint64_t most_samples_behind = 2;
 };

@@ -5,8 +5,8 @@
 //          Of three objects that share a place, the one whose entry is lowest is forgotten
 // Units    ns of delay
 // Errors   an object that was forgotten costs its wakee the waker's excess
-// Threads  safe. Two threads that take the same entry at the same moment may mix their values, which
-//          costs a wakee the difference, once
+// Threads  safe. Two threads that take the same entry at the same moment may mix their values,
+//          which costs a wakee the difference, once
 // Signals  async-signal-safe
 // Source   docs/design/waits-and-credit.md
 #ifndef COZ_SYNC_DELAY_WAKE_TABLE_H_

@@ -1,4 +1,5 @@
-// C++20's means to wait, which libstdc++ builds on futexes by syscall(): the waiter is credited, the waker has paid.
+// C++20's means to wait, which libstdc++ builds on futexes by syscall(): the waiter is credited,
+// the waker has paid.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Calls that close or replace descriptors by number: they pass over the profiler's, as if those numbers were not in use. close() is
-// in io.cc. Process: target. Context: the program's threads, and children of vfork.
+// Calls that close or replace descriptors by number: they pass over the profiler's, as if those
+// numbers were not in use. close() is in io.cc. Process: target. Context: the program's threads,
+// and children of vfork.
 #include <errno.h>
 #include <unistd.h>
 

@@ -1,5 +1,7 @@
-// The exec family, posix_spawn, popen and system: before an exec, sampling is off while the kernel replaces the program, for the new one has no handler for a sample that was
-// under way. And the program gets the library only where it can be loaded. Process: target. Context: the program's threads.
+// The exec family, posix_spawn, popen and system: before an exec, sampling is off while the kernel
+// replaces the program, for the new one has no handler for a sample that was under way. And the
+// program gets the library only where it can be loaded. Process: target. Context: the program's
+// threads.
 #include <alloca.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +26,8 @@
 namespace coz::interpose {
 namespace {
 
-// A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and must not touch the sampler.
+// A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and
+// must not touch the sampler.
 template <typename Call>
 int ExecUnsampled(Call call) {
   PayIfBehind();  // the program that it becomes starts level
@@ -35,7 +38,8 @@ int ExecUnsampled(Call call) {
   return result;
 }
 
-// A program to be found: a path relative to `folder`, which is the file itself where the path is empty.
+// A program to be found: a path relative to `folder`, which is the file itself where the path is
+// empty.
 struct Program {
   int folder;
   const char* path;
@@ -61,8 +65,8 @@ Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
   }
 }
 
-// call(environment) with what the dynamic linker should be told: the library only where it can open it, and behind the sanitizer's if
-// the program has one.
+// call(environment) with what the dynamic linker should be told: the library only where it can open
+// it, and behind the sanitizer's if the program has one.
 template <typename Call>
 int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
   constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
@@ -102,7 +106,8 @@ int Spawn(const Program& program, char* const* environment, Call call) {
   return CallWithEnvironment(program, environment, call);
 }
 
-// For calls that take no environment but the process's own. It has no use for the library from now on.
+// For calls that take no environment but the process's own. It has no use for the library from now
+// on.
 void DropUnreachablePreload() {
   static char rest[PATH_MAX];
   const char* preload = FindUnreachablePreload(environ);
@@ -113,7 +118,8 @@ void DropUnreachablePreload() {
 
 constexpr int kMaxListedArguments = 1024;
 
-// The arguments of an execl call, NUL-terminated in `arguments`; false when there are more than fit.
+// The arguments of an execl call, NUL-terminated in `arguments`; false when there are more than
+// fit.
 bool CollectArguments(const char* first, va_list& list, char** arguments) {
   int count = 0;
   for (const char* argument = first;; argument = va_arg(list, const char*)) {

@@ -1,4 +1,5 @@
-// What a program calls instead of read, poll and others that was built with _FORTIFY_SOURCE: the same waits, and libc's check of the buffer.
+// What a program calls instead of read, poll and others that was built with _FORTIFY_SOURCE: the
+// same waits, and libc's check of the buffer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>

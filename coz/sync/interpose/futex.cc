@@ -1,5 +1,5 @@
-// libc's syscall(), by which futexes are reached (C++20's atomic wait, Rust's std, absl::Mutex, folly, TBB), processes made, and seccomp
-// filters installed; and prctl(), which does that too.
+// libc's syscall(), by which futexes are reached (C++20's atomic wait, Rust's std, absl::Mutex,
+// folly, TBB), processes made, and seccomp filters installed; and prctl(), which does that too.
 // Process: target. Context: the program's threads.
 //
 // What the program does before and after, in its own atomics, is not seen: a lock that it releases
@@ -46,7 +46,8 @@ const void* AsObject(uint64_t address) {
 // How a call states its time-out.
 enum class Timeout { kNone, kDuration, kDeadline };
 
-// `call`, whose time-out at `place` ends in virtual time. Where the word has changed by then, what goes on is told so.
+// `call`, whose time-out at `place` ends in virtual time. Where the word has changed by then, what
+// goes on is told so.
 long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall::*place) {
   const auto timed_out = [](long result) { return result < 0 && errno == ETIMEDOUT; };
   const long result = call();
@@ -110,7 +111,8 @@ long Futex(const SystemCall& call) {
       return Wait(word, call, Timeout::kDuration);
     case FUTEX_WAIT_BITSET:
       return Wait(word, call, Timeout::kDeadline);
-    case FUTEX_WAIT_REQUEUE_PI:  // what it may have been moved to meanwhile makes going on another call
+    // what it may have been moved to meanwhile makes going on another call
+    case FUTEX_WAIT_REQUEUE_PI:
       return Wait(word, call, Timeout::kNone);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
@@ -187,7 +189,8 @@ inline bool IsOurs(long number) {
 }  // namespace coz::interpose
 
 // Not variadic, so that six arguments arrive whatever the caller gave, and every other system call
-// is a jump that leaves registers and stack as they are: clone onto another stack and vfork need that.
+// is a jump that leaves registers and stack as they are: clone onto another stack and vfork need
+// that.
 extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
                            long f) asm("syscall");
 

@@ -1,4 +1,5 @@
-// What a wait answers that a signal handler interrupts, and what is left of its time, while delay is owed.
+// What a wait answers that a signal handler interrupts, and what is left of its time, while delay
+// is owed.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -69,8 +70,9 @@ int Interrupted(FakeProcess& process, Caller caller, int flags, const std::funct
   return result;
 }
 
-// What a sleep of 600 s has left. The kernel counts from when the timer ends at the latest, its slack included, so that a sleep that was
-// interrupted at once has more than 600 s left (kernel/time/hrtimer.c, hrtimer_expires_remaining).
+// What a sleep of 600 s has left. The kernel counts from when the timer ends at the latest, its
+// slack included, so that a sleep that was interrupted at once has more than 600 s left
+// (kernel/time/hrtimer.c, hrtimer_expires_remaining).
 bool IsPartOf600s(const timespec& rest) {
   const long slack_ns = prctl(PR_GET_TIMERSLACK);
   const long rest_ns = rest.tv_sec * 1000000000 + rest.tv_nsec;
@@ -85,7 +87,8 @@ struct InterruptedWait {
   std::function<void(WaitObjects&)> finish = [](WaitObjects&) {};
 };
 
-// signal(7), but that a futex with a time-out is not restarted (kernel/futex/waitwake.c): its rest is kept in a restart block.
+// signal(7), but that a futex with a time-out is not restarted (kernel/futex/waitwake.c): its rest
+// is kept in a restart block.
 const InterruptedWait kInterruptedWaits[] = {
     {"nanosleep", EINTR, EINTR,
      [](WaitObjects&) {

@@ -1,5 +1,5 @@
-// Wraps nothing itself: keys for io.cc, socket.cc, poll.cc and others. Process: target. Context: the
-// program's threads and signal handlers.
+// Wraps nothing itself: keys for io.cc, socket.cc, poll.cc and others. Process: target. Context:
+// the program's threads and signal handlers.
 #include "coz/sync/interpose/io_object.h"
 
 #include <netinet/in.h>
@@ -51,7 +51,8 @@ delay::IoTables::Pair& PairEntryOf(uint64_t inode) {
   return TheIoTables().pairs[Mix(kPair, inode) % delay::IoTables::kPairs];
 }
 
-// What tells apart descriptors without an inode of their own, by number. Copied by fork, as the descriptors are.
+// What tells apart descriptors without an inode of their own, by number. Copied by fork, as the
+// descriptors are.
 constexpr unsigned kTags = 1 << 16;
 std::atomic<uint64_t> g_tags[kTags];
 std::atomic<uint32_t> g_tag_count;

@@ -1,17 +1,17 @@
-// What a file descriptor leads to, as keys of the wake table: whoever writes to one end of a pipe, a
-// socket or an eventfd and whoever reads from the other find the same key.
+// What a file descriptor leads to, as keys of the wake table: whoever writes to one end of a pipe,
+// a socket or an eventfd and whoever reads from the other find the same key.
 //
 // Shape    a key is a hash, 0 where there is none; a descriptor has up to two of each kind
 // Units    none
-// Errors   files, terminals, timers, and what cannot be told: no keys. Two objects with the same key
-//          cost at most a wrong credit of what one of them has been told
+// Errors   files, terminals, timers, and what cannot be told: no keys. Two objects with the same
+//          key cost at most a wrong credit of what one of them has been told
 // Threads  safe
 // Signals  async-signal-safe; keeps errno (system calls are made directly)
-// Source   fstat(2), getsockname(2), getpeername(2). A pipe is known by its inode. A connected socket
-//          by both its addresses, which its peer has the other way round; a listening or unconnected
-//          one by its own, which who connects or sends to it names; an unnamed socket pair by its
-//          inodes, noted when it is made. An eventfd has no inode of its own: by what is noted when it is
-//          made, which children of fork inherit.
+// Source   fstat(2), getsockname(2), getpeername(2). A pipe is known by its inode. A connected
+//          socket by both its addresses, which its peer has the other way round; a listening or
+//          unconnected one by its own, which who connects or sends to it names; an unnamed socket
+//          pair by its inodes, noted when it is made. An eventfd has no inode of its own: by what
+//          is noted when it is made, which children of fork inherit.
 #ifndef COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 #define COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 

@@ -2,17 +2,18 @@
 // program ends: a call does not say which.
 //
 // A thread that writes into a pipe leaves its local delay for the reader, before it writes and only
-// where it is another than was last left through that descriptor. A reader that comes out of its call
-// owing delay looks for it, and takes over what it finds; so does one that owes nothing where a
-// thread has left excess, what it has paused too long, which the reader has waited for. A reader
-// whose wait was ended by the outside finds what was left before it began to wait, less than its own
-// local delay: it gets nothing. As long as no delay is inserted both sides do a few loads.
+// where it is another than was last left through that descriptor. A reader that comes out of its
+// call owing delay looks for it, and takes over what it finds; so does one that owes nothing where
+// a thread has left excess, what it has paused too long, which the reader has waited for. A reader
+// whose wait was ended by the outside finds what was left before it began to wait, less than its
+// own local delay: it gets nothing. As long as no delay is inserted both sides do a few loads.
 //
 // Shape    PayBeforeIo before, WaitForIo or CallIo around the call
 // Units    ns of CLOCK_MONOTONIC
-// Errors   none. Where no delay was inserted for more than 64 calls of a thread, the first wait after
-//          that counts as having begun at the last of these, which matters only if delay was
-//          inserted faster than time passed; nor does the thread look for excess then, which is lost
+// Errors   none. Where no delay was inserted for more than 64 calls of a thread, the first wait
+//          after that counts as having begun at the last of these, which matters only if delay was
+//          inserted faster than time passed; nor does the thread look for excess then, which is
+//          lost
 // Threads  each thread its own waits
 // Signals  async-signal-safe; keeps errno
 // Source   docs/design/waits-and-credit.md, "Pipes, sockets, eventfds, polls"
@@ -55,7 +56,8 @@ inline uint64_t StartNs(uint64_t global_ns) {
   return clock.last_ns;
 }
 
-// Delay was inserted a moment ago. Excess is looked for only then, so that experiments without delays are not slowed down.
+// Delay was inserted a moment ago. Excess is looked for only then, so that experiments without
+// delays are not slowed down.
 inline bool IsFresh(uint64_t global_ns) {
   return t_clock.seen_global_ns != global_ns || t_clock.fresh_reads != 0;
 }
@@ -81,8 +83,8 @@ inline bool MayTakeOverExcess() {
 // woke it, and pays the rest.
 void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
 
-// Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own excess is absorbed and the
-// other's is taken over.
+// Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own
+// excess is absorbed and the other's is taken over.
 void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
                    uint64_t waker_local_delay_ns);
 

@@ -1,9 +1,10 @@
 // Conditions of glibc before 2.3.2: pthread_cond_*@GLIBC_2.2.5, which programs of that age still
 // use. Process: target. Context: the program's threads.
 //
-// The two versions have different objects. An old program's pthread_cond_init, which is not wrapped,
-// writes only a pointer; libc makes what it points to at the first wait. Today's calls would take
-// the bytes beside that pointer for their state. So each version is passed on to its own.
+// The two versions have different objects. An old program's pthread_cond_init, which is not
+// wrapped, writes only a pointer; libc makes what it points to at the first wait. Today's calls
+// would take the bytes beside that pointer for their state. So each version is passed on to its
+// own.
 #include <pthread.h>
 
 #include "coz/sync/interpose/condition_wait.h"

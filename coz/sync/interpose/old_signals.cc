@@ -1,5 +1,6 @@
-// System V's and BSD's calls for actions and masks, which libc makes of its own sigaction and sigprocmask without passing by ours; here they
-// are made of ours. Those that wait are in coz/sync/interpose/signal.cc. Process: target. Context: the program's threads, and its signal
+// System V's and BSD's calls for actions and masks, which libc makes of its own sigaction and
+// sigprocmask without passing by ours; here they are made of ours. Those that wait are in
+// coz/sync/interpose/signal.cc. Process: target. Context: the program's threads, and its signal
 // handlers.
 #include <signal.h>
 

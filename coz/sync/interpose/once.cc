@@ -1,7 +1,7 @@
 // One-time initialisation. Process: target. Context: the program's threads.
 //
-// The thread that runs the routine works, the others wait for it; which of them a call will be shows
-// only when the routine is called.
+// The thread that runs the routine works, the others wait for it; which of them a call will be
+// shows only when the routine is called.
 #include <pthread.h>
 #include <threads.h>
 

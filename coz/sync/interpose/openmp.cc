@@ -2,12 +2,13 @@
 // compiler calls. Process: target. Context: the program's threads.
 //
 // A member of a team waits from the end of its share of a parallel region to the beginning of its
-// share of the next, wherever libgomp keeps it meanwhile; and in barriers, at critical sections, for
-// locks and tasks. Whoever waits may be given tasks to run, which end its wait and begin it anew.
+// share of the next, wherever libgomp keeps it meanwhile; and in barriers, at critical sections,
+// for locks and tasks. Whoever waits may be given tasks to run, which end its wait and begin it
+// anew.
 //
-// The functions are defined with libgomp's own symbol versions, as versions that are not the default:
-// only what was linked with libgomp binds to them, and neither a weak reference nor dlsym takes them
-// for a libgomp that is not there.
+// The functions are defined with libgomp's own symbol versions, as versions that are not the
+// default: only what was linked with libgomp binds to them, and neither a weak reference nor dlsym
+// takes them for a libgomp that is not there.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,8 +24,8 @@
 namespace coz::interpose {
 namespace {
 
-// Set once the program has tasks that are not seen to begin (task loops, detached tasks): to wait in
-// a team is then not told from to work, and nothing is credited for it.
+// Set once the program has tasks that are not seen to begin (task loops, detached tasks): to wait
+// in a team is then not told from to work, and nothing is credited for it.
 std::atomic<bool> g_unseen_tasks{false};
 
 struct TeamWait {
@@ -42,8 +43,9 @@ uint64_t LocalDelayNs() {
   return thread == nullptr ? 0 : thread->local_delay_ns.load(std::memory_order_relaxed);
 }
 
-// Who was the last to arrive where all of a team wait for each other, which ends the wait of the others. Two that arrive at once may
-// leave one's name and the other's delay, which differ by no more than one's excess.
+// Who was the last to arrive where all of a team wait for each other, which ends the wait of the
+// others. Two that arrive at once may leave one's name and the other's delay, which differ by no
+// more than one's excess.
 struct Arrival {
   std::atomic<const delay::ThreadLedger*> thread{nullptr};
   std::atomic<uint64_t> local_delay_ns{0};
@@ -104,7 +106,8 @@ void EndTeamWait(uint64_t waker_local_delay_ns) {
   if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
 }
 
-// Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had is absorbed, and the other's taken over.
+// Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had
+// is absorbed, and the other's taken over.
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
   delay::ThreadLedger* thread = TakeTeamWaiter();
   if (thread == nullptr) return;

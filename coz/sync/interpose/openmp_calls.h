@@ -1,8 +1,8 @@
 // The way to the real functions of libgomp from the runtime's, where there may be none, one, or
 // several libgomp in a process.
 //
-// Shape    a call is bound as the loader would have bound it: to the first libgomp after the runtime
-//          in the global scope, else to the one that the caller's library depends on
+// Shape    a call is bound as the loader would have bound it: to the first libgomp after the
+//          runtime in the global scope, else to the one that the caller's library depends on
 // Units    none
 // Errors   no definition: a message and abort; the loader had found one when it bound the caller
 // Threads  safe

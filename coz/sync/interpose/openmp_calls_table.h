@@ -1,8 +1,8 @@
 // All symbols of libgomp that the runtime stands in front of.
 //
-// Shape    COZ_OPENMP_CALLS(X): X(shape, version, result, name, parameters, arguments). `version` is
-//          libgomp's symbol version. `shape` says what openmp.cc makes of the call:
-//          REGION         starts a parallel region: `body` and `data` are replaced by `run` and
+// Shape    COZ_OPENMP_CALLS(X): X(shape, version, result, name, parameters, arguments). `version`
+//          is libgomp's symbol version. `shape` says what openmp.cc makes of the call: REGION
+//          starts a parallel region: `body` and `data` are replaced by `run` and
 //                         `region`, which stand in `arguments`
 //          BARRIER        waits until all of the team have come; CANCELLABLE_BARRIER returns a bool
 //          TEAM_WAIT      waits for others of the team

@@ -1,6 +1,7 @@
 // Waits for any of several descriptors. Process: target. Context: the program's threads.
 //
-// Calls that take a signal mask keep samples out of the wait, as the program cannot have meant them.
+// Calls that take a signal mask keep samples out of the wait, as the program cannot have meant
+// them.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -56,7 +57,8 @@ uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds)
   return latest_ns;
 }
 
-// `call` as a wait that times out with a result of 0, in virtual time: then `go_on(duration)` waits for so much longer.
+// `call` as a wait that times out with a result of 0, in virtual time: then `go_on(duration)` waits
+// for so much longer.
 template <typename Call, typename GoOn, typename FindWaker>
 int WaitForAny(Call call, GoOn go_on, FindWaker find_waker) {
   const auto wait = [&] {
@@ -88,7 +90,8 @@ class Selection {
     can_restore_ = true;
   }
 
-  // Not of more descriptors than a set is declared for, which would be larger than a thread's stack may have room for.
+  // Not of more descriptors than a set is declared for, which would be larger than a thread's stack
+  // may have room for.
   bool CanRestore() const { return can_restore_; }
   void Restore() const {
     for (int i = 0; i < 3; ++i) {
@@ -128,7 +131,8 @@ int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* ma
     const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
     if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
     errno =
-        saved_errno;  // a kernel before 5.11, or one that is told to play it: what is owed is paid by a pause
+        // a kernel before 5.11, or one that is told to play it: what is owed is paid by a pause
+        saved_errno;
     return 0;
   };
   return WaitForAny(call, go_on, [=] { return WakerBy(EpollKey(epoll)); });

@@ -1,4 +1,5 @@
-// What POSIX says of waits that are cancelled, and of arguments that are not valid, while delay is owed.
+// What POSIX says of waits that are cancelled, and of arguments that are not valid, while delay is
+// owed.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>

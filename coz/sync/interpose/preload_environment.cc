@@ -1,5 +1,5 @@
-// Wraps nothing itself: it serves exec.cc. Process: target. Context: the program's threads, children of
-// vfork, and the library's constructor.
+// Wraps nothing itself: it serves exec.cc. Process: target. Context: the program's threads,
+// children of vfork, and the library's constructor.
 #include "coz/sync/interpose/preload_environment.h"
 
 #include <fcntl.h>
@@ -29,8 +29,9 @@ bool IsOurs(const char* name, size_t length) {
          memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
 }
 
-// As long as it lives, the calling thread has no other capabilities than the next program will: who is not root loses by exec what is not
-// ambient. (setpriv --reuid keeps all of root's until then, and could open anything.)
+// As long as it lives, the calling thread has no other capabilities than the next program will: who
+// is not root loses by exec what is not ambient. (setpriv --reuid keeps all of root's until then,
+// and could open anything.)
 class CapabilitiesOfNextProgram {
  public:
   CapabilitiesOfNextProgram() {

@@ -1,10 +1,10 @@
 // The environment for a program that this process becomes or starts.
 //
 // libcoz.so is left out where the dynamic linker could not open it, or where it could not reach the
-// supervisor: the process has changed its user, its root folder or its mounts. Either would complain
-// on the program's standard error. A sanitizer's library (sanitizer_runtime.h) is put before
-// libcoz.so, with a space between them. By that space the new process knows who put it there, and
-// takes it out of its own environment again.
+// supervisor: the process has changed its user, its root folder or its mounts. Either would
+// complain on the program's standard error. A sanitizer's library (sanitizer_runtime.h) is put
+// before libcoz.so, with a space between them. By that space the new process knows who put it
+// there, and takes it out of its own environment again.
 //
 // Shape    pointers into the given environment; what is new lies in a buffer of the caller's
 // Units    bytes
@@ -21,8 +21,8 @@
 
 namespace coz::interpose {
 
-// The LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this process's user could not open, or not use; else
-// null.
+// The LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this process's
+// user could not open, or not use; else null.
 const char* FindUnreachablePreload(char* const* environment);
 
 // The same whether or not it can be opened.
@@ -35,8 +35,8 @@ bool StartsWithSanitizer(const char* preload_entry);
 size_t CountEntries(char* const* environment);  // its end included
 size_t PreloadBytes(const char* preload_entry);
 
-// The environment without libcoz.so and the name of its control block. Other libraries of `preload_entry` go to `rest`. `copy` may be
-// `environment`.
+// The environment without libcoz.so and the name of its control block. Other libraries of
+// `preload_entry` go to `rest`. `copy` may be `environment`.
 void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
                         char* rest);
 

@@ -1,4 +1,5 @@
-// End of processes. Process: target. Context: the program's threads, and children of vfork that have borrowed one.
+// End of processes. Process: target. Context: the program's threads, and children of vfork that
+// have borrowed one.
 #include <stdlib.h>
 #include <unistd.h>
 

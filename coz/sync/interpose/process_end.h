@@ -1,4 +1,5 @@
-// What a process does before it ends, so that who waits for its end, or for the signal of it, is credited.
+// What a process does before it ends, so that who waits for its end, or for the signal of it, is
+// credited.
 //
 // Shape    one function
 // Units    none

@@ -1,6 +1,8 @@
-// What wrapped calls that concern the whole process (exec, dlclose, calls that close descriptors) ask of the owner of the profile.
+// What wrapped calls that concern the whole process (exec, dlclose, calls that close descriptors)
+// ask of the owner of the profile.
 //
-// Shape    one set of functions per process, set once by coz/runtime; until then nothing is profiled and calls pass through
+// Shape    one set of functions per process, set once by coz/runtime; until then nothing is
+//          profiled and calls pass through
 // Units    none
 // Errors   none
 // Threads  set before threads start

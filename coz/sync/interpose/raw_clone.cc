@@ -1,4 +1,5 @@
-// Wraps nothing itself: it serves syscall() in futex.cc. Process: target. Context: the program's threads.
+// Wraps nothing itself: it serves syscall() in futex.cc. Process: target. Context: the program's
+// threads.
 #include "coz/sync/interpose/raw_clone.h"
 
 #include <linux/sched.h>

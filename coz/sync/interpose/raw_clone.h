@@ -1,5 +1,5 @@
-// Processes that a program makes by syscall(), past libc's fork and its handlers: which system calls
-// make one, and how the child learns of it.
+// Processes that a program makes by syscall(), past libc's fork and its handlers: which system
+// calls make one, and how the child learns of it.
 //
 // Shape    one question, and a call on either side, for syscall() in futex.cc
 // Units    none

@@ -23,7 +23,8 @@ inline bool IsReservedSignal(int signal) {
   return signal > 0 && signal < _NSIG && sigismember(&ReservedSignals(), signal) == 1;
 }
 
-// Whether the kernel would take the set, which libc's calls do not look into. One that it would not has to be passed on as it is.
+// Whether the kernel would take the set, which libc's calls do not look into. One that it would not
+// has to be passed on as it is.
 inline bool IsReadableSet(const sigset_t* set) {
   return IsReadable(reinterpret_cast<uintptr_t>(set));
 }

@@ -19,7 +19,8 @@
 namespace coz::interpose {
 namespace {
 
-// A process group counts as one process of its number, "all" as none: whom that wakes is not credited.
+// A process group counts as one process of its number, "all" as none: whom that wakes is not
+// credited.
 void PayBeforeSignal(pid_t pid) {
   if (CurrentThreadLedger() == nullptr) return;
   PayBeforeWaking(SignalKey(pid));
@@ -185,7 +186,8 @@ int WaitWithMask(int first_signals) {
 }  // namespace
 }  // namespace coz::interpose
 
-// sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end. Headers give one name to both.
+// sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end.
+// Headers give one name to both.
 extern "C" {
 
 int __xpg_sigpause(int signal) { return coz::interpose::WaitWithout(signal); }

@@ -1,5 +1,5 @@
-// sigaction and its relatives, signal masks, signalfd. Process: target. Context: the program's threads
-// and signal handlers; DeliverForeignSignal: the sampling signal's handler.
+// sigaction and its relatives, signal masks, signalfd. Process: target. Context: the program's
+// threads and signal handlers; DeliverForeignSignal: the sampling signal's handler.
 #include "coz/sync/interpose/signal_shield.h"
 
 #include <pthread.h>
@@ -19,7 +19,8 @@
 namespace coz::interpose {
 namespace {
 
-// Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find it taken.
+// Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find
+// it taken.
 class DispositionLock {
  public:
   DispositionLock() {
@@ -57,8 +58,8 @@ __thread siginfo_t t_held_info __attribute__((tls_model("initial-exec")));
 
 bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
 
-// What sigaction reads back of `action`: libc adds the way to return, the kernel drops flags that it does not know and signals
-// that cannot be blocked.
+// What sigaction reads back of `action`: libc adds the way to return, the kernel drops flags that
+// it does not know and signals that cannot be blocked.
 struct sigaction AsKept(const struct sigaction& action) {
   constexpr unsigned kExposeTagBits = 0x800;
   constexpr unsigned kRestorer = 0x04000000;
@@ -127,7 +128,8 @@ SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
   return old.sa_handler;
 }
 
-// `signal` for one that is the program's own, by libc: the handler's mask has no signal but its own.
+// `signal` for one that is the program's own, by libc: the handler's mask has no signal but its
+// own.
 SignalHandler SetOwnHandler(SignalHandler (*real_call)(int, SignalHandler), int number,
                             SignalHandler handler) {
   const SignalHandler old = real_call(number, handler);
@@ -199,7 +201,8 @@ void InitSignalShield(int reserved_signal) {
 
 namespace {
 
-// As the kernel would have it while a handler of `action` runs; the return from the signal takes it back.
+// As the kernel would have it while a handler of `action` runs; the return from the signal takes it
+// back.
 void MaskForHandler(const struct sigaction& action) {
   const sigset_t also = WithoutReservedSignals(action.sa_mask);
   g_real.pthread_sigmask(SIG_BLOCK, &also, nullptr);

@@ -7,7 +7,8 @@
 // Units    none
 // Errors   as the wrapped calls
 // Threads  safe
-// Signals  the wrapped calls are as async-signal-safe as libc's; DeliverForeignSignal runs in signal context
+// Signals  the wrapped calls are as async-signal-safe as libc's; DeliverForeignSignal runs in
+//          signal context
 // Source   sigaction(2), sigprocmask(2); POSIX.1-2017 section 2.4
 #ifndef COZ_SYNC_INTERPOSE_SIGNAL_SHIELD_H_
 #define COZ_SYNC_INTERPOSE_SIGNAL_SHIELD_H_
@@ -18,7 +19,8 @@
 
 namespace coz::interpose {
 
-// Before the sampler takes the signal: what the program has inherited for it becomes its virtual disposition.
+// Before the sampler takes the signal: what the program has inherited for it becomes its virtual
+// disposition.
 void InitSignalShield(int reserved_signal);
 
 // The reserved signal came from elsewhere than the sampler: does what the program has asked for.

@@ -1,4 +1,5 @@
-// Stretches behind calls at different places of a program are told apart: a wrapped call notes where the program goes on.
+// Stretches behind calls at different places of a program are told apart: a wrapped call notes
+// where the program goes on.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>

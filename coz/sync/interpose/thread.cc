@@ -18,8 +18,9 @@ using sync_internal::g_hooks;
 
 // What a new thread is to have by its attributes, or by the standard ones.
 struct Asked {
-  // At least so much stack lies below the thread's descriptor; 0 where that is not known. libc keeps the descriptor at the outer
-  // end of the stack, up to the alignment of thread-local data further in, and its guard at the inner.
+  // At least so much stack lies below the thread's descriptor; 0 where that is not known. libc
+  // keeps the descriptor at the outer end of the stack, up to the alignment of thread-local data
+  // further in, and its guard at the inner.
   uint64_t stack_bytes = 0;
   bool has_mask = false;
   sigset_t mask;
@@ -61,8 +62,8 @@ struct MaskedStart {
   sigset_t mask;
 };
 
-// libc has given the thread its mask with the reserved signals in it, which would keep samples out. So it is set again, by the call that
-// keeps them out of it and tells the program that they are in.
+// libc has given the thread its mask with the reserved signals in it, which would keep samples out.
+// So it is set again, by the call that keeps them out of it and tells the program that they are in.
 template <typename Routine>
 auto RunWithMask(void* opaque) {
   auto* const record = static_cast<MaskedStart*>(opaque);

@@ -6,8 +6,8 @@
 //          says so
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   pthread_key_create(3). A destructor, not a cleanup handler: cleanup in C++ unwinds through
-//          libgcc, and the runtime has its own copy of that.
+// Source   pthread_key_create(3). A destructor, not a cleanup handler: cleanup in C++ unwinds
+//          through libgcc, and the runtime has its own copy of that.
 #ifndef COZ_SYNC_INTERPOSE_THREAD_EXIT_H_
 #define COZ_SYNC_INTERPOSE_THREAD_EXIT_H_
 

@@ -50,7 +50,8 @@ void LeaveThreadSyncForGood() {
 
 namespace {
 
-// Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses have taken is noted already.
+// Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses
+// have taken is noted already.
 void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
   const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
   const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
@@ -62,8 +63,8 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
 // False where nothing was owed, of which `owed(now)` tells how much.
 template <typename Owed>
 bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
-  // What a handler of this thread pays from here on is part of the time that passes, and is recorded
-  // by the handler.
+  // What a handler of this thread pays from here on is part of the time that passes, and is
+  // recorded by the handler.
   uint64_t paid_ns;
   uint64_t pause_cpu_ns;
   uint64_t start_ns;

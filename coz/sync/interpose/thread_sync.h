@@ -30,14 +30,15 @@ struct ThreadHooks {
   delay::ThreadLedger* (*reserve)();
   // The thread was not created after all.
   void (*cancel)(delay::ThreadLedger* reserved);
-  // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of stack
-  // lie below its descriptor.
+  // First thing in the new thread; null where reserve returned null. At least `stack_bytes` of
+  // stack lie below its descriptor.
   void (*start)(delay::ThreadLedger* reserved, uint64_t stack_bytes);
   // Last thing in the thread, after it has paid.
   void (*exit)(delay::ThreadLedger* ledger);
   // The process is about to restrict its own system calls.
   void (*before_seccomp)() = nullptr;
-  // Around a system call that copies the process, made past libc's fork: before it, and in the child.
+  // Around a system call that copies the process, made past libc's fork: before it, and in the
+  // child.
   void (*fork)() = nullptr;
   void (*forked)() = nullptr;
   // A process is about to be made that shares memory or descriptors with this one, and cannot be
@@ -68,8 +69,8 @@ void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay
 // The calling thread takes part no more; returns what it had.
 delay::ThreadLedger* LeaveThreadSync();
 
-// The process takes part no more, and what starts in it makes no system call of ours: one could be forbidden. Threads other than the
-// calling one keep their ledgers, and pay no more.
+// The process takes part no more, and what starts in it makes no system call of ours: one could be
+// forbidden. Threads other than the calling one keep their ledgers, and pay no more.
 void LeaveThreadSyncForGood();
 
 inline bool HasLeftThreadSync() {
@@ -106,7 +107,8 @@ void PayAtCall(delay::ThreadLedger& thread, const void* site);
 void NoteCallHere(delay::ThreadLedger& thread, const void* site);
 
 // Where the program goes on behind the wrapped call that this is inlined into. A call that is not
-// inlined gives a place in this library. That is right too, but tells fewer kinds of stretches apart.
+// inlined gives a place in this library. That is right too, but tells fewer kinds of stretches
+// apart.
 #define COZ_CALL_SITE() __builtin_extract_return_addr(__builtin_return_address(0))
 
 [[gnu::always_inline]] inline void NoteCall(delay::ThreadLedger& thread, const void* site) {
@@ -137,11 +139,12 @@ inline void PayAfterWait() {
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
 }
 
-// The caller comes out of a wait that no profiled thread has ended. It pauses for what other threads'
-// stretches in progress stand for, too (delay::LeadOfStretchesInProgress).
+// The caller comes out of a wait that no profiled thread has ended. It pauses for what other
+// threads' stretches in progress stand for, too (delay::LeadOfStretchesInProgress).
 void PayForStretchesInProgress(delay::ThreadLedger& thread);
 
-// Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that goes on at `site`.
+// Pays, and leaves the caller's local delay for whoever it wakes through `object`, at a call that
+// goes on at `site`.
 void PayBeforeWakeAt(const void* object, const void* site);
 [[gnu::always_inline]] inline void PayBeforeWake(const void* object) {
   PayBeforeWakeAt(object, COZ_CALL_SITE());
@@ -167,7 +170,8 @@ template <typename Call>
 }
 
 namespace sync_internal {
-// How often the calling thread has given up its CPU of its own accord, plus 1. 0 where no system call may be made to ask.
+// How often the calling thread has given up its CPU of its own accord, plus 1. 0 where no system
+// call may be made to ask.
 uint64_t SwitchesPlus1();
 }  // namespace sync_internal
 
@@ -194,17 +198,17 @@ inline void EndThreadWait(delay::ThreadLedger& caller, const delay::Wait& wait, 
                          HasBlocked(wait));
 }
 
-// The same of a wait that the program itself has marked (coz.h), as a loop that spins. It has waited
-// if it took longer than one that returns at once.
+// The same of a wait that the program itself has marked (coz.h), as a loop that spins. It has
+// waited if it took longer than one that returns at once.
 inline constexpr uint64_t kLongestWithoutWaitNs = 2000;
 inline void EndMarkedWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns) {
   const bool has_waited = now_ns - wait.start_ns > kLongestWithoutWaitNs || HasBlocked(wait);
   delay::EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
 }
 
-// Whether a wait that another thread ends may have been over before it began, as the join of a thread
-// that has ended. One that is known not to be, as that for a lock which could not be had just now, may
-// spin and never give up its CPU.
+// Whether a wait that another thread ends may have been over before it began, as the join of a
+// thread that has ended. One that is known not to be, as that for a lock which could not be had
+// just now, may spin and never give up its CPU.
 enum class WaitStart { kMayBeOver, kIsAhead };
 
 // A wait of the calling thread that another thread may end.

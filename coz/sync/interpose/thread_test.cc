@@ -114,7 +114,8 @@ TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
   EXPECT_EQ(process_.cancelled(), 0);
 }
 
-// Sampling starts and stops in the hooks: a sample there must find the thread's ledger, or it takes another one.
+// Sampling starts and stops in the hooks: a sample there must find the thread's ledger, or it takes
+// another one.
 TEST_F(InterposeThreadTest, LedgerIsCurrentWhileAThreadStartsAndEnds) {
   for (int i = 0; i < 10; ++i) std::thread([] {}).join();
   EXPECT_EQ(process_.exited(), 10);
@@ -162,7 +163,8 @@ TEST_F(InterposeThreadTest, ArgumentAndResultOfAC11ThreadGetThrough) {
   EXPECT_EQ(process_.exited(), 1);
 }
 
-// Whether what a thread with these attributes is told of its stack is there, as libc says in the thread, and is most of it.
+// Whether what a thread with these attributes is told of its stack is there, as libc says in the
+// thread, and is most of it.
 void ExpectKnownStack(FakeProcess& process, const pthread_attr_t* attributes) {
   struct Stack {
     uintptr_t begin = 0;

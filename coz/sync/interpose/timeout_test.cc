@@ -1,5 +1,5 @@
-// Time-outs of wrapped calls end in virtual time: a wait that owes delay when its time is over goes on for that long, and may still be
-// woken.
+// Time-outs of wrapped calls end in virtual time: a wait that owes delay when its time is over goes
+// on for that long, and may still be woken.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -371,8 +371,8 @@ struct Outcome {
 
 class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
  protected:
-  // Imposes `delay_ns` while a thread waits, runs `meanwhile` and returns how the wait ended. Begins anew where the machine was so
-  // busy that the wait was over by then.
+  // Imposes `delay_ns` while a thread waits, runs `meanwhile` and returns how the wait ended.
+  // Begins anew where the machine was so busy that the wait was over by then.
   Outcome WaitWhileImposing(
       uint64_t delay_ns,
       const std::function<void(Objects&, std::thread&, const std::atomic<bool>&)>& meanwhile) {
@@ -390,7 +390,8 @@ class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
         outcome.owed_ns = delay::OwedDelay(process_.global(), ledger);
         ended = true;
       });
-      // This thread plays the outside from here on: it does not pay, and what it ends is ended by nobody.
+      // This thread plays the outside from here on: it does not pay, and what it ends is ended by
+      // nobody.
       delay::ThreadLedger* own_ledger = LeaveThreadSync();
       WaitUntil("the waiter waits", [&] { return ended || waiter.IsBlocked(true); });
       process_.Impose(delay_ns);

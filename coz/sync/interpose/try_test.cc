@@ -1,4 +1,5 @@
-// Calls that try, and never wait: they pay first, as those that wait do, credit nothing, and have libc's results.
+// Calls that try, and never wait: they pay first, as those that wait do, credit nothing, and have
+// libc's results.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -25,7 +26,8 @@ using testing::FakeProcess;
 
 constexpr uint64_t kDelayNs = 5 * kNsPerMs;
 
-// A try of an object in some state, which is made anew for each. Objects are made by libc's own calls, which do not pay.
+// A try of an object in some state, which is made anew for each. Objects are made by libc's own
+// calls, which do not pay.
 struct NamedTry {
   const char* name;
   int expected;  // result, or errno of one that is -1

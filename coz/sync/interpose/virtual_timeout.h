@@ -1,8 +1,10 @@
 // Time-outs in virtual time.
 //
-// Another thread may end a timed wait, and it does so at its own virtual time; so the clock has to end it in virtual time as well. A wait
-// that times out while the thread owes delay has timed out too early by that much: it goes on for so long, which serves the delay, and
-// may still be ended by a thread. The program sees the same as if the thread had paused, but does not miss what came meanwhile.
+// Another thread may end a timed wait, and it does so at its own virtual time; so the clock has to
+// end it in virtual time as well. A wait that times out while the thread owes delay has timed out
+// too early by that much: it goes on for so long, which serves the delay, and may still be ended by
+// a thread. The program sees the same as if the thread had paused, but does not miss what came
+// meanwhile.
 //
 // Shape    one loop, for absolute and relative time-outs
 // Units    ns of CLOCK_MONOTONIC; deadlines of the clock of the call
@@ -25,8 +27,9 @@
 
 namespace coz::interpose {
 
-// `result` is that of a wait of the calling thread, `go_on(owed_ns)` waits for so much longer, and `timed_out(result)` tells a time-out.
-// Returns the result of the wait that was the last. Does nothing in a thread that is not profiled.
+// `result` is that of a wait of the calling thread, `go_on(owed_ns)` waits for so much longer, and
+// `timed_out(result)` tells a time-out. Returns the result of the wait that was the last. Does
+// nothing in a thread that is not profiled.
 template <typename Result, typename GoOn, typename TimedOut>
 inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
   constexpr int kMostExtensions = 16;  // delay may be inserted during each

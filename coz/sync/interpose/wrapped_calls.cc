@@ -1,5 +1,5 @@
-// Binds each wrapped call to libc's own. Process: target. Context: the library's constructor, or the
-// first wrapped call before it.
+// Binds each wrapped call to libc's own. Process: target. Context: the library's constructor, or
+// the first wrapped call before it.
 #include "coz/sync/interpose/wrapped_calls.h"
 
 #include <dlfcn.h>

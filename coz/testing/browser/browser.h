@@ -1,9 +1,10 @@
 // A headless Chromium for tests of pages, driven through chromedriver.
 //
-// Shape    one browser with one window; scripts are bodies of functions whose results come back as JSON
+// Shape    one browser with one window; scripts are bodies of functions whose results come back as
+//          JSON
 // Units    pixels, milliseconds
-// Errors   a test failure and a null result where the browser does not do what it is told; OpenBrowser gives nullptr where it is not
-//          installed, and prints how to install it
+// Errors   a test failure and a null result where the browser does not do what it is told;
+//          OpenBrowser gives nullptr where it is not installed, and prints how to install it
 // Threads  owner
 // Signals  none
 // Source   W3C WebDriver; chromedriver's `se/log` extension

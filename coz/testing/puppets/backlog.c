@@ -3,9 +3,11 @@
  *
  *   backlog SECONDS ARRIVALS [REST]
  *
- * In each round ARRIVALS requests begin, some 4 ms are worked, and one request ends: with 1 the latency is that of the work, with 2 requests
- * pile up; then it works REST times as long for nobody. "marked" is a pair of marks, "numbered" one of numbered requests, "in" and "out" are marks of their own, arrive() and depart() are
- * functions. Built with -DORIGINAL it has the original's header, which cannot number requests, and "timed" is a pair of marks of ours.
+ * In each round ARRIVALS requests begin, some 4 ms are worked, and one request ends: with 1 the
+ * latency is that of the work, with 2 requests pile up; then it works REST times as long for
+ * nobody. "marked" is a pair of marks, "numbered" one of numbered requests, "in" and "out" are
+ * marks of their own, arrive() and depart() are functions. Built with -DORIGINAL it has the
+ * original's header, which cannot number requests, and "timed" is a pair of marks of ours.
  */
 #include <stdint.h>
 #include <stdlib.h>

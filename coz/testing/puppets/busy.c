@@ -1,9 +1,10 @@
 /*
  * Works for a while, visits a progress point, and ends as it was told.
- *   busy SECONDS [status N | signal N | never | lost: breakpoints without reason, coz/testing/lost_breakpoint.h | int1 | int3]
+ *   busy SECONDS [status N | signal N | never | lost: breakpoints without reason,
+ *   coz/testing/lost_breakpoint.h | int1 | int3]
  *
- * Two threads; each visits "work" after some 100 us of CPU time. With `never` no point is visited. Prints "hello" first and
- * "bye" last, and copies standard input between them where there is any.
+ * Two threads; each visits "work" after some 100 us of CPU time. With `never` no point is visited.
+ * Prints "hello" first and "bye" last, and copies standard input between them where there is any.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,9 @@
 /*
- * Does what programs may do with signals, processes and descriptors, and says whether it all came out right.
+ * Does what programs may do with signals, processes and descriptors, and says whether it all came
+ * out right.
  *
- *   citizen SELF-CHECK NAME...      one line "ok NAME" or "FAILED NAME: ..." each; status 1 if one failed
+ *   citizen SELF-CHECK NAME...      one line "ok NAME" or "FAILED NAME: ..." each; status 1 if one
+ *                                   failed
  *
  * All of it while a second thread keeps the profiler busy with samples.
  */

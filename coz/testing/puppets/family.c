@@ -1,17 +1,22 @@
 /*
  * Programs of several processes, and whether each of them behaves as it would alone.
  *
- *   family relay SECONDS         parent and child work by turns over pipes; the child's work is "childs_work" (30 %), the parent's "parents_work"
+ *   family relay SECONDS         parent and child work by turns over pipes; the child's work is
+ *                                "childs_work" (30 %), the parent's "parents_work"
  *   family beside SECONDS        the same at the same time, without waiting for each other
- *   family workers N SECONDS     N forked workers, each visits "work"; the parent waits for them and visits nothing
- *   family bomb N                N children, one after the other, each with another way of ending; then as many at a time
+ *   family workers N SECONDS     N forked workers, each visits "work"; the parent waits for them
+ *                                and visits nothing
+ *   family bomb N                N children, one after the other, each with another way of ending;
+ *                                then as many at a time
  *   family closer SECONDS        a daemon that closes every descriptor and goes on working
  *   family killed SECONDS        its worker is killed while it may be pausing, and again
  *   family orphan SECONDS        the parent ends first
  *   family chain N SECONDS       becomes itself N times by exec, then works
  *   family spawn SECONDS         itself again by posix_spawn, once as it is and once by env -i
- *   family shared SECONDS        two processes take turns by process-shared mutex, condition variable and semaphore
- *   family raw N                 N children by fork, clone and clone3 through syscall(), and one by a clone that shares descriptors
+ *   family shared SECONDS        two processes take turns by process-shared mutex, condition
+ *                                variable and semaphore
+ *   family raw N                 N children by fork, clone and clone3 through syscall(), and one by
+ *                                a clone that shares descriptors
  *   family work SECONDS          works
  *
  * Prints "ok" and ends with 0, or says what went wrong and ends with 1.
@@ -76,7 +81,8 @@ static void work(double seconds) {
   } while (now_s() < end_s);
 }
 
-/* On one CPU, who wakes would often be preempted by whom it wakes, and the shares would depend on that. */
+/* On one CPU, who wakes would often be preempted by whom it wakes, and the shares would depend
+ * on that. */
 static void use_cpu(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);

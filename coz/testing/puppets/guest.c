@@ -1,11 +1,15 @@
 /*
- * Lives under conditions in which a profiler gets in the way, and prints what it found, so that two runs can be compared.
+ * Lives under conditions in which a profiler gets in the way, and prints what it found, so that two
+ * runs can be compared.
  *
  *   guest descriptors         the numbers that it gets until there are no more
- *   guest hidden-library HOW  hides a libcoz.so that it has loaded in a namespace of its own, and runs another program: by exec, execve,
- *                             execvpe, fexecve, execveat, spawn, system or popen
- *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to nothing
- *   guest traced              traces a child, and counts the signals that it would have got while it worked
+ *   guest hidden-library HOW  hides a libcoz.so that it has loaded in a namespace of its own, and
+ *                             runs another program: by exec, execve, execvpe, fexecve, execveat,
+ *                             spawn, system or popen
+ *   guest strict|kill|errno   works, and works on under a seccomp filter that allows next to
+ *                             nothing
+ *   guest traced              traces a child, and counts the signals that it would have got while
+ *                             it worked
  *   guest filtered-exec       runs another program under a filter that kills on perf_event_open
  *   guest signalled-reads     ends many reads by a signal, and counts those that went on
  */

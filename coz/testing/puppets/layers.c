@@ -1,5 +1,6 @@
 /*
- * Spends its time half in a function that is inlined into another, half in a function of libc that it calls.
+ * Spends its time half in a function that is inlined into another, half in a function of libc that
+ * it calls.
  *
  *   layers SECONDS       of CPU time
  */

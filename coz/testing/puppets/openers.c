@@ -3,10 +3,12 @@
  *
  *   openers wait|leave MS PADS LIBRARY [PADS LIBRARY...]
  *
- * A child for each LIBRARY; PADS is how many addresses it avoids, so that libraries lie at the same address or not. Each calls
- * plugin_work() of its library for MS of its CPU time, from when all have opened theirs, and visits "work" after each call in the first one's
- * LIBRARY, "other work" after others. With `leave` the first process ends as soon as it has forked, and its child does the rest. Prints a line
- * for each child: "same" if its function lies where the first child's does, else "apart".
+ * A child for each LIBRARY; PADS is how many addresses it avoids, so that libraries lie at the same
+ * address or not. Each calls plugin_work() of its library for MS of its CPU time, from when all
+ * have opened theirs, and visits "work" after each call in the first one's LIBRARY, "other work"
+ * after others. With `leave` the first process ends as soon as it has forked, and its child does
+ * the rest. Prints a line for each child: "same" if its function lies where the first child's does,
+ * else "apart".
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 /*
- * Serves numbered orders for a while, two at a time: every order is under way while the next one is served.
+ * Serves numbered orders for a while, two at a time: every order is under way while the next one is
+ * served.
  *
  *   orders SECONDS
  */

@@ -1,5 +1,5 @@
-// A program instrumented with the original's header, and one that calls its interface for custom synchronization by dlsym, as the
-// Rust crate and others do.
+// A program instrumented with the original's header, and one that calls its interface for custom
+// synchronization by dlsym, as the Rust crate and others do.
 #include <dlfcn.h>
 
 #include <atomic>

@@ -1,10 +1,12 @@
 /*
- * Opens two libraries in turn, works in each and closes it, so that they come to lie at the same place.
+ * Opens two libraries in turn, works in each and closes it, so that they come to lie at the same
+ * place.
  *
  *   reopener LIBRARY LIBRARY TIMES MS [elsewhere]
  *
- * MS is the CPU time in each. With `elsewhere` something else takes the place of each, so that they never lie where one has been. A second thread works all the while, so that samples are taken during dlopen and dlclose. Prints
- * how often a library lay where the other one had been.
+ * MS is the CPU time in each. With `elsewhere` something else takes the place of each, so that they
+ * never lie where one has been. A second thread works all the while, so that samples are taken
+ * during dlopen and dlclose. Prints how often a library lay where the other one had been.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -3,7 +3,8 @@
  *
  *   rounds SECONDS [told]
  *
- * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin say that they wait.
+ * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin
+ * say that they wait.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,10 @@
-// A program that is built with the address or the thread sanitizer. Prints ok, or exits with what the sanitizer says.
-//   sanitized work      for a second: threads that come and go, locks, conditions, the heap and libc's copying
+// A program that is built with the address or the thread sanitizer. Prints ok, or exits with what
+// the sanitizer says.
+//   sanitized work      for a second: threads that come and go, locks, conditions, the heap and
+//                       libc's copying
 //   sanitized mistake   a read past its memory, and a race
-//   sanitized spawn     itself by posix_spawnp and by execvp; in between a program without sanitizer
+//   sanitized spawn     itself by posix_spawnp and by execvp; in between a program without
+//                       sanitizer
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,9 @@
  *
  *   shop SECONDS
  *
- * For a second it only calls prepare_shelf(), once a millisecond or so; then serve_order(), which takes some 2 ms and is the unit of work, with
- * close_order(), which takes no time, after each. serve_order() calls hash_item() a thousand times. audit() is called once a second.
+ * For a second it only calls prepare_shelf(), once a millisecond or so; then serve_order(), which
+ * takes some 2 ms and is the unit of work, with close_order(), which takes no time, after each.
+ * serve_order() calls hash_item() a thousand times. audit() is called once a second.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-// Prints what each rule of the delay core is worth: the mean absolute error of predictions, in points,
-// when the rule is left out, and by how much the error of one figure grows at most. In virtual time,
-// with fixed seeds.
-// Usage: ./bazelw run //coz/testing/sim:ablation_report -- seconds=20 programs=10
+// Prints what each rule of the delay core is worth: the mean absolute error of predictions, in
+// points, when the rule is left out, and by how much the error of one figure grows at most. In
+// virtual time, with fixed seeds. Usage: ./bazelw run //coz/testing/sim:ablation_report --
+// seconds=20 programs=10
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

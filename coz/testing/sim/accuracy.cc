@@ -39,7 +39,8 @@ RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
 
 namespace {
 
-// Of all requests, what is known of those under way at `now_ns` included: the sum of their times in flight.
+// Of all requests, what is known of those under way at `now_ns` included: the sum of their times in
+// flight.
 double TimeInFlight(const experiment::PointCounts& counts, uint64_t now_ns) {
   return static_cast<double>((counts.arrivals - counts.departures) * now_ns +
                              counts.departure_time_sum_ns - counts.arrival_time_sum_ns);

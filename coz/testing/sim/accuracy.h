@@ -32,8 +32,8 @@ struct Question {
   uint64_t sampling_period_ns = kNsPerMs;
 };
 
-// A random program with a line that it uses, and a speedup of 25, 50 or 75 %. With `threads`: as many programs side by side as make
-// that many.
+// A random program with a line that it uses, and a speedup of 25, 50 or 75 %. With `threads`: as
+// many programs side by side as make that many.
 struct RandomQuestion {
   Program program;
   Question question;
@@ -48,8 +48,8 @@ struct Answer {
   double error() const { return predicted - real; }
 };
 
-// Of point 0, over `duration_ns`, without a profiler, with the question's line made faster by `faster_by`: ns per visit; where it is a
-// latency pair, ns that a request is in flight.
+// Of point 0, over `duration_ns`, without a profiler, with the question's line made faster by
+// `faster_by`: ns per visit; where it is a latency pair, ns that a request is in flight.
 double RealCost(const Program& program, const MachineOptions& machine, const Question& question,
                 double faster_by);
 

@@ -76,7 +76,8 @@ INSTANTIATE_TEST_SUITE_P(All, ExactKindTest,
                            return name;
                          });
 
-// What --given promises: the profile of a program in which a line is given to be faster is that of the program in which it is.
+// What --given promises: the profile of a program in which a line is given to be faster is that of
+// the program in which it is.
 class GivenTest : public ::testing::TestWithParam<Kind> {
  protected:
   // Of another line than the question's, where the program uses another.

@@ -20,7 +20,8 @@ MachineOptions CpuForEach(uint64_t seed = 1) {
   return machine;
 }
 
-// At 3 s errors are within half of the tolerance. One pipeline is off by a constant number of items, as its queues take that long to fill.
+// At 3 s errors are within half of the tolerance. One pipeline is off by a constant number of
+// items, as its queues take that long to fill.
 uint64_t DurationNs(Kind kind) { return (kind == Kind::kPipeline ? 8 : 3) * kNsPerSecond; }
 
 class CrowdTest : public ::testing::TestWithParam<Kind> {};
@@ -67,7 +68,8 @@ Program OneBarrier() {
   return program;
 }
 
-// A thread per task, again and again; every other one is longer, by what it does in line 1. Their creator works in line 2.
+// A thread per task, again and again; every other one is longer, by what it does in line 1. Their
+// creator works in line 2.
 Program OneCreator() {
   Program program;
   program.lines = 3;
@@ -103,7 +105,8 @@ Program OneQueue() {
   return program;
 }
 
-// At the period that programs with threads have. Counts of rounds of some 50 ms are exact to one: hence the length where all threads are in one.
+// At the period that programs with threads have. Counts of rounds of some 50 ms are exact to one:
+// hence the length where all threads are in one.
 Answer AskHalf(const Program& program, const MachineOptions& machine, experiment::UnitId line,
                uint64_t duration_ns, KnownCosts* known = nullptr) {
   Question question;

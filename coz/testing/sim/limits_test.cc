@@ -1,4 +1,5 @@
-// Where theory does not promise that predictions come true: how far they are off, and which validity figure says so.
+// Where theory does not promise that predictions come true: how far they are off, and which
+// validity figure says so.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -122,7 +123,8 @@ TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
   }
 }
 
-// Of two threads the one works for 1,000 us and the other for 700, and spins. Sampled at the same pace it is found spinning always, and by pausing it there is kept in step.
+// Of two threads the one works for 1,000 us and the other for 700, and spins. Sampled at the same
+// pace it is found spinning always, and by pausing it there is kept in step.
 TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByProbesAtRandomTimes) {
   const StudyProgram study = SpinWait();
   Question question;
@@ -157,7 +159,8 @@ TEST(LimitsTest, TheLineThatSpinsIsPredicted) {
   }
 }
 
-// The share of the time in which no thread ran, as the report computes it: it has a note from a fifth on.
+// The share of the time in which no thread ran, as the report computes it: it has a note from a
+// fifth on.
 double IdleShare(const Program& program, const MachineOptions& machine, const Question& question) {
   experiment::SchedulerOptions options;
   options.seed = machine.seed;
@@ -172,9 +175,10 @@ double IdleShare(const Program& program, const MachineOptions& machine, const Qu
   return 1 - running_ns / static_cast<double>(records[0].elapsed_ns);
 }
 
-// Input that comes at its own pace is not slowed with the program. Where the program waits for input, which is seen, throughput cannot rise,
-// and what is predicted is what the program would save. Where it is behind its input, predictions say what it would gain with as much input
-// as it can take; that they are bounded by the input is not seen.
+// Input that comes at its own pace is not slowed with the program. Where the program waits for
+// input, which is seen, throughput cannot rise, and what is predicted is what the program would
+// save. Where it is behind its input, predictions say what it would gain with as much input as it
+// can take; that they are bounded by the input is not seen.
 TEST(LimitsTest, OutsideInputIsPredictedTooHighAndWaitsForItAreFlagged) {
   constexpr double kNoted = 0.1;  // by the report: kWorthSaying in AddIdle
   struct Sum {
@@ -206,7 +210,8 @@ TEST(LimitsTest, OutsideInputIsPredictedTooHighAndWaitsForItAreFlagged) {
   EXPECT_LT(busy.error / busy.count, 0.35);
 }
 
-// What a thread that sleeps for long owes when an experiment ends is taken off its clock, and paid in the next.
+// What a thread that sleeps for long owes when an experiment ends is taken off its clock, and paid
+// in the next.
 struct Pooled {
   double effective_ns = 0;
   double achieved = 0;

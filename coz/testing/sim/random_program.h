@@ -38,8 +38,8 @@ bool PredictionIsExact(Kind kind);
 
 Program RandomProgram(Kind kind, Random& random);
 
-// Random programs of one kind side by side in one process, until it has at least `threads` threads: they have nothing in common but
-// the lines and the progress point.
+// Random programs of one kind side by side in one process, until it has at least `threads` threads:
+// they have nothing in common but the lines and the progress point.
 Program RandomCrowd(Kind kind, Random& random, uint32_t threads);
 
 }  // namespace coz::sim

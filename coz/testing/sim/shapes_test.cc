@@ -1,4 +1,5 @@
-// The example programs of docs/interpreting.md in virtual time, where their right answers are exact.
+// The example programs of docs/interpreting.md in virtual time, where their right answers are
+// exact.
 #include "coz/base/clock.h"
 #include "coz/testing/sim/accuracy.h"
 #include "gtest/gtest.h"
@@ -40,7 +41,8 @@ Program Overload() {
 // What the answers per time come to when frames come every `frame_ms`, relative to one every 4 ms.
 double ProgramSpeedup(double frame_ms) {
   const double longest_round_ms = 1.6 + 0.4 * kRingFrames;
-  // Busy without a break, a round of the server takes 1.6 ms and 0.4 for each frame that has come meanwhile.
+  // Busy without a break, a round of the server takes 1.6 ms and 0.4 for each frame that has come
+  // meanwhile.
   const double round_ms = 1.6 / (1 - 0.4 / frame_ms);
   if (frame_ms >= 2) return 1 - frame_ms / 4;
   if (frame_ms <= 0.4 || round_ms > longest_round_ms) return 1 - longest_round_ms / 4;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// Threads from which on it is cheaper to look at each sample than to find out after each delay whose samples matter now.
+// Threads from which on it is cheaper to look at each sample than to find out after each delay
+// whose samples matter now.
 constexpr uint32_t kCrowd = 100;
 
 template <typename T>

@@ -1,8 +1,8 @@
 // A deterministic discrete-event simulator of a program on K CPUs, with the real delay core
 // (coz/sync/delay) in its threads.
 //
-// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync/interpose are
-//          followed step by step: pay, try, begin to wait, end the wait with or without credit
+// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync/interpose
+//          are followed step by step: pay, try, begin to wait, end the wait with or without credit
 // Units    ns of simulated time from 0
 // Errors   a malformed program ends the test with a message; a deadlock leaves all threads waiting,
 //          which `deadlocked` says
@@ -50,8 +50,8 @@ struct MachineOptions {
   // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
   uint32_t pauses_per_call = delay::kMostPausesPerCall;
   // Delays that threads impose on each other cancel out: the global delay is the largest that any
-  // thread has. False: the paper's, the sum of all that were imposed. Virtual times are the same, and
-  // more is paused.
+  // thread has. False: the paper's, the sum of all that were imposed. Virtual times are the same,
+  // and more is paused.
   bool cancel_delays = true;
   // How the delay of samples is spread over stretches.
   delay::SpreadRules spread;
@@ -65,8 +65,8 @@ struct MachineOptions {
   bool go_on_after_end = true;
   // Whether loops that spin have the hint by which a sample tells that.
   bool spins_are_seen = true;
-  // Whether threads that spin get spin probes. False: regular samples have to do, as where there are no
-  // perf events.
+  // Whether threads that spin get spin probes. False: regular samples have to do, as where there
+  // are no perf events.
   bool spin_probes = true;
   // 0: not profiled, no samples.
   uint64_t sampling_period_ns = 0;
@@ -74,8 +74,8 @@ struct MachineOptions {
   // is to predict.
   uint32_t faster_line = 0;
   double faster_by = 0;
-  // As --given: in every experiment samples in `given_line` impose that share of a sampling period, too. Without a profiler the line
-  // really takes so much less.
+  // As --given: in every experiment samples in `given_line` impose that share of a sampling period,
+  // too. Without a profiler the line really takes so much less.
   uint32_t given_line = 0;
   double given_by = 0;
 };

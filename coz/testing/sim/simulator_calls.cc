@@ -1,4 +1,5 @@
-// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose step by step; phase 0 of each is to pay, so that every phase after it runs with the debt served.
+// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose step by step;
+// phase 0 of each is to pay, so that every phase after it runs with the debt served.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

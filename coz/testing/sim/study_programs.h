@@ -1,4 +1,5 @@
-// The programs of bench/accuracy in virtual time: what is predicted of them where a machine adds nothing.
+// The programs of bench/accuracy in virtual time: what is predicted of them where a machine adds
+// nothing.
 //
 // Shape    a list of programs by the name that they have there; point 0 is their progress
 // Units    ns of simulated time
@@ -28,7 +29,8 @@ struct StudyProgram {
 // Two threads that work beside each other and spin until the other has arrived.
 StudyProgram SpinWait();
 
-// An open loop: orders come at random, whether the server keeps up or not. Its progress is a latency pair.
+// An open loop: orders come at random, whether the server keeps up or not. Its progress is a
+// latency pair.
 StudyProgram Latency();
 
 // Those whose threads wait for each other, and are predicted.

@@ -47,6 +47,11 @@ class WidthTest(CheckCase):
     def test_columns_are_letters_and_not_bytes(self):
         self.assert_clean(width.find_faults, {"coz/a.h": "// " + "→" * 97 + "\n"})
 
+    def test_wide_line_of_work_is_one_line(self):
+        work = "x" * 98 + ";  // LINE"
+        self.assert_clean(width.find_faults, {"coz/a.cc": work + "(sort)\n"})
+        self.assert_fault(width.find_faults, {"coz/a.cc": work + " by itself\n"}, "coz/a.cc:1")
+
     def test_folders_are_counted(self):
         self.assertEqual(width.by_folder(["coz/a.h:1: 101 columns", "coz/a.h:2: 102 columns"]), ["    2 coz"])
 

@@ -6,9 +6,9 @@ Usage: links.py [ROOT]
 Read are all Markdown pages and the text of all sources, options' help included. A reference is one of these:
   [text](path#anchor)           in Markdown; of addresses with a scheme only the syntax counts
   docs/PAGE.md, "Section"       anywhere; the section is a heading of that page
-  coz/sampler/unwinder.h        in Markdown and comments; docs/PAGE.md anywhere
+  coz/sampler/unwind/unwinder.h in Markdown and comments; docs/PAGE.md anywhere
   unwinder_test.cc              a file of ours by its name alone, likewise
-  //coz/sampler:unwinder        likewise
+  //coz/sampler/unwind:unwinder likewise
 A number of an issue or of a section is none: a reader of the tree has neither.
 """
 import functools

@@ -1,7 +1,8 @@
-// A profile with any number of lines of all shapes, two progress points and two phases, for tests and measurements of the HTML report.
+// A profile with any number of lines of all shapes, two progress points and two phases, for tests
+// and measurements of the HTML report.
 //
-// Shape    lines of a small made-up server; line i of every six: straight gain, plateau, no effect, contention, turn, weak gain. In
-//          the first third of the run every fifth line does not run
+// Shape    lines of a small made-up server; line i of every six: straight gain, plateau, no effect,
+//          contention, turn, weak gain. In the first third of the run every fifth line does not run
 // Units    none
 // Errors   none
 // Threads  safe

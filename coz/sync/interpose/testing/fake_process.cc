@@ -42,7 +42,8 @@ delay::ThreadLedger* Reserve() {
   return &g_state->ledgers[index];
 }
 
-// A sample that falls into a hook goes to the thread's current ledger; where there is none, it takes another for good.
+// A sample that falls into a hook goes to the thread's current ledger; where there is none, it
+// takes another for good.
 void CheckCurrent(delay::ThreadLedger* ledger) {
   if (ledger != nullptr && interpose::CurrentThreadLedger() != ledger) ++g_state->without_ledger;
 }
@@ -136,7 +137,8 @@ void WaitUntil(const char* what, const std::function<bool()>& condition) {
 
 bool SleepsInKernel(pid_t tid) {
   if (tid == 0) return false;
-  // Not by the state in .../stat: a thread that has only just called itself asleep may be woken before it ever is.
+  // Not by the state in .../stat: a thread that has only just called itself asleep may be woken
+  // before it ever is.
   std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/syscall");
   std::string call;
   return std::getline(file, call) && call != "running";

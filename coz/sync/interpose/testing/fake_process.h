@@ -37,7 +37,8 @@ class FakeProcess {
   // The same, over and above what any thread has paused too long.
   void ImposeBeyondExcess(uint64_t delay_ns);
 
-  // Another thread has run in a line that is made half as long, for so long that no more counts of it: kMostAccruedNs.
+  // Another thread has run in a line that is made half as long, for so long that no more counts of
+  // it: kMostAccruedNs.
   void RunInSelectedLine();
 
   // What threads other than the one of `ledger` have slept to pay.

@@ -86,7 +86,8 @@ SharedChannel NewTcpMapped() { return NewTcp(AF_INET6); }
 SharedChannel NewUnixStream(bool flipped) {
   auto channel = std::make_shared<Channel>();
   channel->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  // The kernel picks an abstract name, of which nothing is left behind: tests in sandboxes of their own may have the same process ID.
+  // The kernel picks an abstract name, of which nothing is left behind: tests in sandboxes of their
+  // own may have the same process ID.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   EXPECT_EQ(bind(channel->listener, Any(address), sizeof(address.sun_family)), 0);

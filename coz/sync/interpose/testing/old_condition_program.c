@@ -1,5 +1,6 @@
-/* Uses conditions as a program did that was built for glibc 2.2.5: its pthread_cond_init sets a pointer, and leaves the rest of the object
- * as it was. Ends with 0 where a waiter is woken, credited if the wrapped calls are preloaded, and a time-out comes. */
+/* Uses conditions as a program did that was built for glibc 2.2.5: its pthread_cond_init sets a
+ * pointer, and leaves the rest of the object as it was. Ends with 0 where a waiter is woken,
+ * credited if the wrapped calls are preloaded, and a time-out comes. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

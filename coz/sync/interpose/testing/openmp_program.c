@@ -38,7 +38,8 @@ static void Note(void) {
   }
 }
 
-/* Once `waiter` is blocked, which may owe more than the waker, and pay the difference; the caller pays at its next call. */
+/* Once `waiter` is blocked, which may owe more than the waker, and pay the difference; the
+ * caller pays at its next call. */
 static void ImposeWhileWaiting(int waiter) {
   AwaitBlocked(waiter);
   Note();
@@ -141,8 +142,8 @@ static void WaitForLock(void) {
   }
 }
 
-/* Whoever waited takes over the last one's time: what it had paused too long is made up for by the wait, and what the last one has is
- * its own too. */
+/* Whoever waited takes over the last one's time: what it had paused too long is made up for by
+ * the wait, and what the last one has is its own too. */
 static void Level(const char* step) {
   Expect(coz_test_local_delay_ns(g_ledgers[0]) == coz_test_local_delay_ns(g_ledgers[kWorker]), step,
          "the threads are not level");
@@ -202,7 +203,8 @@ static void AbsorbExcessBetweenRegions(void) {
   if (omp_get_thread_num() == kWorker) Level("excess between regions");
 }
 
-/* A task that a waiting thread runs is work: it is not blocked meanwhile, and its arguments arrive. */
+/* A task that a waiting thread runs is work: it is not blocked meanwhile, and its arguments
+ * arrive. */
 static void RunTaskInWait(void) {
   volatile int started = 0;
   int blocked = 1;

@@ -1,0 +1,98 @@
+#include "coz/report/wording/nothing_measured.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+std::optional<MissingPart> FindMissing(const profile::Profile& profile,
+                                       const ExperimentTable& table, const Analysis& analysis) {
+  const bool visited = std::any_of(table.points.begin(), table.points.end(),
+                                   [](const PointRow& point) { return point.visits > 0; });
+  if (visited && analysis.experiments > 0) return std::nullopt;
+  const bool end_to_end =
+      profile.session_size() > 0 &&
+      std::all_of(profile.session().begin(), profile.session().end(),
+                  [](const profile::Session& s) { return s.options().end_to_end(); });
+  // The end of the program is always passed, but is a visit only of an experiment.
+  if (!end_to_end && table.points.empty()) return MissingPart::kPoint;
+  if (!end_to_end && !visited) return MissingPart::kVisit;
+  if (table.samples == 0) return MissingPart::kSample;
+  if (table.units.empty()) return MissingPart::kSampleInScope;
+  return end_to_end ? MissingPart::kChoice : MissingPart::kExperiment;
+}
+
+}  // namespace
+
+NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
+  const std::string run = absl::StrCat("`coz run --- ", context.command, "`");
+  switch (missing) {
+    case MissingPart::kRuntime:
+      return {"the program did not load the preload library",
+              "is it setuid, or does something clear LD_PRELOAD before it starts? Look with "
+              "`LD_DEBUG=files PROGRAM`"};
+    case MissingPart::kUnit:
+      return {
+          absl::StrCat("no binary in scope that was loaded has code of ", Printable(context.unit)),
+          "name another, or widen --binary-scope and --source-scope"};
+    case MissingPart::kPoint:
+      return {"no progress point was seen",
+              absl::StrCat("put COZ_PROGRESS of coz.h where a unit of work is done (a request, a "
+                           "transaction), build with -g and run ",
+                           run, " again; or measure the whole run with `coz run --end-to-end --- ",
+                           context.command, "`")};
+    case MissingPart::kVisit:
+      return {"no progress point was visited",
+              absl::StrCat("the program has ", Printable(absl::StrJoin(context.points, ", ")),
+                           "; give it work that reaches one, or put COZ_PROGRESS where it does its "
+                           "work, and run ",
+                           run, " again")};
+    case MissingPart::kSample:
+      return {
+          "no sample was taken",
+          absl::StrCat("the program hardly used the CPU, or ended too soon; let it run for some "
+                       "seconds with real work: ",
+                       run)};
+    case MissingPart::kSampleInScope:
+      return {"no sample fell on a line in scope",
+              absl::StrCat("build with -g, or widen the scope: `coz run -b % -s % --- ",
+                           context.command, "`")};
+    case MissingPart::kChoice:
+      return {"the run ended before its line was chosen by the samples of its first 0.1 s",
+              "run it again and again with --repeat=40, or name a line with "
+              "--fixed-line=FILE:LINE"};
+    case MissingPart::kExperiment:
+      break;
+  }
+  return {"no experiment was finished",
+          absl::StrCat("an experiment takes half a second or more; let the program run for 20 s or "
+                       "more: ",
+                       run, ", or try --experiment-length=0.1")};
+}
+
+std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profile,
+                                                   const ExperimentTable& table,
+                                                   const Analysis& analysis) {
+  const std::optional<MissingPart> missing = FindMissing(profile, table, analysis);
+  if (!missing.has_value()) return std::nullopt;
+  NothingContext context;
+  context.command = TargetCommand(profile);
+  for (const PointRow& point : table.points) context.points.push_back(point.name);
+  return Explain(*missing, context);
+}
+
+std::string OneSentence(const NothingMeasured& nothing) {
+  return absl::StrCat("nothing was measured: ", nothing.what, "; ", nothing.remedy);
+}
+
+}  // namespace coz::report

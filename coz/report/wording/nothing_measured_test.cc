@@ -1,0 +1,102 @@
+#include "coz/report/wording/nothing_measured.h"
+
+#include <optional>
+#include <set>
+#include <string>
+
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+using report_testing::SyntheticProfile;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// What is missing, or "" where something was measured.
+std::string WhatIsMissing(const profile::Profile& profile) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  const auto nothing = FindNothingMeasured(profile, table, Analyze(profile, table));
+  return nothing.has_value() ? nothing->what : "";
+}
+
+// Ten samples, `in_scope` of them in unit 1, and a hundred visits of point 1.
+profile::SampleCounts* AddCounts(const SyntheticProfile& made, int in_scope,
+                                 profile::Profile* profile) {
+  profile::SampleCounts* counts = profile->add_sample_counts();
+  counts->set_session(made.options().session);
+  counts->set_unmapped_samples(static_cast<uint64_t>(10 - in_scope));
+  if (in_scope > 0) {
+    counts->add_unit_id(1);
+    counts->add_unit_samples(static_cast<uint64_t>(in_scope));
+  }
+  counts->add_point()->set_point(1);
+  counts->mutable_point(0)->set_visits(100);
+  return counts;
+}
+
+TEST(NothingMeasuredTest, ProfileTellsWhatIsMissing) {
+  SyntheticProfile made({}, {{}});
+  profile::Profile profile = made.profile();
+  EXPECT_EQ(WhatIsMissing(profile), "no progress point was visited");
+
+  profile::Profile pointless = profile;
+  pointless.clear_progress_point();
+  EXPECT_EQ(WhatIsMissing(pointless), "no progress point was seen");
+
+  AddCounts(made, 10, &profile);
+  EXPECT_EQ(WhatIsMissing(profile), "no experiment was finished");
+
+  profile.mutable_sample_counts(0)->clear_unit_id();
+  profile.mutable_sample_counts(0)->clear_unit_samples();
+  EXPECT_EQ(WhatIsMissing(profile), "no sample was taken");
+
+  SyntheticProfile unscoped({}, {});
+  AddCounts(unscoped, 0, &unscoped.profile());
+  EXPECT_EQ(WhatIsMissing(unscoped.profile()), "no sample fell on a line in scope");
+}
+
+TEST(NothingMeasuredTest, ProgramsMeasuredEndToEndNeedNoPoint) {
+  SyntheticProfile made({}, {{}});
+  profile::Profile profile = made.profile();
+  AddCounts(made, 10, &profile);
+  profile.clear_progress_point();
+  profile.mutable_session(0)->mutable_options()->set_end_to_end(true);
+  EXPECT_THAT(WhatIsMissing(profile), StartsWith("the run ended before its line was chosen"));
+}
+
+TEST(NothingMeasuredTest, ExperimentsOfVisitedPointsAreSomething) {
+  SyntheticProfile made({}, {{}});
+  made.AddRandomExperiments(10);
+  EXPECT_EQ(WhatIsMissing(made.profile()), "");
+}
+
+TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
+  NothingContext context;
+  context.command = "./app 1";
+  context.points = {"requests", "replies"};
+  context.unit = "server.cc:12";
+  EXPECT_EQ(OneSentence(Explain(MissingPart::kVisit, context)),
+            "nothing was measured: no progress point was visited; the program has requests, "
+            "replies; give it work that reaches one, or put COZ_PROGRESS where it does its work, "
+            "and run `coz run --- ./app 1` again");
+  EXPECT_THAT(Explain(MissingPart::kUnit, context).what, HasSubstr("code of server.cc:12"));
+  EXPECT_THAT(Explain(MissingPart::kPoint, context).remedy,
+              HasSubstr("`coz run --end-to-end --- ./app 1`"));
+}
+
+TEST(NothingMeasuredTest, EachMissingPartHasWordsOfItsOwn) {
+  std::set<std::string> whats, remedies;
+  for (int i = 0; i <= static_cast<int>(MissingPart::kExperiment); ++i) {
+    const NothingMeasured nothing = Explain(static_cast<MissingPart>(i), {});
+    whats.insert(nothing.what);
+    remedies.insert(nothing.remedy);
+  }
+  EXPECT_EQ(whats.size(), 8u);
+  EXPECT_EQ(remedies.size(), 8u);
+}
+
+}  // namespace
+}  // namespace coz::report

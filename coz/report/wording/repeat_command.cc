@@ -1,0 +1,142 @@
+#include "coz/report/wording/repeat_command.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/sampling_period.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+constexpr uint64_t kDefaultExperimentNs = 500'000'000;
+
+using Words = std::vector<std::string>;
+
+void AddText(absl::string_view option, absl::string_view text, Words* words) {
+  if (!text.empty()) words->push_back(absl::StrCat(option, "=", Quoted(std::string(text))));
+}
+
+template <typename Texts>
+void AddTexts(absl::string_view option, const Texts& texts, Words* words) {
+  for (const std::string& text : texts) AddText(option, text, words);
+}
+
+void AddFlag(absl::string_view option, bool is_set, Words* words) {
+  if (is_set) words->emplace_back(option);
+}
+
+// A number in another unit; 0 was not asked for.
+void AddNumber(absl::string_view option, double value, Words* words) {
+  if (value != 0) words->push_back(absl::StrCat(option, absl::StrFormat("=%.6g", value)));
+}
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+std::string UnitKindOption(profile::UnitKind kind) {
+  switch (kind) {
+    case profile::UNIT_KIND_FUNCTION:
+      return "function";
+    case profile::UNIT_KIND_FILE:
+      return "file";
+    case profile::UNIT_KIND_LIBRARY:
+      return "library";
+    default:
+      return "";
+  }
+}
+
+void AddScopes(const profile::Options& options, Words* words) {
+  const bool is_default = options.binary_scope_size() == 1 && options.binary_scope(0) == "MAIN";
+  if (!is_default) AddTexts("--binary-scope", options.binary_scope(), words);
+  AddTexts("--source-scope", options.source_scope(), words);
+}
+
+// What experiments are confined to.
+void AddChoice(const profile::Options& options, Words* words) {
+  AddScopes(options, words);
+  AddTexts("--fixed-line", options.fixed_line(), words);
+  if (options.fixed_virtual_speedup().empty()) return;
+  const auto percent = [](std::string* out, double s) {
+    absl::StrAppend(out, absl::StrFormat("%.4g", 100 * s));
+  };
+  words->push_back(absl::StrCat("--fixed-speedup=",
+                                absl::StrJoin(options.fixed_virtual_speedup(), ",", percent)));
+}
+
+void AddSampling(const profile::Session& session, Words* words) {
+  const profile::Options& options = session.options();
+  if (session.sampling_period_ns() != DefaultSamplingPeriodNs(session.seed())) {
+    AddNumber("--sampling-period", static_cast<double>(session.sampling_period_ns()) / 1e6, words);
+  }
+  if (options.min_experiment_ns() != kDefaultExperimentNs) {
+    AddNumber("--experiment-length", Seconds(options.min_experiment_ns()), words);
+  }
+  AddText("--sampler", options.sampler(), words);
+  AddText("--unwinder", options.unwinder(), words);
+  AddFlag("--exclude-kernel", options.exclude_kernel(), words);
+  AddFlag("--awake", options.awake(), words);
+}
+
+void AddEnds(const profile::Options& options, Words* words) {
+  AddFlag("--end-to-end", options.end_to_end(), words);
+  if (options.repeat() > 1) AddNumber("--repeat", options.repeat(), words);
+  AddNumber("--duration", Seconds(options.duration_ns()), words);
+  AddNumber("--until", 100 * options.until_width(), words);
+  AddText("--follow", options.follow(), words);
+  AddFlag("--daemon", options.until_last(), words);
+}
+
+}  // namespace
+
+std::string TargetCommand(const profile::Profile& profile) {
+  const std::string command =
+      profile.session_size() == 0 ? "" : Printable(CommandText(profile.session(0)));
+  return command.empty() ? "PROGRAM ARGS" : command;
+}
+
+std::vector<std::string> MeasuredOptions(const profile::Options& options) {
+  Words words;
+  AddText("--unit", UnitKindOption(options.unit_kind()), &words);
+  AddFlag("--without-inlined-copies", options.without_inlined_copies(), &words);
+  AddTexts("--group", options.group(), &words);
+  AddTexts("--exclude", options.exclude(), &words);
+  AddText("--given", options.given(), &words);
+  AddFlag("--attribution=innermost", options.innermost_only(), &words);
+  AddTexts("--progress", options.progress(), &words);
+  AddTexts("--progress-sampled", options.progress_sampled(), &words);
+  AddTexts("--latency", options.latency(), &words);
+  return words;
+}
+
+std::string RepeatCommand(const profile::Session& session) {
+  const profile::Options& options = session.options();
+  // Each run of a series has the next seed.
+  Words words = {"coz", "run",
+                 absl::StrCat("--seed=", session.seed() - uint64_t{options.repetition()})};
+  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
+  AddText("--progress-source", options.progress_source(), &words);
+  AddChoice(options, &words);
+  AddSampling(session, &words);
+  AddEnds(options, &words);
+  return absl::StrCat(absl::StrJoin(words, " "), " --- ", CommandText(session));
+}
+
+std::string FixedUnitCommand(const profile::Options& options, const std::string& unit) {
+  // Of a whole run there is one experiment each.
+  constexpr uint32_t kRuns = 40;
+  Words words = {"coz", "run"};
+  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
+  AddText("--progress-source", options.progress_source(), &words);
+  AddScopes(options, &words);
+  AddText("--follow", options.follow(), &words);
+  AddFlag("--end-to-end", options.end_to_end(), &words);
+  if (options.end_to_end()) AddNumber("--repeat", std::max(kRuns, options.repeat()), &words);
+  return absl::StrCat(absl::StrJoin(words, " "), " --fixed-line ", Quoted(unit));
+}
+
+}  // namespace coz::report

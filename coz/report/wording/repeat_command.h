@@ -1,0 +1,36 @@
+// How a session was made, as the command that makes it again.
+//
+// Shape    words of `coz run`, options in the order of its help, each quoted as a shell takes it
+// Units    as users type them: percent, ms, s
+// Errors   none
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   coz/report/format/profile.proto, Options
+#ifndef COZ_REPORT_WORDING_REPEAT_COMMAND_H_
+#define COZ_REPORT_WORDING_REPEAT_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "coz/report/format/profile.pb.h"
+
+namespace coz::report {
+
+// The target's command line as one types it, for messages that name the next command.
+std::string TargetCommand(const profile::Profile& profile);
+
+// The options that say what was measured and for what: units, groups, what is given, places of
+// progress points. Figures of sessions that differ in them do not belong in one profile.
+std::vector<std::string> MeasuredOptions(const profile::Options& options);
+
+// The command that repeats the session, with its seed and all options; of a series (--repeat) the
+// one that makes the whole series.
+std::string RepeatCommand(const profile::Session& session);
+
+// The words before the program that put all experiments on one unit, and leave the rest as it was
+// in the session.
+std::string FixedUnitCommand(const profile::Options& options, const std::string& unit);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_REPEAT_COMMAND_H_

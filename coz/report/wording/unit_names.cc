@@ -1,0 +1,93 @@
+#include "coz/report/wording/unit_names.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+std::string ShownFunction(const UnitRow& unit) {
+  return Printable(WithoutAnonymous(unit.function));
+}
+
+std::string UnitWord(const ExperimentTable& table) {
+  constexpr absl::string_view kWords[] = {"unit", "line", "function", "file", "library", "group"};
+  int kind = -1;
+  for (const ExperimentRow& row : table.experiments) {
+    const int this_kind = table.units[row.unit].kind;
+    if (kind >= 0 && kind != this_kind) return "unit";
+    kind = this_kind;
+  }
+  return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
+}
+
+}  // namespace
+
+UnitNames::UnitNames(const ExperimentTable& table) : table_(table), word_(UnitWord(table)) {
+  std::vector<std::string> files;
+  for (const ExperimentRow& row : table.experiments) {
+    if (!table.units[row.unit].file.empty()) files.push_back(table.units[row.unit].file);
+  }
+  folder_ = CommonFolder(files);
+}
+
+std::string UnitNames::Plural() const {
+  return word_ == "library" ? "libraries" : absl::StrCat(word_, "s");
+}
+
+std::string UnitNames::Count(size_t n) const {
+  return absl::StrCat(n, " ", n == 1 ? word_ : Plural());
+}
+
+std::string UnitNames::InFolder(std::string name) const {
+  if (absl::StartsWith(name, folder_)) name.erase(0, folder_.size());
+  return Printable(name);
+}
+
+bool UnitNames::IsLine(size_t unit) const {
+  return table_.units[unit].kind == profile::UNIT_KIND_LINE;
+}
+
+std::string UnitNames::Place(size_t unit) const {
+  const UnitRow& row = table_.units[unit];
+  return row.kind == profile::UNIT_KIND_FUNCTION ? ShownFunction(row) : InFolder(row.Name());
+}
+
+std::string UnitNames::Detail(size_t unit) const {
+  const UnitRow& row = table_.units[unit];
+  switch (row.kind) {
+    case profile::UNIT_KIND_LINE:
+      return ShownFunction(row);
+    case profile::UNIT_KIND_FUNCTION:
+      return row.file.empty() ? "" : InFolder(absl::StrCat(row.file, ":", row.line));
+    default:
+      return "";
+  }
+}
+
+std::string UnitNames::ShortPlace(size_t unit, int width) const {
+  return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
+             ? ShortenFunction(Place(unit), width)
+             : ElideFront(Place(unit), width);
+}
+
+std::string UnitNames::ShortDetail(size_t unit, int width) const {
+  return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
+             ? ElideFront(Detail(unit), width)
+             : ShortenFunction(Detail(unit), width);
+}
+
+std::string UnitNames::Share(size_t unit) const {
+  if (table_.samples == 0) return "?";
+  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(table_.units[unit].samples) /
+                                        static_cast<double>(table_.samples));
+}
+
+}  // namespace coz::report

@@ -1,0 +1,55 @@
+// How a report calls the lines, functions, files, libraries and groups of a profile.
+//
+// Shape    the profile's table in, names out; they are printable, and without the folder that all
+//          files have in common
+// Units    widths are columns of a terminal
+// Errors   none
+// Threads  safe: const functions; the table must stay
+// Signals  not async-signal-safe
+// Source   none
+#ifndef COZ_REPORT_WORDING_UNIT_NAMES_H_
+#define COZ_REPORT_WORDING_UNIT_NAMES_H_
+
+#include <cstddef>
+#include <string>
+
+#include "coz/report/analysis/experiment_table.h"
+
+namespace coz::report {
+
+class UnitNames {
+ public:
+  explicit UnitNames(const ExperimentTable& table);
+
+  // "line", "function", ...; "unit" where they are mixed.
+  const std::string& word() const { return word_; }
+  // "1 line", "5 libraries".
+  std::string Count(size_t n) const;
+  std::string Plural() const;
+
+  // The common folder with its last '/', or "".
+  const std::string& folder() const { return folder_; }
+
+  // `unit` is an index of the table's units. The name, and what the second column says: a line's
+  // function, where a function is.
+  std::string Place(size_t unit) const;
+  std::string Detail(size_t unit) const;
+  std::string ShortPlace(size_t unit, int width) const;
+  std::string ShortDetail(size_t unit, int width) const;
+
+  bool IsLine(size_t unit) const;
+
+  // Of all samples, in percent.
+  std::string Share(size_t unit) const;
+
+ private:
+  std::string InFolder(std::string name) const;
+
+  const ExperimentTable& table_;
+  std::string folder_;
+  std::string word_;
+};
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_UNIT_NAMES_H_

@@ -1,0 +1,215 @@
+#include "coz/report/wording/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+// Of the experiments of a line, the share that is not a baseline.
+constexpr double kSpeedupShare = 0.75;
+
+// Whole percents; one decimal where that would be 0. Never "-0".
+std::string Percent(double fraction) {
+  const double percent = 100 * fraction;
+  const double scale = std::fabs(percent) < 1 ? 10 : 1;
+  const double rounded = std::round(percent * scale) / scale;
+  if (rounded == 0) return "0";
+  return absl::StrFormat("%.*f", scale > 1 ? 1 : 0, rounded);
+}
+
+std::string WithInterval(const Estimate& e) {
+  if (!std::isfinite(e.low)) return absl::StrCat(Percent(e.value), " %");
+  return absl::StrFormat("%s %% (%s to %s)", Percent(e.value), Percent(e.low), Percent(e.high));
+}
+
+Estimate Negated(const Estimate& e) { return {-e.value, -e.high, -e.low}; }
+
+std::string What(const PointRow& point) {
+  if (point.kind == profile::PROGRESS_POINT_KIND_END_TO_END) return "the whole run";
+  return absl::StrCat("`", Printable(point.name), "`");
+}
+
+bool MeasuresTime(const PointRow& point) {
+  return point.kind == profile::PROGRESS_POINT_KIND_LATENCY ||
+         point.kind == profile::PROGRESS_POINT_KIND_END_TO_END;
+}
+
+// "making this 30 % faster speeds `requests` up by 12 % (9 to 15)"
+std::string Effect(const LineAnalysis& line, double speedup, const PointRow& point) {
+  const Estimate at = line.curve.At(speedup);
+  const bool gains = at.value >= 0;
+  const std::string amount = WithInterval(gains ? at : Negated(at));
+  std::string text = absl::StrFormat("making this %s %% faster ", Percent(speedup));
+  if (MeasuresTime(point)) {
+    absl::StrAppend(&text, "makes ", What(point), " ", amount, gains ? " shorter" : " longer");
+  } else {
+    absl::StrAppend(&text, gains ? "speeds " : "slows ", What(point),
+                    gains ? " up by " : " down by ", amount);
+  }
+  return text;
+}
+
+// What happens beyond the bend, as a clause; "" where the line goes on as it began.
+std::string Beyond(const Curve& curve) {
+  if (!curve.bend.has_value()) return "";
+  const Bend& bend = *curve.bend;
+  const std::string at = absl::StrCat("; beyond ", Percent(bend.virtual_speedup), " % ");
+  const double before = bend.slope_before.value;
+  const Estimate& after = bend.slope_after;
+  if (after.high < 0) return absl::StrCat(at, before > 0 ? "some of it is lost again" : "it hurts");
+  if (before <= 0 || after.value > before) return absl::StrCat(at, "more is gained");
+  if (after.low <= 0 && after.value < before / 2) return absl::StrCat(at, "nothing more is gained");
+  return absl::StrCat(at, after.value < before / 5 ? "hardly more is gained" : "less is gained");
+}
+
+double QuotedSpeedup(const LineAnalysis& line) {
+  const Curve& curve = line.curve;
+  const double largest = curve.points.empty() ? 0 : curve.points.back().virtual_speedup;
+  double quoted = std::min(kQuotedSpeedup, largest);
+  if (!curve.bend.has_value()) return quoted;
+  // A speedup beyond the bend would hide what comes before it.
+  if (curve.bend->slope_before.value > 0) quoted = std::min(quoted, curve.bend->virtual_speedup);
+  const bool gains = curve.At(quoted).value > 0;
+  return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
+}
+
+std::string InWords(uint64_t ns) {
+  const double seconds = static_cast<double>(ns) / kNsPerSecond;
+  if (seconds > 48 * 3600) return "days";
+  if (seconds >= 2 * 3600) return absl::StrFormat("about %.0f h", seconds / 3600);
+  if (seconds >= 120) return absl::StrFormat("about %.0f min", std::ceil(seconds / 60));
+  const double step = seconds > 20 ? 10 : 5;
+  return absl::StrFormat("about %.0f s", std::max(step, std::ceil(seconds / step) * step));
+}
+
+std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
+  if (line.missed_in_stretch_ns > 0 && line.missed_by_perf_events) {
+    return absl::StrFormat(
+        "cannot tell: no effect was seen, but threads ran only %.2g ms between two waits, and perf "
+        "events slowed each switch between them, so that effects look smaller than they are",
+        line.missed_in_stretch_ns / 1e6);
+  }
+  if (line.missed_in_stretch_ns > 0) {
+    return absl::StrFormat(
+        "cannot tell: no effect was seen, but a sample of a CPU timer stands for 4 ms, and threads "
+        "ran only %.2g ms between two waits, so that effects look smaller than they are",
+        line.missed_in_stretch_ns / 1e6);
+  }
+  std::string text = "cannot tell yet";
+  const std::optional<uint64_t> more = RemainingNs(line, context);
+  if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
+  return text;
+}
+
+std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
+  if (line.curve.points.empty()) return "no effect";
+  const Estimate end = line.curve.points.back().program_speedup;
+  const char* change = "changes by";
+  if (end.low > 0) change = MeasuresTime(point) ? "gets shorter by" : "gains";
+  if (end.high < 0) change = MeasuresTime(point) ? "gets longer by" : "loses";
+  const Estimate shown = end.high < 0 ? Negated(end) : end;
+  const bool by_pauses = end.high < 0 && line.pause_allowance > 0;
+  return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%%s",
+                         end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
+                         What(point), change, Percent(shown.low), Percent(shown.high),
+                         by_pauses ? ", which pauses alone may cost" : "");
+}
+
+}  // namespace
+
+absl::string_view VerdictWord(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNoEffect:
+      return "no effect";
+    case Verdict::kCannotTell:
+      return "cannot tell";
+  }
+  return "";
+}
+
+std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
+                            const VerdictContext& context) {
+  const Curve& curve = line.curve;
+  switch (line.verdict) {
+    case Verdict::kFaster:
+      return absl::StrCat(Effect(line, QuotedSpeedup(line), point), Beyond(curve));
+    case Verdict::kSlower:
+      return absl::StrCat("speeding this up hurts: contention; ",
+                          Effect(line, QuotedSpeedup(line), point));
+    case Verdict::kNoEffect:
+      // Gain and loss can add up to a slope of nothing.
+      if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
+        return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
+      }
+      return NoEffect(line, point);
+    case Verdict::kCannotTell:
+      return CannotTell(line, context);
+  }
+  return "";
+}
+
+std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
+                             const VerdictContext& context) {
+  std::string text;
+  switch (line.reason) {
+    case SetAsideReason::kNoBaseline:
+      text = "set aside: no experiment at 0 % to compare with";
+      break;
+    case SetAsideReason::kFewSpeedups:
+      text = absl::StrFormat("set aside: needs %d more speedup value%s", line.missing_speedups,
+                             line.missing_speedups == 1 ? "" : "s");
+      break;
+    case SetAsideReason::kFewVisits:
+      return absl::StrFormat("set aside: fewer than %d visits to %s in each experiment",
+                             static_cast<int>(context.options.min_visits), What(point));
+    case SetAsideReason::kNeverActive:
+      return "set aside: it did not run during its experiments";
+    case SetAsideReason::kNoFit:
+      text = "set aside: too few experiments for a slope";
+      break;
+  }
+  const std::optional<uint64_t> more = RemainingNs(line, context);
+  if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
+  return text;
+}
+
+std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context) {
+  if (line.verdict != Verdict::kCannotTell || !std::isfinite(line.slope.high)) return std::nullopt;
+  if (line.missed_in_stretch_ns > 0) return std::nullopt;
+  const double half = (line.slope.high - line.slope.low) / 2;
+  const double distance = std::fabs(line.slope.value);
+  const double target = std::max(distance, context.options.no_effect_slope - distance);
+  if (half <= target) return std::nullopt;
+  const double longer = std::pow(half / target, 2) - 1;
+  return static_cast<uint64_t>(std::min(longer * static_cast<double>(context.run_time_ns), 1e18));
+}
+
+std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context) {
+  const bool more_helps = line.reason == SetAsideReason::kFewSpeedups ||
+                          line.reason == SetAsideReason::kNoFit ||
+                          line.reason == SetAsideReason::kNoBaseline;
+  if (!more_helps || line.experiments == 0) return std::nullopt;
+  const double missing = std::max(1, line.missing_speedups) / kSpeedupShare;
+  return static_cast<uint64_t>(missing * static_cast<double>(context.run_time_ns) /
+                               line.experiments);
+}
+
+}  // namespace coz::report

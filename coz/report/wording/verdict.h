@@ -1,0 +1,50 @@
+// The verdict on a line as one plain sentence, and how much longer to run where it cannot be told
+// yet.
+//
+// Shape    one sentence without a full stop inside it, UTF-8; names of progress points stand
+//          between ` and are Printable
+// Units    text in percent and seconds; RemainingNs in ns of profiled run time
+// Errors   none
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   docs/interpreting.md
+#ifndef COZ_REPORT_WORDING_VERDICT_H_
+#define COZ_REPORT_WORDING_VERDICT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+
+namespace coz::report {
+
+struct VerdictContext {
+  AnalysisOptions options;
+  uint64_t run_time_ns = 0;  // of the whole profile
+};
+
+// All lines are judged at the same speedup, so that their sentences can be compared.
+inline constexpr double kQuotedSpeedup = 0.30;
+
+// "faster", "slower", "no effect" or "cannot tell".
+absl::string_view VerdictWord(Verdict verdict);
+
+// "making this 30 % faster speeds `requests` up by 12 % (9 to 15); beyond 60 % nothing more is
+// gained"
+std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
+                            const VerdictContext& context);
+std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
+                             const VerdictContext& context);
+
+// How much longer such a run would have to be until the slope's interval leaves 0 out or lies
+// within what counts as no effect, if it shrinks with the root of the number of experiments.
+// nullopt: unknown, or it is told already.
+std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
+std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_VERDICT_H_

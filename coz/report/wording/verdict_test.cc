@@ -1,0 +1,117 @@
+#include "coz/report/wording/verdict.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+using report_testing::SyntheticOptions;
+using report_testing::SyntheticProfile;
+
+VerdictContext Context() {
+  VerdictContext context;
+  context.run_time_ns = 20'000'000'000;
+  return context;
+}
+
+// What is said of a line whose truth is known, after so many experiments.
+std::string Said(const std::function<double(double)>& truth, int experiments = 150,
+                 SyntheticOptions options = {}) {
+  SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0, truth}});
+  made.AddRandomExperiments(experiments);
+  made.End();
+  const ExperimentTable table = BuildExperimentTable(made.profile());
+  const Analysis analysis = Analyze(made.profile(), table);
+  const PointAnalysis& point = analysis.points.at(0);
+  if (point.lines.empty()) {
+    return SetAsideSentence(point.set_aside.at(0), table.points[0], Context());
+  }
+  return VerdictSentence(point.lines[0], table.points[0], Context());
+}
+
+double Half(double s) { return 0.5 * s; }
+
+TEST(VerdictTest, GainIsQuotedAtOneSpeedupWithItsInterval) {
+  EXPECT_THAT(Said(Half), MatchesRegex("making this 30 % faster speeds `requests` up by 15 % "
+                                       "\\([0-9]+ to [0-9]+\\)"));
+}
+
+TEST(VerdictTest, PlateauIsNamed) {
+  EXPECT_THAT(Said([](double s) { return 0.5 * std::min(s, 0.6); }),
+              MatchesRegex(".*up by 1[0-9] .*; beyond [56][05] % nothing more is gained"));
+}
+
+TEST(VerdictTest, LossAfterAGainIsNamed) {
+  EXPECT_THAT(Said([](double s) { return s < 0.5 ? s * 0.6 : 0.3 - (s - 0.5) * 0.4; }),
+              HasSubstr("% some of it is lost again"));
+}
+
+TEST(VerdictTest, SlowerLinesAreContention) {
+  EXPECT_THAT(Said([](double s) { return -0.4 * s; }),
+              MatchesRegex("speeding this up hurts: contention; making this 30 % faster slows "
+                           "`requests` down by 1[0-9] % \\([0-9]+ to [0-9]+\\)"));
+}
+
+TEST(VerdictTest, NoEffectHasItsBounds) {
+  EXPECT_THAT(Said([](double) { return 0; }),
+              MatchesRegex("no effect: however fast this gets, `requests` changes by -?[0-9.]+ to "
+                           "[0-9.]+ %"));
+  EXPECT_THAT(Said([](double s) { return 0.05 * s; }, 600),
+              MatchesRegex("hardly any effect: however fast this gets, `requests` gains [3-6] to "
+                           "[4-7] %"));
+}
+
+TEST(VerdictTest, LossThatPausesMayHaveCostIsSaidToBeThat) {
+  SyntheticOptions dear;
+  dear.overslept_share = 0.9;
+  EXPECT_THAT(Said([](double s) { return -0.15 * s; }, 600, dear),
+              MatchesRegex("hardly any effect: however fast this gets, `requests` loses 1[0-9] to "
+                           "1[0-9] %, which pauses alone may cost"));
+}
+
+TEST(VerdictTest, OpenLinesSayHowMuchLonger) {
+  SyntheticOptions noisy;
+  noisy.noise = 0.3;
+  noisy.seed = 2;
+  EXPECT_THAT(Said([](double s) { return 0.02 * s; }, 24, noisy),
+              MatchesRegex("cannot tell yet, (about [0-9]+ (s|min|h)|days) more"));
+}
+
+TEST(VerdictTest, SetAsideLinesSayWhatTheyLackAndHowLongThatTakes) {
+  EXPECT_THAT(Said(Half, 4), MatchesRegex("set aside: needs [0-9] more speedup values?, about "
+                                          "[0-9]+ s more"));
+}
+
+TEST(VerdictTest, LatencyGetsShorter) {
+  SyntheticOptions options;
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  EXPECT_THAT(Said(Half, 150, options),
+              MatchesRegex("making this 30 % faster makes `requests` 1[0-9] % .* shorter"));
+}
+
+TEST(VerdictTest, TimeNeededGrowsWithTheSquareOfTheInterval) {
+  LineAnalysis line;
+  line.slope = {0.2, -0.2, 0.6};
+  EXPECT_EQ(RemainingNs(line, Context()), 60'000'000'000u);
+  line.slope = {0.0, -0.2, 0.2};
+  EXPECT_EQ(RemainingNs(line, Context()), 60'000'000'000u);
+  line.slope = {};
+  EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);
+  line.verdict = Verdict::kFaster;
+  EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace coz::report

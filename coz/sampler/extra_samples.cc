@@ -1,0 +1,36 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "coz/base/reserved_descriptors.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/sampler_state.h"
+
+namespace coz::sampler {
+
+namespace {
+
+// Several times what a sample costs: a thread that does little but take them does nothing else.
+constexpr uint64_t kShortestExtraNs = 20 * 1000;
+
+}  // namespace
+
+bool TakeExtraSampleAfter(uint64_t cpu_ns) {
+  if (!MayTakeExtraSamples() || !InSampledProcess()) return false;
+  cpu_ns = std::max(cpu_ns, kShortestExtraNs);
+  // Another thread may have made way for the program there.
+  if (HasExtraEvent() && !IsReservedDescriptor(t_thread.source.fd_plus_1 - 1)) t_thread.source = {};
+  if (!HasExtraEvent()) {
+    if (StartThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0) return false;
+  }
+  if (ContinueThreadSigtrap(cpu_ns, t_thread.source) == 0) return true;
+  StopThreadSource(&t_thread.source);
+  return false;
+}
+
+bool TakesExtraSamples() { return HasExtraEvent(); }
+
+void StopExtraSamples() {
+  if (HasExtraEvent()) StopThreadSource(&t_thread.source);
+}
+
+}  // namespace coz::sampler

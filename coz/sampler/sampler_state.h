@@ -1,0 +1,98 @@
+// What a process and each of its threads know of their sampling; private to the sampler.
+//
+// Shape    one SampledProcess, one SampledThread for each thread
+// Threads  SampledProcess is written by StartSampler while the process has one thread; its atomics
+//          later too. SampledThread is its own thread's alone
+// Signals  all async-signal-safe
+#ifndef COZ_SAMPLER_SAMPLER_STATE_H_
+#define COZ_SAMPLER_SAMPLER_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "coz/sampler/period_tracker.h"
+#include "coz/sampler/phase_keeper.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/sampler_status.h"
+#include "coz/sampler/shared_event.h"
+#include "coz/sampler/short_threads.h"
+#include "coz/sampler/thread_source.h"
+#include "coz/sampler/thread_state.h"
+
+namespace coz::sampler {
+
+struct AtomicCounters {
+  std::atomic<uint64_t> samples{0};
+  std::atomic<uint64_t> weight{0};
+  std::atomic<uint64_t> dropped{0};
+  std::atomic<uint64_t> lost_periods{0};
+  std::atomic<uint64_t> unsampled_ns{0};
+  std::atomic<uint64_t> foreign_signals{0};
+  std::atomic<uint64_t> unsampled_threads{0};
+  std::atomic<uint64_t> unkept_phases{0};
+};
+
+struct SampledProcess {
+  std::atomic<bool> enabled{false};
+  std::atomic<bool> stopped_for_good{false};
+  std::atomic<uint32_t> active_callbacks{0};
+  std::atomic<int> inherited_fd{-1};
+  long pid = 0;
+  std::atomic<SamplingSource> source{SamplingSource::kNone};
+  bool kernel_included = false;
+  uint64_t sampling_period_ns = 0;
+  SampleCallback callback = nullptr;
+  ForeignSignalCallback foreign_signal = nullptr;
+  SharedEvent* shared_event = nullptr;
+  const SuspensionCount* suspensions = nullptr;
+  AtomicCounters counters;
+  EndedThreads ended;
+};
+
+struct SampledThread {
+  ThreadSource source;
+  PhaseKeeper phase_keeper;
+  PeriodTracker tracker;
+  uintptr_t active_frame = 0;  // the handler's, while the callback runs
+  uint32_t drops_in_a_row = 0;
+  uint64_t stands_for = 1;  // threads that each sample of its own event stands for
+  ThreadState state;
+  bool stopped = false;
+  uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
+  uint32_t suspensions = 0;      // the count when the tracker last knew the thread's time
+};
+
+extern SampledProcess sampled_process __attribute__((visibility("hidden")));
+
+// Initial-exec, as the first touch of dynamic thread-local data allocates, within a handler here.
+// __thread, as `thread_local` would be reached through a function that looks for a constructor.
+extern __thread SampledThread t_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+inline void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
+  counter->fetch_add(amount, std::memory_order_relaxed);
+}
+
+// False in a child of vfork, or in one of fork that has not told us: it shares our descriptors but
+// is not us.
+bool InSampledProcess();
+
+inline uint32_t Suspensions() {
+  return sampled_process.suspensions == nullptr ? 0 : sampled_process.suspensions->load();
+}
+
+// Where another process finds the inherited event; -1: nowhere.
+void ShareEvent(int fd);
+
+void ShareAndEnableEvent(int fd);
+
+// Gives up the descriptor, -1 where there is none.
+int TakeInheritedEvent();
+
+// A long thread has the inherited event, and so its own is there for extra samples.
+bool MayTakeExtraSamples();
+bool HasExtraEvent();
+
+}  // namespace coz::sampler
+
+#endif  // COZ_SAMPLER_SAMPLER_STATE_H_

@@ -1,0 +1,92 @@
+// What the sampler does where threads start, end and are created.
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include "coz/base/thread_cpu_clock.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/sampler_state.h"
+
+namespace coz::sampler {
+
+namespace {
+
+void EndThreadSource() {
+  if (sampled_process.stopped_for_good.load(std::memory_order_relaxed)) return;
+  StopThreadSource(&t_thread.source);
+  t_thread.phase_keeper.Release();
+}
+
+uint64_t StartShortThread() {
+  const ShortThreadPlan plan = PlanShortThread(sampled_process.ended, sampled_process.sampling_period_ns);
+  t_thread.state.BeginShort(plan.weighs_rest ? SampledBy::kInheritedRests : SampledBy::kOthers);
+  if (plan.weighs_rest) return 0;
+  if (plan.first_period_ns == 0 ||
+      StartThreadSigtrap(plan.first_period_ns, !sampled_process.kernel_included, &t_thread.source) != 0) {
+    return plan.stands_for;
+  }
+  t_thread.state.BeginShort(SampledBy::kOwn);
+  t_thread.stands_for = plan.stands_for;
+  // As if the thread had begun with the period.
+  t_thread.tracker.Restart(ThreadCpuNowNs() - (sampled_process.sampling_period_ns - plan.first_period_ns));
+  return 0;
+}
+
+}  // namespace
+
+uint64_t StartThreadSampling() {
+  t_thread.stopped = false;
+  if (!sampled_process.enabled.load(std::memory_order_acquire)) return 0;
+  // Before, the thread has become one that SampleThreadByTimer is called for; so is it, or it sees
+  // the new source.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const SamplingSource source = sampled_process.source.load(std::memory_order_relaxed);
+  if (source == SamplingSource::kPerfSigtrap) {
+    t_thread.state.BecomeLong();
+    t_thread.suspensions = Suspensions();
+    const bool takes_own = ThreadsAreShort(sampled_process.ended) && !IsSuspended(t_thread.suspensions);
+    return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
+  }
+  t_thread.tracker.Restart(ThreadCpuNowNs());
+  const uint64_t period = sampled_process.sampling_period_ns;
+  int result = -ENOENT;
+  if (source == SamplingSource::kPerfSetsig) {
+    result = StartThreadEvent(period, kSamplingSignal, &t_thread.source);
+  }
+  // No descriptor left for this thread is no reason to leave it out.
+  if (result != 0) result = StartThreadTimer(period, kSamplingSignal, &t_thread.source);
+  if (result != 0) Add(&sampled_process.counters.unsampled_threads, 1);
+  return 0;
+}
+
+void StopThreadSampling() {
+  t_thread.stopped = true;
+  const bool is_in_a_group = t_thread.state.is_in_a_group();
+  EndThreadSource();
+  if (!sampled_process.enabled.load(std::memory_order_acquire)) return;
+  // Part of its time was in a suspension.
+  const bool is_known = t_thread.suspensions == Suspensions() && !IsSuspended(t_thread.suspensions);
+  if (is_in_a_group || !is_known) return;
+  const uint64_t now_ns = ThreadCpuNowNs();
+  const uint64_t rest_ns = t_thread.tracker.RestNs(now_ns);
+  NoteThreadEnd(sampled_process.ended, now_ns, rest_ns);
+  if (t_thread.state.by() != SampledBy::kInheritedRests) {
+    Add(&sampled_process.counters.unsampled_ns, rest_ns);
+  }
+}
+
+void PrepareToCreateThread() {
+  if (!sampled_process.enabled.load(std::memory_order_acquire) ||
+      sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) {
+    return;
+  }
+  if (!CreatorsNeedPhaseKeepers(sampled_process.ended, sampled_process.sampling_period_ns)) {
+    t_thread.phase_keeper.Release();
+  } else if (t_thread.phase_keeper.Hold() != 0) {
+    Add(&sampled_process.counters.unkept_phases, 1);
+  }
+}
+
+void LeaveOutCpuTime(uint64_t cpu_ns) { t_thread.tracker.LeaveOut(cpu_ns); }
+
+}  // namespace coz::sampler

@@ -1,0 +1,191 @@
+#include "coz/sampler/sampling_handler.h"
+
+#include <ucontext.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "coz/base/errno_saver.h"
+#include "coz/base/interrupted_call.h"
+#include "coz/base/sampling_signal.h"
+#include "coz/base/thread_cpu_clock.h"
+#include "coz/sampler/perf_event.h"
+#include "coz/sampler/sampler_state.h"
+
+namespace coz::sampler {
+namespace {
+
+constexpr uint32_t kMaxDropsInARow = 64;
+
+// A signal that was pending when the handler returned comes within so much of the thread's CPU
+// time.
+constexpr uint64_t kLateNs = 10 * 1000;
+
+// Sampling of the process, or of this thread, has ended, and its source has still sent a signal.
+void EndLateSource(const siginfo_t& info) {
+  if (sampled_process.stopped_for_good.load(std::memory_order_relaxed)) return;
+  if (info.si_code == SI_TIMER) AdoptTimer(info, &t_thread.source);
+  StopThreadSource(&t_thread.source);
+}
+
+void HandleForeignSignal(int signo, siginfo_t* info, void* context) {
+  Add(&sampled_process.counters.foreign_signals, 1);
+  if (sampled_process.foreign_signal != nullptr) {
+    sampled_process.foreign_signal(signo, info, context);
+  } else {
+    TakeDefaultAction(signo);
+  }
+}
+
+// The signal is blocked while the callback runs, so a nested sample means that a handler of the
+// program, which has interrupted the callback, has unblocked it — or that such a handler has left
+// the callback by longjmp, and it will never return. Then the stack is shallower than the callback
+// was, or, at the latest, no other sample gets through for a while.
+bool IsCallbackActive(const ucontext_t& context) {
+  if (t_thread.active_frame == 0) return false;
+  const auto interrupted_sp = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
+  return interrupted_sp < t_thread.active_frame && ++t_thread.drops_in_a_row <= kMaxDropsInARow;
+}
+
+uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
+  const uint64_t period_ns = sampled_process.sampling_period_ns;
+  const uint64_t now_ns = ThreadCpuNowNs();
+  if (info.si_code == SI_TIMER) {
+    t_thread.tracker.Restart(now_ns);
+    const uint64_t left_out = t_thread.tracker.TakeLeftOut(periods_in_signal, period_ns);
+    return periods_in_signal - left_out;
+  }
+  const uint64_t ended = t_thread.tracker.Advance(now_ns, period_ns);
+  if (sampled_process.kernel_included) {
+    return ended - t_thread.tracker.TakeLeftOut(ended, period_ns);
+  }
+  // What was spent in the kernel belongs to no address that this sample could name. Pauses are
+  // spent there.
+  const uint64_t lost = ended - 1 - t_thread.tracker.TakeLeftOut(ended - 1, period_ns);
+  Add(&sampled_process.counters.lost_periods, lost);
+  return 1;
+}
+
+void CallBack(const Sample& sample) {
+  // Sequentially consistent on both sides: either StopSampler's caller sees this callback as
+  // active, or this thread sees that sampling has ended.
+  sampled_process.active_callbacks.fetch_add(1);
+  if (sampled_process.enabled.load()) {
+    if (!sample.is_extra) {
+      Add(&sampled_process.counters.samples, 1);
+      Add(&sampled_process.counters.weight, sample.weight);
+    }
+    sampled_process.callback(sample);
+  }
+  sampled_process.active_callbacks.fetch_sub(1);
+}
+
+// What follows from a signal of an event, whether or not it samples the thread.
+void NoteEventSignal(bool own_event) {
+  switch (t_thread.state.NoteSignal(own_event)) {
+    case ThreadState::Change::kFirstOwnSample:
+      ContinueThreadSigtrap(sampled_process.sampling_period_ns, t_thread.source);
+      break;
+    case ThreadState::Change::kProvedLong:
+      StopThreadSource(&t_thread.source);
+      break;
+    case ThreadState::Change::kNone:
+      break;
+  }
+}
+
+// Takes the signal of the thread's source. False where it came from another event than the one that
+// samples this thread.
+bool TakeSignal(const siginfo_t& info) {
+  if (sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kCpuTimer) {
+    const bool own_event = IsThreadSigtrap(info);
+    const bool samples = t_thread.state.IsSampledBy(own_event);
+    NoteEventSignal(own_event);
+    return samples;
+  }
+  // Timers have taken the place of events. One sample of an event may still be under way, and
+  // another thread has made this thread's timer.
+  t_thread.state.BecomeLong();
+  CloseThreadEvent(&t_thread.source);
+  return info.si_code == SI_TIMER && AdoptTimer(info, &t_thread.source);
+}
+
+// Sampling is suspended, or was since the thread's last sample.
+bool WasSuspended(uint32_t suspensions) {
+  return sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
+         (suspensions != t_thread.suspensions || IsSuspended(suspensions));
+}
+
+// An event of the thread's own, or a signal that was under way, has come although sampling is
+// suspended, or is the first since. Threads that are there in a suspension are sampled by the
+// inherited event when it is resumed.
+void Rest(uint32_t suspensions) {
+  t_thread.suspensions = suspensions;
+  // What has run since the last sample is nobody's.
+  t_thread.tracker.Restart(ThreadCpuNowNs() - sampled_process.sampling_period_ns);
+  if (!IsSuspended(suspensions)) return;
+  StopThreadSource(&t_thread.source);
+  t_thread.state.BecomeLong();
+}
+
+// A sample of an event of the thread's own stands for other threads too.
+uint64_t ThreadsThatSampleStandsFor(const siginfo_t& info) {
+  return IsThreadSigtrap(info) ? t_thread.stands_for : 1;
+}
+
+uint32_t PeriodsInSamplingSignal(const siginfo_t& info) {
+  if (IsInheritedSigtrap(info) || IsThreadSigtrap(info)) return 1;
+  return PeriodsInSignal(info);
+}
+
+void CallBackIn(const ucontext_t* context, Sample sample) {
+  t_thread.active_frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  t_thread.drops_in_a_row = 0;
+  sample.ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
+  sample.context = context;
+  CallBack(sample);
+  if (HasExtraEvent()) t_thread.callback_end_ns = ThreadCpuNowNs();
+  t_thread.active_frame = 0;
+}
+
+Sample ExtraSample() {
+  Sample sample = {0, nullptr, 0, 1};
+  sample.is_extra = true;
+  sample.is_late = ThreadCpuNowNs() < t_thread.callback_end_ns + kLateNs;
+  return sample;
+}
+
+}  // namespace
+
+void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
+  ErrnoSaver errno_saver;
+  InterruptedCall call(static_cast<ucontext_t*>(raw_context));
+  const uint32_t periods = PeriodsInSamplingSignal(*info);
+  if (periods == 0) {
+    call.Settle();
+    return HandleForeignSignal(signo, info, raw_context);
+  }
+  if (!sampled_process.enabled.load(std::memory_order_acquire) || t_thread.stopped) {
+    return EndLateSource(*info);
+  }
+  const uint32_t suspensions = Suspensions();
+  if (WasSuspended(suspensions)) {
+    Rest(suspensions);
+    if (IsSuspended(suspensions)) return;
+  }
+  const auto* context = static_cast<const ucontext_t*>(raw_context);
+  if (IsThreadSigtrap(*info) && HasExtraEvent()) {
+    if (!IsCallbackActive(*context)) CallBackIn(context, ExtraSample());
+    return;
+  }
+  const bool weighs_rests = t_thread.state.by() == SampledBy::kInheritedRests;
+  if (!TakeSignal(*info)) return;
+
+  const uint64_t threads = ThreadsThatSampleStandsFor(*info);
+  uint64_t weight = WeightOfSample(*info, periods) * threads;
+  if (weighs_rests) weight += WeightOfRests(sampled_process.ended);
+  if (IsCallbackActive(*context)) return Add(&sampled_process.counters.dropped, weight);
+  CallBackIn(context, {0, nullptr, weight, threads});
+}
+
+}  // namespace coz::sampler
