@@ -9,7 +9,7 @@ namespace coz::sampler {
 
 SampledProcess sampled_process;
 
-__thread SampledThread t_thread;
+__attribute__((tls_model("initial-exec"), visibility("hidden"))) __thread SampledThread t_thread;
 
 bool InSampledProcess() { return RawSyscall(SYS_getpid) == sampled_process.pid; }
 

@@ -168,7 +168,7 @@ TEST(BadInputTest, FewDescriptorsAreEnough) {
     const CommandResult result = limited("64", options);
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_EQ(result.output, "hello\nbye\n");
-    EXPECT_THAT(result.errors, HasSubstr("busy.c:25"));
+    EXPECT_THAT(result.errors, HasSubstr("busy.c:26"));
   }
   ExpectOneSentence(limited("8", ""), "ulimit -n 64");
 }
