@@ -42,6 +42,7 @@ struct Arguments {
   // itself changes.
   bool also_sampled = false;
   bool awake = false;
+  bool crowded = false;
 
   bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
   double SessionSeconds() const {
@@ -106,7 +107,8 @@ class Study {
 
  private:
   bool Wanted(const Case& one_case) const {
-    if (arguments_.only.empty()) return !one_case.is_crowded;
+    if (one_case.is_crowded != arguments_.crowded) return false;
+    if (arguments_.only.empty()) return true;
     return std::find(arguments_.only.begin(), arguments_.only.end(), one_case.name) !=
            arguments_.only.end();
   }
@@ -286,9 +288,7 @@ int Main(int argc, char** argv) {
       "--sampled", arguments.also_sampled,
       "measure as well what the shortened program gains while coz samples it and pauses nothing");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
-  app.add_option("--only", arguments.only,
-                 "programs (default all but crowded_barrier and crowded_mutex, which have more "
-                 "threads than CPUs)")
+  app.add_option("--only", arguments.only, "programs (default all but those of --crowded)")
       ->delimiter(',');
   app.add_option(
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
@@ -297,8 +297,11 @@ int Main(int argc, char** argv) {
   app.add_flag("--realtime", realtime,
                "run before all other programs of a shared machine (needs root)");
   app.add_flag("--cpus-may-halt", may_halt, "do not keep idle CPUs from halting");
+  app.add_flag("--crowded", arguments.crowded,
+               "the programs with more threads than CPUs, with the slices that the system gives");
   CLI11_PARSE(app, argc, argv);
-  UseShortSlices();
+  // In a crowd, slices are what is measured.
+  if (!arguments.crowded) UseShortSlices();
   if (realtime && !UseRealtime()) {
     fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
     return 1;

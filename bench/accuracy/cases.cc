@@ -55,6 +55,9 @@ std::vector<Case> MakeCases() {
                {"heavy", "light"}),
       MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",
                {"inside", "outside"}),
+      MakeCase("crowded_pipeline", "pipeline, six threads on two CPUs", "items",
+               {"read", "change", "write"}),
+      MakeCase("crowded_queue", "queue, nine threads on two CPUs", "tasks", {"make", "work"}),
   };
   for (Case& one_case : cases) {
     for (Line& line : one_case.lines) {

@@ -195,10 +195,16 @@ void OnSample(const sampler::Sample& sample) {
     if (slot != nullptr) OnExtraSample(sample, slot->ledger);
     return;
   }
+  if (slot != nullptr &&
+      slot->ledger.pausing.load(std::memory_order_relaxed) == delay::kHoldsCpuToPay) {
+    interpose::LeaveOutOfPause(sample.weight * g_control->sampling_period_ns);
+    return;
+  }
   // Of weight 0, it only gives the thread an occasion to pay.
   const uint32_t unit = sample.weight != 0 ? Attribute(sample) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
+  if (delay::MayBeCrowded(g_control->ledger)) interpose::LookAtCpu(slot->ledger);
   SampleSeam seam(sample, slot->ledger);
   const delay::SampleInput input = InputOf(unit, sample);
   const delay::SampleResult result =

@@ -20,7 +20,8 @@ bool TakeExtraSampleAfter(uint64_t cpu_ns) {
   // Another thread may have made way for the program there.
   if (HasExtraEvent() && !IsReservedDescriptor(t_thread.source.fd_plus_1 - 1)) t_thread.source = {};
   if (!HasExtraEvent()) {
-    if (StartThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0) return false;
+    if (StartThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0)
+      return false;
   }
   if (ContinueThreadSigtrap(cpu_ns, t_thread.source) == 0) return true;
   StopThreadSource(&t_thread.source);

@@ -18,17 +18,20 @@ void EndThreadSource() {
 }
 
 uint64_t StartShortThread() {
-  const ShortThreadPlan plan = PlanShortThread(sampled_process.ended, sampled_process.sampling_period_ns);
+  const ShortThreadPlan plan =
+      PlanShortThread(sampled_process.ended, sampled_process.sampling_period_ns);
   t_thread.state.BeginShort(plan.weighs_rest ? SampledBy::kInheritedRests : SampledBy::kOthers);
   if (plan.weighs_rest) return 0;
   if (plan.first_period_ns == 0 ||
-      StartThreadSigtrap(plan.first_period_ns, !sampled_process.kernel_included, &t_thread.source) != 0) {
+      StartThreadSigtrap(plan.first_period_ns, !sampled_process.kernel_included,
+                         &t_thread.source) != 0) {
     return plan.stands_for;
   }
   t_thread.state.BeginShort(SampledBy::kOwn);
   t_thread.stands_for = plan.stands_for;
   // As if the thread had begun with the period.
-  t_thread.tracker.Restart(ThreadCpuNowNs() - (sampled_process.sampling_period_ns - plan.first_period_ns));
+  t_thread.tracker.Restart(ThreadCpuNowNs() -
+                           (sampled_process.sampling_period_ns - plan.first_period_ns));
   return 0;
 }
 
@@ -44,7 +47,8 @@ uint64_t StartThreadSampling() {
   if (source == SamplingSource::kPerfSigtrap) {
     t_thread.state.BecomeLong();
     t_thread.suspensions = Suspensions();
-    const bool takes_own = ThreadsAreShort(sampled_process.ended) && !IsSuspended(t_thread.suspensions);
+    const bool takes_own =
+        ThreadsAreShort(sampled_process.ended) && !IsSuspended(t_thread.suspensions);
     return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
   }
   t_thread.tracker.Restart(ThreadCpuNowNs());

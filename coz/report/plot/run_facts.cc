@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis/session_facts.h"
-#include "coz/report/wording/repeat_command.h"
 #include "coz/report/text/report_notes.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {

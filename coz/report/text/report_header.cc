@@ -17,9 +17,9 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
-#include "coz/report/wording/repeat_command.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {

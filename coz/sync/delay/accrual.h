@@ -56,6 +56,12 @@ void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Cl
   }
 }
 
+// LookAtCpu, and the time in the queue is no part of the stretch.
+inline void LookAtCpuInStretch(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
+  const uint64_t queued_ns = LookAtCpu(global, thread, look);
+  if (queued_ns != 0 && Accrues(thread)) thread.stretches.LeaveOut(queued_ns, look.now_ns);
+}
+
 // The thread has not run until now: it has waited or paused.
 inline void ResumeStretch(ThreadLedger& thread, uint64_t now_ns) {
   thread.stretches.Resume(now_ns);

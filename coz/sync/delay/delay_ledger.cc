@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace coz::delay {
+namespace {
+
+// Less than this is an interrupt, or the error of two clocks that are read one after the other.
+constexpr uint64_t kLeastQueuedNs = 20 * 1000;
+// How long a thread that was queued makes all hold their CPUs.
+constexpr uint64_t kCrowdLastsNs = 50 * 1000 * 1000;
+
+}  // namespace
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
@@ -10,6 +18,7 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   // delay.
   const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
+  if (MayBeCrowded(global)) global.cpus.NoteImposed(thread.cpu_share.cpu(), delay_ns);
   // What the thread has slept too long stays its own: no other thread has to make up for it.
   const uint64_t required_ns = std::min(local_ns, global_ns) + delay_ns;
   // Release pairs with the acquire in OwedDelay: who sees the delay also sees the selection it
@@ -18,6 +27,28 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
          !global.global_delay_ns.compare_exchange_weak(
              global_ns, required_ns, std::memory_order_release, std::memory_order_relaxed)) {
   }
+}
+
+uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
+  const CpuShare::Queued queued =
+      thread.cpu_share.Take(look,
+                            {global_ns, thread.imposed_ns.load(std::memory_order_relaxed),
+                             global.cpus.imposed_ns(look.cpu)},
+                            global.cpus_of_crowd.load(std::memory_order_relaxed));
+  if (queued.queued_ns < kLeastQueuedNs) return 0;
+  global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
+  CreditQueued(global, thread, queued.delay_ns);
+  return queued.queued_ns;
+}
+
+void CreditQueued(GlobalLedger& global, ThreadLedger& thread, uint64_t queued_ns) {
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  if (local_ns >= global_ns) return;
+  const uint64_t credited_ns = std::min(queued_ns, global_ns - local_ns);
+  thread.local_delay_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+  thread.credited_ns.fetch_add(credited_ns, std::memory_order_relaxed);
 }
 
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {

@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/sync/delay/cpu_share.h"
 #include "coz/sync/delay/spin_share.h"
 #include "coz/sync/delay/stretches.h"
 #include "coz/sync/delay/wake_table.h"
@@ -53,8 +54,28 @@ struct GlobalLedger {
   // still the same: what is left of one experiment is no part of the next. Written by the
   // supervisor.
   std::atomic<uint64_t> selection;
-  alignas(64) WakeTable wakes;
+  // The number of CPUs, where there are more threads than that; else 0. Written by the supervisor.
+  alignas(64) std::atomic<uint32_t> cpus_of_crowd;
+  // A thread was queued for a CPU some time before this.
+  std::atomic<uint64_t> crowded_until_ns;
+  CpuTable cpus;
+  WakeTable wakes;
 };
+
+inline bool MayBeCrowded(const GlobalLedger& global) {
+  return global.cpus_of_crowd.load(std::memory_order_relaxed) != 0;
+}
+
+// Whether a thread that owes so little goes on: to hold its CPU costs some microseconds besides.
+inline constexpr uint64_t kLeastHeldNs = 30 * 1000;
+inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns) {
+  return owed_ns < kLeastHeldNs && MayBeCrowded(global);
+}
+
+// Whether threads are queued for CPUs in these moments.
+inline bool IsCrowded(const GlobalLedger& global, uint64_t now_ns) {
+  return MayBeCrowded(global) && now_ns < global.crowded_until_ns.load(std::memory_order_relaxed);
+}
 
 // Of use in the process of the thread only.
 struct ThreadStart {
@@ -62,6 +83,7 @@ struct ThreadStart {
   void* argument;
   uint64_t stack_bytes;
   uint64_t inherited_local_delay_ns;
+  uint64_t created_ns;  // 0 where no thread is queued for a CPU
 };
 
 // What a thread waits for: nothing; another thread, which may bring credit; the clock alone, after
@@ -69,6 +91,11 @@ struct ThreadStart {
 inline constexpr uint32_t kNotBlocked = 0;
 inline constexpr uint32_t kBlockedByThread = 1;
 inline constexpr uint32_t kBlockedByClock = 2;
+
+// How a thread pauses: not at all; it sleeps; it spins and so keeps its CPU.
+inline constexpr uint32_t kNotPausing = 0;
+inline constexpr uint32_t kSleepsToPay = 1;
+inline constexpr uint32_t kHoldsCpuToPay = 2;
 
 struct ThreadLedger {
   std::atomic<uint64_t> local_delay_ns;
@@ -81,8 +108,9 @@ struct ThreadLedger {
   std::atomic<uint64_t> pause_cpu_ns;  // CPU time that pauses took: to fall asleep and to wake up
   // What it waits for, if it does.
   std::atomic<uint32_t> blocked;
-  std::atomic<uint32_t> pausing;  // 1 while it sleeps to pay
+  std::atomic<uint32_t> pausing;  // whether it pauses to pay, and how
   SpinShare spinning;
+  CpuShare cpu_share;
   Stretches stretches;
   // What a thread that is about to be created will run: for the thread itself, from its creator.
   ThreadStart start;
@@ -134,6 +162,13 @@ inline void PublishExcess(GlobalLedger& global, const ThreadLedger& waker, const
   }
 }
 
+// Takes off what the thread does not owe, as it was queued for a CPU: before it pays, where
+// MayBeCrowded. Returns for how long it was queued.
+uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look);
+
+// Takes off what has grown while the thread was queued for so long, whatever it was queued after.
+void CreditQueued(GlobalLedger& global, ThreadLedger& thread, uint64_t queued_ns);
+
 // What the thread has to pause for now, after forgiving what is too old.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
 
@@ -145,6 +180,7 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
   thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
   if (thread.stretches.accrues()) thread.stretches.Stop(now_ns);
+  thread.cpu_share.Stop();
   uint64_t imposed_ns;
   uint64_t local_ns;
   do {  // again where a handler of this thread has imposed between the two loads

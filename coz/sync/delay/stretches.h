@@ -16,6 +16,7 @@
 #ifndef COZ_SYNC_DELAY_STRETCHES_H_
 #define COZ_SYNC_DELAY_STRETCHES_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -117,6 +118,13 @@ class Stretches {
   void Stop(uint64_t now_ns) {
     const uint64_t since_ns = running_since_ns_.exchange(0, std::memory_order_relaxed);
     if (since_ns != 0 && now_ns > since_ns) ran_ns_ += now_ns - since_ns;
+  }
+  // So much of the time until now it has not run: it was queued for a CPU.
+  void LeaveOut(uint64_t queued_ns, uint64_t now_ns) {
+    const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
+    if (since_ns == 0 || since_ns >= now_ns) return;
+    running_since_ns_.store(since_ns + std::min(queued_ns, now_ns - since_ns),
+                            std::memory_order_relaxed);
   }
   void Resume(uint64_t now_ns) { running_since_ns_.store(now_ns, std::memory_order_relaxed); }
 

@@ -127,7 +127,7 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const delay::Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
-  if (__builtin_expect(delay::Accrues(*caller), 0)) delay::ResumeStretch(*caller, MonotonicNowNs());
+  ResumeRunning(*caller);
   if (__builtin_expect(CallerOwes(*caller), 0)) {
     io_internal::EndOwing(*caller, wait, find_waker(result));
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {

@@ -88,7 +88,7 @@ delay::ThreadLedger* TakeTeamWaiter() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || !t_team.waiting) return nullptr;
   t_team.waiting = false;
-  if (delay::Accrues(*thread)) delay::ResumeStretch(*thread, MonotonicNowNs());
+  ResumeRunning(*thread);
   return thread;
 }
 

@@ -32,4 +32,20 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
   return now_ns - start_ns;
 }
 
+uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns) {
+  // Between two readings of the clock that follow each other lies more only where the thread has
+  // lost its CPU.
+  constexpr uint64_t kLongestStepNs = 20 * 1000;
+  constexpr int kHintsPerStep = 16;
+  uint64_t last_ns = MonotonicNowNs();
+  uint64_t held_ns = last_ns - start_ns;
+  while (held_ns < duration_ns) {
+    for (int i = 0; i < kHintsPerStep; ++i) __builtin_ia32_pause();
+    const uint64_t now_ns = MonotonicNowNs();
+    if (now_ns - last_ns < kLongestStepNs) held_ns += now_ns - last_ns;
+    last_ns = now_ns;
+  }
+  return held_ns;
+}
+
 }  // namespace coz::interpose

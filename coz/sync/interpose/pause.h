@@ -1,6 +1,6 @@
-// The sleep that serves delay.
+// The sleep, or the spinning, that serves delay.
 //
-// Shape    two functions
+// Shape    three functions
 // Units    ns of CLOCK_MONOTONIC
 // Errors   none: a sleep that the kernel refuses counts as the time that it took
 // Threads  safe
@@ -18,6 +18,11 @@ uint64_t PauseFor(uint64_t duration_ns);
 
 // The same, of a pause that counts from `start_ns` on.
 uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
+
+// Spins instead, so that no other thread gets the CPU. Returns for how long the thread has held it
+// since `start_ns`: the time in which another one was there does not count, and the pause ends that
+// much later.
+uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns);
 
 }  // namespace coz::interpose
 

@@ -51,6 +51,7 @@ auto RunNewThread(delay::ThreadLedger* ledger, const delay::ThreadStart& start) 
   // A sample that came before this has taken a ledger for itself.
   if (delay::ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
   if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
+  if (ledger != nullptr && start.created_ns != 0) StartOnCpu(*ledger, start.created_ns);
   g_hooks.start(ledger, start.stack_bytes);
   if (ledger != nullptr) ArmThreadExit();
   return reinterpret_cast<Routine>(start.routine)(start.argument);
@@ -115,8 +116,10 @@ template <typename Routine, typename CreateCall>
                                                CreateCall create_call) {
   NoteCallHere(*creator, COZ_CALL_SITE());
   const Asked asked = WhatIsAsked(attributes);
+  const bool may_be_queued = delay::MayBeCrowded(*sync_internal::g_ledger);
   delay::ThreadStart start = {reinterpret_cast<void*>(routine), argument, asked.stack_bytes,
-                              creator->local_delay_ns.load(std::memory_order_relaxed)};
+                              creator->local_delay_ns.load(std::memory_order_relaxed),
+                              may_be_queued ? MonotonicNowNs() : 0};
   if (!asked.has_mask) {
     return CreateProfiledThread<Routine>(start, no_memory, create_call);
   }

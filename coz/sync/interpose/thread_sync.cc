@@ -3,6 +3,9 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
+
+#include "coz/base/current_cpu.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sync/interpose/pause.h"
@@ -32,6 +35,7 @@ void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
   ledger->spinning.Reset();
+  ledger->cpu_share.Stop();
   ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
@@ -50,6 +54,9 @@ void LeaveThreadSyncForGood() {
 
 namespace {
 
+// CPU time of the pause in progress that samples stand for.
+__thread uint64_t t_sampled_in_pause_ns __attribute__((tls_model("initial-exec"))) = 0;
+
 // Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses
 // have taken is noted already.
 void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
@@ -57,12 +64,24 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
   const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
   if (cpu_ns <= nested_ns) return;
   thread.pause_cpu_ns.fetch_add(cpu_ns - nested_ns, std::memory_order_relaxed);
-  if (sync_internal::g_hooks.paused != nullptr) sync_internal::g_hooks.paused(cpu_ns - nested_ns);
+  if (sync_internal::g_hooks.paused == nullptr) return;
+  const uint64_t sampled_ns = std::min(t_sampled_in_pause_ns, cpu_ns - nested_ns);
+  t_sampled_in_pause_ns -= sampled_ns;
+  sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
 }
+
+uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+  thread.pausing.store(delay::kHoldsCpuToPay, std::memory_order_relaxed);
+  const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
+  thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
+  return held_ns;
+}
+
+enum class PauseBy { kWhatIsBest, kSleep };
 
 // False where nothing was owed, of which `owed(now)` tells how much.
 template <typename Owed>
-bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
+bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   // What a handler of this thread pays from here on is part of the time that passes, and is
   // recorded by the handler.
   uint64_t paid_ns;
@@ -75,10 +94,19 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
     start_ns = MonotonicNowNs();
     start_cpu_ns = ThreadCpuNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
+  const delay::GlobalLedger& global = *sync_internal::g_ledger;
+  if (__builtin_expect(delay::MayBeCrowded(global), 0)) {
+    delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
+                              {start_ns, start_cpu_ns, CurrentCpu()});
+  }
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
-  const uint64_t passed_ns = PauseSince(start_ns, owed_ns);
+  if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
+  const bool holds = by == PauseBy::kWhatIsBest && delay::IsCrowded(global, start_ns);
+  if (!holds) thread.cpu_share.Stop();
+  const uint64_t passed_ns =
+      holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns, passed_ns - nested_ns);
   NotePauseCpu(thread, start_cpu_ns, pause_cpu_ns);
@@ -86,31 +114,58 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed) {
 }
 
 template <typename Owed>
-void PayAll(delay::ThreadLedger& thread, Owed owed) {
-  thread.pausing.store(1, std::memory_order_relaxed);
-  for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed); ++i) {
+void PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
+  thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
+  for (int i = 0; i < delay::kMostPausesPerCall && PayOnce(thread, owed, by); ++i) {
   }
-  thread.pausing.store(0, std::memory_order_relaxed);
+  thread.pausing.store(delay::kNotPausing, std::memory_order_relaxed);
   if (delay::Accrues(thread)) delay::ResumeStretch(thread, MonotonicNowNs());
 }
 
-void PayWhatIsOwed(delay::ThreadLedger& thread) {
+void PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
   // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   if (!delay::IsBehind(*sync_internal::g_ledger, thread)) return;
-  PayAll(thread,
-         [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); });
+  PayAll(
+      thread, [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); },
+      by);
+}
+
+void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by) {
+  if (HasLeftThreadSync()) return;
+  if (delay::Accrues(thread)) {
+    delay::ImposeAccrued(*sync_internal::g_ledger, thread, MonotonicNowNs());
+  }
+  PayWhatIsOwed(thread, by);
 }
 
 }  // namespace
 
-void PayDebt(delay::ThreadLedger& thread) {
+void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
+
+void LookAtCpu(delay::ThreadLedger& thread) {
   if (HasLeftThreadSync()) return;
-  if (delay::Accrues(thread))
-    delay::ImposeAccrued(*sync_internal::g_ledger, thread, MonotonicNowNs());
-  PayWhatIsOwed(thread);
+  const uint64_t now_ns = MonotonicNowNs();
+  delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
+                            {now_ns, ThreadCpuNowNs(), CurrentCpu()});
 }
+
+void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
+  const uint64_t now_ns = MonotonicNowNs();
+  delay::CreditQueued(*sync_internal::g_ledger, caller, now_ns - created_ns);
+  ResumeCpuShare(caller, now_ns);
+}
+
+void ResumeCpuShare(delay::ThreadLedger& caller, uint64_t now_ns) {
+  if (HasLeftThreadSync()) return;
+  caller.cpu_share.Stop();
+  delay::LookAtCpu(*sync_internal::g_ledger, caller, {now_ns, ThreadCpuNowNs(), CurrentCpu()});
+}
+
+void PayDebt(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kWhatIsBest); }
+
+void PayDebtOfWait(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kSleep); }
 
 void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   const auto highest_local_delay = sync_internal::g_hooks.highest_local_delay;
@@ -118,7 +173,7 @@ void PayForStretchesInProgress(delay::ThreadLedger& thread) {
   const auto lead_ns = [&thread, highest_local_delay](uint64_t now_ns) {
     return delay::LeadOfStretchesInProgress(highest_local_delay(now_ns), thread);
   };
-  if (lead_ns(MonotonicNowNs()) != 0) PayAll(thread, lead_ns);
+  if (lead_ns(MonotonicNowNs()) != 0) PayAll(thread, lead_ns, PauseBy::kSleep);
 }
 
 void NoteCallHere(delay::ThreadLedger& thread, const void* site) {
@@ -128,8 +183,9 @@ void NoteCallHere(delay::ThreadLedger& thread, const void* site) {
 
 void PayAtCall(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
+  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(thread);
   NoteCallHere(thread, site);
-  PayWhatIsOwed(thread);
+  PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
 }
 
 void PayBeforeWakeAt(const void* object, const void* site) {

@@ -86,6 +86,11 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
          0;
 }
 
+// Its running time matters: it accrues delay, or threads may be queued for CPUs.
+inline bool CallerIsWatched(const delay::ThreadLedger& caller) {
+  return (int{delay::Accrues(caller)} | int{delay::MayBeCrowded(*sync_internal::g_ledger)}) != 0;
+}
+
 // It owes delay. What accrues does not matter for a wait's end: excess is absorbed all the same.
 inline bool CallerOwes(const delay::ThreadLedger& caller) {
   return delay::IsBehind(*sync_internal::g_ledger, caller);
@@ -99,6 +104,23 @@ inline bool CallerHasNoBusiness(const delay::ThreadLedger& caller) {
 
 // Imposes what has accrued for `thread`, the caller, and pauses for what it owes.
 void PayDebt(delay::ThreadLedger& thread);
+
+// In a sample that comes while the caller pauses: it stands for so much CPU time of the pause.
+void LeaveOutOfPause(uint64_t cpu_ns);
+
+// Where there are more threads than CPUs: at a sample, before its delay is imposed.
+void LookAtCpu(delay::ThreadLedger& thread);
+
+// The caller has got its first CPU, and was queued for it since `created_ns`.
+void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
+
+// The caller is back from a wait: its next look counts from here.
+void ResumeCpuShare(delay::ThreadLedger& caller, uint64_t now_ns);
+inline void BackOnCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
+  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) {
+    ResumeCpuShare(caller, now_ns);
+  }
+}
 
 // The same at a call of the program that goes on at `site`. A stretch ends there.
 void PayAtCall(delay::ThreadLedger& thread, const void* site);
@@ -133,10 +155,12 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
   }
 }
 
-// Called by a thread after a wait, before it goes on in the program.
+// Called by a thread after a wait, before it goes on in the program. What it owes grew while it had
+// no CPU, so it sleeps for it even where CPUs are to be held.
+void PayDebtOfWait(delay::ThreadLedger& thread);
 inline void PayAfterWait() {
   delay::ThreadLedger* thread = sync_internal::t_ledger;
-  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebt(*thread);
+  if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebtOfWait(*thread);
 }
 
 // The caller comes out of a wait that no profiled thread has ended. It pauses for what other
@@ -191,6 +215,14 @@ inline bool HasBlocked(const delay::Wait& wait) {
          wait.switches_plus_1 != sync_internal::SwitchesPlus1();
 }
 
+// The caller runs again, however its wait ended.
+inline void ResumeRunning(delay::ThreadLedger& caller) {
+  if (__builtin_expect(!CallerIsWatched(caller), 1)) return;
+  const uint64_t now_ns = MonotonicNowNs();
+  delay::ResumeStretch(caller, now_ns);
+  BackOnCpu(caller, now_ns);
+}
+
 // Another thread ended it, whose local delay was so much; 0 where unknown.
 inline void EndThreadWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns,
                           uint64_t waker_local_delay_ns) {
@@ -229,12 +261,13 @@ class BlockedScope {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
     delay::ResumeStretch(*thread_, now_ns);
+    BackOnCpu(*thread_, now_ns);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.
   void EndedOtherwise() {
     if (thread_ == nullptr) return;
-    if (delay::Accrues(*thread_)) delay::ResumeStretch(*thread_, MonotonicNowNs());
+    ResumeRunning(*thread_);
     delay::EndWaitUncredited(*thread_);
   }
   // When it began; 0 where the thread is not profiled.

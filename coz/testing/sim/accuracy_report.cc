@@ -20,7 +20,7 @@ constexpr char kUsage[] =
     "call; "
     "extend= time-outs 0 "
     "or 1; cancel= mutual delays 0 or 1; spread= delays 0 "
-    "or 1";
+    "or 1; hold= CPUs in pauses 0 or 1; queued= credit 0 or 1; threads= at least; slice_us=";
 
 // The value of `name` among the arguments.
 uint64_t Argument(int argc, char** argv, const std::string& name, uint64_t otherwise) {
@@ -49,6 +49,10 @@ int Report(int argc, char** argv) {
   machine.pauses_per_call = static_cast<uint32_t>(argument("pauses", machine.pauses_per_call));
   machine.extend_timeouts = argument("extend", machine.extend_timeouts) != 0;
   machine.cancel_delays = argument("cancel", machine.cancel_delays) != 0;
+  machine.hold_cpu_in_pauses = argument("hold", machine.hold_cpu_in_pauses) != 0;
+  machine.credit_queued = argument("queued", machine.credit_queued) != 0;
+  machine.time_slice_ns = argument("slice_us", machine.time_slice_ns / kNsPerUs) * kNsPerUs;
+  const auto threads = static_cast<uint32_t>(argument("threads", 0));
   machine.spread.spreads = argument("spread", machine.spread.spreads) != 0;
   std::printf("%-11s %8s %8s %8s %8s %8s  %s\n", "kind", "delayed", "mean", "abs", "p95", "worst",
               "seed: line speedup real predicted");
@@ -60,7 +64,7 @@ int Report(int argc, char** argv) {
     double worst = -1;
     char worst_text[200] = "";
     for (uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
-      RandomQuestion random = DrawQuestion(kind, seed);
+      RandomQuestion random = DrawQuestion(kind, seed, threads);
       machine.seed = seed;
       random.question.duration_ns = argument("seconds", 60) * kNsPerSecond;
       random.question.sampling_period_ns = argument("period_us", 1000) * kNsPerUs;

@@ -54,7 +54,6 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       options_(options),
       random_(options.seed, kNever),
       ledger_(new delay::GlobalLedger()),
-      free_cpus_(options.cpus),
       mutexes_(MakeObjects<Mutex>(program.mutexes)),
       conditions_(MakeObjects<Condition>(program.conditions)),
       barriers_(MakeObjects<Barrier>(program.barriers.size())),
@@ -66,6 +65,7 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       points_(program.points),
       line_cpu_ns_(program.lines),
       line_samples_(program.lines) {
+  for (uint32_t cpu = options.cpus; cpu > 0; --cpu) free_cpus_.push_back(cpu - 1);
   for (size_t i = 0; i < barriers_.size(); ++i) barriers_[i]->wanted = program.barriers[i];
   for (size_t i = 0; i < semaphores_.size(); ++i) semaphores_[i]->value = program.semaphores[i];
   for (uint32_t i = 0; i < program.inputs.size(); ++i) PushInput(i);
@@ -122,6 +122,10 @@ Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_
     thread->until_sample_ns = 1 + random_.Below(options_.sampling_period_ns);
   }
   ++live_threads_;
+  thread->ledger.cpu_share.Stop();
+  thread->is_new = true;
+  thread->created_ns = now_ns_;
+  NoteCrowd();
   MakeReady(*thread);
   return *thread;
 }
@@ -168,7 +172,7 @@ void Simulator::Wake(Thread& thread) {
 }
 
 void Simulator::Dispatch() {
-  while (free_cpus_ > 0 && !ready_.empty()) {
+  while (!free_cpus_.empty() && !ready_.empty()) {
     Thread& thread = *ready_.front();
     ready_.pop_front();
     RunOnCpu(thread);
@@ -176,28 +180,52 @@ void Simulator::Dispatch() {
 }
 
 void Simulator::RunOnCpu(Thread& thread) {
-  --free_cpus_;
+  thread.cpu = free_cpus_.back();
+  free_cpus_.pop_back();
   thread.state = ThreadState::kRunning;
   thread.running_since_ns = now_ns_;
   thread.slice_left_ns = options_.time_slice_ns;
+  if (thread.is_new) {
+    thread.is_new = false;
+    if (options_.credit_queued && delay::MayBeCrowded(*ledger_)) {
+      delay::CreditQueued(*ledger_, thread.ledger, now_ns_ - thread.created_ns);
+    }
+  }
+  if (thread.hold_left_ns > 0) return ScheduleCpuEvent(thread);
   if (thread.pausing) {
-    thread.pausing = false;
-    delay::RecordPause(thread.ledger, thread.owed_ns,
-                       now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
-    delay::ResumeStretch(thread.ledger, now_ns_);
+    EndPause(thread, now_ns_ - thread.pause_start_ns - options_.pause_cost_ns);
   }
   Continue(thread);
 }
 
+// As the supervisor does.
+void Simulator::NoteCrowd() {
+  ledger_->cpus_of_crowd = live_threads_ > options_.cpus ? options_.cpus : 0;
+}
+
+void Simulator::LookAtCpu(Thread& thread) {
+  if (!options_.credit_queued || !delay::MayBeCrowded(*ledger_)) return;
+  delay::LookAtCpuInStretch(*ledger_, thread.ledger, {now_ns_, thread.cpu_time_ns, thread.cpu});
+}
+
+void Simulator::EndPause(Thread& thread, uint64_t paused_ns) {
+  thread.pausing = false;
+  delay::RecordPause(thread.ledger, thread.owed_ns, paused_ns);
+  delay::ResumeStretch(thread.ledger, now_ns_);
+  LookAtCpu(thread);
+}
+
 void Simulator::LeaveCpu(Thread& thread, ThreadState state) {
-  ++free_cpus_;
+  free_cpus_.push_back(thread.cpu);
   ++thread.generation;
   thread.state = state;
 }
 
 void Simulator::ScheduleCpuEvent(Thread& thread) {
   uint64_t left_ns = thread.work_left_ns > 0 ? thread.work_left_ns : kNever;
-  if (SampleMatters(thread)) {
+  if (thread.hold_left_ns > 0) {
+    left_ns = thread.hold_left_ns;
+  } else if (SampleMatters(thread)) {
     left_ns = std::min(left_ns, thread.until_sample_ns);
   } else if (!thread.without_sample_event && options_.sampling_period_ns > 0) {
     thread.without_sample_event = true;
@@ -235,6 +263,7 @@ void Simulator::ReviewSchedules() {
   for (Thread* thread : threads) {
     // One that is at the end of its work or of its slice has an event at this very moment.
     if (thread->state != ThreadState::kRunning || thread->event_ns == now_ns_) continue;
+    if (thread->hold_left_ns > 0) continue;
     if (Account(*thread)) CountSamples(*thread, LineOf(*thread), Spins(*thread), 1);
     ScheduleCpuEvent(*thread);
   }
@@ -244,8 +273,14 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t ran_ns = now_ns_ - thread.running_since_ns;
   if (ran_ns == 0) return false;
   thread.running_since_ns = now_ns_;
-  if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
+  thread.cpu_time_ns += ran_ns;
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
+  if (thread.hold_left_ns > 0) {
+    thread.hold_left_ns -= ran_ns;
+    if (thread.hold_left_ns == 0) EndPause(thread, thread.owed_ns);
+    return false;
+  }
+  if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
   const uint32_t line = LineOf(thread);
   line_cpu_ns_[line] += ran_ns;
   const bool spins = Spins(thread);
@@ -298,6 +333,7 @@ void Simulator::OnCpuEvent(Thread& thread) {
     }
     thread.slice_left_ns = options_.time_slice_ns;
   }
+  if (thread.hold_left_ns > 0) return ScheduleCpuEvent(thread);
   Continue(thread);
 }
 
@@ -332,6 +368,7 @@ bool Simulator::ExtendTimeout(Thread& thread) {
 
 void Simulator::NoteCall(Thread& thread) {
   const void* const site = thread.code->data() + thread.pc;
+  if (delay::IsBehind(*ledger_, thread.ledger) || delay::Accrues(thread.ledger)) LookAtCpu(thread);
   Imposing([&] {
     const auto now = [this] { return now_ns_; };
     delay::NoteCallAt(*ledger_, thread.ledger, site, now, options_.spread);
@@ -369,6 +406,7 @@ delay::SampleInput Simulator::InputOf(uint32_t line) const {
 }
 
 void Simulator::Sample(Thread& thread) {
+  LookAtCpu(thread);
   delay::SampleInput input = InputOf(LineOf(thread));
   const uint64_t sum_ns = !options_.cancel_delays && now_ns_ <= deadline_ns_ ? input.delay_ns : 0;
   if (!options_.cancel_delays) input.delay_ns = 0;
@@ -387,15 +425,29 @@ void Simulator::Sample(Thread& thread) {
 
 bool Simulator::Pay(Thread& thread) {
   if (!delay::IsBehind(*ledger_, thread.ledger)) return false;
+  LookAtCpu(thread);
   const uint64_t owed_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
-  Pause(thread, owed_ns);
+  if (!thread.pays_for_wait && delay::IsCarriedOn(*ledger_, owed_ns)) return false;
+  if (options_.hold_cpu_in_pauses && !thread.pays_for_wait && delay::IsCrowded(*ledger_, now_ns_)) {
+    HoldCpu(thread, owed_ns);
+  } else {
+    Pause(thread, owed_ns);
+  }
   return true;
+}
+
+void Simulator::HoldCpu(Thread& thread, uint64_t owed_ns) {
+  thread.pausing = true;
+  thread.ledger.stretches.Stop(now_ns_);
+  thread.owed_ns = thread.hold_left_ns = owed_ns;
+  ScheduleCpuEvent(thread);
 }
 
 void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
   thread.pausing = true;
   thread.ledger.stretches.Stop(now_ns_);
+  thread.ledger.cpu_share.Stop();
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
   LeaveCpu(thread, ThreadState::kPausing);
@@ -413,6 +465,7 @@ void Simulator::StartWait(Thread& thread) {
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   delay::ResumeStretch(thread.ledger, now_ns_);
+  LookAtCpu(thread);
   if (by_thread) {
     const bool has_blocked = !options_.keep_excess_without_wait || now_ns_ != thread.wait.start_ns;
     delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
@@ -481,7 +534,7 @@ experiment::TargetSnapshot Simulator::Snapshot() const {
   }
   snapshot.imposed_ns -= std::min(snapshot.imposed_ns, given_imposed_ns_);
   snapshot.live_threads = static_cast<int>(live_threads_);
-  snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_ + ready_.size());
+  snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_.size() + ready_.size());
   snapshot.cpus = static_cast<int>(options_.cpus);
   snapshot.points = points_;
   return snapshot;

@@ -57,6 +57,10 @@ struct MachineOptions {
   delay::SpreadRules spread;
   // A thread that no other has woken pays for other threads' stretches in progress.
   bool pay_for_stretches_in_progress = true;
+  // Where threads are queued for CPUs, a pause keeps its CPU.
+  bool hold_cpu_in_pauses = true;
+  // What grows while a thread is queued for a CPU is not owed.
+  bool credit_queued = true;
   // A wakee takes over its waker's excess.
   bool publish_excess = true;
   // A thread keeps its excess in a call that returned at once.
@@ -133,6 +137,9 @@ class Simulator {
   void MakeReady(Thread& thread);
   void Dispatch();
   void RunOnCpu(Thread& thread);
+  // Where there are more threads than CPUs.
+  void NoteCrowd();
+  void LookAtCpu(Thread& thread);
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Whether a sample falls on this very moment.
   bool Account(Thread& thread);
@@ -162,7 +169,11 @@ class Simulator {
   bool Pay(Thread& thread);
   // Again for what is inserted during its pauses, up to `pauses_per_call` times.
   bool PayInCall(Thread& thread);
+  bool PayForWait(Thread& thread);
+  // A pause by sleeping, or by holding the CPU.
   void Pause(Thread& thread, uint64_t owed_ns);
+  void HoldCpu(Thread& thread, uint64_t owed_ns);
+  void EndPause(Thread& thread, uint64_t paused_ns);
   // For other threads' stretches in progress, too.
   bool PayForStretchesInProgress(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
@@ -218,7 +229,7 @@ class Simulator {
   std::vector<Thread*> joined_;  // done, and free for the next
   std::deque<Thread*> ready_;
   std::vector<Thread*> without_sample_event_;
-  uint32_t free_cpus_;
+  std::vector<uint32_t> free_cpus_;
   uint32_t live_threads_ = 0;
 
   std::vector<std::unique_ptr<Mutex>> mutexes_;

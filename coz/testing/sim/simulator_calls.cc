@@ -162,7 +162,15 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
 // Of a wait that no thread ends: what was inserted meanwhile is paid.
 Simulator::Outcome Simulator::EndOutsideWait(Thread& thread) {
   EndWait(thread, /*by_thread=*/false, nullptr);
-  return PayInCall(thread) || PayForStretchesInProgress(thread) ? Outcome::kStop : Outcome::kNext;
+  return PayForWait(thread) || PayForStretchesInProgress(thread) ? Outcome::kStop : Outcome::kNext;
+}
+
+// As PayAfterWait does: what grew while the thread had no CPU it pays by sleeping.
+bool Simulator::PayForWait(Thread& thread) {
+  thread.pays_for_wait = true;
+  const bool pays = PayInCall(thread);
+  thread.pays_for_wait = false;
+  return pays;
 }
 
 Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {
@@ -245,7 +253,8 @@ Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& conditi
     return WaitForMutex(thread, mutex, again);
   }
   EndWait(thread, thread.signaled, &condition);
-  return Outcome::kNext;
+  // Where it got its CPU so late that delay has grown since the time-out.
+  return !thread.signaled && PayForWait(thread) ? Outcome::kStop : Outcome::kNext;
 }
 
 Simulator::Outcome Simulator::ExecuteNotify(Thread& thread, Condition& condition, bool all) {
@@ -384,6 +393,7 @@ void Simulator::ExecuteExit(Thread& thread) {
   thread.virtual_end_ns = now_ns_ - thread.ledger.local_delay_ns.load();
   LeaveCpu(thread, ThreadState::kDone);
   --live_threads_;
+  NoteCrowd();
   if (thread.joiner != nullptr) Wake(*thread.joiner);
 }
 

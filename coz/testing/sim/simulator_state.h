@@ -41,8 +41,14 @@ struct Simulator::Thread {
   uint64_t until_spin_probe_ns = 0;
   uint64_t slice_left_ns = 0;
   uint64_t running_since_ns = 0;
+  uint64_t cpu_time_ns = 0;
+  bool is_new = false;  // has had no CPU yet
+  uint64_t created_ns = 0;
+  uint32_t cpu = 0;
 
-  bool pausing = false;  // from the start of the pause until the thread has a CPU again
+  bool pausing = false;        // from the start of the pause until the thread has a CPU again
+  uint64_t hold_left_ns = 0;   // where it holds its CPU meanwhile
+  bool pays_for_wait = false;  // it owes what grew while it had no CPU
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress

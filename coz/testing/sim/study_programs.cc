@@ -174,6 +174,73 @@ StudyProgram SpinWait() {
   return study;
 }
 
+namespace {
+
+// Five threads, each with work of its own and a little under a common lock.
+StudyProgram CrowdedMutex() {
+  StudyProgram study = Named("crowded_mutex", {"inside", "outside"}, 1);
+  study.program.mutexes = 1;
+  Builder loop(&study.program.codes[0]);
+  loop.Us(1, 2000).On(OpKind::kLock, 0);
+  loop.Us(0, 700).On(OpKind::kProgress, 0).On(OpKind::kUnlock, 0).Jump(0);
+  study.program.threads = {0, 0, 0, 0, 0};
+  return study;
+}
+
+// Four threads meet after each round; one has more to do.
+StudyProgram CrowdedBarrier() {
+  StudyProgram study = Named("crowded_barrier", {"heavy", "light"}, 2);
+  study.program.barriers = {4};
+  Builder heavy(&study.program.codes[0]);
+  heavy.Us(0, 5000).On(OpKind::kBarrier, 0).On(OpKind::kProgress, 0).Jump(0);
+  Builder light(&study.program.codes[1]);
+  light.Us(1, 3000).On(OpKind::kBarrier, 0).Jump(0);
+  study.program.threads = {0, 1, 1, 1};
+  return study;
+}
+
+// Eight workers take what one thread makes.
+StudyProgram CrowdedQueue() {
+  StudyProgram study = Named("crowded_queue", {"make", "work"}, 2);
+  const BoundedQueue queue = BoundedQueue::In(study.program, 16);
+  Builder maker(&study.program.codes[0]);
+  maker.Us(0, 300);
+  queue.Put(maker);
+  maker.Jump(0);
+  Builder worker(&study.program.codes[1]);
+  queue.Take(worker);
+  worker.Us(1, 700).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 1, 1, 1, 1, 1, 1, 1, 1};
+  return study;
+}
+
+// Three stages of two threads each.
+StudyProgram CrowdedPipeline() {
+  StudyProgram study = Named("crowded_pipeline", {"first", "second", "third"}, 3);
+  const BoundedQueue first = BoundedQueue::In(study.program, 8);
+  const BoundedQueue second = BoundedQueue::In(study.program, 8);
+  Builder reader(&study.program.codes[0]);
+  reader.Us(0, 500);
+  first.Put(reader);
+  reader.Jump(0);
+  Builder middle(&study.program.codes[1]);
+  first.Take(middle);
+  middle.Us(1, 900);
+  second.Put(middle);
+  middle.Jump(0);
+  Builder writer(&study.program.codes[2]);
+  second.Take(writer);
+  writer.Us(2, 400).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 0, 1, 1, 2, 2};
+  return study;
+}
+
+}  // namespace
+
+std::vector<StudyProgram> CrowdedPrograms() {
+  return {CrowdedMutex(), CrowdedBarrier(), CrowdedQueue(), CrowdedPipeline()};
+}
+
 StudyProgram Latency() {
   constexpr uint32_t kOrders = 0;  // variable
   StudyProgram study = Named("latency", {"serve", "receive"}, 2);

@@ -36,6 +36,9 @@ StudyProgram Latency();
 // Those whose threads wait for each other, and are predicted.
 std::vector<StudyProgram> StudyPrograms();
 
+// Those with more threads than a machine of two CPUs has.
+std::vector<StudyProgram> CrowdedPrograms();
+
 }  // namespace coz::sim
 
 #endif  // COZ_TESTING_SIM_STUDY_PROGRAMS_H_

@@ -68,6 +68,14 @@ int Report(int argc, char** argv) {
   Errors errors;
   for (const StudyProgram& study : StudyPrograms()) PrintStudy(study, machine, question, &errors);
   std::printf("mean absolute error %.2f, worst %.2f\n", errors.sum / errors.count, errors.worst);
+  Errors of_crowds;
+  MachineOptions small = machine;
+  small.cpus = static_cast<uint32_t>(argument("cpus", 2));
+  small.time_slice_ns = argument("slice_us", small.time_slice_ns / kNsPerUs) * kNsPerUs;
+  for (const StudyProgram& study : CrowdedPrograms()) {
+    PrintStudy(study, small, question, &of_crowds);
+  }
+  std::printf("of crowds %.2f, worst %.2f\n", of_crowds.sum / of_crowds.count, of_crowds.worst);
   Errors of_spinning;
   StudyProgram spinning = SpinWait();
   PrintStudy(spinning, machine, question, &of_spinning);

@@ -1,0 +1,92 @@
+#include "coz/sync/delay/cpu_share.h"
+
+#include <memory>
+
+#include "coz/sync/delay/delay_ledger.h"
+#include "gtest/gtest.h"
+
+namespace coz::delay {
+namespace {
+
+constexpr uint64_t kUs = 1000;
+constexpr uint32_t kHere = 0;
+constexpr uint32_t kElsewhere = 1;
+
+class CpuShareTest : public ::testing::Test {
+ protected:
+  CpuShareTest() {
+    global_->cpus_of_crowd = 2;
+    Look(thread_, 1, 0, kHere);
+    Look(other_, 1, 0, kElsewhere);
+  }
+
+  uint64_t Look(ThreadLedger& thread, uint64_t now_us, uint64_t cpu_time_us, uint32_t cpu) {
+    return LookAtCpu(*global_, thread, {now_us * kUs, cpu_time_us * kUs, cpu});
+  }
+  uint64_t OwedUs() { return OwedDelay(*global_, thread_) / kUs; }
+
+  std::unique_ptr<GlobalLedger> global_{new GlobalLedger()};
+  std::unique_ptr<ThreadLedger> thread_memory_{new ThreadLedger()};
+  std::unique_ptr<ThreadLedger> other_memory_{new ThreadLedger()};
+  ThreadLedger& thread_ = *thread_memory_;
+  ThreadLedger& other_ = *other_memory_;
+};
+
+TEST_F(CpuShareTest, RunningTimeIsOwedInFull) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  EXPECT_EQ(Look(thread_, 1001, 1000, kHere), 0u);
+  EXPECT_EQ(OwedUs(), 300u);
+  EXPECT_FALSE(IsCrowded(*global_, 1001 * kUs));
+}
+
+TEST_F(CpuShareTest, WhatIsImposedOnItsCpuGrewWhileItWasQueued) {
+  Look(other_, 100, 0, kHere);
+  ImposeDelay(*global_, other_, 300 * kUs);
+  EXPECT_EQ(Look(thread_, 1001, 400, kHere), 600 * kUs);
+  EXPECT_EQ(OwedUs(), 0u);
+  EXPECT_TRUE(IsCrowded(*global_, 1001 * kUs));
+}
+
+TEST_F(CpuShareTest, WhatIsImposedElsewhereGrewEvenly) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  Look(thread_, 1001, 400, kHere);
+  EXPECT_EQ(OwedUs(), 120u) << "for 400 of 1,000 us it had a CPU";
+}
+
+TEST_F(CpuShareTest, CreditIsAtMostTheTimeInTheQueue) {
+  Look(other_, 100, 0, kHere);
+  ImposeDelay(*global_, other_, 5000 * kUs);
+  Look(thread_, 1001, 400, kHere);
+  EXPECT_EQ(OwedUs(), 4400u);
+}
+
+TEST_F(CpuShareTest, WhatTheThreadImposesItselfIsNoCredit) {
+  ImposeDelay(*global_, thread_, 300 * kUs);
+  Look(thread_, 1001, 400, kHere);
+  EXPECT_EQ(thread_.local_delay_ns, 300 * kUs);
+  EXPECT_EQ(thread_.credited_ns, 0u);
+}
+
+TEST_F(CpuShareTest, TimeOfAWaitIsNoTimeInTheQueue) {
+  BeginWait(thread_, 100 * kUs);
+  ImposeDelay(*global_, other_, 300 * kUs);
+  EXPECT_EQ(Look(thread_, 1001, 100, kHere), 0u) << "begins anew";
+  EXPECT_EQ(OwedUs(), 300u);
+}
+
+TEST_F(CpuShareTest, NewThreadOwesNothingForItsTimeInTheQueue) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  CreditQueued(*global_, thread_, 200 * kUs);
+  EXPECT_EQ(OwedUs(), 100u);
+  CreditQueued(*global_, thread_, 200 * kUs);
+  EXPECT_EQ(OwedUs(), 0u);
+}
+
+TEST_F(CpuShareTest, WithoutACrowdNothingIsNoted) {
+  global_->cpus_of_crowd = 0;
+  ImposeDelay(*global_, other_, 300 * kUs);
+  EXPECT_EQ(global_->cpus.imposed_ns(kElsewhere), 0u);
+}
+
+}  // namespace
+}  // namespace coz::delay
