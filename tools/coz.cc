@@ -44,8 +44,7 @@ std::string WithPlainRange(const std::string& what) {
                      : absl::StrFormat("%s is not a number from %.9g to %.9g", value, low, high);
 }
 
-// The first option of them, for what is no option may be its value, and comes first; or else the
-// first.
+// The first option, else the first word: a word before an option may be its value.
 std::string FirstUnknown(const std::vector<std::string>& unknown) {
   std::string first;
   for (const std::string& text : unknown) {

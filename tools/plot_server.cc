@@ -152,7 +152,7 @@ bool PlotServer::Serve(Connection* connection) const {
 void PlotServer::Accept(std::deque<Connection>* connections) const {
   UniqueFd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!accepted.ok()) return;
-  // Who reads slowly holds others up for this long at most.
+  // A slow reader holds others up for at most this long.
   const timeval patience = {kPatienceS, 0};
   setsockopt(accepted.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   // Browsers open connections that they may never use: the oldest makes room.

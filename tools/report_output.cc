@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kHeadLines = 10;
 
-// Of a run without an experiment. It knows more than the profile, which has only what was counted.
+// For a run without an experiment. The result knows more than the profile, which has only counts.
 report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
   if (!result.runtime_attached) return report::MissingPart::kRuntime;
   if (!result.missing_unit.empty()) return report::MissingPart::kUnit;

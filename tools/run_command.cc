@@ -95,10 +95,10 @@ bool IsToRunAgain(const supervisor::RunResult& result) {
          !result.precise_enough;
 }
 
-// The program is run again and again into one profile, until it is precise enough or has run `most`
-// times. A program that fails ends it, as does an interrupt.
+// Runs the program into one profile until that is precise enough, at most `most` times. A program
+// that fails or an interrupt ends it.
 absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, int most) {
-  // Each run has other random choices, all of them the same again with the same seed.
+  // Each run makes other random choices. The same seed repeats them all.
   if (most > 1 && !run.seed) run.seed = experiment::DrawSeed();
   absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run, {1, most, {}});
   int runs = 1;

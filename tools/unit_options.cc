@@ -79,7 +79,7 @@ absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<do
     }
     fractions->push_back(last / 100);
   }
-  // Twice the same would be dealt twice as often.
+  // A speedup named twice would be tried twice as often.
   std::sort(fractions->begin(), fractions->end());
   fractions->erase(std::unique(fractions->begin(), fractions->end()), fractions->end());
   return absl::OkStatus();

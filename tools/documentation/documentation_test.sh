@@ -85,7 +85,7 @@ fi
 bash -n coz.bash || fail "bash refuses its script"
 if has zsh; then
   zsh -n _coz || fail "zsh refuses its script"
-  # Its completion asks for an editor of lines, and that for a terminal. Reads wait until the text is there.
+  # Its completion needs a line editor, which needs a terminal. Reads wait until the text is there.
   cat >"$TEST_TMPDIR/complete.zsh" <<'ZSH'
 zmodload zsh/zpty
 zpty z "TERM=dumb HOME=$TEST_TMPDIR zsh -f -i"

@@ -1,5 +1,5 @@
-// Whatever bad input an option that names code can get: one sentence that says what was seen and
-// what to do, before the program starts.
+// Bad input to options that name code: coz says in one sentence what it saw and what to do, before
+// the program starts.
 #include <cerrno>
 #include <string>
 #include <vector>
@@ -173,7 +173,7 @@ TEST(BadInputTest, FewDescriptorsAreEnough) {
   ExpectOneSentence(limited("8", ""), "ulimit -n 64");
 }
 
-// What samples or speeds up needs no permission: a coarser source does.
+// Sampling and speedups need no permission: a coarser source will do.
 TEST(BadInputTest, NoPermissionIsNeededForTheOthers) {
   const CommandResult result = testing::RunCommand(
       {Puppet("without_perf"), absl::StrCat(EACCES), RunfilePath("tools/coz"), "run", "-o",

@@ -1,5 +1,5 @@
-// coz run suspends sampling now and then, and resumes it: in every process, and the program does
-// not notice.
+// coz run now and then suspends sampling in every process and resumes it. The program does not
+// notice.
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +20,7 @@ using ::testing::Not;
 
 class BareIntervalTest : public ::coz::testing::CozRunTest {
  protected:
-  // The shortest that are allowed: a bare interval between eight of them, about all 0.7 s.
+  // The shortest allowed: one bare interval for eight of them, about every 0.7 s.
   BareIntervalTest() { experiment_seconds_ = "0.05"; }
 
   void RunFamily(const std::vector<std::string>& arguments) {
@@ -87,7 +87,7 @@ TEST_F(BareIntervalTest, ThereIsNoneWhereSamplesAreNotSuspended) {
   }
 }
 
-// What is given is sped up by samples.
+// A given unit is sped up by its samples.
 TEST_F(BareIntervalTest, ThereIsNoneWhereALineIsGiven) {
   const std::string line = testing::LineWith("busy.c", "i < 100000");
   const CommandResult result = Run({absl::StrCat("--given=", line, "=50%")}, {Puppet("busy"), "2"});

@@ -1,5 +1,5 @@
-// The coz command on real processes: what the program does is its own, and what the profile holds
-// is whole. What figures say is tested elsewhere.
+// The coz command on real processes: the program does what it does without coz, and the profile is
+// whole. Other tests check the figures.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -262,8 +262,8 @@ TEST_F(CozTest, SaysWhatToDoWithARunThatIsTooShortToBeMeasured) {
   EXPECT_THAT(result.errors, HasSubstr("--repeat=40"));
 }
 
-// The first run finds the line by its first samples, and speeds up what is left of it: nearly all
-// here, and no more is claimed. The second speeds it up from the start.
+// The first run finds the line by its first samples, and speeds it up in the rest of the run:
+// nearly all here, and coz claims no more. The second speeds it up from the start.
 TEST_F(CozTest, EndToEndSpeedsUpTheWholeRunOrSaysHowMuchOfIt) {
   Run({"--end-to-end", "--repeat=2", "--seed=2", "--fixed-speedup=50"},
       {Puppet("busy"), "0.5", "never"});

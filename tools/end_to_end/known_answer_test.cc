@@ -1,9 +1,9 @@
 // Profiles of programs whose answer is known in closed form. Large: on request only, --config=perf,
 // on an idle machine.
 //
-// A closed form knows nothing of CPUs that halt: in a virtual machine a paused thread, and whom it
-// wakes, comes back late then, and the stage that waits seems to hurt. So idle CPUs are kept awake
-// where coz may.
+// A closed form knows nothing of CPUs that halt. In a virtual machine a paused thread and those it
+// wakes then come back late, and the stage that waits seems to hurt. So coz keeps idle CPUs awake
+// where it may.
 #include <unistd.h>
 
 #include <string>
@@ -63,8 +63,8 @@ TEST(KnownAnswerTest, TheStageThatWaitsHasSlopeNought) {
 }
 
 // Once decoding and checking take a quarter of their time, 0.25 ms an item, compressing is the
-// bottleneck: an item then takes 0.7 - 0.7 s ms, down to 0.25, though making it faster brings
-// nothing as the program is.
+// bottleneck. An item then takes 0.7 - 0.7 s ms, down to 0.25. Without --given, faster compressing
+// gains nothing.
 TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   const report::Estimate slope =
@@ -74,8 +74,8 @@ TEST(KnownAnswerTest, WhatIsGivenMakesTheOtherStageTheBottleneck) {
   EXPECT_NEAR(slope.value, 1, 0.07) << slope.low << " to " << slope.high;
 }
 
-// Once compressing takes half of its time, 0.35 ms, it is never the bottleneck: an item takes 1 -
-// 0.6 s ms, where it cannot take less than 0.7 as the program is.
+// Once compressing takes half of its time, 0.35 ms, it is never the bottleneck. An item takes 1 -
+// 0.6 s ms. Without --given it cannot take less than 0.7.
 TEST(KnownAnswerTest, WhatIsGivenLiftsTheLimitOfTheBottleneck) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   const report::Estimate slope = SlopeOf(

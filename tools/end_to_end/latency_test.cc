@@ -133,8 +133,8 @@ const PairByLooks kPairsByLooks[] = {
      "&"},
 };
 
-// Half of the time one request is under way, and delay is inserted in just that half. Of the same
-// requests the times are known, by which the mean is exact.
+// One request is under way for half of the time, and delay is inserted in just that half. The times
+// of the same requests are known and give the exact mean.
 class LatencyByLooksTest : public ::testing::TestWithParam<PairByLooks> {};
 
 TEST_P(LatencyByLooksTest, MeanIsThatByTimesThoughDelayComesWhileRequestsAreServed) {

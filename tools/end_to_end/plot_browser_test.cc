@@ -66,8 +66,8 @@ class PlotBrowserTest : public ::testing::Test {
     return browser_->Run(
         "return [...document.querySelectorAll('#cards .place')].map((e) => e.textContent);");
   }
-  // What is wider than its place: cut off, or to be scrolled sideways. Source is scrolled, and
-  // names end in dots where they must.
+  // What is wider than its place: cut off, or scrolled sideways. Source may scroll, and names may
+  // end in dots.
   std::vector<std::string> CutSideways(const std::string& selector) {
     return browser_->Run(absl::StrCat(
         "const edge = (e) => e.getBoundingClientRect().right;"

@@ -61,7 +61,7 @@ TEST(PointsTest, UnitOfWorkIsTheBestCandidate) {
   for (const char* unfit : {"prepare_shelf", "hash_item", "audit", "main"}) {
     EXPECT_THAT(result.errors, Not(HasSubstr(absl::StrCat("--progress ", unfit, " "))));
   }
-  // A thousand calls for each order: not to be counted, but to be marked.
+  // A thousand calls for each order: too many to count, so coz asks for a mark.
   EXPECT_THAT(result.errors, HasSubstr("put COZ_PROGRESS into one of these"));
   EXPECT_THAT(result.errors, HasSubstr(" hash_item "));
   EXPECT_THAT(result.errors, HasSubstr("at no steady rate"));
@@ -78,8 +78,8 @@ double RateIn(const std::string& table, const std::string& function) {
   return 0;
 }
 
-// While hash_item is counted, the program does nothing else: what was counted then, a tenth of the
-// truth, is set against the orders that were served meanwhile.
+// While coz counts hash_item, the program does nothing else. The count is a tenth of the truth, so
+// coz compares it with the orders that were served meanwhile.
 TEST(PointsTest, RateOfWhatIsDearToCountIsToldByWhatCallsIt) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   const CommandResult result = Points({"--duration=12", "--stop", "---", Puppet("shop"), "60"});
@@ -105,14 +105,15 @@ TEST(PointsTest, ProgramThatEndsEarlierEndsCozAlike) {
   EXPECT_THAT(result.errors, Not(HasSubstr("runs on")));
 }
 
-// As breakpoints do whose reason a hypervisor has lost; what traps by itself ends as ever.
+// Breakpoints whose reason a hypervisor has lost. A program that traps by itself ends as without
+// coz.
 TEST(PointsTest, LostBreakpointsDoNotEndTheProgram) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   const CommandResult lost = Points({"--duration=1", "---", Puppet("busy"), "1", "lost"});
   EXPECT_EQ(lost.status, 0) << lost.errors;
   EXPECT_EQ(lost.output, "hello\nbye\n");
-  // `int1` where it is reported at the instruction, as by some hypervisors: ends the program as
-  // without coz. Elsewhere it looks like a lost one.
+  // Some hypervisors report `int1` at the instruction: it ends the program as without coz.
+  // Elsewhere it looks like a lost breakpoint.
   const CommandResult int1 = Points({"--duration=1", "---", Puppet("busy"), "1", "int1"});
   EXPECT_TRUE(int1.signal == SIGTRAP || int1.output == "hello\nbye\n") << int1.errors;
   const CommandResult own = Points({"--duration=1", "---", Puppet("busy"), "1", "int3"});

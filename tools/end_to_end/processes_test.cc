@@ -1,5 +1,5 @@
-// coz run on programs of several processes: each process is what it is without us, and all of them
-// are in one profile.
+// coz run on programs of several processes: each process does what it does without coz, and one
+// profile holds all of them.
 #include <fstream>
 #include <map>
 #include <string>
@@ -150,8 +150,8 @@ TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
   for (const char* sampler : {"perf-sigtrap", "perf-setsig"}) {
     SCOPED_TRACE(sampler);
     Run({absl::StrCat("--sampler=", sampler)}, {Family(), "closer", "1.2"});
-    // A sample a millisecond, a visit all 0.1 ms: by the CPU time that it got, however little that
-    // was.
+    // A sample each millisecond and a visit each 0.1 ms of the CPU time that it got, however
+    // little.
     EXPECT_GT(Samples()["spin"] * 40, Visits("work"));
     EXPECT_GT(Visits("work"), 0u);
   }

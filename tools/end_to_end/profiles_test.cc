@@ -1,5 +1,4 @@
-// The subcommands that read and write profiles, at the command line. What figures say is tested
-// elsewhere.
+// The subcommands that read and write profiles, at the command line. Other tests check the figures.
 #include <signal.h>
 #include <unistd.h>
 

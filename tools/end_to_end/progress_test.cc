@@ -107,9 +107,9 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
-// A signal often comes while the kernel handles the visit, and its handler runs before the
-// instruction that was stopped at: the visit is counted once as long as handlers hand the resume
-// flag back, the sampler's among them. The second case shows that the first would tell.
+// A signal often comes while the kernel handles the visit. Its handler runs before the instruction
+// that was stopped at. The visit is counted once if all handlers, the sampler's too, hand the
+// resume flag back. The second case shows that the first would tell.
 TEST_F(ProgressTest, BreakpointCountIsExactWhereSignalsComeWithVisits) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   for (const std::string flag : {"keep", "clear"}) {
@@ -156,8 +156,8 @@ TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   EXPECT_LT(own_ns, static_cast<double>(Visits(profile, "hash_item")) * cost_ns / 4);
 }
 
-// With the old code 0.6 of all samples were in hash_item(), which runs for a tenth of the time that
-// a probe takes on this machine.
+// hash_item() runs for a tenth of the time that a probe takes. With the probe's time it would have
+// 0.6 of all samples.
 TEST_F(ProgressTest, WhatAProbeCostsIsNotTheFunctionsOwn) {
   const CommandResult result = Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0",
                                     "--sampler=cpu-timer", "--progress-source=uprobe"},
@@ -210,7 +210,7 @@ class LateLibraryTest : public ProgressTest {
  protected:
   static constexpr char kPoint[] = "libplugin.so!plugin_work";
 
-  // Visits were counted but for those of the first twentieth of a second or so, and nothing else
+  // All visits were counted but those of the first twentieth of a second or so, and nothing else
   // was.
   void ExpectCounted(const std::vector<std::string>& openers, const std::string& output) {
     std::vector<std::string> command = {Puppet("openers"), "wait", "600"};

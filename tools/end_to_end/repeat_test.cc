@@ -1,5 +1,5 @@
-// A profile says how it was made: its command makes one like it, and what was made otherwise is not
-// added to it.
+// A profile says how it was made: its command makes one like it, and coz refuses to add other runs
+// to it.
 #include <unistd.h>
 
 #include <fstream>

@@ -77,7 +77,7 @@ TEST(SameAsBareTest, CallsNothingUnderASeccompFilter) {
 
 TEST(SameAsBareTest, SendsNoSignalToATracedProgram) { ExpectSame(Guest() + " traced"); }
 
-// A blocking call ends with EINTR by a handler without SA_RESTART, even if a sample comes with the
+// A handler without SA_RESTART ends a blocking call with EINTR, even if a sample comes with the
 // signal.
 TEST(SameAsBareTest, LetsSignalsEndCalls) { ExpectSame(Guest() + " signalled-reads"); }
 

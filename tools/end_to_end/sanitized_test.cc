@@ -1,5 +1,4 @@
-// coz run on programs that are built with a sanitizer: each does, and finds, what it does and finds
-// without us.
+// coz run on programs that are built with a sanitizer: each does and finds the same as without coz.
 #include <string>
 
 #include "absl/status/statusor.h"

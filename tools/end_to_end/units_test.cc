@@ -120,7 +120,7 @@ TEST_F(UnitsTest, ExcludedCodeIsNeverTried) {
   }
 }
 
-// The baselines of a program whose only work is given as half done have inserted delay.
+// The program's only work is given at 50 %, so even its baselines insert delay.
 TEST_F(UnitsTest, GivenUnitIsSpedUpInBaselinesToo) {
   const CommandResult result =
       Run({"--unit=function", "--given=Decode=50%", "--fixed-unit=Compress", "--fixed-speedup=0"},
@@ -138,7 +138,7 @@ TEST_F(UnitsTest, GivenUnitIsSpedUpInBaselinesToo) {
   EXPECT_THAT(result.errors, HasSubstr("Decode is 50 % faster already"));
 }
 
-// Threads impose the delay of samples as they run on, ahead of them. What is ahead when an
+// Threads impose the delay of samples ahead of them, as they run on. What is ahead when an
 // experiment ends must not be missing from the next.
 TEST_F(UnitsTest, AnExperimentAchievesItsSpeedupBehindALargerOne) {
   const CommandResult result =

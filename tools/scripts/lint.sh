@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs clang-tidy over the C++ sources that differ from a revision (default HEAD), those beside a header that does included, or over all
-# with --all. What they include that Bazel makes has to be there: build first.
+# Runs clang-tidy over the C++ sources that differ from a revision (default HEAD), with those beside
+# such a header, or over all with --all. Build first: they include files that Bazel makes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 if [[ ${1-} == --all ]]; then

@@ -219,7 +219,8 @@ class PointAnalyzer {
     result_.lines.push_back(std::move(line));
   }
 
-  // The line's own experiments, and other lines' baselines by how active the line was in them.
+  // The line's own experiments, and other lines' baselines, weighted by how active the line was in
+  // them.
   std::vector<RateObservation> Gather(const std::vector<size_t>& own, double own_share,
                                       LineAnalysis* line) const {
     std::vector<TimedObservation> observations;
@@ -251,7 +252,7 @@ class PointAnalyzer {
     for (size_t i : rows) {
       const ExperimentRow& e = table_.experiments[i];
       if (e.virtual_speedup <= 0) continue;
-      // Summed over the threads, of which all but the line's own pause.
+      // The excess is a sum over threads, and all but the line's own pause.
       const uint32_t pausing = std::max(2u, e.live_threads) - 1;
       overslept_ns += static_cast<double>(e.excess_ns) / pausing;
       line_ns += e.virtual_speedup * static_cast<double>(e.effective_duration_ns);
@@ -259,7 +260,7 @@ class PointAnalyzer {
     return line_ns > 0 ? options_.pause_cost_part * overslept_ns / line_ns : 0;
   }
 
-  // Where a tenth of the line's experiments, or more, had samples too coarse for it; else 0.
+  // 0 unless a tenth or more of the line's experiments had samples that were too coarse.
   double CoarseStretchNs(const std::vector<size_t>& rows) const {
     size_t coarse = 0;
     double sum_ns = 0;

@@ -17,11 +17,11 @@
 // lines are selected by random samples. So baselines from phases without L do not mix in, and
 // intervals get much narrower than with L's own baselines alone.
 //
-// Phases. Experiments in which L had no sample say nothing about L and are left out; the rest tell
-// the effect while L is active. The effect on the whole run is that times (L's share of the run's
-// samples) / (L's share of the samples in its experiments). The paper uses rates per time; shares
-// of samples are used here, since a virtual speedup changes the time in which work is done but not
-// the work. The factor is applied when it differs from 1 by more than its error explains.
+// Phases. Experiments in which L had no sample say nothing about L and are left out. The rest show
+// the effect while L is active. The effect on the whole run is this times (L's share of the run's
+// samples) / (L's share of the samples in its experiments). The paper uses rates per time. We use
+// shares of samples, since a virtual speedup changes the time in which work is done but not the
+// work. The factor is applied when it differs from 1 by more than its error explains.
 //
 // Outliers. Experiments that took far longer or shorter than those like them are left out
 // (outliers.h).
@@ -42,17 +42,16 @@
 namespace coz::report {
 
 struct AnalysisOptions {
-  // Fewer distinct speedups other than 0, and the line is set aside. Lowered to what sessions of
-  // fixed speedups can have.
+  // A line with fewer distinct speedups above 0 is set aside. Lowered to what fixed speedups allow.
   int min_speedups = 5;
-  // Fewer visits to the point in an experiment, and the experiment is not used for that point.
+  // An experiment with fewer visits to the point is not used for that point.
   uint64_t min_visits = 5;
   // A slope whose interval lies within ± this is "no effect".
   double no_effect_slope = 0.10;
-  // A pause costs a thread more than it lasts, by more where pauses are overslept by more: this
-  // part of what they were overslept may look like a loss of speed, and is not taken for one.
+  // A pause costs a thread more than it lasts, the more so the longer it is overslept. This part of
+  // the overslept time may look like a loss of speed, so it is not taken for one.
   double pause_cost_part = 1.0 / 3;
-  // "faster" and "slower" are said of lines whose q-value is not above this.
+  // Only lines whose q-value is at most this are called "faster" or "slower".
   double false_discovery_rate = 0.05;
 };
 
@@ -62,26 +61,25 @@ struct LineAnalysis {
   size_t unit = 0;
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
-  // That so steep a slope comes from luck alone: by itself, and among all lines of the point
-  // (Benjamini-Hochberg).
+  // Probability that luck alone makes so steep a slope: for this line alone, and among all lines of
+  // the point (Benjamini-Hochberg).
   double p_value = 1;
   double q_value = 1;
   std::vector<SpeedupEstimate> speedups;
   Curve curve;  // of the whole run
-  // Index into speedups of the strongest prediction: highest lower bound, so that luck is not
-  // rewarded; for lines that slow the program down, or may, lowest upper bound.
+  // Index into speedups of the strongest prediction: the highest lower bound, so that luck is not
+  // rewarded. For lines that slow the program down, or may: the lowest upper bound.
   size_t best = 0;
   // What slope and speedups were multiplied by; 1 if phases make no difference.
   double phase_factor = 1;
   Estimate slope_while_active;  // before phase correction
-  // So far below 0 the slope may be from what pauses cost alone. At least 0.
+  // How far below 0 the cost of pauses alone may take the slope. At least 0.
   double pause_allowance = 0;
-  // Not 0: its slope lies within what is no effect, but samples were so coarse beside the time that
-  // threads run between two waits, which this is in ns, that an effect may have been missed. So
-  // nothing is said.
+  // The time in ns that threads run between two waits, where samples were too coarse for it. The
+  // slope looks like no effect, but one may have been missed, so there is no verdict. Else 0.
   double missed_in_stretch_ns = 0;
   bool missed_by_perf_events =
-      false;  // for they cost too much at each switch; else samples of CPU timers were too coarse
+      false;  // perf events cost too much at a switch; else samples of CPU timers were too coarse
   int baselines = 0;         // made for this line
   int pooled_baselines = 0;  // made for other lines, with this line active
   int others = 0;            // speedup above 0
@@ -99,8 +97,7 @@ struct LineSetAside {
 
 struct PointAnalysis {
   size_t point = 0;
-  // Decided lines by slope, then those that cannot be told yet by slope; equal slopes by lower
-  // bound.
+  // Decided lines first, then those that cannot be told yet. Each part by slope, then lower bound.
   std::vector<LineAnalysis> lines;
   // By samples, most first.
   std::vector<LineSetAside> set_aside;

@@ -204,8 +204,8 @@ TEST(AnalysisTest, EndToEndRunsCountWithOneVisitEach) {
   EXPECT_NEAR(AnalyzeOf(all).points[0].lines.at(0).slope.value, 0.5, 0.001);
 }
 
-// Half of the run the line is active and worth 0.8; in the other half it does not run and visits
-// take twice as long.
+// In half of the run the line is active and worth 0.8. In the other half it does not run, and
+// visits take twice as long.
 profile::Profile TwoPhases() {
   SyntheticOptions slow;
   slow.session = 2;

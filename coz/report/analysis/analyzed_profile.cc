@@ -7,7 +7,7 @@
 namespace coz::report {
 namespace {
 
-// The others are in the table, with all that is used of them.
+// The table holds all that is used of the others.
 bool IsKept(const profile::Profile& record) {
   return record.experiment().empty() && record.unit().empty() && record.progress_point().empty() &&
          record.sample_counts().empty() && record.bare_interval().empty();

@@ -1,7 +1,7 @@
 // A profile file with all that is computed from it: what exports and comparisons start from.
 //
-// Shape    one object. Of a file, the profile holds sessions, binaries and processes alone: the
-//          rest is in the table, in a third of the memory
+// Shape    one object. Of a file, the profile keeps only what the table does not hold; the table
+//          needs a third of the memory
 // Units    as in its parts
 // Errors   those of ReadProfile
 // Threads  compatible
@@ -32,7 +32,7 @@ struct AnalyzedProfile {
 absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
     const std::string& path, const AnalysisOptions& options = {});
 
-// Of a profile that has been read or made otherwise.
+// The same from a profile in memory.
 std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,
                                                     const AnalysisOptions& options = {});
 

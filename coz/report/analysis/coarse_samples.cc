@@ -9,12 +9,11 @@ namespace {
 
 // The kernel's tick.
 constexpr double kTimerSampleNs = 4e6;
-// A thread that pauses is switched as well, about once in a sample's time; PostgreSQL's is switched
-// fifty times.
+// A pause is a switch, too: about one in a sample's time. A thread of PostgreSQL has fifty.
 constexpr double kStretchesInSample = 4;
 
-// Of the CPU time. What is measured is the least that sampling adds to a switch: PostgreSQL lost
-// twice as much of its rate, and slopes are as much smaller.
+// Share of the CPU time. Measured is the least that sampling adds to a switch: PostgreSQL lost
+// twice as much of its rate, and its slopes shrank as much.
 constexpr double kDearShare = 0.05;
 
 double SampledCpuNs(const profile::Session& session, const profile::SessionEnd& end) {
@@ -22,7 +21,7 @@ double SampledCpuNs(const profile::Session& session, const profile::SessionEnd& 
          static_cast<double>(session.sampling_period_ns());
 }
 
-// Whether what sampling adds to switches was so much of the CPU time.
+// Whether sampling made switches take more than kDearShare of the CPU time.
 bool AreSwitchesDear(const profile::SessionEnd& end, double cpu_ns) {
   const double cost_ns =
       static_cast<double>(end.thread_switches()) * static_cast<double>(end.switch_cost_ns());

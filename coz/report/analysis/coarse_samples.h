@@ -1,12 +1,12 @@
-// Experiments that cannot show what threads gain that wait for each other often. A CPU timer's
-// sample stands for 4 ms, and a thread that waits for another long before that cannot use such an
+// Finds experiments that cannot show the gain of threads that often wait for each other. A CPU
+// timer's sample stands for 4 ms. A thread that waits again long before that cannot use such an
 // advance; the rest is lost, and effects look too small. Perf events that are set anew at each
 // switch between processes cost more than such a thread gains.
 //
 // Shape    by session: from when on, and how long its threads run between two waits
 // Units    ns of CPU time; ns since the session's start
-// Errors   where switches are not known (a session without end, an old profile), its samples are
-//          taken to be fine enough
+// Errors   none: a session whose switches are unknown (it has no end, or is old) counts as fine
+//          enough
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   docs/results.md, "PostgreSQL"
@@ -25,12 +25,12 @@ class CoarseSamples {
  public:
   explicit CoarseSamples(const profile::Profile& profile);
 
-  // How long threads ran between two switches, where an experiment's samples were too coarse for
-  // that; else 0.
+  // How long threads ran between two switches if the experiment's samples were too coarse for that;
+  // else 0.
   double StretchNs(const ExperimentRow& row) const;
-  // Whether that is due to what perf events cost, not to CPU timers.
+  // Whether perf events cause that by their cost, and not CPU timers.
   bool IsByPerfEvents(const ExperimentRow& row) const;
-  // Of the first session with CPU timers; 0 where there is none.
+  // Of the first session whose CPU timers were too coarse; 0: none.
   double FirstStretchOfTimersNs() const { return first_stretch_of_timers_ns_; }
 
  private:

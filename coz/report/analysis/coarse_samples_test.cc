@@ -32,7 +32,7 @@ void ChangeSource(profile::Profile* profile, uint64_t at_ns) {
   change->set_cpu_ns_per_second(1.6e9);
 }
 
-// Sampled by CPU timers all the time, by threads that were switched so many times.
+// CPU timers sampled all the time, and threads were switched so many times.
 void UseTimers(profile::Profile* profile, uint64_t switches) {
   profile->mutable_session(0)->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
   profile->mutable_session_end(0)->set_thread_switches(switches);

@@ -24,7 +24,7 @@ using SessionAndId = std::pair<uint64_t, uint32_t>;
 using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
 using PointKey = std::pair<std::string, int>;
 
-// Of a unit in one experiment: 49 days of CPU time at 1 ms.
+// Samples of a unit in one experiment: 49 days of CPU time at 1 ms.
 constexpr uint64_t kMaxSamples = UINT32_MAX;
 
 template <typename Tainted>
@@ -144,7 +144,7 @@ class ExperimentTableBuilder::Impl {
                       [&row](uint64_t at_ns) { return at_ns <= row.start_ns; }));
   }
 
-  // `duration_ns`: effective, of the experiment or stretch.
+  // `duration_ns`: effective, of the experiment or bare interval.
   template <typename Row>
   void AddSeen(const profile::PointCounts& counts, uint64_t duration_ns, Row* row) {
     const double in_flight = counts.in_flight_average();
@@ -155,8 +155,8 @@ class ExperimentTableBuilder::Impl {
     seen.point = it->second;
     seen.duration = static_cast<double>(duration_ns);
     if (table_.points[it->second].kind == profile::PROGRESS_POINT_KIND_LATENCY) {
-      // Requests cut by either end of the experiment are in one of the two counts: their mean is
-      // even-handed.
+      // A request cut by either end of the experiment is in one of the two counts, so take their
+      // mean.
       seen.visits =
           (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
       seen.least_visits = std::min(counts.arrivals(), counts.departures());
@@ -181,7 +181,7 @@ class ExperimentTableBuilder::Impl {
   }
 
   static bool IsPossible(const profile::Experiment& record) {
-    // Also where the speedup is no number.
+    // False for NaN, too.
     if (!(record.virtual_speedup() >= 0 && record.virtual_speedup() <= 1)) return false;
     return std::all_of(record.unit_samples().begin(), record.unit_samples().end(),
                        [](uint64_t samples) { return samples <= kMaxSamples; });

@@ -4,8 +4,8 @@
 //          sessions is one unit, points of one name and kind are one point. Experiments keep the
 //          order of the file. Some 300 bytes an experiment; nothing points into the profile
 // Units    ns, counts
-// Errors   none: records that name a session's missing unit or point are counted in `orphans`, see
-//          also `invalid` and `duplicates`
+// Errors   none: records whose unit or point is missing are counted in `orphans`; see also
+//          `invalid` and `duplicates`
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto
@@ -48,8 +48,8 @@ struct PointSeen {
   size_t point = 0;
   // The divisor: visits; for latency pairs the mean of arrivals and departures.
   double visits = 0;
-  // The smaller of arrivals and departures for latency pairs: what the rule of five visits looks
-  // at.
+  // Compared with AnalysisOptions.min_visits; for latency pairs the smaller of arrivals and
+  // departures.
   uint64_t least_visits = 0;
   // The numerator: effective duration; for latency pairs times the average in flight (Little's law:
   // W = L·T/n).
@@ -63,7 +63,7 @@ struct ExperimentRow {
   size_t unit = 0;  // the selected one
   uint64_t session = 0;
   uint64_t start_ns = 0;       // since session start
-  uint64_t start_unix_ns = 0;  // by the clock on the wall: for the order of sessions alone
+  uint64_t start_unix_ns = 0;  // wall-clock time: only for the order of sessions
   uint64_t elapsed_ns = 0;
   uint64_t effective_duration_ns = 0;
   double virtual_speedup = 0;
@@ -72,11 +72,11 @@ struct ExperimentRow {
   uint64_t total_samples = 0;
   std::vector<PointSeen> points;
   UnitSamples unit_samples;
-  // Of its session: samples came from another source in those before, and the program may have run
-  // at another speed.
+  // Part of its session. Each part has another source of samples, and the program may run at
+  // another speed.
   uint32_t part = 0;
 
-  // Of its Validity.
+  // From its Validity.
   uint64_t excess_ns = 0;
   uint64_t owed_ns = 0;
   uint64_t lost_samples = 0;
@@ -107,7 +107,7 @@ struct ExperimentTable {
   std::vector<PointRow> points;
   std::deque<ExperimentRow> experiments;
   std::deque<BareRow> bare;
-  // Sum over sessions; of a session that was cut short, to the end of its last experiment.
+  // Sum over sessions. One that was cut short counts to the end of its last experiment.
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line
   uint64_t out_of_scope_samples = 0;
@@ -115,19 +115,19 @@ struct ExperimentTable {
   uint64_t lost_samples = 0;
   uint64_t orphans = 0;
   uint64_t invalid =
-      0;  // experiments whose figures cannot be (a speedup that is no fraction, say); not used
+      0;  // experiments with impossible figures (say a speedup that is no fraction); not used
   uint64_t duplicates =
-      0;  // experiments that are in the profile twice, merged with a copy of itself; used once
+      0;  // experiments that a merged profile holds twice, as a merge with its copy does; used once
 };
 
-// Makes the table from records in file order, none of which has to be kept.
+// Makes the table from records in file order. The caller need not keep them.
 class ExperimentTableBuilder {
  public:
   ExperimentTableBuilder();
   ~ExperimentTableBuilder();
 
   void Add(const profile::Profile& records);
-  // Once, when all are there.
+  // Call it once, after the last Add.
   ExperimentTable Finish();
 
  private:

@@ -13,8 +13,7 @@ namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-// A backlog that grows by this share of what comes is no accident of where experiments begin and
-// end.
+// A backlog that grows by this share of arrivals is not due to where experiments begin and end.
 constexpr double kUnstableShare = 0.03;
 
 struct Bucket {
@@ -75,7 +74,7 @@ class LatencySums {
     summary.in_flight = duration_ns_ > 0 ? in_flight_ns_ / duration_ns_ : none;
     summary.by_looks = by_looks_;
     summary.evened_out = evened_out_;
-    // Of one arrival or departure, a 12th of the squared distance of two looks.
+    // One arrival or departure has a variance of a 12th of the squared time between two looks.
     summary.looks_error =
         in_flight_ns_ > 0 ? kLookNs * std::sqrt((arrivals_ + departures_) / 12) / in_flight_ns_ : 0;
     return summary;

@@ -1,4 +1,4 @@
-// What a profile says about the latency of requests beside its change: mean, median, 99th
+// What a profile says about the latency of requests, besides how it changes: mean, median, 99th
 // percentile, and whether it is stable.
 //
 // Shape    one summary of a latency pair: over the baselines, or over the experiments of a unit at
@@ -30,17 +30,16 @@ struct LatencySummary {
   double in_flight = 0;
   bool has_baseline = false;
   bool by_looks = false;  // the number under way was looked at now and then; else its mean is exact
-  // Then: standard error of the mean, as a share of it, as requests may come and go anywhere
-  // between two looks.
+  // If by_looks: standard error of the mean, as a share of it. Requests come and go between looks.
   double looks_error = 0;
-  // And: in some experiment it was not known how many were under way when delay was inserted.
+  // If by_looks: in some experiment, how many were under way when delay was inserted is unknown.
   bool evened_out = false;
 };
 
-// What looks do to the figures, a sentence without a full stop; empty where the mean is exact.
+// How looks blur the figures: a sentence without a full stop; empty where the mean is exact.
 std::string ErrorOfLooks(const LatencySummary& summary);
 
-// Over the baselines: as the program is. Without any, over all experiments; `evened_out` always is.
+// Over the baselines; without any, over all experiments. `evened_out` is always over all.
 LatencySummary SummarizeLatency(const ExperimentTable& table, size_t point);
 
 // By unit and virtual speedup, in one pass over the table.
@@ -53,7 +52,7 @@ class LatencyBySpeedup {
   std::map<std::pair<size_t, int64_t>, LatencySummary> summaries_;  // speedup in thousandths
 };
 
-// More requests came than left, by more than those under way explain: latency grows as long as the
+// More requests came than left, and those under way do not explain it: latency grows as long as the
 // load lasts.
 bool IsUnstable(const LatencySummary& summary);
 

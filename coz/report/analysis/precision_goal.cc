@@ -14,7 +14,7 @@
 namespace coz::report {
 namespace {
 
-// Of a unit's experiments, the share that is not a baseline.
+// The share of a unit's experiments that are no baselines.
 constexpr double kSpeedupShare = 0.75;
 // An interval from very few experiments tells little about how many more it needs.
 constexpr double kMostAtOnce = 200;
@@ -83,8 +83,8 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
   }
 }
 
-// All experiments until the open units have theirs: those that are drawn for them, and those that
-// random samples give them.
+// The time until the open units have their experiments: some are drawn for them, and random samples
+// give them others.
 uint64_t Remaining(const ExperimentTable& table, const PrecisionGoal& goal,
                    const std::vector<OpenUnit>& open) {
   if (open.empty() || table.experiments.empty()) return 0;

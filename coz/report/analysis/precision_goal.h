@@ -1,12 +1,12 @@
 // Whether a profile is precise enough to stop, which units it still lacks, and how long that will
 // take: the rule of `coz run --until`.
 //
-// Shape    looks at the most visited progress point, of end-to-end profiles at the end of the
-//          program. What matters there: the `top_units` analysed units with the largest possible
-//          effect, by the far end of their interval, without those that certainly have none; and
-//          units with `min_share` or more of the samples that have no figure yet. The goal is
-//          reached when each of the former has an interval of at most `width`, none of the latter
-//          is left, and there is a figure at all
+// Shape    looks at the most visited progress point; in end-to-end profiles, at the end of the
+//          program. Two sets of units matter. The first are the `top_units` analysed units with the
+//          largest possible effect, by the far end of their interval, without those that certainly
+//          have none. The second have `min_share` or more of the samples and no figure yet. The
+//          goal is reached when there is a figure, none of the first has an interval above `width`,
+//          and the second set is empty
 // Units    width: fraction of program speedup at a line speedup of 100 %, which is the width of the
 //          slope's 95 % interval; remaining time in ns of profiling
 // Errors   none
@@ -33,20 +33,20 @@ struct PrecisionGoal {
   double width = 0.1;
   size_t top_units = 5;
   double min_share = 0.02;
-  // Of the experiments, those whose unit is drawn from random samples whatever is still lacking.
+  // Share of experiments whose unit is drawn from random samples, whatever is still lacking.
   double uniform_share = 0.5;
-  // Indices into ExperimentTable.units of those that experiments are confined to; null: all.
+  // Experiments are confined to these indices into ExperimentTable.units; null: all.
   const std::set<size_t>* only_units = nullptr;
 };
 
 struct OpenUnit {
   size_t unit = 0;         // index into ExperimentTable.units
-  double experiments = 1;  // that it is expected to need still
+  double experiments = 1;  // how many it is likely to need still
 };
 
 struct PrecisionState {
   bool reached = false;
-  // The widest interval of those that matter; infinite while one has no figure.
+  // The widest interval of units that matter; infinite while one of them has no figure.
   double width = std::numeric_limits<double>::infinity();
   std::vector<OpenUnit> open;
   uint64_t remaining_ns = 0;  // an estimate; 0: none, or reached

@@ -21,7 +21,7 @@ const PointSeen* Usable(const Row& row, size_t point, uint64_t min_visits) {
   return seen->least_visits >= min_visits ? &*seen : nullptr;
 }
 
-// As if to be bare were a speedup of 100 %, so that the slope of that is what is sought.
+// Treats a bare interval as a speedup of 100 %: its slope is the figure sought.
 TimedObservation Observe(uint64_t sequence, uint64_t start_ns, const PointSeen& seen, bool bare) {
   const RateObservation o = {bare ? 1.0 : 0.0, seen.duration, seen.visits};
   return {sequence, start_ns, o};

@@ -1,9 +1,9 @@
 // What being sampled costs the program at a progress point.
 //
-// Shape    one figure for a point, from its baselines and the bare intervales between experiments
+// Shape    one figure for a point, from its baselines and the bare intervals between experiments
 //          (profile.proto)
 // Units    shares of the time of a visit
-// Errors   nullopt where the profile has too few bare intervales in which the point was visited
+// Errors   nullopt where the profile has too few bare intervals in which the point was visited
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
 // Source   docs/design/experiments.md
@@ -20,11 +20,11 @@
 namespace coz::report {
 
 struct SamplingSlowdown {
-  Estimate share;  // of the time of a visit under sampling, what is not there without
+  Estimate share;  // of the time of a sampled visit, what sampling adds
   int stretches = 0;
 };
 
-// `min_visits`: fewer in a stretch, or in a baseline, and it is not used.
+// A bare interval or baseline with fewer than `min_visits` visits is not used.
 std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
                                                          uint64_t min_visits);
 

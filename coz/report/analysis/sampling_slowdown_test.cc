@@ -51,7 +51,7 @@ TEST(SamplingSlowdownTest, FindsWhatSamplingTakes) {
   EXPECT_LT(slowdown->share.high - slowdown->share.low, 0.01);
 }
 
-// Bare intervales are no experiments: predictions are the same with them.
+// Bare intervals are no experiments: predictions are the same with them.
 TEST(SamplingSlowdownTest, ChangesNoPrediction) {
   SyntheticOptions options;
   options.bare_share = 0.1;
@@ -96,7 +96,7 @@ TEST(SamplingSlowdownTest, NeedsFourStretchesThatAreGoodAndVisited) {
   EXPECT_FALSE(Slowdown(unvisited).has_value());
 }
 
-// A program that slows down by half in the middle of the run has baselines and bare intervales on
+// A program that slows down by half in the middle of the run has baselines and bare intervals on
 // both sides.
 TEST(SamplingSlowdownTest, DriftIsNoSlowdown) {
   SyntheticOptions options;

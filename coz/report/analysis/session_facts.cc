@@ -27,7 +27,7 @@ double MeanSamplingPeriodNs(const profile::Profile& profile) {
   double samples = 0;
   for (const profile::Session& session : profile.session()) {
     const profile::SessionEnd* end = ends.Of(session);
-    // One at least: with no end, or no sample, in any of them it is the mean of the sessions.
+    // At least 1, so that without any end or sample this is the mean of the sessions.
     const double weight = 1 + (end == nullptr ? 0 : static_cast<double>(end->total_samples()));
     cpu_ns += weight * static_cast<double>(session.sampling_period_ns());
     samples += weight;

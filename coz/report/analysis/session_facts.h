@@ -24,7 +24,7 @@ class SessionEnds {
   explicit SessionEnds(const profile::Profile& profile) {
     for (const profile::SessionEnd& end : profile.session_end()) ends_[end.session()] = &end;
   }
-  // nullptr of a session that was cut short or is still running.
+  // nullptr for a session that was cut short or is still running.
   const profile::SessionEnd* Of(const profile::Session& session) const {
     const auto found = ends_.find(session.id());
     return found == ends_.end() ? nullptr : found->second;
@@ -34,18 +34,18 @@ class SessionEnds {
   absl::flat_hash_map<uint64_t, const profile::SessionEnd*> ends_;
 };
 
-// CPU time between two samples of a thread: of a program that had one thread to its end, that of a
-// lone thread. `end` may be nullptr.
+// CPU time between two samples of a thread; of a lone thread if the program never had a second one.
+// `end` may be nullptr.
 uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::SessionEnd* end);
 
-// The CPU time that a sample stands for in the mean over the profile's samples, as sessions have
-// different periods. 0 without sessions.
+// The CPU time that a sample stands for, as the mean over all samples: sessions have different
+// periods. 0 without sessions.
 double MeanSamplingPeriodNs(const profile::Profile& profile);
 
 // "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
 const char* SourceId(profile::SamplingSource source);
 
-// Of a session in which CPU timers took over from perf events; else nullptr.
+// nullptr unless CPU timers took over from perf events in the session.
 const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
                                             const profile::Session& session);
 
@@ -54,8 +54,8 @@ const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
 std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
                              const profile::SessionEnd* end);
 
-// What the first source lacked, as a sentence; "" where nothing, and where timers took over, which
-// sample time in the kernel too.
+// What the first source lacked, as a sentence. "" where that is nothing, and where timers took
+// over: they sample time in the kernel too.
 std::string WhatSourceLacks(const profile::Profile& profile, const profile::Session& session);
 
 // Why another source of samples took over, and when: a sentence without a full stop.

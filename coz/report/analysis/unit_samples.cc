@@ -11,7 +11,7 @@ void AppendVarint(uint64_t value, std::string* bytes) {
   bytes->push_back(static_cast<char>(value));
 }
 
-// Of bytes that AppendVarint wrote.
+// Reads what AppendVarint wrote.
 uint64_t TakeVarint(const uint8_t** at) {
   uint64_t value = 0;
   int shift = 0;

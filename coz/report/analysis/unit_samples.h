@@ -1,8 +1,8 @@
 // The samples of each unit in one experiment, packed: a merged profile has millions of these
 // counts, most of them small.
 //
-// Shape    pairs of a unit and its samples, units ascending, each once; about 2 bytes a pair,
-//          looked up from the first on
+// Shape    pairs of a unit and its samples, units ascending, each once; about 2 bytes a pair; a
+//          lookup scans from the first
 // Units    counts
 // Errors   none
 // Threads  compatible
@@ -22,11 +22,11 @@ namespace coz::report {
 class UnitSamples {
  public:
   UnitSamples() = default;
-  // In any order; counts of a unit that comes more than once are added up.
+  // In any order. Counts of the same unit are added up.
   explicit UnitSamples(std::vector<std::pair<size_t, uint64_t>> counts);
 
   bool empty() const { return bytes_ == nullptr; }
-  // 0 of a unit that has none.
+  // 0 for a unit that has none.
   uint64_t Of(size_t unit) const;
 
   // Calls visit(unit, samples) for each.
@@ -42,8 +42,8 @@ class UnitSamples {
   // `unit` is one more than the unit's number. False at the end.
   static bool Next(const uint8_t** at, size_t* unit, uint64_t* samples);
 
-  // For each: how far the unit is from the one before (the first from -1), never 0; the samples. A
-  // 0 ends it.
+  // For each pair: the distance from the unit before (from -1 for the first), never 0; then the
+  // samples. A 0 ends it.
   std::unique_ptr<uint8_t[]> bytes_;
 };
 

@@ -9,8 +9,8 @@
 // Signals  not async-signal-safe
 // Source   docs/compare.md
 //
-// Units are matched by kind, file, line and function; those left over, lines of a function that has
-// one line left over on each side, are taken as moved.
+// Units are matched by kind, file, line and function. If a function then has one line left over on
+// each side, that line is taken as moved.
 #ifndef COZ_REPORT_COMPARE_DIFF_H_
 #define COZ_REPORT_COMPARE_DIFF_H_
 

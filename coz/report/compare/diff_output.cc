@@ -42,7 +42,7 @@ std::string Name(const LineDiff& line) {
                       line.before_shown.substr(line.before_shown.rfind(':') + 1), ")");
 }
 
-// A second column where there is something to put in it.
+// Whether a second column has something in it.
 bool HasDetails(const PointDiff& point) {
   return std::any_of(point.lines.begin(), point.lines.end(),
                      [](const LineDiff& line) { return !line.shown_detail.empty(); });

@@ -1,5 +1,5 @@
-// Whether a prediction came true: a line was made faster, and the program is compared with what was
-// predicted of it.
+// Whether a prediction came true: after a line was made faster, compares the program with what was
+// predicted.
 //
 // Shape    one line, one progress point, two profiles; a Verification for each point that both have
 // Units    fractions

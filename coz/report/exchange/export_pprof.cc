@@ -94,7 +94,7 @@ class Writer {
       for (const LineAnalysis& line : points[i].lines) {
         Finding& finding = findings_[line.unit][i];
         finding.verdict = VerdictId(line.verdict);
-        // A figure that may be anything is not to be added up with others.
+        // A figure that may be anything must not be added to others.
         if (line.verdict == Verdict::kCannotTell) continue;
         finding.slope_permille = std::llround(line.slope.value * 1000);
       }

@@ -1,4 +1,4 @@
-// Writes a profile for `go tool pprof` and what else reads its format.
+// Writes a profile for `go tool pprof` and other readers of its format.
 //
 // Shape    one gzip'ed message; a sample for each unit, with one location; sample types: samples,
 //          cpu, and for each progress point slope:NAME. Labels verdict:NAME say what the report

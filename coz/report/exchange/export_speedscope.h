@@ -3,8 +3,8 @@
 //
 // Shape    one JSON object: a list of frames, and a "sampled" profile for CPU time and for each
 //          progress point; each stack is file, function, line
-// Units    CPU time in ns; program speedup in thousandths for a line speedup of 1, positive and
-//          decided lines only, as a width can be nothing else
+// Units    CPU time in ns; program speedup in thousandths for a line speedup of 1. Positive and
+//          decided lines only: a width can show nothing else
 // Errors   none
 // Threads  safe
 // Signals  not async-signal-safe

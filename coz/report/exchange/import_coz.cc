@@ -103,7 +103,7 @@ class Importer {
  private:
   static constexpr uint64_t kLinesToRecognize = 10;
 
-  // False at the end. What is longer than a line can be is cut.
+  // False at the end. Cuts a line that is too long.
   bool NextLine(std::string* line) {
     line->clear();
     if (!in_) return false;
@@ -307,7 +307,7 @@ class Importer {
   const std::string name_;
   ImportResult result_;
   uint64_t line_number_ = 0;
-  // Of the session at hand; its records are given its id at its end.
+  // Of the current session; its records get their id at its end.
   profile::Session* session_ = nullptr;
   profile::Experiment* experiment_ = nullptr;
   int first_unit_ = 0;

@@ -6,7 +6,7 @@
 // Units    none
 // Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different
 //          programs (by build-id, else by path) or were made with different --given, naming both
-//          files. The output then is as it was
+//          files. The output then stays as it was
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto: concatenated profiles merge

@@ -55,8 +55,8 @@ Frame ReadVarint(CodedInputStream* in, uint32_t* value, std::string* raw) {
   return Frame::kBroken;
 }
 
-// Appends the tag, length and payload of the next record to the empty `record`. The payload is
-// taken in steps, so that a length that lies costs no memory.
+// Appends the tag, length and payload of the next record to the empty `record`. The payload is read
+// in steps, so that a false length costs no memory.
 Frame ReadFrame(ZeroCopyInputStream* input, uint32_t* field, std::string* record) {
   // A CodedInputStream stops after 2 GiB, so each record gets its own.
   CodedInputStream in(input);
@@ -148,8 +148,7 @@ std::string Seen(absl::string_view head) {
 }
 
 absl::Status NotAProfile(const std::string& name, absl::string_view head, const ReadStats& stats) {
-  // Only a file that stops within its first record, and that may well be one, is a profile cut
-  // short.
+  // A profile cut short ends within its first record, and begins like one.
   const bool cut = stats.truncated_bytes > 0 && stats.damaged_records == 0 && head[0] == '\n';
   const std::string seen =
       cut ? absl::StrCat("it holds ", stats.bytes,
@@ -248,7 +247,7 @@ absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
   struct stat info;
   if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) return ProfileReadError("read", path, EISDIR);
   FileInputStream input(fd);
-  // The head is looked at in the stream's own buffer, for a pipe cannot be read twice.
+  // Looks at the head in the stream's own buffer, since a pipe cannot be read twice.
   const void* data = nullptr;
   int size = 0;
   std::string head;

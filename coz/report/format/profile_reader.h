@@ -1,13 +1,11 @@
 // Reads a profile record by record, up to the last whole one, whatever state the file is in.
 //
 // Shape    a stream of records in file order; each is handed on as a Profile with exactly one
-// record in it. Memory in use is
-//          one record (at most 64 MiB) plus what the caller keeps
+//          record in it. Memory in use is one record (at most 64 MiB) plus what the caller keeps
 // Units    bytes
 // Errors   ReadProfile: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION (a folder) from open(2);
-// INVALID_ARGUMENT when it
-//          is no profile: the message says what it looks like and what to do. A cut end and damaged
-//          or unknown records are no errors: they are counted in ReadStats
+//          INVALID_ARGUMENT when it is no profile: the message says what it looks like and what to
+//          do. A cut end and damaged or unknown records are no errors: ReadStats counts them
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   Protocol Buffers encoding: each top-level record is tag, length, payload
@@ -36,7 +34,7 @@ struct ReadStats {
   uint64_t truncated_bytes = 0;
   // Whole records whose payload is no valid record; they were skipped.
   uint64_t damaged_records = 0;
-  // What follows the place where no record begins; it was not read.
+  // The rest of the file from where no record begins; it was not read.
   uint64_t unreadable_bytes = 0;
   // Records of a kind that a later version has added; they were skipped.
   uint64_t unknown_records = 0;

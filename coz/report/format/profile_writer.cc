@@ -34,8 +34,8 @@ absl::Status Lock(const std::string& path, int fd) {
       ": another coz is writing to it; name another file with `coz run -o FILE --- …`"));
 }
 
-// What is appended after a torn record would be read as its rest, so that is cut off first. A file
-// that is not a profile from start to end stays as it is.
+// A reader would take what follows a torn record for its rest, so a torn record is cut off first. A
+// file that is not a profile from start to end stays as it is.
 absl::Status PrepareAppend(const std::string& path, int fd, uint64_t size) {
   if (size == 0) return absl::OkStatus();
   const UniqueFd reading(open(path.c_str(), O_RDONLY | O_CLOEXEC));

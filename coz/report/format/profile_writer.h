@@ -1,11 +1,12 @@
-// Appends records to a profile file so that whatever ends the process, all that was appended reads
-// back.
+// Appends records to a profile file. All that was appended reads back, whatever ends the process.
 //
 // Shape    each Append is one serialized Profile chunk in one write(2) with O_APPEND; a new file
-// gets mode 0644 Units    none Errors   Open: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION (a
-// folder), RESOURCE_EXHAUSTED (disk full), UNAVAILABLE
-//          for the rest; the message names the path, what the system said and what to do next.
-//          Append: the same; after a partial write the file is cut back to the last whole chunk
+//          gets mode 0644
+// Units    none
+// Errors   Open: NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION (a folder), RESOURCE_EXHAUSTED
+//          (disk full), UNAVAILABLE for the rest; the message names the path, what the system said
+//          and what to do next. Append: the same; after a partial write the file is cut back to the
+//          last whole chunk
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   write(2), open(2) on O_APPEND; protobuf encoding: concatenated messages merge

@@ -21,7 +21,7 @@
 
 namespace coz::report {
 
-// Raised when a field changes its meaning or goes away; new fields come without.
+// Raised when a field changes its meaning or goes away, not when one is added.
 inline constexpr int kReportJsonSchemaVersion = 1;
 
 // `notes` are those of ReportNotes.

@@ -1,6 +1,6 @@
-// The same figures as in ReportJson, as lists without names and rounded: a page of 5,000 lines is
-// to be mailed and to open at once. Lines and points are numbers into the lists "units" and
-// "points", so that a profile of 5,000 lines stays small:
+// The same figures as in ReportJson, rounded and as lists without names, so that a page of 5,000
+// lines is small to mail and opens at once. Lines and points are indices into the lists "units" and
+// "points":
 //
 //   version, title    of coz; the command's name
 //   facts, sessions   see run_facts.h
@@ -12,8 +12,8 @@
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
 //                     cost, sampling, latency, low_visits}. cost and sampling: what counting and
 //                     sampling take, sentences or "". latency, of a pair, else null: {in, out: a
-//                     second,
-//                     under_way, mean, p50, p99: ms or null, error: a sentence or "", stable}
+//                     second, under_way, mean, p50, p99: ms or null, error: a sentence or "",
+//                     stable}
 //   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
@@ -244,7 +244,7 @@ class Builder {
     (*entry)["runs"] = std::move(runs);
   }
 
-  // Also where the program was started, and what Bazel's relative paths are relative to.
+  // Adds where the program was started, and the base of Bazel's relative paths.
   std::vector<std::string> SourceFolders(std::vector<std::string> folders) const {
     std::set<std::string> known(folders.begin(), folders.end());
     const auto add = [&](const std::string& folder) {

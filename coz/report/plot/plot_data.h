@@ -23,7 +23,7 @@
 namespace coz::report {
 
 struct PlotDataOptions {
-  // Where source files are looked for that are not at their path.
+  // Folders to search for source files that are not at their path.
   std::vector<std::string> source_folders;
   std::string coz_version;
 };

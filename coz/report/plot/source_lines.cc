@@ -20,7 +20,7 @@ bool IsWanted(const std::set<uint32_t>& lines, uint32_t line) {
   return next != lines.end() && *next <= line + kSourceContextLines;
 }
 
-// The first bytes of a character that was cut in two are left out with the rest of it.
+// A character that would be cut in two is left out.
 std::string Cut(std::string text) {
   if (!text.empty() && text.back() == '\r') text.pop_back();
   if (text.size() <= kMaxLineBytes) return text;

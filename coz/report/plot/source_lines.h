@@ -34,8 +34,8 @@ struct SourceText {
 
 class SourceReader {
  public:
-  // `start_unix_ns`: a file modified later is not what was profiled; 0 if unknown. `folders`: where
-  // files are looked for that are not at their path, by the longest end of it that is there.
+  // `start_unix_ns`: a file modified later is not what was profiled; 0 if unknown. `folders` are
+  // searched for a file that is not at its path, by the longest end of the path that exists.
   SourceReader(uint64_t start_unix_ns, std::vector<std::string> folders)
       : start_unix_ns_(start_unix_ns), folders_(std::move(folders)) {}
 

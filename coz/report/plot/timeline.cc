@@ -46,7 +46,7 @@ std::vector<size_t> BusiestUnits(const ExperimentTable& table, size_t count) {
   return units;
 }
 
-// An experiment's figures go to the bins it lies in by the part of it that lies in each.
+// Each bin gets an experiment's figures by the part of the experiment that lies in it.
 class Bins {
  public:
   Bins(uint64_t end_ns, size_t count) : end_ns_(end_ns), count_(count) {}

@@ -11,8 +11,8 @@
 namespace coz::report {
 namespace {
 
-// Of the observations with the most influence, pairs are looked at one by one; what the others
-// share no longer matters.
+// Pairs of the observations with the most influence are looked at one by one. What the others share
+// hardly matters.
 constexpr size_t kExactPairs = 64;
 constexpr int kMaxSteps = 50;
 // Near complete speedup p can come out as 0 or less, but the error of an experiment is never 0.

@@ -32,9 +32,9 @@ class BlockFit {
   // Robust standard error of the slope, and its degrees of freedom.
   double SlopeError(double* df) const;
 
-  // Of the i-th observation that is in a block with a baseline: its index among those given, its
-  // level, its squared residual as a share of what was fitted, and what the working model expects
-  // of that when the relative variance is 1.
+  // For the i-th observation in a block with a baseline: its index among those given, its level,
+  // its squared residual as a share of the fitted value, and what the working model expects of that
+  // when the relative variance is 1.
   size_t observation(size_t i) const { return points_[i].observation; }
   double level(size_t i) const { return blocks_[points_[i].block].level; }
   double RelativeSquare(size_t i) const;
@@ -61,7 +61,7 @@ class BlockFit {
 
   void Place(const std::vector<RateObservation>& observations);
   void SetLevels();
-  // Fills in what depends on the slope; the step that least squares asks for.
+  // Fills in what depends on the slope, and returns the step of least squares.
   double Step();
   void FinishModel();
   double Influence(const Point& point) const { return -point.weight * point.d / dd_; }

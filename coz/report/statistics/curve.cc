@@ -16,7 +16,7 @@ namespace coz::report {
 namespace {
 
 constexpr double kGrid = 0.05;
-// Fewer experiments, or fewer different speedups on either side of a bend, and none is looked for.
+// With fewer experiments, or fewer speedups on either side of a bend, none is looked for.
 constexpr size_t kMinObservations = 12;
 constexpr size_t kMinSpeedupsBeside = 3;
 // How many standard errors the two slopes must differ by. Some ten places are tried, so 1.96 would
@@ -45,7 +45,7 @@ std::optional<Mat3> Inverse(const Mat3& m) {
   return inverse;
 }
 
-// What the pauses made of it, where that is known.
+// The virtual speedup that the pauses made, where that is known.
 double Achieved(const RateObservation& o) {
   return o.achieved_virtual_speedup >= 0 ? o.achieved_virtual_speedup : o.virtual_speedup;
 }
@@ -99,7 +99,7 @@ class BentFit {
 
   bool ok() const { return ok_; }
   double bend() const { return bend_; }
-  // Up to the scatter within pools, which is the same for every bend.
+  // Without the scatter within pools, which is the same for every bend.
   double squares() const { return squares_; }
 
   // Errors are known only after this.

@@ -11,7 +11,7 @@
 // Signals  not async-signal-safe
 // Source   HC3 of MacKinnon and White 1985 for the band of bent curves; curve_test.cc for how often
 //          straight lines are taken for bent ones (the threshold allows for the search of k), and
-//          bent ones found
+//          how often bent ones are found
 #ifndef COZ_REPORT_STATISTICS_CURVE_H_
 #define COZ_REPORT_STATISTICS_CURVE_H_
 

@@ -7,12 +7,12 @@
 namespace coz::report {
 namespace {
 
-// Of one speedup: fewer do not tell which of them is odd.
+// Fewer of one speedup do not tell which of them is odd.
 constexpr size_t kLeastRepeats = 5;
 constexpr size_t kLeastDistances = 10;
 constexpr double kDeviations = 6;
 constexpr double kLeastDistance = 0.05;
-// Of one speedup, one in so many at the most.
+// At most one in so many of a speedup.
 constexpr size_t kMostParts = 8;
 constexpr double kDeviationOfMedian =
     1.4826;  // the standard deviation of a normal distribution by its median distance
@@ -61,7 +61,7 @@ std::vector<size_t> FindOutliers(const std::vector<RateObservation>& observation
     const double median = Median(ratios);
     for (size_t k = 0; k < group.size(); ++k) {
       const RateObservation& o = observations[group[k]];
-      // What is off is the time on the clock, of which that of the visits may be a small part.
+      // The elapsed time is off, and the duration may be a small part of it.
       const double stretch = std::max(1.0, o.elapsed / std::max(o.duration, 1e-9));
       const double unit = std::max(ratios[k], 1e-9) * stretch;
       distances[group[k]] = std::fabs(ratios[k] - median) / unit;

@@ -1,20 +1,20 @@
 // Finds experiments that something outside of the program has spoilt: a neighbour on the machine, a
 // hiccup of the host.
 //
-// Shape    the observations of one line and point in, blocks set; those to be left out, in their
+// Shape    the observations of one line and point, blocks set, in; those to leave out, in their
 //          order, out
 // Units    as RateObservation
-// Errors   none: where too few were made at a speedup to tell, or too many differ, so that it is
-//          the program's own nature, none is left out
+// Errors   none. Nothing is left out where a speedup has too few experiments to tell, or so many
+//          differ that the program itself is like that
 // Threads  safe: a pure function
 // Signals  not async-signal-safe
 // Source   Hampel's identifier: distance from the median, in units of the median distance (Davies
 //          and Gather 1993)
 //
 // An experiment is compared with the others of its speedup, each by the level of its block. The
-// limit is so far out, six standard deviations and at least a twentieth of its time, that ordinary
-// noise does not get there: one in 10^8 of a normal distribution. Whether it is above or below,
-// which line and what speedup makes no difference, so that leaving out favours no result.
+// limit is six standard deviations and at least a twentieth of its time. Ordinary noise does not
+// get there: one in 10^8 of a normal distribution. The limit is the same above and below, and for
+// every line and speedup, so that leaving out favours no result.
 #ifndef COZ_REPORT_STATISTICS_OUTLIERS_H_
 #define COZ_REPORT_STATISTICS_OUTLIERS_H_
 

@@ -154,8 +154,7 @@ NoiseModel EstimateNoise(const std::vector<RateObservation>& observations, const
   return model;
 }
 
-// The error of the pool's own experiments, and that of the baselines which each part of it was
-// compared with.
+// The error comes from the pool's own experiments, and from the baselines of their blocks.
 Estimate ProgramSpeedup(const Pools& pools, const SpeedupPool& pool, const NoiseModel& noise) {
   const double ratio = pool.Ratio();
   const double from_pool = noise.other / pool.EffectiveSize();

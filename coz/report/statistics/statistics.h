@@ -28,11 +28,11 @@ struct RateObservation {
   // How much the experiment counts. Baselines made for other lines count by how active the line was
   // in them.
   double weight = 1;
-  // What the pauses really made of the virtual speedup, which is what the slope is over. Negative:
-  // not known, taken for the nominal one.
+  // The virtual speedup that the pauses really made; the slope is over this one. Negative: unknown,
+  // and the nominal one is used.
   double achieved_virtual_speedup = -1;
-  // Experiments are compared within their block alone: a stretch of time, short enough for the
-  // program to stay the same. Blocks without a baseline are not used. Counted from 0.
+  // Experiments are compared only within their block: a time short enough for the program to stay
+  // the same. Blocks without a baseline are not used. Counted from 0.
   int block = 0;
   // As `duration`, with the delay that was inserted; 0: none was.
   double elapsed = 0;
@@ -78,7 +78,7 @@ std::vector<SpeedupEstimate> EstimateSpeedups(const std::vector<RateObservation>
 std::vector<RateObservation> WithoutDrift(const std::vector<RateObservation>& observations,
                                           int most = 16);
 
-// Equal speedups compare equal whatever arithmetic they come from: in hundredths of a percent.
+// In hundredths of a percent, so that equal speedups compare equal whatever arithmetic made them.
 int SpeedupKey(double virtual_speedup);
 
 }  // namespace coz::report

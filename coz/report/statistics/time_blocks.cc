@@ -24,7 +24,7 @@ std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations
   for (size_t i = 0; i < observations.size(); ++i) {
     RateObservation& o = observations[i].observation;
     o.block = block;
-    // One that counts twice is still one baseline.
+    // A baseline of weight 2 is still one.
     if (IsBaseline(o)) baselines += std::min(o.weight, 1.0);
     result.push_back(o);
     const bool last =

@@ -25,7 +25,7 @@ namespace coz::report {
 inline constexpr double kBaselinesPerBlock = 5;
 
 struct TimedObservation {
-  uint64_t sequence = 0;  // what follows each other in time: a session
+  uint64_t sequence = 0;  // experiments that follow each other: a session
   uint64_t start_ns = 0;
   RateObservation observation;
 };

@@ -53,9 +53,9 @@ struct SyntheticOptions {
   double latency_ns = 5'000'000;
   // Threads that are always running, so that samples per second are known.
   double running_threads = 1;
-  // By the one thread that pauses, as a share of an experiment's delay.
+  // How much the one pausing thread oversleeps, as a share of an experiment's delay.
   double overslept_share = 0;
-  // Bare intervales: of the time of a visit, what samples take.
+  // Share of a visit's time that samples take, and that bare intervals lack.
   double bare_share = 0;
   uint64_t bare_interval_ns = 125'000'000;
 };

@@ -93,7 +93,7 @@ void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* n
       crowded, experiments, runnable / crowded));
 }
 
-// What a thread owes at the end of an experiment was taken off the clock, and is paid in the next.
+// Delay owed at the end of an experiment was taken off its time, but is paid in the next.
 void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
   constexpr double kMuch = 0.05;  // of an experiment, as in coz/experiment/recorder.cc
   int experiments = 0;
@@ -134,7 +134,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
   for (const ExperimentRow& row : table.experiments) {
     const auto period = periods.find(row.session);
     if (row.virtual_speedup != 0 || period == periods.end()) continue;
-    // What was imported from the original knows the samples of the selected line alone.
+    // Imported experiments know only the samples of the selected line.
     if (row.total_samples == 0 && !row.unit_samples.empty()) continue;
     const double sampled = static_cast<double>(row.total_samples) +
                            static_cast<double>(row.lost_samples) +
@@ -148,9 +148,8 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
   return use;
 }
 
-// Where fewer than one thread runs on average, there are times in which none runs: all wait for
-// something outside. How often input comes cannot be told from inside, so this is said of it and
-// not held against the experiments.
+// If fewer than one thread runs on average, at times none runs: all wait for something outside. Coz
+// cannot tell how often input comes, so it notes this and does not blame the experiments.
 void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
   const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
@@ -217,7 +216,7 @@ void AddThrottled(const profile::Profile& profile, const ExperimentTable& table,
       100 * throttled / periods, rate));
 }
 
-// Of the first session; the others of a merged profile have had their own.
+// Of the first session only; the others of a merged profile have their own.
 void AddSourceChanges(const profile::Profile& profile, std::vector<std::string>* notes) {
   if (profile.source_change_size() == 0) return;
   std::string note = DescribeSourceChange(profile.source_change(0));
@@ -238,7 +237,7 @@ void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes)
       stretch_ns / 1e6));
 }
 
-// Of the session that it slowed most.
+// Names the session that switches slowed most.
 void AddSwitches(const profile::Profile& profile, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;  // of a CPU
   double most = 0;

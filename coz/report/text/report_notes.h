@@ -24,12 +24,12 @@ namespace coz::report {
 std::vector<std::string> ReportNotes(const profile::Profile& profile, const ExperimentTable& table,
                                      const Analysis& analysis, const ReadStats& stats);
 
-// What counting a point's visits by the kernel takes of the program's time, a sentence; empty where
-// it hardly matters.
+// How much of the program's time the kernel's counting of visits takes: a sentence; empty where it
+// hardly matters.
 std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns);
 
-// What being sampled takes of the time of a visit to the point, a sentence without a full stop;
-// empty where it hardly matters, or is not known.
+// How much of the time of a visit sampling takes: a sentence without a full stop; empty where it
+// hardly matters, or is not known.
 std::string CostOfSampling(const PointAnalysis& point);
 
 // Why an experiment is not used (profile::Taint::Reason), in words.

@@ -215,9 +215,8 @@ class PointRenderer {
     return text;
   }
 
-  // One range for all lines, so that plots can be compared; at least ten points, so that noise does
-  // not look like mountains, and no loss beyond 100 %, so that one line's does not flatten the
-  // others.
+  // One range for all lines, so that plots can be compared. At least ten points, so that noise does
+  // not look like mountains. No loss beyond 100 %, so that one line does not flatten the others.
   std::pair<double, double> PlotRange(const PointAnalysis& point, size_t shown) const {
     double low = 0;
     double high = 0.1;

@@ -13,7 +13,7 @@
 namespace coz::report {
 namespace {
 
-// Of a row of what was set aside: everything but the place and what it lacks, and these two.
+// Columns of a row: all but the place and what it lacks; then these two.
 constexpr int kSetAsideColumns = 24;
 constexpr int kMinPlace = 20;
 constexpr int kLacksColumns = 52;

@@ -19,7 +19,7 @@
 
 namespace coz::report {
 
-// `point` has such lines. An experiment counts from `min_visits` visits on.
+// `point` must have such lines. An experiment with fewer than `min_visits` visits does not count.
 std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
                          const UnitNames& names, uint64_t min_visits, const TextOptions& options);
 

@@ -24,7 +24,7 @@ std::optional<MissingPart> FindMissing(const profile::Profile& profile,
       profile.session_size() > 0 &&
       std::all_of(profile.session().begin(), profile.session().end(),
                   [](const profile::Session& s) { return s.options().end_to_end(); });
-  // The end of the program is always passed, but is a visit only of an experiment.
+  // Every program passes its end, but only an experiment counts that as a visit.
   if (!end_to_end && table.points.empty()) return MissingPart::kPoint;
   if (!end_to_end && !visited) return MissingPart::kVisit;
   if (table.samples == 0) return MissingPart::kSample;

@@ -127,7 +127,7 @@ std::string RepeatCommand(const profile::Session& session) {
 }
 
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit) {
-  // Of a whole run there is one experiment each.
+  // An end-to-end run makes one experiment.
   constexpr uint32_t kRuns = 40;
   Words words = {"coz", "run"};
   for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));

@@ -23,8 +23,8 @@ std::string TargetCommand(const profile::Profile& profile);
 // progress points. Figures of sessions that differ in them do not belong in one profile.
 std::vector<std::string> MeasuredOptions(const profile::Options& options);
 
-// The command that repeats the session, with its seed and all options; of a series (--repeat) the
-// one that makes the whole series.
+// The command that repeats the session, with its seed and all options; for one of a series
+// (--repeat), the whole series.
 std::string RepeatCommand(const profile::Session& session);
 
 // The words before the program that put all experiments on one unit, and leave the rest as it was

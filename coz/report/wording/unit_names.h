@@ -30,8 +30,8 @@ class UnitNames {
   // The common folder with its last '/', or "".
   const std::string& folder() const { return folder_; }
 
-  // `unit` is an index of the table's units. The name, and what the second column says: a line's
-  // function, where a function is.
+  // `unit` is an index of the table's units. The name, and the text of the second column: a line's
+  // function, a function's place.
   std::string Place(size_t unit) const;
   std::string Detail(size_t unit) const;
   std::string ShortPlace(size_t unit, int width) const;

@@ -19,7 +19,7 @@ namespace coz::report {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-// Of the experiments of a line, the share that is not a baseline.
+// The share of a line's experiments that are no baselines.
 constexpr double kSpeedupShare = 0.75;
 
 // Whole percents; one decimal where that would be 0. Never "-0".

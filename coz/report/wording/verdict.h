@@ -39,9 +39,9 @@ std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context);
 
-// How much longer such a run would have to be until the slope's interval leaves 0 out or lies
-// within what counts as no effect, if it shrinks with the root of the number of experiments.
-// nullopt: unknown, or it is told already.
+// How much longer to run until the slope's interval excludes 0 or lies within what counts as no
+// effect. Assumes that it shrinks with the root of the number of experiments. nullopt: unknown, or
+// told already.
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);
 

@@ -114,7 +114,7 @@ def find_faults(root):
     known = Tree(root)
     faults = []
     for path in sorted(known.paths):
-        # The former is others', the latter has the faults that it plants.
+        # The former is not ours, the latter plants faults.
         if not re.search(_TEXTS, path) or path.startswith("third_party/remote") or path.endswith("/checks_test.py"):
             continue
         text = tree.read(root, path)
