@@ -27,10 +27,9 @@ std::string_view TaintName(TaintKind kind) {
 }
 
 bool Invalidates(TaintKind kind) {
-  // Lost samples insert no delay, so the speedup was smaller than it is taken for.
-  // Of the others: an inactive unit is an observation that phase correction needs, few visits are
-  // pooled with those of other experiments, and the rest shifts a prediction by less than its
-  // interval or in a way the reader can judge.
+  // Lost samples insert no delay, so the speedup was smaller than recorded. The other taints leave
+  // figures usable: phase correction needs inactive units, few visits are pooled with others, and
+  // the rest shifts a prediction by less than its interval or in a way that the reader can judge.
   return kind == TaintKind::kInterrupted || kind == TaintKind::kSupervisorLate ||
          kind == TaintKind::kSamplesLost;
 }

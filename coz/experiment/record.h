@@ -34,7 +34,7 @@ enum class TaintKind {
 std::string_view TaintName(TaintKind kind);
 
 // Whether the experiment's figures are wrong, and not only less certain. Such experiments are not
-// to be pooled.
+// pooled.
 bool Invalidates(TaintKind kind);
 
 struct Taint {
@@ -47,13 +47,12 @@ struct PointDelta {
   uint64_t visits = 0;
   uint64_t arrivals = 0;
   uint64_t departures = 0;
-  // Integral of (arrivals - departures) over effective time, for Little's law: divided by
-  // `departures` it is the mean latency, divided by the effective duration the mean number in
+  // Integral of (arrivals - departures) over effective time, for Little's law. Divided by
+  // `departures` it is the mean latency; divided by the effective duration, the mean number in
   // flight. 0 for a throughput point.
   double in_flight_ns = 0;
   bool in_flight_by_times = false;  // exact, from the time of each visit; else from looks
-  // By looks: how many were under way when delay was inserted was taken to be as many as on
-  // average.
+  // From looks: the number under way during inserted delay is assumed to be the average.
   bool in_flight_evened_out = false;
 };
 
@@ -63,15 +62,14 @@ struct ExperimentRecord : ExperimentCounters {
   UnitId unit = 0;
   double virtual_speedup = 0;  // nominal: delay per sample / sampling period
   double achieved_virtual_speedup =
-      0;  // by what was inserted per selected sample, and served of it
+      0;  // by what samples imposed, and threads served of it
   uint64_t delay_per_sample_ns = 0;
 
   uint64_t start_ns = 0;
   uint64_t elapsed_ns = 0;  // drain included
   uint64_t drain_ns = 0;    // from the last delay to the reading of the counters
   uint64_t inserted_delay_ns = 0;
-  // elapsed - inserted. Near 0 when the whole program was sped up by 100 %, and then possibly a
-  // little below.
+  // elapsed - inserted. Near 0, or a little below, when the whole program was sped up by 100 %.
   int64_t effective_duration_ns = 0;
   uint64_t selected_after_ns =
       0;  // end to end: from the start of the run to the choice of the unit
@@ -92,7 +90,7 @@ struct ExperimentRecord : ExperimentCounters {
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;
   double oversubscribed_share =
-      0;  // of the looks taken, those that saw more runnable threads than CPUs
+      0;  // share of looks that saw more runnable threads than CPUs
   int cpus = 0;
 
   std::vector<Taint> taints;
@@ -108,8 +106,8 @@ class ExperimentSink {
   virtual void OnExperiment(const ExperimentRecord& record) = 0;
   // The experiment in progress was given up, as too short to keep.
   virtual void OnExperimentDropped() = 0;
-  // An interval without samples and without delay begins; has been measured, `unit` and speedups
-  // meaning nothing. One given up is an experiment dropped.
+  // A bare interval begins, and has been measured. Its record's `unit` and speedups mean nothing.
+  // One that is given up calls OnExperimentDropped.
   virtual void OnBareIntervalStarted(uint64_t /*start_ns*/) {}
   virtual void OnBareInterval(const ExperimentRecord& /*record*/) {}
   // Called once when no progress point has been visited for SchedulerOptions::progress_warning_ns.

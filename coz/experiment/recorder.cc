@@ -28,9 +28,8 @@ double InFlight(const TargetSnapshot& snapshot, size_t point) {
              : 0;
 }
 
-// The integral of arrivals - departures over effective time, from the time of each where all are
-// known. With N the number at either end, it is N(end)·end − N(start)·start + departure times −
-// arrival times.
+// The integral of arrivals - departures over effective time, where the time of each is known:
+// N(end)·end − N(start)·start + departure times − arrival times, with N the number under way.
 void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size_t point,
                     PointDelta* delta) {
   const PointCounts before = CountsAt(start, point);
@@ -57,7 +56,7 @@ void CorrectByTimes(const TargetSnapshot& start, const TargetSnapshot& end, size
   delta->in_flight_evened_out = false;
 }
 
-// Whether it was noted how many were under way with each delay.
+// Whether the target noted the number under way at each delay.
 bool IsCharged(const PointCounts& before, const PointCounts& after) {
   return after.charged_delay_ns != before.charged_delay_ns;
 }
@@ -71,8 +70,7 @@ int64_t EffectiveBetween(const TargetSnapshot& start, const TargetSnapshot& end)
          static_cast<int64_t>(end.global_delay_ns - start.global_delay_ns);
 }
 
-// The share of what running threads were to serve in this time that they did serve, by pause or
-// credit.
+// The share that running threads served, by pause or credit, of what they were to serve.
 double ServedShare(const ExperimentRecord& record) {
   const double served =
       static_cast<double>(record.paid_ns) + static_cast<double>(record.credited_ns);
@@ -82,8 +80,7 @@ double ServedShare(const ExperimentRecord& record) {
   return served / (served + unserved);
 }
 
-// The share of this time in which samples imposed delay: in the drain what runs does so at its own
-// speed.
+// The share of this time in which samples imposed delay. In the drain they impose none.
 double SpedUpShare(const ExperimentRecord& record) {
   return 1 - Ratio(static_cast<double>(record.drain_ns), static_cast<double>(record.elapsed_ns));
 }
@@ -110,9 +107,8 @@ void ExperimentRecorder::Look(const TargetSnapshot& now) {
   last_ = now;
 }
 
-// The time that is left out is that of delays, in which another number may be under way than on
-// average: a request that is served is. Looks are too far apart to tell, but where it was noted
-// with each delay, that is known.
+// Effective time leaves out delays. More may be under way then than on average: a request is being
+// served. Looks are too far apart to tell, but the target may have noted the number at each delay.
 double ExperimentRecorder::InFlightByLooks(const TargetSnapshot& end, size_t point) const {
   const PointCounts before = CountsAt(start_, point);
   const PointCounts after = CountsAt(end, point);

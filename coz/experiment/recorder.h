@@ -30,7 +30,7 @@ class ExperimentRecorder {
  public:
   ExperimentRecorder(const ExperimentPlan& plan, const TargetSnapshot& start);
 
-  // Snapshots in the order of time, the final one included by Finish.
+  // Snapshots in the order of time. Finish adds the last one itself.
   void Look(const TargetSnapshot& now);
 
   // Delays had stopped for `late_ns` before the scheduler was stepped.
@@ -42,7 +42,7 @@ class ExperimentRecorder {
                           uint64_t drain_start_ns, bool settled);
 
   uint64_t start_ns() const { return start_.now_ns; }
-  // Of the point with the most visits since the start.
+  // The most visits of any point since the start.
   uint64_t BusiestVisits(const TargetSnapshot& now) const;
   int64_t EffectiveNs(const TargetSnapshot& now) const;
   bool HasLatencyPairs(const TargetSnapshot& now) const;
@@ -56,7 +56,7 @@ class ExperimentRecorder {
   TargetSnapshot last_;
   double InFlightByLooks(const TargetSnapshot& end, size_t point) const;
 
-  // By looks, of each point: the number under way over effective time, and over time on the clock.
+  // By looks, for each point: the number under way over effective time, and over clock time.
   std::vector<double> in_flight_ns_;
   std::vector<double> in_flight_on_clock_ns_;
   uint64_t looks_ = 0;

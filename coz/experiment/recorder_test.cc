@@ -63,8 +63,7 @@ TEST(RecorderTest, InFlightIsExactWhereEveryTimeIsKnown) {
   EXPECT_TRUE(record.points[0].in_flight_by_times);
 }
 
-// The same server, of whose requests only their number is known, and that one was under way with
-// each delay.
+// The same server. Known are only the number of requests, and that one was under way at each delay.
 TEST(RecorderTest, DelaysThatWereChargedAreLeftOutWithWhatWasUnderWay) {
   TargetSnapshot start = At(0, 300);
   start.points.resize(1);

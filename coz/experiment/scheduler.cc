@@ -11,8 +11,7 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr int kSpeedupSteps = 20;  // 5 %, 10 % ... 100 %
-// While there is nothing to measure yet: often enough that a short program loses little of its
-// time.
+// Between looks while there is nothing to measure: short, so that a short program loses little.
 constexpr uint64_t kWaitLookNs = 5 * kNsPerMs;
 
 bool AnyProgress(const TargetSnapshot& now) {
@@ -127,8 +126,8 @@ std::optional<UnitId> Scheduler::ChooseUnit() {
   return sampled.has_value() ? OrFocused(*sampled) : sampled;
 }
 
-// A share of experiments goes to the focus by its weights. Randomly, and never all, so that what is
-// thought to be known is tried on.
+// Gives the focus a share of experiments, by its weights. The share is random and never all, so
+// that other units are tried too.
 UnitId Scheduler::OrFocused(UnitId sampled) {
   double sum = 0;
   for (const auto& [unit, weight] : focus_) sum += weight;
@@ -194,7 +193,7 @@ bool Scheduler::LongEnough(const TargetSnapshot& now) {
   const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
   while (elapsed_ns >= planned_ns_) {
     const bool mostly_delay = recorder_->EffectiveNs(now) < static_cast<int64_t>(planned_ns_ / 2);
-    // Few visits are then the delays' doing, and no reason for a longer one.
+    // Delays then make visits few, which is no reason to extend.
     if (mostly_delay) return elapsed_ns >= planned_ns_ * 2;
     const uint64_t visits = recorder_->BusiestVisits(now);
     if (visits >= options_.min_visits || planned_ns_ >= options_.max_experiment_ns) return true;
@@ -218,13 +217,13 @@ uint64_t Scheduler::Run() {
 uint64_t Scheduler::NextLook(const TargetSnapshot& now) {
   const uint64_t look_ns =
       recorder_->HasLatencyPairs(now) ? options_.latency_look_ns : options_.look_ns;
-  // Spread by half to either side, lest the looks fall in step with a program's own period.
+  // Random by half to either side, so that looks do not fall in step with the program.
   const uint64_t next_ns = now.now_ns + look_ns / 2 + look_random_.Below(look_ns + 1);
   const uint64_t end_ns = recorder_->start_ns() + planned_ns_;
   return !options_.end_to_end && end_ns > now.now_ns ? std::min(next_ns, end_ns) : next_ns;
 }
 
-// Delays have stopped with the experiment before.
+// The experiment before has stopped its delays.
 uint64_t Scheduler::StartBareInterval() {
   state_ = State::kBareLeadIn;
   return target_->NowNs() + options_.lead_in_ns;

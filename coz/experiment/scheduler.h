@@ -41,21 +41,20 @@ class Scheduler {
   // harmless. Once done, it returns UINT64_MAX.
   uint64_t Step();
 
-  // Ends the profile while the target lives on: an experiment in progress that is long enough is
-  // drained and kept, else dropped. Delays end at once; step on until done().
+  // Ends the profile while the target lives on. Delays end at once. An experiment in progress that
+  // is long enough is drained and kept, else dropped. Step on until done().
   void Stop();
 
   // Ends the profile at once, because the target has ended. An experiment in progress that is long
   // enough is kept.
   void Finish();
 
-  // Gives up the experiment in progress, unless it is the whole run, and goes on with another: what
-  // ran before and what runs now are not to be in one.
+  // Drops the experiment in progress, unless it is the whole run, and begins another. So none holds
+  // both what ran before and what runs now.
   void StartAfresh();
 
-  // Units that are to be tried more often, with how often each against the others; replaces those
-  // of the last call. They get the share of experiments that SchedulerOptions::uniform_share
-  // leaves.
+  // Units to try more often, each with its weight; replaces those of the last call. They get the
+  // share of experiments that SchedulerOptions::uniform_share leaves.
   void Focus(std::vector<std::pair<UnitId, double>> units) { focus_ = std::move(units); }
 
   bool done() const { return state_ == State::kDone; }
@@ -124,7 +123,7 @@ class Scheduler {
   std::vector<std::pair<UnitId, double>> focus_;
   ExperimentPlan plan_;  // of the experiment in progress
   uint64_t next_index_ = 0;
-  uint64_t bare_blocks_ = 0;  // of experiments, each with one bare interval, that have been begun
+  uint64_t bare_blocks_ = 0;  // of experiments begun; each has one bare interval
   uint64_t next_bare_;        // index of the experiment before which the next bare interval comes
   uint64_t length_ns_;        // of experiments to come
   uint64_t planned_ns_ = 0;   // length of the one in progress

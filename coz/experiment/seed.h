@@ -14,7 +14,6 @@
 
 namespace coz::experiment {
 
-// Of the system's.
 inline uint64_t DrawSeed() {
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32) | device();

@@ -27,14 +27,14 @@ struct PointCounts {
   uint64_t visits = 0;
   uint64_t arrivals = 0;
   uint64_t departures = 0;
-  // Of these, how many came at a known time, and the sums of these times, of a clock that stands
-  // still while a thread serves delay; modulo 2^64.
+  // How many of these came at a known time, and the sums of those times, modulo 2^64. Their clock
+  // stands still while a thread serves delay.
   uint64_t timed_arrivals = 0;
   uint64_t timed_departures = 0;
   uint64_t arrival_time_sum_ns = 0;
   uint64_t departure_time_sum_ns = 0;
-  // Of a pair whose visits have no times: delay that was imposed while it was known how many were
-  // under way, and its sum times that number.
+  // For a pair whose visits have no times: delay imposed while the number under way was known, and
+  // the sum of each delay times that number.
   uint64_t charged_delay_ns = 0;
   uint64_t charged_in_flight_ns = 0;
 };
@@ -50,8 +50,8 @@ struct TargetSnapshot : ExperimentCounters {
   uint64_t out_of_scope_samples = 0;  // in known code that holds no unit
   uint64_t owed_ns = 0;               // now: global minus local delay, summed over running threads
   uint64_t max_owed_ns = 0;           // now: the largest of these
-  // Now: the same of threads that sleep by the clock and have run since the last Select; they pay
-  // when they wake.
+  // Now: the largest debt of threads asleep by the clock that have run since the last Select. They
+  // pay when they wake.
   uint64_t max_owed_asleep_ns = 0;
   uint64_t imposed_ns = 0;          // by samples in selected units, over all threads
   uint64_t paid_ns = 0;             // slept in pauses, over all threads
@@ -81,8 +81,8 @@ class ExperimentTarget {
   // From now on no sample adds a delay or counts as selected.
   virtual void StopDelays() = 0;
 
-  // No thread is sampled until ResumeSampling. False where that cannot be had, and nothing has
-  // changed then: nobody asks again.
+  // Stops all sampling until ResumeSampling. False: it cannot, and nothing has changed; do not ask
+  // again.
   virtual bool SuspendSampling() { return false; }
   virtual void ResumeSampling() {}
 
@@ -92,9 +92,9 @@ class ExperimentTarget {
   // credited when they wake.
   virtual bool Settled() = 0;
 
-  // The unit of a sample drawn with equal probability from the samples in scope that were taken
-  // since the last call (a bounded share of them will do), or nothing when there was none. All
-  // randomness comes from `random`.
+  // The unit of a random sample in scope since the last call, each with equal probability (a
+  // bounded share of them will do), or nothing when there was none. All randomness comes from
+  // `random`.
   virtual std::optional<UnitId> RandomSampledUnit(Random& random) = 0;
 };
 

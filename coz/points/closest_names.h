@@ -18,7 +18,7 @@
 
 namespace coz::points {
 
-// Characters to change, insert or leave out to make `a` of `b`; more than `limit`: limit + 1.
+// Characters to change, insert or leave out to turn `b` into `a`; above `limit`: limit + 1.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 
 class ClosestNames {

@@ -308,7 +308,7 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
         })));
   }
   std::vector<std::string> names;
-  // As the wanted one is: mangled by C++ or Rust, or as people write it.
+  // Mangled (C++, Rust) or readable, like the wanted name.
   const bool is_mangled =
       absl::StartsWith(spec.function, "_Z") || absl::StartsWith(spec.function, "_R");
   for (const Function& function : functions_) {
@@ -354,7 +354,7 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindLine(const PointSpec& spe
       }
       if (!last_matches) continue;
       const auto line = static_cast<uint32_t>(number);
-      // Scopes are dear to find, and only wanted for the line itself.
+      // Scopes are slow to find, and needed only for the line itself.
       lines_of_file.push_back({file, line, address + dwarf_bias_,
                                line == spec.line ? ScopeOf(unit, address) : nullptr});
     }

@@ -30,8 +30,8 @@ struct CodePlace {
   uint64_t file_offset;
   // Where a probe instruction goes: behind `endbr64`, which the kernel steps slowly.
   uint64_t probe_offset;
-  // Where a thread goes on that a probe has counted, which is where it is sampled for the time that
-  // this takes; a file offset, 0: not known.
+  // File offset where a thread goes on after a probe has counted it. Samples of the counting fall
+  // there. 0: not known.
   uint64_t resume_offset;
   std::string name;  // the function, demangled; for a line the function that it is in, or empty
 };

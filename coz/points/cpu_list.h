@@ -1,7 +1,6 @@
 // The numbers of the machine's CPUs, for events that are opened on each.
 //
-// Shape    ascending; numbers may be missing, where CPUs can be added or are left out by the
-//          firmware
+// Shape    ascending; numbers may be missing (CPUs to be added, or left out by the firmware)
 // Units    the kernel's numbers of CPUs
 // Errors   a text that is no list: empty
 // Threads  safe
@@ -19,8 +18,8 @@ namespace coz::points {
 // "0-3,8,10-11".
 std::vector<int> ParseCpuList(absl::string_view text);
 
-// Those that the kernel may have, running or not; where it does not say, from 0 on as many as there
-// are.
+// All that the kernel may have, running or not. Where it does not say: all that are configured,
+// from 0.
 std::vector<int> PossibleCpus();
 
 }  // namespace coz::points

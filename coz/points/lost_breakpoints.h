@@ -1,8 +1,8 @@
 // Keeps lost breakpoints from ending the calling process (coz/base/lost_breakpoint.h). SIGTRAP ends
 // a program that does not expect it. About one visit in 5,000 was seen to be lost.
 //
-// Shape    a guard; the process goes on at the same instruction. Profiled programs have the
-//          runtime's instead
+// Shape    a guard; the process goes on at the same instruction. Profiled programs use the
+//          runtime's guard instead
 // Units    visits
 // Errors   none
 // Threads  one guard at a time; it guards all threads

@@ -8,17 +8,17 @@ namespace {
 
 constexpr size_t kMinSlices = 4;
 constexpr size_t kBlocks = 10;
-// A rate that is half of the time zero, and double in the other, varies by 1.
+// A rate that is 0 half of the time and double in the rest varies by 1.
 constexpr double kMaxVariation = 1;
 // Below this rate, experiments have to be made longer than half a second.
 constexpr double kGoodVisitsPerSecond = 10;
-// A function that is called so seldom and regularly, and in which no work is done, is likely a
-// timer's: it is called whatever the load.
+// A function that is called rarely and regularly, and does no work, is likely a timer's: it is
+// called whatever the load.
 constexpr double kTimerVisitsPerSecond = 100;
 constexpr double kTimerVariation = 0.01;
 constexpr double kTimerSampleShare = 0.01;
 constexpr double kTimerScore = 0.3;
-// Several threads may count at once, in more time than has passed.
+// Several threads at once may count for longer than the slice.
 constexpr double kMinRestOfSlice = 0.05;
 
 struct Sums {
@@ -42,8 +42,7 @@ std::vector<VisitSlice> WithoutSetUp(const std::vector<VisitSlice>& slices) {
   return {is_set_up ? first : slices.begin(), slices.end()};
 }
 
-// At most kBlocks parts of the run: what a busy machine does to single slices says nothing of the
-// program.
+// At most kBlocks parts of the run, so that what a busy machine does to single slices evens out.
 std::vector<VisitSlice> Blocks(const std::vector<VisitSlice>& slices) {
   const size_t count = std::min(kBlocks, slices.size());
   std::vector<VisitSlice> blocks(count);
@@ -70,8 +69,8 @@ double Variation(const std::vector<VisitSlice>& slices, const Sums& sums) {
 double Score(const PointRating& rating, double sample_share) {
   const bool is_timer = rating.visits_per_s < kTimerVisitsPerSecond &&
                         rating.variation < kTimerVariation && sample_share < kTimerSampleShare;
-  // Steady first. A function that much of the work is done in is more likely to be the unit of work
-  // than one of its small parts.
+  // Steady functions first. One that does much of the work is more likely to be the unit of work
+  // than its small parts.
   return (0.1 + sample_share) / (1 + 4 * rating.variation) * (is_timer ? kTimerScore : 1) *
          std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond);
 }
@@ -103,7 +102,7 @@ PointRating RatePoint(const std::vector<VisitSlice>& all_slices, double sample_s
     rating.fitness = PointFitness::kFit;
   }
   rating.score = Score(rating, sample_share);
-  // Less is counted where it costs more; what costs too much is not counted, but marked.
+  // The score falls with the cost of counting. What costs too much is marked instead.
   if (!is_too_frequent) rating.score *= 1 - rating.visits_per_s * visit_cost_ns / 1e9;
   return rating;
 }

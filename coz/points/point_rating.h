@@ -1,8 +1,7 @@
-// Judges by counts of a function's calls, taken in slices over a run, whether the function would be
-// a good progress point.
+// Judges whether a function would be a good progress point, by counts of its calls in slices of a
+// run.
 //
-// Shape    a candidate has its slices in order of time; each lasts as long as its function was
-//          counted
+// Shape    a candidate's slices in order of time; each is as long as the function was counted
 // Units    ns; visits per second; fractions
 // Errors   none
 // Threads  safe: values
@@ -36,14 +35,14 @@ inline constexpr double kMaxCountingShare = 0.05;
 struct PointRating {
   PointFitness fitness = PointFitness::kUnknown;
   double visits_per_s = 0;
-  // Standard deviation of the rate over tenths of the slices, as a share of the rate; that of
-  // counting by chance (Poisson's) is taken out.
+  // Standard deviation of the rate over tenths of the slices, as a share of the rate, without the
+  // part due to chance (Poisson's).
   double variation = 0;
   double score = 0;  // more is better, among those of the same fitness
 };
 
 // `sample_share`: of the samples that had the function on the stack. Slices before the first visit
-// are left out where they are not more than half of all: a program may have a set-up.
+// are set-up and left out, unless they are more than half of all.
 PointRating RatePoint(const std::vector<VisitSlice>& slices, double sample_share,
                       double visit_cost_ns);
 
@@ -54,7 +53,7 @@ bool IsTooFrequent(const std::vector<VisitSlice>& slices, double visit_cost_ns, 
 // time.
 VisitSlice WithoutCounting(const VisitSlice& slice, double counting_ns);
 
-// What a breakpoint there would take of a CPU: it slows down those who call.
+// The share of a CPU that a breakpoint there takes, as it slows callers too.
 double CountingShare(double visits_per_s, double visit_cost_ns);
 
 // Indexes of those of this fitness, best first.

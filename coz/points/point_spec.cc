@@ -16,8 +16,8 @@ namespace {
 
 bool IsGlob(absl::string_view text) { return text.find_first_of("*?") != absl::string_view::npos; }
 
-// The length of the brackets' contents that end with the last character, brackets included; 0 where
-// they are not balanced.
+// The length of the balanced brackets that end with the last character, brackets included; 0: they
+// are not balanced.
 size_t BracketsAtEnd(absl::string_view text, char open, char close) {
   int depth = 0;
   for (size_t i = text.size(); i > 0; --i) {

@@ -21,7 +21,7 @@ namespace coz::points {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-// With its header within what a user may lock for each CPU (kernel.perf_event_mlock_kb, 516).
+// Fits, with its header, what a user may lock for each CPU (kernel.perf_event_mlock_kb, 516).
 constexpr size_t kRingBytes = 64 * kPageBytes;
 constexpr uint32_t kStackBytes = 4096;
 
@@ -125,7 +125,7 @@ absl::StatusOr<StackSampler> StackSampler::Start(pid_t process, uint64_t samplin
        std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), ignored)) {
     const pid_t thread = atoi(entry.path().filename().c_str());
     for (const int cpu : cpus) {
-      // Inherited events can be read only where they are of one CPU.
+      // Inherited events can be read only if they are of one CPU.
       Ring ring{UniqueFd(Open(attr, thread, cpu)), nullptr};
       void* memory = ring.fd.ok() ? mmap(nullptr, kPageBytes + kRingBytes, PROT_READ | PROT_WRITE,
                                          MAP_SHARED, ring.fd.get(), 0)

@@ -165,7 +165,7 @@ uint64_t FileOffsetInProgram(uint64_t address) {
 
 }  // namespace
 
-// Threads that come meanwhile may have inherited an event or not: then all begins anew.
+// If threads appear meanwhile, starts over: they may have inherited an event or not.
 absl::StatusOr<VisitCounter> VisitCounter::ForBreakpoint(pid_t process, bool with_children) {
   constexpr int kTries = 10;
   VisitCounter counter;

@@ -61,7 +61,7 @@ class VisitCounter {
   bool with_children_ = false;
 };
 
-// Whether counters can be had, tried on this process before a program is started.
+// Whether breakpoints can be counted: a try on this process.
 absl::Status CheckBreakpoints();
 absl::Status CheckProbes(const std::string& file, uint64_t offset);
 

@@ -5,8 +5,8 @@
 // Shape    sums in the control block, which the supervisor reads with each look
 // Units    ns of delay, times a number of requests
 // Errors   none. A pair is left out while its counters are spread over too many threads or cannot
-//          be read. Delays are left out after a reading that cost much: the others then tell the
-//          average
+//          be read. Delays are left out after a costly reading: the average of the others stands
+//          for them
 // Threads  safe
 // Signals  async-signal-safe
 // Source   docs/design/points.md, "Latency of pairs without times"

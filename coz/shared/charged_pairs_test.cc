@@ -93,8 +93,8 @@ TEST(ChargeBudgetTest, ReadingTakesItsPartAtMost) {
   EXPECT_TRUE(budget.Allows(1000 + 10 * ChargeBudget::kPart));
 }
 
-// Two threads are in the selected unit. Only what the one imposes beyond what the other has imposed
-// is left out.
+// Two threads are in the selected unit. Only what one imposes beyond the other is
+// left out.
 TEST(RiseByTest, DelayOfAThreadThatIsBehindRaisesByTheRestOnly) {
   delay::GlobalLedger global = {};
   delay::ThreadLedger first = {};

@@ -69,7 +69,7 @@ struct ControlBlock {
   // The supervisor writes these at any time.
   // A Selection: the unit that every experiment speeds up, baselines too.
   std::atomic<uint64_t> given;
-  // No delay is imposed after this. It ends the delays should the supervisor be gone.
+  // No delay is imposed after this, so delays end if the supervisor dies.
   std::atomic<uint64_t> selection_deadline_ns;
   std::atomic<uint64_t> heartbeat_ns;
   std::atomic<uint32_t> stop;            // the target samples no more

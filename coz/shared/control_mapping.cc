@@ -85,7 +85,7 @@ bool FormatControl(int fd) {
 MappedControl MapControl(int fd, uint64_t mapped_bytes) {
   struct stat status;
   if (fstat(fd, &status) != 0) return {nullptr, MapFault::kNoFile};
-  // Of a shorter file not even the version may be there to be read.
+  // A shorter file may not even hold the version.
   if (static_cast<uint64_t>(status.st_size) < sizeof(ControlBlock)) {
     return {nullptr, MapFault::kOtherVersion};
   }

@@ -1,5 +1,5 @@
-// Lets a process itself read the supervisor's counters of visits to places. How many requests are
-// under way, in all programs, has to be known at the moment when delay is imposed.
+// Lets a process read the supervisor's counters of visits to places. When it imposes delay, it has
+// to know how many requests are under way in all programs.
 //
 // Shape    copies of the supervisor's descriptors. A process takes them when its program starts,
 //          when it is a child of fork, and when the supervisor has lent others
@@ -21,7 +21,7 @@ namespace coz::shared {
 
 void TakeLentCounters(const ControlBlock& control);
 
-// In the child of fork, whose copies have been closed with all reserved descriptors.
+// For the child of fork: its copies were closed with all reserved descriptors.
 void ForgetLentCounters();
 
 // Visits so far to one end of the supervisor's point.

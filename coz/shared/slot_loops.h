@@ -62,7 +62,7 @@ void ForEachRunningThread(Control& control, Visit visit) {
   });
 }
 
-// Running threads that pay what they owe. In an exec, a process's threads are about to be gone.
+// Running threads that pay what they owe. Those of a process in an exec do not.
 template <typename Control, typename Visit>
 void ForEachPayingThread(Control& control, Visit visit) {
   ForEachRunningThread(control, [&control, &visit](auto& slot) {

@@ -47,8 +47,8 @@ struct LineInterval {
   SourceFunction* code_of;   // the function with code of its own that the address lies in, or null
 };
 
-// Sorts `intervals` by their begin and cuts off what an earlier one covers. Of two with the same
-// begin the one that was there first is the earlier.
+// Sorts `intervals` by their begin and cuts off what an earlier one covers. Intervals with the same
+// begin keep their order.
 template <typename Interval>
 void MakeDisjoint(std::vector<Interval>* intervals) {
   const auto begins_before = [](const Interval& a, const Interval& b) { return a.begin < b.begin; };

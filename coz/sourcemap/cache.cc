@@ -188,7 +188,7 @@ class TableLoader {
       return false;
     }
     candidate.was_cached_ = true;
-    // The time of change is that of the last use, see RemoveOldTables.
+    // RemoveOldTables takes the time of change for the last use.
     utimensat(AT_FDCWD, file_.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
     loaded_ = std::move(candidate);
     return true;
@@ -220,7 +220,7 @@ class TableLoader {
   LoadedTable Take() { return std::move(loaded_); }
 
  private:
-  // Another user's file is not trusted, though its checksum be right.
+  // Another user's file is not trusted, even if its checksum is right.
   bool IsOwnFile() const {
     struct stat status;
     return lstat(file_.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&

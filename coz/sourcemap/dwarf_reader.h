@@ -1,8 +1,8 @@
 // Builds the line table of a binary from its DWARF debug information, versions 2 to 5.
 //
-// Which line an address gets is decided by the rules in attribution.h: the innermost line that is
-// in scope, never a line of a header out of scope while a line of the program's own is around it.
-// Only compilation units that name a file in scope are decoded.
+// The rules in attribution.h decide which line an address gets: the innermost line in scope. A
+// header out of scope never wins over a line of the program around it. Only compilation units that
+// name a file in scope are decoded.
 //
 // Shape    path in, line-table image (line_table.h) and statistics out
 // Units    ELF addresses of the binary, bytes

@@ -2,12 +2,11 @@
 // image that the supervisor builds (LineTableBuilder) and the target maps read-only.
 //
 // Shape    at most 2^32 - 2 lines, each file:line once, ordered by file and line; an address has
-// one
-//          line or none (kNoLine). The view borrows the bytes: they must stay mapped and unchanged.
+//          one line or none (kNoLine). The view borrows the bytes: they must stay mapped and
+//          unchanged.
 // Units    ELF addresses, as in the file: the caller subtracts the load bias from a runtime address
-// Errors   FromBytes and VerifyContents return false. After FromBytes no damage of the bytes leads
-//          any function out of bounds; wrong contents give wrong answers until VerifyContents is
-//          asked.
+// Errors   FromBytes and VerifyContents return false. After FromBytes, damaged bytes never lead a
+//          function out of bounds, but may give wrong answers. VerifyContents finds them.
 // Threads  safe: const functions over constant bytes
 // Signals  all but VerifyContents and FindLines are meant for handlers; none uses the heap or errno
 // Source   none

@@ -1,8 +1,8 @@
 // Writes the line-table image that LineTable reads.
 //
 // Shape    half-open intervals [begin, end) in any order; equal neighbours are merged; each
-// file:line
-//          becomes one line, whose function is the one that holds most of its bytes of code
+//          file:line becomes one line, whose function is the one that holds most of its bytes of
+//          code
 // Units    ELF addresses
 // Errors   Build: INVALID_ARGUMENT for intervals that overlap or are empty, OUT_OF_RANGE for code
 //          that spans 4 GiB or more (offsets are 32 bits)
@@ -40,7 +40,7 @@ class LineTableBuilder {
   void AddInterval(uint64_t begin, uint64_t end, uint32_t file_id, uint32_t line,
                    uint32_t function_id);
 
-  // A line that is in the table whether an interval has it or not.
+  // Adds a line even where no interval has it.
   void AddLine(uint32_t file_id, uint32_t line, uint32_t function_id) {
     LineId(file_id, line, function_id);
   }

@@ -49,8 +49,8 @@ class SourceScope {
 
   bool Contains(std::string_view path) const;
 
-  // Differs between scopes that may decide differently, and when the default's rules change: part
-  // of the name of a cached line table.
+  // Part of the name of a cached line table. Differs between scopes that may decide differently,
+  // and when the default's rules change.
   uint64_t Fingerprint() const;
 
   const std::vector<std::string>& patterns() const { return patterns_; }

@@ -1,4 +1,4 @@
-// Makes of a table of lines a table of what experiments speed up: lines, functions, files, a whole
+// Turns a table of lines into a table of what experiments speed up: lines, functions, files, a
 // binary, or groups of them.
 //
 // Shape    interval table in, interval table and descriptions out: line `i` of the image is unit

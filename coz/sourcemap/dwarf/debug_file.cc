@@ -35,8 +35,8 @@ std::string BuildIdOf(Dwfl_Module* module) {
 }
 
 // Limits how long libdebuginfod waits, through its environment variables. By default it waits 90 s
-// for each answer, without a limit in all, and the program could not start before. What the user
-// has set stays. The variables are gone again before the target starts.
+// for each answer, without a total limit, and the program starts only then. What the user has set
+// stays. The variables are gone again before the target starts.
 class DebuginfodLimits {
  public:
   explicit DebuginfodLimits(const char* seconds_without_answer = "10")

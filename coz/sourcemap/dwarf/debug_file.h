@@ -60,8 +60,8 @@ class DebugFile {
   // Of the file that holds the debug information: the binary itself or another, or "debuginfod".
   const std::string& debug_path() const { return debug_path_; }
   const std::string& build_id() const { return build_id_; }
-  // Of the binary's code sections, ordered; what debug information says of other addresses is about
-  // code that the linker has dropped.
+  // The binary's code sections, ordered. Debug information for other addresses is about code that
+  // the linker has dropped.
   const std::vector<AddressRange>& code() const { return code_; }
   // Ordered by address.
   std::vector<FunctionSymbol> FunctionSymbols() const;

@@ -1,7 +1,7 @@
 // Lets the profiled processes read the supervisor's counters of visits to places
 // (coz/shared/lent_counters.h).
 //
-// Shape    a list for each state of things; written where it differs from the one before
+// Shape    the full list at each call; written if it differs from the one before
 // Units    visits
 // Errors   more counters than have room: none is lent
 // Threads  one writer

@@ -20,20 +20,19 @@
 namespace coz::supervisor {
 namespace {
 
-// Long for a breakpoint to be set and taken away, short beside the phases of a program.
+// Long against setting and removing a breakpoint, short against a program's phases.
 constexpr uint64_t kSliceNs = 50 * kNsPerMs;
-// Until it is known that a function is not called a million times a second, and for those that are.
+// For functions that are, or may be, called a million times a second.
 constexpr uint64_t kShortSliceNs = 5 * kNsPerMs;
-// In which one that is called seldom is counted while another slows the program down.
+// For a yardstick, called seldom, beside a function that slows the program.
 constexpr uint64_t kYardstickSliceNs = 20 * kNsPerMs;
 constexpr uint64_t kSamplingPeriodNs = 2 * kNsPerMs;
-// Before the first functions are chosen: a share of the whole time, at most this.
+// Before the first functions are chosen: a tenth of the time, at most this.
 constexpr uint64_t kMaxLeadNs = 1 * kNsPerSecond;
-// Between the end of exec as its caller sees it and that of mapping the program.
+// Longest time from exec, as its caller sees it, to the mapping of the program.
 constexpr uint64_t kMappingNs = 2 * kNsPerSecond;
 constexpr uint64_t kMappingPollNs = 1 * kNsPerMs;
-// What a program is given to end by an interrupt before it is said to run on, and to end by
-// SIGTERM.
+// How long a program has to end after an interrupt (else it is said to run on), and after SIGTERM.
 constexpr uint64_t kInterruptNs = 200 * kNsPerMs;
 constexpr uint64_t kGraceNs = 5 * kNsPerSecond;
 // Where it cannot be measured.
@@ -151,8 +150,7 @@ void Finder::CountSet(const std::vector<size_t>& set) {
   }
 }
 
-// Beside the program it is another than before, and on a virtual machine it changes with what the
-// others do.
+// The cost changes once the program runs, and on a virtual machine with what the others do.
 void Finder::MeasureCostAgain() {
   const uint64_t now_ns = MonotonicNowNs();
   if (now_ns < cost_measured_ns_ + kNsPerSecond) return;
@@ -178,7 +176,7 @@ FindPointsOutcome Finder::Count() {
       CountSet(set);
     }
   }
-  // A program that is interrupted, too, mostly ends by it.
+  // The interrupt reached the program too: it mostly ends.
   if (inbox_.interrupted()) WaitUntil(MonotonicNowNs() + kInterruptNs);
   // Breakpoints and samples end here; the program runs on untouched.
   counters_.clear();

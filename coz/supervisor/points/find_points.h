@@ -1,13 +1,13 @@
 // Finds functions of a program that would do as progress points: runs it, samples it from outside,
 // and counts calls in turns.
 //
-// Nothing is loaded into the program. Four functions at a time are counted by breakpoints, so all
-// have slices all over the run.
+// Nothing is loaded into the program. Breakpoints count four functions at a time, so each function
+// has slices all over the run.
 //
 // Shape    one call for one run
 // Units    ns
-// Errors   what keeps the program from being started: as RunProfile, with CheckBreakpoints' and
-//          PointCandidates'. Once the program runs, nothing ends it but itself (or `stop`)
+// Errors   before the program starts: as RunProfile, CheckBreakpoints and PointCandidates. Once the
+//          program runs, nothing ends it but itself (or `stop`)
 // Threads  one call at a time: it takes over the process's signals
 // Signals  none
 // Source   docs/progress-points.md, "Which place?"

@@ -109,7 +109,7 @@ absl::Status ImageBreakpoints::SetOwn(pid_t process, size_t place, uint64_t addr
   for (Breakpoint& own : own_) {
     if (own.pid == process && own.place == place) return Move(&own, address);
   }
-  // Not in its children: whether one has inherited it or was there before could not be told.
+  // Without its children: a child that inherited it looks the same as an older one.
   absl::StatusOr<points::VisitCounter> counter =
       points::VisitCounter::ForBreakpoint(process, false);
   // It has ended just now.

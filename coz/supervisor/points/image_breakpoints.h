@@ -1,10 +1,9 @@
 // The breakpoints that count the places of one progress point in all processes that run one
 // program: the one that began it, and its children by fork.
 //
-// The first process's breakpoints are in each of its children, too, and in all of them at one
-// address: where the place lies in the first, or in most of the others. Children that open the same
-// library after fork mostly have it at the same address, as all else is. Those that have it
-// elsewhere get breakpoints of their own.
+// Children inherit the first process's breakpoints, at one address for all: where the place lies in
+// the first, or else in most of the others. Children that open a library after fork mostly have it
+// at the same address. Those that have it elsewhere get breakpoints of their own.
 //
 // Shape    Set as often as libraries may have come or gone; counts are kept when processes end
 // Units    visits; runtime addresses; ns of CLOCK_MONOTONIC
@@ -49,8 +48,8 @@ class ImageBreakpoints {
 
   uint32_t image() const { return image_; }
 
-  // Makes room for the first of the places that are not loaded yet, in all threads and children to
-  // come.
+  // Reserves a breakpoint, in all threads and children to come, for the first place that loads
+  // later.
   absl::Status Reserve();
   // Counts the places where they lie in `processes`, which are all that run the program, and
   // nowhere else. `places` only grows.
@@ -62,7 +61,7 @@ class ImageBreakpoints {
   bool was_set() const { return was_set_; }
   bool has_room() const { return !shared_.empty(); }
   std::vector<uint64_t> AddressesIn(pid_t process) const;
-  // The visits are the sum of what is read from these, and of those before.
+  // The visits are visits_before() plus what is read from these.
   std::vector<int> Descriptors() const;
   uint64_t visits_before() const { return visits_before_; }
 
@@ -72,7 +71,7 @@ class ImageBreakpoints {
     pid_t pid;  // of which process with its children, or alone
     size_t place = kNoPlace;
     uint64_t address = 0;   // 0: counts nothing
-    uint64_t since_ns = 0;  // processes that are older have none of it; 0: all have it
+    uint64_t since_ns = 0;  // older processes do not have it; 0: all do
     points::VisitCounter counter;
   };
   using Addresses = std::vector<uint64_t>;  // of one place, by process; 0 where it is not loaded
@@ -82,7 +81,7 @@ class ImageBreakpoints {
   // The breakpoint of all processes for this place; nullptr where there is none and none can be
   // made.
   Breakpoint* Shared(size_t place, bool is_in_first, absl::Status* status);
-  // Where to set it, but not where any process has other code; 0: nowhere.
+  // Where to set it: never where a process has other code; 0: nowhere.
   uint64_t CommonAddress(const Addresses& addresses, uint64_t until_now,
                          const std::vector<ImageProcess>& processes) const;
   uint64_t AddressUntilNow(size_t place, pid_t process) const;

@@ -15,7 +15,7 @@
 namespace coz::supervisor {
 namespace {
 
-// Between two looks for libraries that are to come; reading the maps takes some 50 us.
+// Between two looks for new libraries; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
 static_assert(shared::kMaxCountedPlaces >= static_cast<uint32_t>(points::kBreakpoints));
@@ -45,7 +45,7 @@ absl::Status OutsidePoints::SetProbes(Counted* counted) {
   return absl::OkStatus();
 }
 
-// Looks come again and again.
+// Says each problem once.
 void OutsidePoints::Warn(const absl::Status& status) {
   if (status.ok() || !warned_of_.emplace(status.message()).second) return;
   warnings_.emplace_back(status.message());
@@ -64,8 +64,7 @@ void OutsidePoints::SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoin
   Warn(status);
 }
 
-// A program has attached and waits. Threads to come inherit what is set now, and what is reserved
-// now for later.
+// A program has attached and waits. Its later threads inherit what is set or reserved now.
 void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes) {
   if (!probes_) {
     for (Counted* counted : places_) {
@@ -102,7 +101,7 @@ LendableCounter OutsidePoints::Lendable(const Counted& counted, uint32_t point, 
 
 void OutsidePoints::Lend(shared::ControlBlock& control) const {
   if (!has_pairs_at_places_) return;
-  // What is reserved for libraries to come can be read at once when they are there, if it has room.
+  // What is reserved for later libraries is lent too, if it has room.
   for (const bool with_reserved : {true, false}) {
     std::vector<LendableCounter> counters;
     const auto add = [&](const Counted* counted, uint32_t point, shared::PairEnd end) {
@@ -153,7 +152,7 @@ void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& proces
   for (Counted* counted : places_) {
     for (ImageBreakpoints& set : counted->breakpoints) {
       if (set.image() != image) continue;
-      // A program stays where it is.
+      // A program does not move.
       if (set.was_set() && counted->spec.binary.empty()) continue;
       SetBreakpoints(counted, &set, processes);
     }
@@ -193,7 +192,7 @@ void OutsidePoints::TellPlaces(shared::ProcessSlot* slot, const ImageProcess& pr
   }
 }
 
-// Their descriptors are wanted for others.
+// Frees descriptors of ended programs.
 void OutsidePoints::ForgetEnded() {
   for (Counted* counted : places_) {
     auto& sets = counted->breakpoints;
@@ -207,7 +206,7 @@ void OutsidePoints::ForgetEnded() {
   }
 }
 
-// Said while the run is young, so that it can be made again in another way.
+// Warns early, so that the user can start over in another way.
 void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
   if (counted->is_judged || visit_cost_ns_ == 0) return;
   const uint64_t visits = counted->Read();

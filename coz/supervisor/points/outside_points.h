@@ -40,7 +40,7 @@ struct OutsidePointOptions {
   std::vector<std::string> sampled;   // FILE:LINE
   std::vector<std::string> latency;   // BEGIN,END: each a place, or mark:NAME
   VisitSource source = VisitSource::kBest;
-  std::string runtime_library;  // which no BINARY means
+  std::string runtime_library;  // no BINARY matches it
 };
 
 class OutsidePoints {
@@ -58,7 +58,7 @@ class OutsidePoints {
   bool programs_wait() const { return has_places_ && (!probes_ || has_pairs_at_places_); }
   void Poll(shared::ControlBlock& control, uint64_t now_ns);
 
-  // What a user should know before (inlined copies), and what went wrong since the last call.
+  // Notes (on inlined copies) and problems since the last call.
   std::vector<std::string> TakeWarnings();
   // Points whose place, or mark in `target`, was never found, a sentence each.
   std::vector<std::string> Missing(const LiveTarget& target) const;
@@ -76,7 +76,7 @@ class OutsidePoints {
     uint64_t visits_before = 0;  // of programs that have ended
     std::string why_missing;
     bool was_found = false;
-    // The first second with visits, in which it is judged whether counting is too dear.
+    // Start of the first second with visits, in which the cost of counting is judged.
     uint64_t judged_from_ns = 0;
     uint64_t judged_from_visits = 0;
     bool is_judged = false;
@@ -102,17 +102,16 @@ class OutsidePoints {
   };
   std::map<uint32_t, Image> ReadImages(shared::ControlBlock& control);
   void EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes);
-  // Lets processes read what is counted of pairs.
+  // Lets processes read the counts of pairs.
   void Lend(shared::ControlBlock& control) const;
   LendableCounter Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
                            bool with_reserved) const;
-  // Finds places of binaries that are only known by what a process has loaded, and sets breakpoints
-  // where they lie now.
+  // Finds places in binaries that a process has loaded, and sets breakpoints where they lie now.
   void Look(uint32_t image, const std::vector<ImageProcess>& processes);
   void LookInFile(const std::string& path, bool is_program);
   void SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoints,
                       const std::vector<ImageProcess>& processes);
-  // Tells the process where its threads are sampled for the time that counting takes.
+  // Tells the process at which addresses samples fall into the cost of counting.
   void TellPlaces(shared::ProcessSlot* slot, const ImageProcess& process) const;
   std::vector<uint64_t> WhereBreakpointsAre(uint32_t image, pid_t pid) const;
   std::vector<uint64_t> WhereProbesResume(const ImageProcess& process) const;
@@ -131,7 +130,7 @@ class OutsidePoints {
   bool probes_ = false;
   bool has_places_ = false;
   bool has_pairs_at_places_ = false;
-  bool may_move_ = false;  // places may come, and lie elsewhere later
+  bool may_move_ = false;  // places may appear or move later
   uint64_t visit_cost_ns_ = 0;
   std::unique_ptr<points::CodePlaces> program_places_;
   std::vector<Point> points_;

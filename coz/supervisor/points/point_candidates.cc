@@ -18,19 +18,17 @@ namespace {
 // At 50 ms for four, all have had their turn in less than half a second.
 constexpr size_t kMaxActive = 32;
 constexpr uint64_t kMinSamples = 2;
-// A function that was not called in its last turns, so many, makes room for others where there is
-// none.
+// A function that was not called in this many turns in a row gives way when there is no room.
 constexpr size_t kIdleSlices = 5;
-// In one slice; in the mean over all it may be kMaxCountingShare.
+// For one slice; the mean over all may be kMaxCountingShare.
 constexpr double kMaxCountingShareOfSlice = 0.2;
-// Functions that are dear to count have one turn in so many, and only so many functions have one:
-// those that most samples show.
+// Functions that are dear to count have one turn in so many. Only so many functions have one: those
+// that most samples show.
 constexpr size_t kDearTurns = 4;
 constexpr size_t kMaxDear = 16;
 
-// What may tell how fast the program is while functions are counted that slow it down: so many
-// slices, calls and samples, and on the stack in so many of the samples that show the function in
-// question.
+// A yardstick tells how fast the program is while counting slows it down. It needs so many slices,
+// calls and samples, and this share of the samples that show the counted function.
 constexpr size_t kYardstickSlices = 4;
 constexpr double kYardstickVisitsPerSecond = 50;
 constexpr size_t kMinSamplesBeside = 5;
@@ -39,7 +37,7 @@ constexpr size_t kRecentSamples = 4096;
 // For an error of a fifth.
 constexpr uint64_t kMinYardstickVisits = 25;
 constexpr uint64_t kEnoughYardstickVisits = 100;
-// Of the time; with more, what is left is the difference of two numbers that are nearly the same.
+// Of the time. Above it, the rest is the difference of two nearly equal numbers.
 constexpr double kMaxCountingToSubtract = 0.5;
 
 constexpr size_t kMaxScannedBytes = 64 * 1024;
@@ -118,7 +116,7 @@ void PointCandidates::AddSample(uint64_t ip, const std::vector<uint64_t>& stack)
   ++samples_;
   std::vector<size_t> on_stack;
   CountOnStack(FunctionAt(ip), &on_stack);
-  // A return address lies behind a call; a function that ends with one is followed by another.
+  // A call may be a function's last instruction, and its return address lies behind it.
   for (const uint64_t word : stack) CountOnStack(FunctionAt(word - 1), &on_stack);
   if (recent_.size() < kRecentSamples) {
     recent_.push_back(std::move(on_stack));
@@ -283,8 +281,8 @@ void PointCandidates::AddDear(const points::VisitSlice& slice, double counting_n
   candidate->yardstick_visits += yardstick_visits;
 }
 
-// What counting takes is known to some per cent, which may be all that it leaves. But what is
-// called by the same work is slowed alike.
+// The cost of counting is known to some per cent, and may leave no more than that. But counting
+// slows functions of the same work alike.
 bool PointCandidates::CorrectRate(const std::vector<points::PointRating>& all,
                                   const Candidate& candidate, points::PointRating* rating) const {
   if (!candidate.is_dear || candidate.counted.duration_ns == 0) return false;

@@ -1,8 +1,8 @@
 // The functions of a program whose calls are worth counting: those that samples show, with their
 // callers and callees, and their counts.
 //
-// Shape    one program; a bounded number of functions is active, that is counted in turns, four at
-//          a time
+// Shape    one program; a bounded number of active functions, which are counted in turns, four at a
+//          time
 // Units    runtime addresses; offsets in the file; ns
 // Errors   Open: as CodePlaces, and FAILED_PRECONDITION for a program without symbols
 // Threads  compatible
@@ -30,7 +30,7 @@ struct FoundPoint {
   std::string where;  // FILE:LINE, or empty
   double sample_share;
   points::PointRating rating;
-  bool is_least;  // it is called more often than the rating says, nobody knows by how much
+  bool is_least;  // the true rate is above the rating's, by an unknown factor
 };
 
 struct FoundPoints {
@@ -47,16 +47,15 @@ class PointCandidates {
  public:
   static absl::StatusOr<std::unique_ptr<PointCandidates>> Open(const std::string& program);
 
-  // Of the running program; before everything below. False where the program is not among it yet.
+  // Mappings of the running program; call first. False: the program is not among them yet.
   bool SetMapped(const std::vector<MappedCode>& mapped);
   void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
-  // Makes the functions active that most samples show, then the functions that they call, as far as
-  // there is room.
+  // Activates the functions that most samples show, then those that they call, while there is room.
   void Admit();
 
-  // The active ones whose turn it is: at most `count`. Those that are dear to count have few turns,
-  // among themselves, with a yardstick as the last where there is one: another that is cheap, and
-  // on the stack where the first is.
+  // The functions whose turn it is: at most `count`. Those that are dear to count have few turns,
+  // among themselves. The last of such a set is a yardstick, if there is one: a cheap function that
+  // is on the stack where the first is.
   std::vector<size_t> NextSet(size_t count);
   uint64_t AddressOf(size_t candidate) const { return candidates_[candidate].address; }
   // Whether it is not known to be cheap to count.
@@ -104,13 +103,12 @@ class PointCandidates {
   double SampleShare(const Candidate& candidate) const;
   // Of the last samples with `candidate` on the stack, the share that has `other` there, too.
   double ShareBeside(const Candidate& candidate, const Candidate& other) const;
-  // The most often called one that is cheap to count and on the stack where `dear` is; kNone where
-  // there is none.
+  // The most called one that is cheap to count and on the stack where `dear` is, or kNone.
   size_t YardstickOf(const Candidate& dear) const;
   size_t YardstickIn(const std::vector<size_t>& set) const;
   void AddDear(const points::VisitSlice& slice, double counting_ns, size_t yardstick,
                uint64_t yardstick_visits, Candidate* candidate);
-  // The rate of a dear one, and whether it is at least that.
+  // Corrects a dear one's rate. True: it is a lower bound.
   bool CorrectRate(const std::vector<points::PointRating>& all, const Candidate& candidate,
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
@@ -132,7 +130,7 @@ class PointCandidates {
   std::vector<Candidate> candidates_;
   uint64_t samples_ = 0;
   std::vector<std::vector<size_t>> recent_;  // functions on the stack, of the last samples
-  size_t next_ = 0;                          // a candidate, among the cheap; the dear
+  size_t next_ = 0;                          // whose turn is next: of the cheap; of the dear
   size_t next_dear_ = 0;
   size_t turns_ = 0;
 };

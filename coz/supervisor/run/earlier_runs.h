@@ -1,5 +1,5 @@
-// What the runs of a series learn from those before: which units are theirs, too, and where time
-// was spent.
+// What a run learns from earlier runs of its series: which units it shares, and where time was
+// spent.
 //
 // Shape    a profile and the units of this run in, units of this run out
 // Units    none
@@ -24,8 +24,8 @@ namespace coz::supervisor {
 // Whether a unit of this run is that of a profile.
 bool IsUnit(const UnitIndex& units, experiment::UnitId id, const report::UnitRow& unit);
 
-// The unit of a random sample of earlier runs, of those whose code is there at the start, but for
-// the given one.
+// The unit of a random sample of earlier runs. Its code is there at the start; it is not the given
+// one.
 std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& earlier,
                                                       const UnitIndex& units,
                                                       const std::string& given, uint64_t seed);

@@ -17,7 +17,7 @@ namespace coz::supervisor {
 namespace {
 
 constexpr uint64_t kRefreshNs = 500 * kNsPerMs;
-// How far it is, the point, the names of the columns, and the leaders.
+// Progress, the point, the column names, and the leaders.
 constexpr int kSmallBlock = 6;
 constexpr int kLargestBlock = 40;
 // An analysis takes at most this share of the time: experiments wait for it.

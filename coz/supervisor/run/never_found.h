@@ -1,5 +1,4 @@
-// What was named on the command line, and no code that was loaded until the end of the run belonged
-// to.
+// What the command line named, but no code that the run loaded belonged to.
 //
 // Shape    one sentence each
 // Units    none

@@ -31,11 +31,11 @@ std::string Phrase(const std::vector<std::string>& words) {
   return words.empty() ? "none of these options" : absl::StrJoin(words, " ");
 }
 
-// Figures of different units, points or given speedups are not of one kind, so their sessions are
-// not added to each other.
+// Figures of different units, points or given speedups cannot be pooled, so their sessions are not
+// added to each other.
 absl::Status CheckAppend(const RunOptions& options) {
   const UniqueFd fd(open(options.output.c_str(), O_RDONLY | O_CLOEXEC));
-  // Whatever else is wrong with it, the writer says.
+  // The writer reports any other problem.
   if (!fd.ok()) return absl::OkStatus();
   const std::vector<std::string> wanted = SortedOptions(AskedOptions(options, {}));
   std::vector<std::string> other;

@@ -267,7 +267,7 @@ void ProfileRecorder::WriteBareInterval(const experiment::ExperimentRecord& reco
   AddPoints(record, bare, &chunk);
   AddTaints(record, bare);
   Append(chunk);
-  // Its samples, of which there are next to none, are told with those of the time between.
+  // Its few samples are written with those between experiments.
   between_start_ns_ = record.start_ns + record.elapsed_ns;
   between_start_ = target_->last_read();
 }

@@ -45,8 +45,7 @@ class ProfileRecorder {
 
   // `session` is complete but for its id, which is added.
   void WriteSession(profile::Session session, uint64_t start_ns);
-  // The progress point that the end of the program visits: in every experiment of an end-to-end
-  // run.
+  // The progress point of an end-to-end run: the end of the program visits it.
   void AddEndToEndPoint() { end_to_end_ = true; }
   void WriteExperiment(const experiment::ExperimentRecord& record);
   void WriteBareInterval(const experiment::ExperimentRecord& record);
@@ -60,7 +59,7 @@ class ProfileRecorder {
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
 
-  // All that was written, as one, with what earlier runs have written.
+  // All that this run and earlier ones have written, merged.
   const profile::Profile& written() const { return written_; }
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return writer_.path(); }

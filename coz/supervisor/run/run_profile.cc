@@ -129,7 +129,7 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
     scheduler_options_.max_experiment_ns =
         std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
   }
-  // What is given is sped up by samples, without which baselines could not be compared.
+  // Bare intervals do not speed the given unit up, so no baseline compares.
   if (!options_.given.empty()) scheduler_options_.experiments_per_bare_interval = 0;
   if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
 
@@ -156,8 +156,7 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   if (!child.ok()) return child.status();
   // Timers of the supervisor are exact; the child's slack was set before.
   prctl(PR_SET_TIMERSLACK, 1);
-  // Where Yama restricts who may, the program and its children may copy the counters that are lent
-  // to them.
+  // Lets the program and its children copy the lent counters where Yama restricts that.
   if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   target_.emplace(&block);
@@ -291,8 +290,7 @@ void Run::SayGoalIsReached(bool at_end) {
 
 void Run::StartExperiments() {
   const std::vector<experiment::UnitId> fixed_units = scheduler_options_.fixed_units;
-  // End to end, what is sped up from the start says more than what is found by this run's first
-  // samples.
+  // End to end, a unit that is sped up from the start tells more than one found by first samples.
   if (options_.end_to_end && fixed_units.empty()) {
     const std::optional<experiment::UnitId> drawn =
         DrawFromEarlierRuns(recorder_->written(), units_, options_.given, *scheduler_options_.seed);
@@ -362,8 +360,8 @@ bool Run::UsesPerfEvents() const {
           source == sampler::SamplingSource::kPerfSetsig);
 }
 
-// Where it was left to coz. Between threads of one process an inherited event is passed on, which
-// costs little.
+// Only where it was left to coz. Threads of one process pass an inherited event on, which costs
+// little.
 void Run::ChooseSource(uint64_t now_ns) {
   shared::ControlBlock& block = control_.block();
   if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
@@ -381,8 +379,7 @@ void Run::ChooseSource(uint64_t now_ns) {
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 
-// Where samples come by perf events, of which the first source has one for all threads of a
-// process.
+// Measures where samples come by perf events. kPerfSigtrap has one for all threads of a process.
 SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
   if (!UsesPerfEvents()) return {switches, 0};

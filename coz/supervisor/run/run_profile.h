@@ -64,7 +64,7 @@ struct RunOptions {
   bool live = false;  // a ranked table on the terminal while the program runs
 };
 
-// Of several runs of the program into one profile, which this is.
+// Which run this is, of several into one profile.
 struct Series {
   int run = 1;
   int most = 1;
@@ -86,10 +86,10 @@ struct RunResult {
   bool runtime_attached = false;
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
-  bool programs_unreachable = false;  // started by who had changed its user, root folder or mounts
+  bool programs_unreachable = false;  // started after a change of user, root folder or mounts
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
   std::string
-      missing_unit;  // fixed, given or grouped: no binary in scope that was loaded has code of it
+      missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});

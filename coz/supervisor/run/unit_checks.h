@@ -18,12 +18,10 @@
 
 namespace coz::supervisor {
 
-// After UnitIndex::Prepare. What may belong to a library, or to a program to come by exec, is let
-// pass.
+// After UnitIndex::Prepare. Lets pass what a library, or a program to come by exec, may have.
 absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units);
 
-// What of the fixed and given units no object that was read has code of: the first one's name, or
-// empty.
+// The first fixed or given unit, by name, that no object that was read has code of, or empty.
 std::string MissingUnit(const RunOptions& options, const UnitIndex& units);
 
 }  // namespace coz::supervisor

@@ -33,13 +33,12 @@ absl::StatusOr<double> ParseWidth(const std::string& text);
 class UntilGoal {
  public:
   // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of
-  // the profile, which may be named by an earlier run alone, has the number `id` in this one;
-  // empty: always.
+  // the profile has the number `id` in this run (earlier runs name others too); empty: always.
   UntilGoal(
       double width, double uniform_share, const std::vector<experiment::UnitId>& only,
       std::function<bool(experiment::UnitId id, const report::UnitRow& unit)> is_here = nullptr);
 
-  // Whether it looked. With `at_end` it does where there is a new experiment, whatever it costs.
+  // Whether it looked. With `at_end` it looks at any new experiment, whatever that costs.
   bool Update(const profile::Profile& profile, uint64_t now_ns, bool at_end = false);
 
   const report::PrecisionGoal& goal() const { return goal_; }

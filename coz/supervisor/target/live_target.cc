@@ -125,8 +125,8 @@ void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {
 experiment::TargetSnapshot LiveTarget::Read() {
   Poll();
   experiment::TargetSnapshot snapshot;
-  // Clock and delay are read first and together. What follows is a little late, and so alike for
-  // all experiments.
+  // Clock and delay are read first and together. The rest is read a little late, in all experiments
+  // alike.
   snapshot.now_ns = MonotonicNowNs();
   snapshot.global_delay_ns = control_.ledger.global_delay_ns.load(std::memory_order_acquire);
   points_.Count(&snapshot.points);

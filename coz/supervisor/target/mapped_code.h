@@ -27,7 +27,7 @@ struct MappedCode {
 // Takes some 50 us.
 std::vector<MappedCode> ReadMappedCode(pid_t pid);
 
-// Of what lies at the offset in the file (its real path), or 0 where that is not mapped.
+// The address of this offset in the file (its real path), or 0 where it is not mapped.
 uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string& file,
                         uint64_t file_offset);
 

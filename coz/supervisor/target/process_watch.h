@@ -1,5 +1,5 @@
-// The profiled processes: who has come, what they run, who is gone. It frees what those held that
-// are gone, however they ended.
+// The profiled processes: which have come, what they run, which are gone. It frees what the gone
+// ones held, however they ended.
 //
 // Shape    a list that only grows, with an entry for each program that a process ran
 // Units    ns of CLOCK_MONOTONIC

@@ -23,8 +23,8 @@ inline constexpr char kSampleRateFile[] = "/proc/sys/kernel/perf_event_max_sampl
 
 uint64_t ReadSampleRateLimit(const std::string& path = kSampleRateFile);
 
-// At most how many sampling periods of the experiment have no sample of their own because of
-// throttling. There may be fewer, as the kernel rounds a tick's share of the rate up.
+// The most sampling periods of the experiment that throttling leaves without a sample of their own.
+// There may be fewer, as the kernel rounds a tick's share of the rate up.
 uint64_t MostThrottled(const profile::Session& session, const profile::Experiment& experiment,
                        uint64_t rate_limit);
 

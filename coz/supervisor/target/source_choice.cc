@@ -19,11 +19,10 @@ namespace {
 constexpr size_t kMostThreads = 256;
 constexpr uint64_t kLookNs = 200 * kNsPerMs;
 constexpr int kLooks = 2;
-// The measured cost of a switch is the least that it costs: PostgreSQL lost 38 % of its rate where
-// this came to 18 %.
+// The measured cost of a switch is a lower bound: PostgreSQL lost 38 % of its rate where this was
+// 18 %.
 constexpr double kDearShare = 0.1;
-// More than a switch costs: 40 us was the most that was seen. It tells whether measuring is worth
-// while.
+// More than any switch was seen to cost (40 us). It tells whether measuring is worth while.
 constexpr uint64_t kMostCostNs = 100 * kNsPerUs;
 
 }  // namespace

@@ -108,7 +108,7 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
     ok = kind == Event::kNone || inherited.ok() || own.ok();
     uint64_t start_ns = 0;
     for (int i = 0; i < 1 + kTurns; ++i) {
-      if (i == 1) start_ns = ProcessCpuNs();  // both are there
+      if (i == 1) start_ns = ProcessCpuNs();  // both run
       there.Put();
       back.Get();
     }

@@ -31,7 +31,7 @@ struct TargetPoint {
   OutsideKind kind = OutsideKind::kNone;
   std::string counted_by;      // in words; empty for marks
   uint64_t visit_cost_ns = 0;  // what counting costs the program; 0: next to nothing
-  // The ends of a pair that are marks but no pair in the source. An empty one is a place.
+  // The marks at the ends of a pair that the source does not pair. Empty: a place.
   std::string begin_mark = "";
   std::string end_mark = "";
 };

@@ -61,7 +61,7 @@ class UnitIndex {
   void LeaveOut(const std::string& path);
 
   // Reads the program's table before it starts, so that its first sample is mapped.
-  // A program that may do without a table is one that becomes another by exec.
+  // `may_lack_table`: the program becomes another by exec.
   absl::Status Prepare(const std::string& program, const std::function<void(double)>& progress,
                        bool may_lack_table);
 
@@ -98,12 +98,11 @@ class UnitIndex {
   std::vector<std::string> Closest(std::string_view name) const;
 
  private:
-  // The object of a path, its table read if it has not been; a new one is the last of objects_.
+  // The object of a path; reads its table if it was not read. A new one is the last of objects_.
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
   absl::Status Derive(Object* object);
-  // Forgets the object that was read last, and answers for its path from now on that it is out of
-  // scope.
+  // Forgets the object that was read last. From now on, its path is out of scope.
   void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
   template <typename Visit>
