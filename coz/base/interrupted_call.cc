@@ -20,7 +20,7 @@ constexpr int kSyscallBytes = 2;
 
 std::atomic<uint64_t> signals_that_end_calls{0};
 
-// Others' restart does not depend on SA_RESTART (fork, a lock with priority inheritance).
+// SA_RESTART does not matter to other calls (fork, a lock with priority inheritance).
 bool MayBeEndedBySignals(const greg_t* registers) {
   switch (registers[REG_RAX]) {
     case SYS_read:

@@ -1,8 +1,8 @@
-// Lets a signal of the program end a blocking call although a sample has come with it.
+// Lets a signal of the program end a blocking call even if a sample comes with it.
 //
-// Of two pending signals, the kernel asks the one that it takes first whether the call is
-// restarted: a sample, whose handler has SA_RESTART, as no call may fail for a sample. The
-// program's handler runs too, but its call goes on, for ever perhaps. So the sample's handler
+// Of two pending signals, the one that the kernel takes first decides whether the call is
+// restarted. That is the sample, whose handler has SA_RESTART, as no call may fail for a sample.
+// The program's handler runs too, but its call goes on, perhaps for ever. So the sample's handler
 // begins with such signals blocked (sampling_signal.h), and ends the call itself if one is pending.
 //
 // Shape    one object, first in a handler; the registers that the handler returns to
@@ -30,15 +30,15 @@ class InterruptedCall {
  public:
   // Unblocks the signals that end calls, unless a call is to be restarted.
   explicit InterruptedCall(ucontext_t* context);
-  // Ends the call to be restarted, with EINTR, if such a signal is pending; its handler runs on the
-  // return from this one.
+  // If such a signal is pending, ends the call with EINTR instead of a restart. The signal's
+  // handler runs when this one returns.
   ~InterruptedCall() {
     if (__builtin_expect(held_ != 0, 0)) EndIfSignalled();
   }
   InterruptedCall(const InterruptedCall&) = delete;
   InterruptedCall& operator=(const InterruptedCall&) = delete;
 
-  // Does so now, and unblocks: before a handler of the program is called.
+  // Does so now, and unblocks. Call it before a handler of the program.
   void Settle();
 
  private:

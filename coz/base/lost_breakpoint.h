@@ -23,8 +23,8 @@ namespace coz {
 // Where the thread was interrupted.
 uint64_t InterruptedIp(const ucontext_t& context);
 
-// Whether the SIGTRAP may be a lost breakpoint. It looks like a program's own `int1`, but not at
-// one. A caller that knows where breakpoints are asks first whether one is at InterruptedIp.
+// Whether the SIGTRAP may be a lost breakpoint. It looks like a program's own `int1`, but is at
+// none. A caller that knows where breakpoints are asks first whether one is at InterruptedIp.
 bool IsLostBreakpoint(const siginfo_t& info, const ucontext_t& context);
 
 }  // namespace coz

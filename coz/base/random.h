@@ -36,10 +36,9 @@ class Random {
   // Uniform in [0, 1), a multiple of 2^-53.
   double Fraction() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
 
-  // The time from one event to the next of a Poisson process, for a mean below 2^32. As the time
-  // since the last event says nothing of the next, such events keep step with nothing, and what is
-  // looked at then is seen for the share of the time that it takes, even where each look changes
-  // what follows.
+  // The time between two events of a Poisson process, for a mean below 2^32. The time since the
+  // last event says nothing about the next, so such events keep step with nothing. Looks at such
+  // times see a thing for the share of time that it takes, even if each look changes what follows.
   uint64_t ExponentialTime(uint64_t mean) {
     // A number of halvings, each as likely as not to be the last, and a part of one more.
     const uint64_t draw = Next();

@@ -43,7 +43,7 @@ TEST(RandomTest, FractionStaysBelowOne) {
   EXPECT_NEAR(sum / 100000, 0.5, 0.01);
 }
 
-// By shares of 100,000: of a process with a mean of 1,000, e^-t are longer than t means.
+// A share of e^-t of the times is longer than t means.
 TEST(RandomTest, ExponentialTimesAreOfAPoissonProcess) {
   Random random(3);
   constexpr int kDraws = 100000;
@@ -60,8 +60,7 @@ TEST(RandomTest, ExponentialTimesAreOfAPoissonProcess) {
   for (size_t means = 0; means < longer.size(); ++means) {
     EXPECT_NEAR(longer[means], kDraws * std::exp(-0.5 * static_cast<double>(means)), 700) << means;
   }
-  // What has passed says nothing: of those that last for one mean as many last for another as of
-  // all.
+  // The past says nothing: of the times above one mean, the same share lasts another as of all.
   EXPECT_NEAR(static_cast<double>(longer_by_another_mean) / longer[2], std::exp(-1), 0.01);
 }
 

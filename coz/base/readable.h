@@ -1,4 +1,4 @@
-// Whether an address of the own process can be read, asked without reading it.
+// Tells whether an address of this process can be read, without reading it.
 //
 // Shape    eight bytes at the address, or an object of any size; an object costs a system call for
 //          each page that it lies in

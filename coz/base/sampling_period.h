@@ -1,4 +1,4 @@
-// The time between two samples of a thread, where none is asked for.
+// The sampling period of a run for which the user gives none.
 //
 // Shape    one number for each seed
 // Units    ns of thread CPU time
@@ -16,10 +16,10 @@ namespace coz {
 inline constexpr uint64_t kLeastDefaultPeriodNs = 850 * 1000;
 inline constexpr uint64_t kMostDefaultPeriodNs = 1000 * 1000;
 
-// Whatever the period, some program keeps step with it: one that does things in rounds that are
-// just as long. So each run has another one, and what is in step in one run is not in the next.
-// Seeds in turn, which the runs of a series have, give periods that are spread evenly: parts of the
-// range, multiples of the golden ratio.
+// For any period, a program whose rounds are just as long keeps step with it. So each run has
+// another period, and what is in step in one run is not in the next. The runs of a series have
+// seeds in turn. These give evenly spread periods: parts of the range, by multiples of the golden
+// ratio.
 inline uint64_t DefaultSamplingPeriodNs(uint64_t seed) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
   constexpr uint64_t kUnitNs = 1000;  // as one may type it

@@ -32,7 +32,7 @@ TEST(SamplingPeriodTest, IsAnyPartOfItsRange) {
   for (const int count : CountTenths(seeds)) EXPECT_NEAR(count, 300, 75);
 }
 
-// Runs of a series have seeds in turn, and no two of three keep step with the same rounds.
+// Runs of a series have seeds in turn. No two of three keep step with the same rounds.
 TEST(SamplingPeriodTest, OfSeedsInTurnAreFarApart) {
   constexpr uint64_t kFarApartNs = (kMostDefaultPeriodNs - kLeastDefaultPeriodNs) / 5;
   Random random(2);

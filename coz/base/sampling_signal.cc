@@ -52,7 +52,7 @@ int Install() {
       RawSyscall(SYS_rt_sigaction, installed_signo, &action, nullptr, sizeof(action.mask)));
 }
 
-// A thread's own instructions raise these, and to do so while they are blocked ends the process.
+// A thread's own instructions raise these. If one is raised while blocked, the process ends.
 constexpr uint64_t kSynchronous = SignalMaskOf(SIGSEGV) | SignalMaskOf(SIGBUS) |
                                   SignalMaskOf(SIGILL) | SignalMaskOf(SIGTRAP) |
                                   SignalMaskOf(SIGFPE) | SignalMaskOf(SIGSYS);

@@ -7,8 +7,8 @@
 // Signals  async-signal-safe
 // Source   rt_sigaction(2); arch/x86/kernel/signal_64.c (SA_RESTORER)
 //
-// The kernel's interface, as the runtime that links this library exports wrappers of sigaction and
-// pthread_sigmask, and sanitizers defer signals behind theirs.
+// Only the kernel's interface will do: the runtime exports wrappers of sigaction and
+// pthread_sigmask, and those of sanitizers defer signals.
 #ifndef COZ_BASE_SAMPLING_SIGNAL_H_
 #define COZ_BASE_SAMPLING_SIGNAL_H_
 
@@ -18,13 +18,13 @@ namespace coz {
 
 using SiginfoHandler = void (*)(int signo, siginfo_t* info, void* context);
 
-// Restarts interrupted system calls, blocks `signo` and the signals that NoteSignalAction has
-// found, and runs on the alternate stack where there is one: threads with small stacks of their own
-// making (Go, coroutines) rely on that.
+// The handler restarts system calls, blocks `signo` and the signals that NoteSignalAction has
+// found, and runs on the alternate stack where there is one. Threads with small stacks of their own
+// (Go, coroutines) rely on that.
 int InstallSignalHandler(int signo, SiginfoHandler handler);
 
-// The program has set its action for `signo`. Where that is a handler which ends blocking calls
-// (without SA_RESTART), the installed handler begins with `signo` blocked from now on, for its
+// The program has set its action for `signo`. If that is a handler without SA_RESTART, which ends
+// blocking calls, the installed handler begins with `signo` blocked from now on, for its
 // InterruptedCall. Calls must not overlap.
 void NoteSignalAction(int signo);
 

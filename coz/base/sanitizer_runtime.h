@@ -1,7 +1,7 @@
-// The library of a sanitizer that a program is linked with (gcc links it as a shared object). It
-// wants to be the first in the process: the address sanitizer ends the program otherwise, the
-// thread sanitizer reports what it misses as mistakes. So it has to stand before libcoz.so in
-// LD_PRELOAD, in that program's environment and in no other.
+// Finds the sanitizer's library that a program is linked with (gcc links it as a shared object). It
+// has to be the first in the process: otherwise the address sanitizer ends the program, and the
+// thread sanitizer reports what it misses as mistakes. So it stands before libcoz.so in LD_PRELOAD,
+// in that program's environment alone.
 //
 // Shape    a name as in the program's list of needed libraries
 // Units    bytes

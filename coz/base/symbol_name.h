@@ -1,5 +1,4 @@
-// Names as a program's source has them, of symbols to which a linker or compiler has added
-// something.
+// Turns a symbol into the name that the source has, without what a linker or compiler has added.
 //
 // Shape    none
 // Units    none

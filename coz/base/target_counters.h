@@ -1,4 +1,4 @@
-// The list of what happens in the target that is counted, and the values as plain numbers.
+// The list of the target's counters, and their values as plain numbers.
 //
 // Shape    X(name, from) for each counter. From the lists follow the fields of the control block
 //          (coz/shared/counters.h), what a process adds to them
@@ -16,10 +16,10 @@
 #include <cstdint>
 
 // `from` is an expression of the process's own counters, `sampler` and `unwinder`. Each process
-// adds to the block by how much the expression has grown. A counter without `from` is added to in
-// the block at once, by whoever sees the event.
+// adds to the block what the expression has grown by. Where there is no `from`, whoever sees the
+// event adds to the block at once.
 
-// Told of each experiment. Validity in profile.proto has a field of the same name.
+// Reported for each experiment. Validity in profile.proto has a field of the same name.
 #define COZ_PUBLISHED_EXPERIMENT_COUNTERS(X)                                      \
   X(lost_samples, sampler.dropped)      /* by the sampler or the full ring */     \
   X(lost_periods, sampler.lost_periods) /* of CPU time, ended without a sample */ \
@@ -29,7 +29,7 @@
   X(unmapped_samples) /* no line table yet, or code of no file */ \
   X(spinning_samples) /* of all, in loops that wait on their CPU; no wrapped call tells it */
 
-// Told of a whole run, where at all.
+// Reported for a whole run, if at all.
 #define COZ_PUBLISHED_RUN_COUNTERS(X) \
   X(broken_unwinds, unwinder.no_cfi + unwinder.bad_cfi + unwinder.bad_memory + unwinder.too_deep)
 #define COZ_RUN_COUNTERS(X)                                                           \

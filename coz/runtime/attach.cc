@@ -54,8 +54,7 @@ bool IsGuardOnly() {
 
 void PayAtExit() { interpose::PayBeforeProcessEnds(); }
 
-// Progress points that the supervisor counts by breakpoints are to see the program's first visit,
-// too.
+// Waits until the supervisor has set its breakpoints, so that they count the first visit too.
 void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
   constexpr timespec kLook = {0, 100 * kNsPerUs};
   const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;

@@ -17,7 +17,7 @@ namespace {
 
 using runtime_internal::g_process;
 
-// Breakpoints of which this thread had to be told by their address.
+// How many lost breakpoints this thread has met.
 __thread uint32_t t_lost_breakpoints __attribute__((tls_model("initial-exec"))) = 0;
 
 void OnTrapOfGuarded(int signal, siginfo_t* info, void* context) {
@@ -28,7 +28,7 @@ void OnTrapOfGuarded(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 // At a lost breakpoint the thread tries the same instruction again, and that visit is counted.
-// Should it be lost again and again, the thread is let past it.
+// After many such signals the thread is let past the breakpoint.
 void OnForeignSignal(int signal, siginfo_t* info, void* context) {
   constexpr uint32_t kMostLost = 64;
   constexpr greg_t kResumeFlag = 1 << 16;

@@ -1,8 +1,7 @@
 // SIGTRAPs that are no samples: breakpoints of the supervisor that the kernel has lost track of,
 // and the program's own.
 //
-// Shape    one handler for processes that are profiled, and one installed where breakpoints are set
-//          in a program that is not
+// Shape    one handler for profiled processes, and one for unprofiled programs with breakpoints
 // Units    none
 // Errors   none
 // Threads  safe
@@ -15,11 +14,11 @@
 
 namespace coz::runtime {
 
-// For a signal that the sampler did not raise: drops it if a breakpoint of the supervisor has, so
-// that the instruction is tried again; else the program gets it.
+// For a signal that the sampler did not raise. If it is a lost breakpoint of the supervisor, drops
+// it, and the thread tries the instruction again. Otherwise the program gets it.
 void OnForeignSignal(int signal, siginfo_t* info, void* context);
 
-// Lets a program that is not profiled survive breakpoints by which somebody counts its visits.
+// Lets an unprofiled program survive breakpoints that count its visits.
 void GuardBreakpoints();
 
 }  // namespace coz::runtime

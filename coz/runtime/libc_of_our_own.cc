@@ -1,8 +1,8 @@
-// What libcoz.so uses of libc by names that others stand in front of: the sanitizers' libraries
-// define memcpy, strlen or clock_gettime for the whole process, and theirs take locks, check shadow
-// memory and look for races. Called from a handler that interrupts the sanitizer they wait for it
-// for ever; called elsewhere they report our memory as the program's. So these are in the library,
-// hidden. Process: target. Context: anywhere, before constructors too.
+// libcoz.so's own versions of libc functions. Sanitizers' libraries define memcpy, strlen or
+// clock_gettime for the whole process; theirs take locks, check shadow memory and look for races.
+// In a handler that interrupts the sanitizer they wait for it for ever; elsewhere they report our
+// memory as the program's. So ours are in the library, hidden. Process: target. Context: anywhere,
+// before constructors too.
 //
 // What is here is called seldom or for a few bytes: simple is fast enough.
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ using ClockGettime = int (*)(clockid_t, timespec*);
 
 std::atomic<ClockGettime> g_clock_gettime{nullptr};
 
-// libc's own, which asks the vDSO; whoever is in front of it.
+// Finds libc's own, which asks the vDSO, whatever stands in front of it.
 __attribute__((constructor(101))) void FindClock() {
   void* const libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (libc == nullptr) return;
@@ -44,7 +44,7 @@ size_t PrefixLength(const char* text, const char* set, bool in) {
 
 }  // namespace
 
-// The compiler is told not to make calls of these functions out of their loops (BUILD.bazel).
+// BUILD.bazel tells the compiler not to turn their loops into calls of these functions.
 #define COZ_HIDDEN extern "C" __attribute__((visibility("hidden")))
 
 COZ_HIDDEN int clock_gettime(clockid_t clock, timespec* now) noexcept {

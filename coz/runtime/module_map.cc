@@ -187,7 +187,7 @@ bool ModuleMap::Add(uint64_t start_address, uint64_t end_address, uint64_t load_
 }
 
 void ModuleMap::OnForkInChild() {
-  // What another thread was about when the parent forked, nobody ends here.
+  // Nobody ends here what another thread was doing when the parent forked.
   const uint32_t count = count_.load(std::memory_order_relaxed);
   for (uint32_t i = 0; i < count; ++i) {
     LocalModule& module = modules_[i];
@@ -235,8 +235,7 @@ ModuleMap::LocalModule* ModuleMap::Find(uint64_t address, Found* found) {
 }
 
 bool ModuleMap::Announce(uint64_t address) {
-  // While an object is being unloaded, its entry is still there: what came in its place has to
-  // wait.
+  // An object that is being unloaded still has its entry: what came in its place has to wait.
   if (_dl_find_object == nullptr || unloading_.load(std::memory_order_seq_cst) != 0) return false;
   dl_find_object found;
   if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
@@ -272,7 +271,7 @@ void ModuleMap::EndUnload() {
   while (unloading != 0 && !unloading_.compare_exchange_weak(unloading, unloading - 1)) continue;
 }
 
-// The table of an answer, checked now unless it has been for an earlier one.
+// The table of an answer. Checks it, unless an earlier answer had the same.
 const sourcemap::LineTable* ModuleMap::TableOf(const shared::ModuleSlot& slot) {
   for (uint32_t i = 0; i < table_count_; ++i) {
     if (tables_[i].offset == slot.table_offset) return &tables_[i].table;

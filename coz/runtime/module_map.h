@@ -1,5 +1,5 @@
-// Which unit an address of this process belongs to: loaded objects, their line tables, and how they
-// are agreed with the supervisor.
+// Tells which unit an address of this process belongs to. The supervisor makes the line tables of
+// the objects that this process announces.
 //
 // Shape    at most kMaxModules objects of this process at a time; the supervisor puts their tables
 //          behind the block
@@ -7,7 +7,7 @@
 // Errors   an object or table that cannot be had leaves its samples unmapped, which the caller
 //          counts
 // Threads  safe
-// Signals  UnitAt is async-signal-safe: what another thread is at work on is skipped
+// Signals  UnitAt is async-signal-safe: it skips what another thread is working on
 // Source   _dl_find_object (glibc manual, "Dynamic Linker Introspection"), dl_iterate_phdr(3); a
 //          sequence lock per object
 #ifndef COZ_RUNTIME_MODULE_MAP_H_
@@ -41,9 +41,9 @@ class ModuleMap {
   // unmapped until the supervisor has answered.
   UnitLookup UnitAt(uint64_t address, uint32_t* unit);
 
-  // Around a call that may unload objects. In between, objects are looked up with more care, for
-  // another thread may already have loaded another one at the same place. EndUnload drops the
-  // objects that are gone; not from a handler.
+  // Around a call that may unload objects. In between, look-ups take more care: another thread may
+  // already have loaded another object at the same place. EndUnload drops the objects that are
+  // gone; not from a handler.
   void BeginUnload() { unloading_.fetch_add(1, std::memory_order_seq_cst); }
   void EndUnload();
 

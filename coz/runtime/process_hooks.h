@@ -1,4 +1,4 @@
-// What wrapped calls that concern the whole process ask of the runtime.
+// What the runtime does in wrapped calls that concern the whole process.
 //
 // Shape    the hooks of coz/sync/interpose/process_hooks.h
 // Units    none

@@ -4,8 +4,7 @@
 // Units    slot indices
 // Errors   table full or name too long for a slot: see each function
 // Threads  safe, across processes too
-// Signals  none of this is async-signal-safe in the strict sense: a thread may wait for another
-//          that is writing a slot
+// Signals  not strictly async-signal-safe: a thread may wait for another that is writing a slot
 // Source   coz.h
 #ifndef COZ_RUNTIME_PROGRESS_POINTS_H_
 #define COZ_RUNTIME_PROGRESS_POINTS_H_
@@ -21,8 +20,8 @@ namespace coz::runtime {
 shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKind kind,
                                   const char* name);
 
-// Adds every mark of coz.h that lies in [begin, end): initialised data of a loaded object, so that
-// marks which are never visited are known too.
+// Adds every mark of coz.h in [begin, end), which is initialised data of a loaded object. So marks
+// that are never visited are known too.
 void AddPointsOfMarks(shared::ControlBlock& control, const void* begin, const void* end);
 
 }  // namespace coz::runtime

@@ -37,7 +37,7 @@ Counted ReadCounted() {
 
 void PublishOne(std::atomic<uint64_t>& published, uint64_t now, std::atomic<uint64_t>& sum) {
   const uint64_t before = published.exchange(now, std::memory_order_relaxed);
-  // Modulo 2^64, should one thread overtake another.
+  // Modulo 2^64, as one thread may overtake another.
   shared::Add(sum, now - before);
 }
 

@@ -6,7 +6,7 @@
 // Units    events, and ns of unsampled CPU time
 // Errors   none
 // Threads  safe
-// Signals  async-signal-safe; Forget… belongs into the child of a fork
+// Signals  async-signal-safe; Forget… is for the child of fork
 // Source   coz/base/target_counters.h
 #ifndef COZ_RUNTIME_PUBLISHED_COUNTERS_H_
 #define COZ_RUNTIME_PUBLISHED_COUNTERS_H_

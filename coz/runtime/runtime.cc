@@ -67,17 +67,17 @@ void EndThread(delay::ThreadLedger* ledger) {
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 
-// A filter of system calls is about to be installed, and any system call of ours may be the last
-// one under it. Other threads may be at work, or about to start. So their ledgers stay, and so does
-// the handler, for samples that come late.
+// A filter of system calls is about to be installed, under which any system call of ours may end
+// the process. Other threads may be at work or about to start. So their ledgers stay, and so does
+// the handler, for late samples.
 void LeaveProfile() {
   if (!IsProfiledProcess()) return;
   interpose::PayIfBehind();
   shared::Add(g_control->counters.processes_without_sampling);
   sampler::StopSamplerForGood();
   interpose::LeaveThreadSyncForGood();
-  // Nobody waits for its threads to pay. Their slots, in which marks go on counting, are free when
-  // it has ended.
+  // Nobody waits for its threads to pay. Marks go on counting in their slots, which are free when
+  // the process has ended.
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
   t_left = true;
   static char rest[PATH_MAX];

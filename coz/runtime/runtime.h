@@ -16,8 +16,8 @@ namespace coz::runtime {
 // False in a child of vfork, even where it shares the memory of a process that is profiled.
 bool IsProfiledProcess();
 
-// The process was profiled, and has restricted its own system calls since, so that one of ours
-// might end it. Programs that it becomes or starts inherit that.
+// The process was profiled, but has since restricted its own system calls, so that one of ours
+// might end it. Programs that it executes or starts inherit that.
 bool HasLeftProfile();
 
 }  // namespace coz::runtime

@@ -1,5 +1,5 @@
-// What becomes of a sample of the profiled process: it is counted for its unit, imposes delay where
-// that is selected, and its thread pays.
+// Handles a sample: counts it for its unit, imposes delay if that unit is selected, and lets its
+// thread pay.
 //
 // Shape    functions on the process's one state (runtime_state.h)
 // Units    ns of CLOCK_MONOTONIC

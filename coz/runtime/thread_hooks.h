@@ -1,4 +1,4 @@
-// What wrapped calls and waits of threads ask of the runtime.
+// What the runtime does in the wrapped calls and waits of threads.
 //
 // Shape    the hooks of coz/sync/interpose/thread_sync.h
 // Units    ns of delay

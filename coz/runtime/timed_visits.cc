@@ -43,7 +43,7 @@ void CountTimedVisit(shared::ControlBlock& control, shared::ThreadSlot& thread,
     return;
   }
   shared::TimedCell& cell = thread.timed[index];
-  // Additions, so that nothing is lost where a handler of the program visits in the middle.
+  // Only additions, so that a visit by a handler of the program in between is not lost.
   cell.changes.fetch_add(1, std::memory_order_acquire);
   cell.visits.fetch_add(1, std::memory_order_relaxed);
   cell.time_sum_ns.fetch_add(virtual_ns, std::memory_order_relaxed);

@@ -25,9 +25,9 @@ namespace coz::runtime {
 // The thread's virtual time.
 uint64_t VirtualNowNs(const delay::ThreadLedger& ledger);
 
-// The same for a visit to a point, which is where the thread has got by what it has run: what it
-// holds of its samples' delay is imposed that far. Imposed after the visit, it would shorten the
-// time until the next request instead of this one.
+// The same for a visit to a point. First imposes what has accrued for the time that the thread has
+// run so far: after the visit, it would shorten the time until the next request instead of this
+// one.
 uint64_t VirtualTimeOfVisitNs(delay::GlobalLedger& global, delay::ThreadLedger& ledger);
 
 // Counts a visit to the point with its time; without it where the point gets no cell.

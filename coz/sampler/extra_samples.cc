@@ -9,7 +9,7 @@ namespace coz::sampler {
 
 namespace {
 
-// Several times what a sample costs: a thread that does little but take them does nothing else.
+// Several times what a sample costs, so that the thread does work of its own too.
 constexpr uint64_t kShortestExtraNs = 20 * 1000;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr uint64_t kShortestExtraNs = 20 * 1000;
 bool TakeExtraSampleAfter(uint64_t cpu_ns) {
   if (!MayTakeExtraSamples() || !InSampledProcess()) return false;
   cpu_ns = std::max(cpu_ns, kShortestExtraNs);
-  // Another thread may have made way for the program there.
+  // Another thread may have left this number to the program.
   if (HasExtraEvent() && !IsReservedDescriptor(t_thread.source.fd_plus_1 - 1)) t_thread.source = {};
   if (!HasExtraEvent()) {
     if (StartThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0)

@@ -26,21 +26,21 @@ struct PerfEventOptions {
   bool exclude_kernel = false;
 };
 
-// The descriptor, or -errno. Kernels whose sigtrap kills a thread that has blocked SIGTRAP (before
-// 5.19) are answered with -EOPNOTSUPP.
+// The descriptor, or -errno. -EOPNOTSUPP on kernels before 5.19, whose sigtrap kills a thread that
+// has blocked SIGTRAP.
 int OpenTaskClock(const PerfEventOptions& options);
 
-// An event of the calling thread that counts nothing, sends nothing, and is not inherited. For what
-// its being there does: phase_keeper.h. The descriptor, or -errno.
+// Opens an event of the calling thread that counts nothing, sends nothing, and is not inherited
+// (for phase_keeper.h). The descriptor, or -errno.
 int OpenIdleEvent();
 
-// A duplicate of `fd`, which is closed, where the program is not likely to want one; `fd` itself if
+// Moves `fd` to a number that the program is not likely to want, and returns it; `fd` itself if
 // there is no room.
 int MoveOutOfTheWay(int fd);
 
-// As above, but with a number from the limit RLIMIT_NOFILE on where the limit may be raised for a
-// moment, so that the program has each number below it. For a process with one thread: another
-// might look at the limit, or set it, meanwhile.
+// As above, but to a number from RLIMIT_NOFILE on, so that the program has each number below it.
+// Raises the limit for a moment, where it may. For a process with one thread: another might look at
+// the limit, or set it, meanwhile.
 int MoveBeyondLimit(int fd);
 
 // Sends `signo` to the calling thread at each overflow of `fd`. 0, or -errno.
@@ -50,7 +50,7 @@ int ArmThreadSignal(int fd, int signo);
 int EnablePerfEvent(int fd);
 int DisablePerfEvent(int fd);
 
-// For one overflow, after which it is disabled. Not for an inherited event. Returns 0, or -errno.
+// Enables it for one overflow. Not for an inherited event. Returns 0, or -errno.
 int EnablePerfEventOnce(int fd);
 
 // Starts a new period of this length. Not for an inherited event. Returns 0, or -errno.

@@ -25,8 +25,8 @@ class PeriodTracker {
     balance_ns_ = 0;
   }
 
-  // To be called at each sample: periods ended since the last call, at least 1. What is left over
-  // is carried, so that over time the sum is the CPU time divided by the period.
+  // Call at each sample: periods ended since the last call, at least 1. The rest is carried on, so
+  // that over time the sum is the CPU time divided by the period.
   uint64_t Advance(uint64_t now_ns, uint64_t period_ns) {
     const int64_t period = static_cast<int64_t>(period_ns);
     balance_ns_ += static_cast<int64_t>(now_ns - last_ns_);
@@ -42,8 +42,8 @@ class PeriodTracker {
     return static_cast<uint64_t>(periods);
   }
 
-  // Of the next periods, so much was not the thread's own. Safe against a signal handler of the
-  // thread that takes some.
+  // `cpu_ns` of the next periods is not the thread's own. A signal handler of the thread may call
+  // TakeLeftOut meanwhile.
   void LeaveOut(uint64_t cpu_ns) { left_out_ns_.fetch_add(cpu_ns, std::memory_order_relaxed); }
 
   // How many of `periods` that have ended are to be left out; the rest is kept for later ones.

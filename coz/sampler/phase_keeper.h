@@ -1,12 +1,12 @@
 // Keeps a thread's sampling phase where it is while the thread creates others.
 //
-// The kernel calls the perf contexts of two threads clones where all events of one were inherited
-// from the other, or of both from a third. When it switches between clones on one CPU it does not
-// stop their events: it swaps the contexts. So the thread that goes on does so with the other one's
-// phase. Between long threads that is cheap and evens out. But where a thread is created in each
-// round, the creator goes on with a young phase, which is the same in every round: some of its code
-// is sampled too often, the rest never. An event that is not inherited makes the creator's context
-// differ from those of all threads that it creates while the event is open.
+// To the kernel the perf contexts of two threads are clones where one has inherited all events from
+// the other, or both from a third. When it switches between clones on one CPU, it swaps the
+// contexts and does not stop their events. So each thread goes on with the other's phase. Between
+// long threads that is cheap and evens out. But a creator of one thread per round goes on with a
+// young phase, the same in every round: some of its code is sampled too often, the rest never.
+// While an event is open that is not inherited, no new thread's context is a clone of the
+// creator's.
 //
 // Shape    one keeper per thread, zeros: it holds nothing. At most one descriptor
 // Units    none

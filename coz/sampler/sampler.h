@@ -28,29 +28,28 @@
 
 namespace coz::sampler {
 
-// The one signal that every source uses, so the one that the runtime has to keep the program from
-// masking or taking. SIGTRAP is what the kernel gives for sigtrap events. It also serves the
-// fallbacks, because a real-time signal that does not fit the limit of pending signals turns into
-// SIGIO (fs/fcntl.c), which kills a program that has no handler.
+// Every source uses this signal, and the runtime keeps the program from masking or taking it. The
+// kernel sends SIGTRAP for sigtrap events. The fallbacks use it too: a real-time signal beyond the
+// limit of pending signals turns into SIGIO (fs/fcntl.c), which kills a program without a handler.
 inline constexpr int kSamplingSignal = SIGTRAP;
 
 struct Sample {
   uint64_t ip;                // exact runtime address of the interrupted instruction
   const ucontext_t* context;  // registers of the interrupted code, for the unwinder
   uint64_t weight;   // sampling periods this sample stands for; 0: all of its time was left out
-  uint64_t threads;  // short ones that it stands for, this one among them; `weight` is of all
+  uint64_t threads;  // that it stands for, its own included; `weight` covers all
   bool is_extra = false;  // see TakeExtraSampleAfter
-  // Of an extra one: it fell due while another sample was taken or its callback ran, and so finds
-  // the thread where that one did.
+  // Of an extra one: it fell due during another sample or its callback, so it finds the thread
+  // where that sample did.
   bool is_late = false;
 };
 
 // In signal context of the sampled thread.
 using SampleCallback = void (*)(const Sample& sample);
 
-// In signal context: kSamplingSignal was raised by something else (a breakpoint, raise(), a
-// debugger). The caller owes the program its own disposition. Without a callback the signal's
-// default action is taken.
+// In signal context: something else raised kSamplingSignal (a breakpoint, raise(), a debugger). The
+// callback has to do what the program has set for it. Without a callback the signal's default
+// action is taken.
 using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context);
 
 struct SamplerOptions {
@@ -61,8 +60,8 @@ struct SamplerOptions {
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
-  // Where another process may suspend the sampling of this one; both or neither. With kPerfSigtrap
-  // alone: the other sources are not suspended.
+  // For another process that suspends the sampling of this one. Set both or neither. Only
+  // kPerfSigtrap can be suspended.
   SharedEvent* shared_event = nullptr;
   const SuspensionCount* suspensions = nullptr;
 };
@@ -83,35 +82,33 @@ struct SamplerCounters {
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
-// First and last thing of every thread but the first. For kPerfSigtrap they may be left out, and
-// then threads shorter than a sampling period are never sampled. With the other sources a thread
-// that does not call is not sampled, and one that does not stop leaks a timer or a descriptor.
-// Returns how many short threads share the samples of one of them, where the calling thread is one
-// of the others, else 0.
+// Every thread but the first calls these, first and last. With kPerfSigtrap it need not, but then
+// threads shorter than a sampling period are never sampled. With the other sources a thread that
+// does not start is not sampled, and one that does not stop leaks a timer or a descriptor. Returns
+// the size of the group where another short thread is sampled for the calling one, else 0.
 uint64_t StartThreadSampling();
 void StopThreadSampling();
 
-// The calling thread is about to create another one, and is to go on with its own sampling phase
-// (phase_keeper.h). Where threads live long this does nothing.
+// Before the calling thread creates another: keeps its sampling phase (phase_keeper.h). Does
+// nothing where threads live long.
 void PrepareToCreateThread();
 
-// From now on this process's threads are sampled by CPU timers, whatever sampled them before: for
-// programs in which perf events, set anew at each switch between processes, cost too much. True for
-// the one caller that begins this, who then has to call SampleThreadByTimer for each other thread
-// that has called StartThreadSampling, or will not, and not StopThreadSampling. From a callback.
+// From now on CPU timers sample this process's threads. For programs in which perf events cost too
+// much, as the kernel sets them anew at each switch between processes. True for the one caller that
+// begins the change. It then calls SampleThreadByTimer for each other thread, but for those that
+// will still call StartThreadSampling or have called StopThreadSampling. From a callback.
 bool ChangeToCpuTimers();
 void SampleThreadByTimer(int32_t tid);
 
-// `cpu_ns` of what the calling thread has just run is not its own but the profiler's (a pause,
-// say): no sample is to stand for it. The kernel counts it all the same, so some samples weigh
-// less. From the thread or a callback in it.
+// The profiler used `cpu_ns` of what the calling thread has just run (in a pause, say): no sample
+// stands for it. The kernel counts it all the same, so some samples weigh less. From the thread or
+// a callback in it.
 void LeaveOutCpuTime(uint64_t cpu_ns);
 
-// From a callback: calls back in this thread after about `cpu_ns` more of its CPU time, and after
-// each so much more until the next call, with an extra sample of weight 0, which changes nothing
-// about the others and is in no counter. For looks at times that keep no step with them. False
-// where threads are sampled by something else than kPerfSigtrap, live for a few periods, or there
-// is no descriptor left.
+// From a callback: calls back in this thread with an extra sample each time it has run for about
+// `cpu_ns` more, until the next call. An extra sample has weight 0, changes no other sample and is
+// in no counter. It looks at times that keep no step with the others. False where kPerfSigtrap is
+// not the source, threads live for a few periods only, or no descriptor is left.
 bool TakeExtraSampleAfter(uint64_t cpu_ns);
 bool TakesExtraSamples();
 void StopExtraSamples();
@@ -121,14 +118,13 @@ void StopExtraSamples();
 void StopSampler();
 
 // The same for a process that is about to forbid itself system calls: the sampler makes none from
-// now on. Other threads' own timers and events, where they have them, go on until they end, and do
-// nothing.
+// now on. Timers and events of other threads go on until the threads end, and do nothing.
 void StopSamplerForGood();
 
 // Threads inside a callback at this moment.
 uint32_t ActiveSampleCallbacks();
 
-// The child of fork is not sampled: closes its copies of the descriptors. First thing in the child.
+// Call first in the child of fork. It is not sampled; closes its copies of the descriptors.
 void OnForkInChild();
 
 // The program wants the number of a reserved descriptor (coz/base/reserved_descriptors.h) for

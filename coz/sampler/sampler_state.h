@@ -64,8 +64,8 @@ struct SampledThread {
 
 extern SampledProcess sampled_process __attribute__((visibility("hidden")));
 
-// Initial-exec, as the first touch of dynamic thread-local data allocates, within a handler here.
-// __thread, as `thread_local` would be reached through a function that looks for a constructor.
+// Initial-exec: the first touch of dynamic thread-local data allocates, here within a handler.
+// __thread: `thread_local` is reached through a function that looks for a constructor.
 extern __thread SampledThread t_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -73,23 +73,23 @@ inline void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);
 }
 
-// False in a child of vfork, or in one of fork that has not told us: it shares our descriptors but
-// is not us.
+// False in a child of vfork, and in one of fork until it calls StartSampler: the descriptors are
+// its parent's.
 bool InSampledProcess();
 
 inline uint32_t Suspensions() {
   return sampled_process.suspensions == nullptr ? 0 : sampled_process.suspensions->load();
 }
 
-// Where another process finds the inherited event; -1: nowhere.
+// Tells other processes the inherited event's descriptor; -1: none.
 void ShareEvent(int fd);
 
 void ShareAndEnableEvent(int fd);
 
-// Gives up the descriptor, -1 where there is none.
+// Gives up the inherited event and returns its descriptor; -1: none.
 int TakeInheritedEvent();
 
-// A long thread has the inherited event, and so its own is there for extra samples.
+// The inherited event samples a long thread, so its own event is free for extra samples.
 bool MayTakeExtraSamples();
 bool HasExtraEvent();
 

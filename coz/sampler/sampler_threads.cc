@@ -40,7 +40,7 @@ uint64_t StartShortThread() {
 uint64_t StartThreadSampling() {
   t_thread.stopped = false;
   if (!sampled_process.enabled.load(std::memory_order_acquire)) return 0;
-  // Before, the thread has become one that SampleThreadByTimer is called for; so is it, or it sees
+  // SampleThreadByTimer can find the thread from here on: it is called for it, or the thread sees
   // the new source.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const SamplingSource source = sampled_process.source.load(std::memory_order_relaxed);

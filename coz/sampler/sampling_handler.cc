@@ -17,8 +17,7 @@ namespace {
 
 constexpr uint32_t kMaxDropsInARow = 64;
 
-// A signal that was pending when the handler returned comes within so much of the thread's CPU
-// time.
+// A signal that was pending when the handler returned comes within this much CPU time.
 constexpr uint64_t kLateNs = 10 * 1000;
 
 // Sampling of the process, or of this thread, has ended, and its source has still sent a signal.
@@ -37,10 +36,10 @@ void HandleForeignSignal(int signo, siginfo_t* info, void* context) {
   }
 }
 
-// The signal is blocked while the callback runs, so a nested sample means that a handler of the
-// program, which has interrupted the callback, has unblocked it — or that such a handler has left
-// the callback by longjmp, and it will never return. Then the stack is shallower than the callback
-// was, or, at the latest, no other sample gets through for a while.
+// The signal is blocked while the callback runs. So a nested sample means that a handler of the
+// program has interrupted the callback and unblocked the signal, or has left the callback by
+// longjmp. After a longjmp the stack is shallower than the callback's frame; if it is not, the
+// callback counts as left after kMaxDropsInARow drops.
 bool IsCallbackActive(const ucontext_t& context) {
   if (t_thread.active_frame == 0) return false;
   const auto interrupted_sp = static_cast<uintptr_t>(context.uc_mcontext.gregs[REG_RSP]);
@@ -59,8 +58,8 @@ uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
   if (sampled_process.kernel_included) {
     return ended - t_thread.tracker.TakeLeftOut(ended, period_ns);
   }
-  // What was spent in the kernel belongs to no address that this sample could name. Pauses are
-  // spent there.
+  // Periods spent in the kernel belong to no address that this sample could name. Pauses are spent
+  // there.
   const uint64_t lost = ended - 1 - t_thread.tracker.TakeLeftOut(ended - 1, period_ns);
   Add(&sampled_process.counters.lost_periods, lost);
   return 1;
@@ -116,12 +115,11 @@ bool WasSuspended(uint32_t suspensions) {
          (suspensions != t_thread.suspensions || IsSuspended(suspensions));
 }
 
-// An event of the thread's own, or a signal that was under way, has come although sampling is
-// suspended, or is the first since. Threads that are there in a suspension are sampled by the
-// inherited event when it is resumed.
+// A signal has come although sampling is suspended, or is the first since. The inherited event
+// samples the threads that were there in a suspension when sampling resumes.
 void Rest(uint32_t suspensions) {
   t_thread.suspensions = suspensions;
-  // What has run since the last sample is nobody's.
+  // No sample stands for what has run since the last one.
   t_thread.tracker.Restart(ThreadCpuNowNs() - sampled_process.sampling_period_ns);
   if (!IsSuspended(suspensions)) return;
   StopThreadSource(&t_thread.source);

@@ -7,7 +7,7 @@
 // Errors   none here: whoever suspends sees whether the descriptor can be had (pidfd_getfd) and the
 //          event disabled
 // Threads  safe, across processes
-// Signals  async-signal-safe; Hold sleeps for moments, in neither a handler nor for long
+// Signals  async-signal-safe; SharedEventHold sleeps for moments and is not for handlers
 // Source   perf_event_open(2): PERF_EVENT_IOC_ID; PERF_EVENT_IOC_DISABLE of an inherited event
 //          reaches each thread that has inherited it
 //
@@ -32,8 +32,8 @@ struct SharedEvent {
   // Number of the inherited event's descriptor in its process, + 1; 0: there is none, or it is not
   // to be touched now. Written by that process.
   std::atomic<int32_t> fd_plus_1;
-  // The kernel's number of that event, PERF_EVENT_IOC_ID: a program that makes the system call
-  // itself may have closed the descriptor and opened an event of its own, which got its number.
+  // The kernel's number of that event, PERF_EVENT_IOC_ID. By raw system calls the program may have
+  // closed the descriptor and opened an event of its own under the same number.
   std::atomic<uint64_t> event;
   std::atomic<uint32_t> held;  // 1: by who enables or disables it
 };
@@ -42,8 +42,8 @@ struct SharedEvent {
 using SuspensionCount = std::atomic<uint32_t>;
 inline bool IsSuspended(uint32_t count) { return count % 2 != 0; }
 
-// Waits for some moments while the other side holds it, and goes on without: that one has been
-// killed or stopped.
+// Waits for some moments while the other side holds it, then goes on: the holder has been killed or
+// stopped.
 class SharedEventHold {
  public:
   explicit SharedEventHold(SharedEvent* event) : event_(event) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint64_t kThreadsToJudge = 16;
 constexpr uint64_t kUnsampledPart = 10;  // a tenth
-// To open it, to close it, and its samples beside those of the inherited one; fork_join in
+// To open it, close it and take its samples beside the inherited one's; fork_join in
 // bench/accuracy.
 constexpr uint64_t kEventCostNs = 250 * 1000;
 constexpr uint64_t kCostPart = 20;  // a twentieth of the threads' time
@@ -17,9 +17,9 @@ constexpr uint64_t kPeriodsToWeigh = 2;
 constexpr uint64_t kWholeWeight = 1024;
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// Evenly spread over the period: multiples of the golden ratio. Short ones wait, because the kernel
-// repeats a tick that found it in its own code, where that is left out, after as short a time
-// again: where a tick costs more than that, the thread never leaves the kernel.
+// Spread evenly over the period, by multiples of the golden ratio, with a minimum. Where kernel
+// time is left out and a tick finds the kernel's own code, the kernel repeats it after the same
+// time. If a tick costs more than that, the thread never leaves the kernel.
 uint64_t FirstPeriodNs(uint64_t index, uint64_t sampling_period_ns) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
   constexpr uint64_t kLeastNs = 100 * 1000;

@@ -1,15 +1,14 @@
 // What to do about threads that are too short for the event that they inherit.
 //
-// An inherited event's first period begins with the thread, so that a thread which is shorter than
-// a period is never sampled, and the rest of every other one neither. Where that is much of what
-// the threads run:
-// * Threads of two periods or more: the samples there are weigh as much more as the rests are long.
-// * Shorter ones: one of some threads has an event of its own at first, whose first period is any
-//   part of a whole one and whose samples stand for all of them; the others are left out. Not all
-//   have one, because it costs as much as a short thread. What such samples impose is imposed by
-//   all of them (coz/sync/delay/shared_delay.h).
+// An inherited event's first period begins with the thread. So a thread shorter than a period is
+// never sampled, nor is the rest of any other. Where that is much of the threads' time:
+// * Threads of two periods or more: their samples weigh more, which makes up for the rests.
+// * Shorter ones: one thread of a group has an event of its own at first, whose first period is any
+//   part of a whole one. Its samples stand for the group; the others have none, because an event
+//   costs as much as a short thread. All of the group impose what such samples impose
+//   (coz/sync/delay/shared_delay.h).
 //
-// Shape    sums over the threads that have ended, of which a plan for the next is made
+// Shape    sums over ended threads, and a plan for the next thread made from them
 // Units    ns of thread CPU time; whole sampling periods
 // Errors   none
 // Threads  safe
@@ -44,8 +43,8 @@ struct ShortThreadPlan {
 // For a thread that begins where ThreadsAreShort.
 ShortThreadPlan PlanShortThread(EndedThreads& ended, uint64_t sampling_period_ns);
 
-// What is added to the weight of a sample for the rests of threads that are not sampled. Whole
-// periods; parts of one are carried on.
+// What the rests of threads, which are not sampled, add to the weight of a sample. Whole periods;
+// parts of one are carried on.
 uint64_t WeightOfRests(EndedThreads& ended);
 
 }  // namespace coz::sampler

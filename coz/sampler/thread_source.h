@@ -26,22 +26,21 @@ struct ThreadSource {
 // a poll or a nanosleep with EINTR.
 int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
-// An event whose overflows are SIGTRAPs, for a thread that inherits another one as well. It ends
-// after one: a first period may be shorter than what the sample itself costs, and the thread would
-// do nothing else.
+// Opens a sigtrap event for a thread that also inherits one. It stops after one overflow: a first
+// period may be shorter than a sample takes, and the thread would do nothing but take samples.
 int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source);
 
-// After that one, periods of this length. 0, or -errno.
+// Goes on with periods of this length after that overflow. 0, or -errno.
 int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source);
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
-// A timer for another thread of this process, which has it from its first signal on (AdoptTimer).
-// One that ends before that leaves it to the end of the process.
+// Starts a timer for another thread of this process, which adopts it at the first signal
+// (AdoptTimer). If the thread ends before, the timer stays until the process ends.
 int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo);
 
-// `info` was sent by a timer, which is the calling thread's own from now on. False where it has
-// another: this one is deleted.
+// The timer that sent `info` becomes the calling thread's own. If the thread has another, deletes
+// this one and returns false.
 bool AdoptTimer(const siginfo_t& info, ThreadSource* source);
 
 // Closes or deletes whatever is there.
@@ -50,8 +49,8 @@ void StopThreadSource(ThreadSource* source);
 // Closes the event, where there is one; a timer goes on.
 void CloseThreadEvent(ThreadSource* source);
 
-// The sampling periods that `info` stands for when a source of this kind has sent it, even one that
-// is stopped by now, else 0.
+// The sampling periods that `info` stands for; 0 where no source of this kind has sent it. The
+// source may have stopped since.
 uint32_t PeriodsInSignal(const siginfo_t& info);
 
 // In the child of fork: closes all reserved descriptors, those of the parent's threads. Timers do

@@ -25,11 +25,11 @@ enum class SampledBy : uint8_t {
 
 class ThreadState {
  public:
-  // A short thread has proved to be long when it has had so many samples.
+  // A thread that began short proves to be long with this many samples.
   static constexpr uint32_t kSamplesOfLongThread = 16;
 
   SampledBy by() const { return by_; }
-  // Its own event, if it has one, is there for extra samples.
+  // Its own event, if any, is for extra samples.
   bool is_long() const { return by_ == SampledBy::kInherited; }
   // Samples of an own event stand for it.
   bool is_in_a_group() const { return by_ == SampledBy::kOwn || by_ == SampledBy::kOthers; }
@@ -48,9 +48,9 @@ class ThreadState {
     return false;
   }
 
-  // From now on the inherited event samples it: the thread is long, or rests, or events are gone.
+  // From now on no event of its own samples it: it is long or suspended, or has a timer.
   void BecomeLong() { *this = ThreadState(); }
-  // It starts where threads are short.
+  // The thread starts where threads are short.
   void BeginShort(SampledBy by) {
     by_ = by;
     samples_left_ = by == SampledBy::kInherited ? 0 : kSamplesOfLongThread;
@@ -62,7 +62,7 @@ class ThreadState {
   // samples it from the next one on.
   Change NoteSignal(bool own_event) {
     if (by_ == SampledBy::kInherited) return Change::kNone;
-    // Of two events only one tells how long the thread has run.
+    // Of a thread's two events only one counts towards its length.
     const bool has_own = by_ == SampledBy::kOwn;
     if (by_ != SampledBy::kInheritedRests && has_own != own_event) return Change::kNone;
     if (--samples_left_ == 0) {

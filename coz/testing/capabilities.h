@@ -3,7 +3,7 @@
 // Shape    a check returns an empty text when the capability is there, else "required …, actual …"
 // Units    none
 // Errors   with COZ_REQUIRE_CAPABILITIES=1 in the environment a missing capability fails the test,
-//          otherwise it is skipped
+//          otherwise the test is skipped
 // Threads  safe
 // Signals  none
 // Source   perf_event_open(2)

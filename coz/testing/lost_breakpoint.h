@@ -1,7 +1,7 @@
 /*
- * Raises in the calling thread what a hardware breakpoint looks like whose reason a hypervisor has
- * lost: SIGTRAP with TRAP_BRKPT, at exception 1. `int1` would be simpler, but hypervisors differ on
- * whether it is reported behind the instruction or at it, again and again.
+ * Raises in the calling thread the signal of a hardware breakpoint whose reason a hypervisor has
+ * lost: SIGTRAP with TRAP_BRKPT, at exception 1. `int1` would be simpler, but some hypervisors
+ * report it behind the instruction, others at it, again and again.
  *
  * Shape    one function, for C and C++
  * Errors   ends the process by SIGTRAP where nothing handles it

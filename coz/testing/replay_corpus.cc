@@ -17,7 +17,7 @@ void Run(const std::filesystem::path& path) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   auto* data = new uint8_t[bytes.size()];
   bytes.copy(reinterpret_cast<char*>(data), bytes.size());
-  // Said first: it may end here.
+  // Printed first: the process may end here.
   printf("%s: %zu bytes\n", path.c_str(), bytes.size());
   fflush(stdout);
   LLVMFuzzerTestOneInput(data, bytes.size());

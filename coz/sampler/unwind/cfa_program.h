@@ -1,5 +1,4 @@
-// Runs the call frame instructions of a function up to one address: how its caller's registers are
-// found from there.
+// Runs a function's call frame instructions up to one address, to find its caller's registers.
 //
 // Shape    a rule per register, in DWARF's numbering for x86-64: 6 rbp, 7 rsp, 16 return address
 // Units    bytes from the canonical frame address (CFA); expressions point into .eh_frame
@@ -24,7 +23,7 @@ inline constexpr int kR12 = 12;
 inline constexpr int kReturnAddress = 16;
 
 enum class RuleKind : uint8_t {
-  kSameValue,     // as in the callee; also what is not said
+  kSameValue,     // as in the callee; the default
   kUndefined,     // lost; of the return address: there is no caller
   kAtCfaPlus,     // in memory at CFA + value
   kCfaPlus,       // is CFA + value
@@ -33,7 +32,7 @@ enum class RuleKind : uint8_t {
   kIsExpression,  // what the expression says
 };
 
-// An expression is given by the distance of its length field from the begin of the FDE's section.
+// An expression's value is the offset of its length field from the begin of the FDE's section.
 struct RegisterRules {
   RuleKind kind[kRegisterCount] = {};
   int32_t value[kRegisterCount] = {};

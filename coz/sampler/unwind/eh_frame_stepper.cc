@@ -127,8 +127,7 @@ class RuleApplier {
   uint64_t cfa_ = 0;
 };
 
-// In frames of its own, as what they keep on the stack is not needed any more when rules are
-// applied.
+// Not inlined: what it keeps on the stack is not needed when rules are applied.
 __attribute__((noinline)) StepResult FindRules(uint64_t lookup_address,
                                                const EhFrameSection& section, FrameRules* rules,
                                                bool* is_signal_frame) {

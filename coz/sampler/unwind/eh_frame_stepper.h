@@ -20,7 +20,7 @@ namespace coz::sampler {
 
 struct Frame {
   uint64_t registers[kRegisterCount];
-  // False: the frame is amid a call, its address is a return address.
+  // False: the frame is in a call, and its address is a return address.
   bool is_exact;
 
   uint64_t LookupAddress() const { return registers[kReturnAddress] - (is_exact ? 0 : 1); }
@@ -30,7 +30,7 @@ Frame FrameOf(const ucontext_t& context);
 
 enum class StepResult : uint8_t { kStepped, kEnd, kNoCfi, kBadCfi, kBadMemory };
 
-// Replaces `frame` by its caller's; unless kStepped is returned, the frame is no more of use.
+// Replaces `frame` by its caller's. After any result but kStepped the frame is useless.
 StepResult StepOut(StackReader* stack, Frame* frame);
 
 void ForgetCachedRules();

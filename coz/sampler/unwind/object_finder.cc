@@ -29,7 +29,7 @@ struct ProgramHeaders {
   const Elf64_Phdr* end = nullptr;
 };
 
-// Those of the object mapped at `base`, if they lie in its first page, which is always there.
+// Of the object mapped at `base`, if they lie in its first page, which is always mapped.
 ProgramHeaders FindProgramHeaders(uint64_t base) {
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(base);
   if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return {};

@@ -1,7 +1,7 @@
 // Keeps the usual kind of frame rules by address, so that a step costs a look-up, not a decoding.
 //
-// Shape    direct-mapped; an entry is two words, of which the first is the key XOR the second: what
-//          a race mixes up does not match, and counts as absent
+// Shape    direct-mapped; an entry is a word and its key XOR that word: an entry that a race has
+//          mixed up does not match, and counts as absent
 // Units    runtime addresses; multiples of 8 bytes
 // Errors   none: what does not fit or was displaced is decoded again
 // Threads  safe, lock-free
@@ -28,7 +28,7 @@ class CompactRules {
   CompactRules() = default;
   explicit CompactRules(uint64_t word) : word_(word) {}
 
-  // An absent one where the rules are of another kind.
+  // Not present() where the rules are of another kind.
   static CompactRules Pack(const FrameRules& rules);
 
   bool present() const { return word_ != 0; }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kUserEnd = uint64_t{1} << 47;
-// Below the stack pointer: the red zone, and registers that an epilogue has just restored, whose
-// rules still name their old place.
+// Below the stack pointer lie the red zone, and registers that an epilogue has just restored but
+// the rules still place there.
 constexpr uint64_t kBelowStackPointerBytes = 128;
 
 struct Range {

@@ -13,19 +13,18 @@
 
 namespace coz::sampler {
 
-// From then on a StackReader that starts within the stack of this thread asks the kernel nothing
-// about it.
+// From then on a StackReader that starts within this thread's stack does not ask the kernel about
+// it.
 void RememberStackOfThisThread();
 
-// The same in a thread of libc's making, at its start, for less: it asks neither kernel nor heap.
-// `bytes` of stack, at least, lie below the thread's descriptor, where libc puts that; 0 where that
-// is not known.
+// The same at the start of a thread that libc has made, without system call or heap. At least
+// `bytes` of stack lie below the thread's descriptor, where libc puts it; 0: unknown.
 void RememberStackOfNewThread(uint64_t bytes);
 
 class StackReader {
  public:
   // All between `stack_pointer` and the outer end of the thread's stack, where known, is readable:
-  // the interrupted code is using it.
+  // the interrupted code uses it.
   explicit StackReader(uint64_t stack_pointer);
 
   bool Read(uint64_t address, uint64_t* word) {

@@ -48,11 +48,11 @@ UnwinderKind InitUnwinder(UnwinderKind preferred = UnwinderKind::kNone);
 // the kernel whether an address can be read, and lets libunwind allocate its per-thread data now.
 void PrepareThreadForUnwinding();
 
-// The same for less, first thing in a thread of libc's making: see RememberStackOfNewThread.
+// The same at less cost, first in a thread that libc has made: see RememberStackOfNewThread.
 void PrepareNewThreadForUnwinding(uint64_t stack_bytes);
 
-// After dlclose: other code may come to lie at the addresses that the cache has rules for. From a
-// handler only where the unwinder is kEhFrame.
+// Call after dlclose: other code may then lie at addresses in the cache. From a handler only where
+// the unwinder is kEhFrame.
 void ForgetUnwindCache();
 
 // The first address in scope on the callchain of `context`, its leaf included, as it was given to

@@ -81,8 +81,8 @@ static void work(double seconds) {
   } while (now_s() < end_s);
 }
 
-/* On one CPU, who wakes would often be preempted by whom it wakes, and the shares would depend
- * on that. */
+/* On one CPU, a process that wakes another would often be preempted by it, and the shares would
+ * depend on that. */
 static void use_cpu(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -246,7 +246,7 @@ static void bomb(int count) {
   free(children);
 }
 
-/* Whoever has not opened a number may take it, whatever is there. */
+/* A program may dup2 onto a number that it has not opened, whatever is there. */
 static void take_numbers_in_use(int fd) {
   const int limit = (int)sysconf(_SC_OPEN_MAX);
   int taken = 0;

@@ -39,7 +39,7 @@
 
 extern char** environ;
 
-/* Some hundred samples, and pauses where another thread or process is sped up. */
+/* Gets some hundred samples, and pauses while another thread or process is sped up. */
 static void work(void) {
   volatile uint64_t x = 1;
   for (int round = 0; round < 100; ++round) {
@@ -120,7 +120,7 @@ static void restrict_calls(uint32_t otherwise, int by_system_call) {
   install(filter, sizeof(filter) / sizeof(filter[0]), by_system_call);
 }
 
-/* Each in a child, beside which its parent works: the child would have to pause. */
+/* Runs it in a child while the parent works, so that the child has to pause. */
 static int beside(void (*restrict_self)(void)) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,13 +1,13 @@
 /*
- * Calls visit() over and over, interrupted by signals of its own, of which many come while the
- * kernel counts a breakpoint there: then the thread stands before visit()'s first instruction, with
- * the resume flag set, lest it stop there again.
+ * Calls visit() over and over, interrupted by signals of its own. Many come while the kernel counts
+ * a breakpoint there. Then the thread stands before visit()'s first instruction, with the resume
+ * flag set, so that it does not stop there again.
  *
  *   interrupted keep|clear
  *
- * ends when that was so 100 times, or after a million visits. With `clear` the signals' handler
- * takes the flag away, as no handler should: then each of these visits is counted twice. Prints the
- * number of visits, and of signals that came so.
+ * ends when that has happened 100 times, or after a million visits. With `clear` the handler clears
+ * the flag, as no handler should: then each of these visits is counted twice. Prints the number of
+ * visits, and of such signals.
  */
 #define _GNU_SOURCE
 #include <signal.h>

@@ -24,7 +24,7 @@ __attribute__((always_inline)) static inline uint64_t inner(uint64_t x) {
 
 __attribute__((noipa)) static uint64_t outer(uint64_t x) { return inner(x) + 1; }
 
-/* Not by its last act, which would be a jump: a caller that is not on the stack gets no samples. */
+/* The call is not the last act, as that is a jump: a caller off the stack gets no samples. */
 __attribute__((noipa)) static void clear(char* bytes, size_t count) {
   memset(bytes, 0, count);
   __asm__ volatile("" ::: "memory");
