@@ -60,9 +60,8 @@ struct PointDelta {
 struct ExperimentRecord : ExperimentCounters {
   uint64_t index = 0;  // 0 for the first of the run
   UnitId unit = 0;
-  double virtual_speedup = 0;  // nominal: delay per sample / sampling period
-  double achieved_virtual_speedup =
-      0;  // by what samples imposed, and threads served of it
+  double virtual_speedup = 0;           // nominal: delay per sample / sampling period
+  double achieved_virtual_speedup = 0;  // by what samples imposed, and threads served of it
   uint64_t delay_per_sample_ns = 0;
 
   uint64_t start_ns = 0;
@@ -89,8 +88,7 @@ struct ExperimentRecord : ExperimentCounters {
 
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;
-  double oversubscribed_share =
-      0;  // share of looks that saw more runnable threads than CPUs
+  double oversubscribed_share = 0;  // share of looks that saw more runnable threads than CPUs
   int cpus = 0;
 
   std::vector<Taint> taints;

@@ -88,8 +88,7 @@ struct RunResult {
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
   uint32_t processes_unfollowed = 0;  // made by a raw clone that shares memory or descriptors
-  std::string
-      missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
+  std::string missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
