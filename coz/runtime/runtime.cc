@@ -111,6 +111,7 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           OnForkInChildProcess,
           CountUnfollowed,
           sampler::LeaveOutCpuTime,
+          sampler::ReadQueueClock,
           HighestLocalDelay};
 }
 

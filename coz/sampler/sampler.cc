@@ -134,6 +134,7 @@ void StopSampler() {
   // Other threads' own sources end with the next signal that they send.
   StopThreadSource(&t_thread.source);
   t_thread.phase_keeper.Release();
+  t_thread.queue_clock.Release();
 }
 
 void StopSamplerForGood() {

@@ -100,6 +100,10 @@ void PrepareToCreateThread();
 bool ChangeToCpuTimers();
 void SampleThreadByTimer(int32_t tid);
 
+// For how long the calling thread has waited for a CPU since it began. False where nobody tells.
+// Keeps a descriptor of the thread's until its sampling stops.
+bool ReadQueueClock(uint64_t* queued_ns);
+
 // The profiler used `cpu_ns` of what the calling thread has just run (in a pause, say): no sample
 // stands for it. The kernel counts it all the same, so some samples weigh less. From the thread or
 // a callback in it.

@@ -35,6 +35,7 @@ void OnForkInChild() {
   CloseInheritedEvents();
   t_thread.source = ThreadSource();
   t_thread.phase_keeper.Forget();
+  t_thread.queue_clock.Forget();
   t_thread.state.BecomeLong();
   t_thread.active_frame = 0;
 }
@@ -52,6 +53,7 @@ void MakeWayForDescriptor(int fd) {
     // has.
     if (t_thread.source.fd_plus_1 == fd + 1) t_thread.source.fd_plus_1 = moved + 1;
     t_thread.phase_keeper.NoteMove(fd, moved);
+    t_thread.queue_clock.NoteMove(fd, moved);
   }
   ReleaseDescriptor(fd);
 }

@@ -12,6 +12,7 @@
 
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/phase_keeper.h"
+#include "coz/sampler/queue_clock.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
@@ -52,6 +53,7 @@ struct SampledProcess {
 struct SampledThread {
   ThreadSource source;
   PhaseKeeper phase_keeper;
+  QueueClock queue_clock;
   PeriodTracker tracker;
   uintptr_t active_frame = 0;  // the handler's, while the callback runs
   uint32_t drops_in_a_row = 0;

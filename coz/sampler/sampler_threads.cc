@@ -15,6 +15,7 @@ void EndThreadSource() {
   if (sampled_process.stopped_for_good.load(std::memory_order_relaxed)) return;
   StopThreadSource(&t_thread.source);
   t_thread.phase_keeper.Release();
+  t_thread.queue_clock.Release();
 }
 
 uint64_t StartShortThread() {
@@ -90,6 +91,8 @@ void PrepareToCreateThread() {
     Add(&sampled_process.counters.unkept_phases, 1);
   }
 }
+
+bool ReadQueueClock(uint64_t* queued_ns) { return t_thread.queue_clock.Read(queued_ns); }
 
 void LeaveOutCpuTime(uint64_t cpu_ns) { t_thread.tracker.LeaveOut(cpu_ns); }
 

@@ -5,9 +5,8 @@
 // queued, and pauses for the rest while it holds its CPU: were it to sleep, the next thread in the
 // queue would work there for free.
 //
-// Nobody tells a thread when it was queued. At a *CPU look* it compares the time that has passed
-// with its CPU time; the rest, if it has not waited or paused, it was queued. Of the delay that
-// grew meanwhile, what was imposed on its own CPU was imposed while it was queued, as only one
+// At a *CPU look* the thread reads for how long it has been queued in all. Of the delay that grew
+// since the last look, what was imposed on its own CPU was imposed while it was queued, as only one
 // thread runs there at a time. The rest is taken to have grown evenly.
 //
 // Shape    CpuShare: one per thread, in its ledger. CpuTable: one for all processes, in the global
@@ -49,7 +48,7 @@ class CpuTable {
 // What the thread reads for a look.
 struct CpuLook {
   uint64_t now_ns;
-  uint64_t cpu_time_ns;  // its own
+  uint64_t queued_ns;  // since the thread began
   uint32_t cpu;
 };
 
@@ -64,8 +63,8 @@ class CpuShare {
  public:
   uint32_t cpu() const { return cpu_; }
 
-  // The thread waits or pauses, or begins: until the next look nothing is known.
-  void Stop() { now_ns_ = 0; }
+  // For a new thread.
+  void Reset() { now_ns_ = 0; }
 
   struct Queued {
     uint64_t queued_ns;
@@ -75,7 +74,7 @@ class CpuShare {
   Queued Take(const CpuLook& look, const DelayAtLook& delay, uint32_t cpus) {
     const Queued queued = now_ns_ == 0 ? Queued{0, 0} : Since(look, delay, cpus);
     now_ns_ = look.now_ns;
-    cpu_time_ns_ = look.cpu_time_ns;
+    queued_ns_ = look.queued_ns;
     cpu_ = look.cpu;
     delay_ = delay;
     return queued;
@@ -84,9 +83,9 @@ class CpuShare {
  private:
   Queued Since(const CpuLook& look, const DelayAtLook& delay, uint32_t cpus) const {
     const uint64_t passed_ns = look.now_ns - now_ns_;
-    const uint64_t ran_ns = look.cpu_time_ns - cpu_time_ns_;
-    if (passed_ns <= ran_ns) return {0, 0};
-    const uint64_t queued_ns = passed_ns - ran_ns;
+    const uint64_t queued_ns = std::min(look.queued_ns - queued_ns_, passed_ns);
+    const uint64_t ran_ns = passed_ns - queued_ns;  // or waited
+    if (queued_ns == 0) return {0, 0};
     const uint64_t own_ns = delay.imposed_ns - delay_.imposed_ns;
     const uint64_t grown_ns = Less(delay.global_ns - delay_.global_ns, own_ns);
     // Others impose on all CPUs while it is queued, and on one less while it runs.
@@ -106,7 +105,7 @@ class CpuShare {
   static uint64_t Less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
   uint64_t now_ns_;  // of the last look; 0: none that counts
-  uint64_t cpu_time_ns_;
+  uint64_t queued_ns_;
   uint32_t cpu_;
   DelayAtLook delay_;
 };

@@ -20,8 +20,8 @@ class CpuShareTest : public ::testing::Test {
     Look(other_, 1, 0, kElsewhere);
   }
 
-  uint64_t Look(ThreadLedger& thread, uint64_t now_us, uint64_t cpu_time_us, uint32_t cpu) {
-    return LookAtCpu(*global_, thread, {now_us * kUs, cpu_time_us * kUs, cpu});
+  uint64_t Look(ThreadLedger& thread, uint64_t now_us, uint64_t queued_us, uint32_t cpu) {
+    return LookAtCpu(*global_, thread, {now_us * kUs, queued_us * kUs, cpu});
   }
   uint64_t OwedUs() { return OwedDelay(*global_, thread_) / kUs; }
 
@@ -34,7 +34,7 @@ class CpuShareTest : public ::testing::Test {
 
 TEST_F(CpuShareTest, RunningTimeIsOwedInFull) {
   ImposeDelay(*global_, other_, 300 * kUs);
-  EXPECT_EQ(Look(thread_, 1001, 1000, kHere), 0u);
+  EXPECT_EQ(Look(thread_, 1001, 0, kHere), 0u);
   EXPECT_EQ(OwedUs(), 300u);
   EXPECT_FALSE(IsCrowded(*global_, 1001 * kUs));
 }
@@ -42,36 +42,37 @@ TEST_F(CpuShareTest, RunningTimeIsOwedInFull) {
 TEST_F(CpuShareTest, WhatIsImposedOnItsCpuGrewWhileItWasQueued) {
   Look(other_, 100, 0, kHere);
   ImposeDelay(*global_, other_, 300 * kUs);
-  EXPECT_EQ(Look(thread_, 1001, 400, kHere), 600 * kUs);
+  EXPECT_EQ(Look(thread_, 1001, 600, kHere), 600 * kUs);
   EXPECT_EQ(OwedUs(), 0u);
   EXPECT_TRUE(IsCrowded(*global_, 1001 * kUs));
 }
 
 TEST_F(CpuShareTest, WhatIsImposedElsewhereGrewEvenly) {
   ImposeDelay(*global_, other_, 300 * kUs);
-  Look(thread_, 1001, 400, kHere);
+  Look(thread_, 1001, 600, kHere);
   EXPECT_EQ(OwedUs(), 120u) << "for 400 of 1,000 us it had a CPU";
 }
 
 TEST_F(CpuShareTest, CreditIsAtMostTheTimeInTheQueue) {
   Look(other_, 100, 0, kHere);
   ImposeDelay(*global_, other_, 5000 * kUs);
-  Look(thread_, 1001, 400, kHere);
+  Look(thread_, 1001, 600, kHere);
   EXPECT_EQ(OwedUs(), 4400u);
 }
 
 TEST_F(CpuShareTest, WhatTheThreadImposesItselfIsNoCredit) {
   ImposeDelay(*global_, thread_, 300 * kUs);
-  Look(thread_, 1001, 400, kHere);
+  Look(thread_, 1001, 600, kHere);
   EXPECT_EQ(thread_.local_delay_ns, 300 * kUs);
   EXPECT_EQ(thread_.credited_ns, 0u);
 }
 
-TEST_F(CpuShareTest, TimeOfAWaitIsNoTimeInTheQueue) {
+TEST_F(CpuShareTest, AfterAWaitOnlyItsTimeInTheQueueCounts) {
   BeginWait(thread_, 100 * kUs);
   ImposeDelay(*global_, other_, 300 * kUs);
-  EXPECT_EQ(Look(thread_, 1001, 100, kHere), 0u) << "begins anew";
-  EXPECT_EQ(OwedUs(), 300u);
+  EndWaitUncredited(thread_);
+  EXPECT_EQ(Look(thread_, 1001, 100, kHere), 100 * kUs);
+  EXPECT_EQ(OwedUs(), 270u) << "of 1,000 us it was queued for 100";
 }
 
 TEST_F(CpuShareTest, NewThreadOwesNothingForItsTimeInTheQueue) {

@@ -180,7 +180,6 @@ void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
   thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
   if (thread.stretches.accrues()) thread.stretches.Stop(now_ns);
-  thread.cpu_share.Stop();
   uint64_t imposed_ns;
   uint64_t local_ns;
   do {  // again where a handler of this thread has imposed between the two loads

@@ -35,7 +35,7 @@ void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay
   ledger->blocked.store(0, std::memory_order_relaxed);
   ledger->pausing.store(0, std::memory_order_relaxed);
   ledger->spinning.Reset();
-  ledger->cpu_share.Stop();
+  ledger->cpu_share.Reset();
   ledger->stretches.Reset();
   ledger->local_delay_ns.store(inherited_local_delay_ns, std::memory_order_relaxed);
   sync_internal::t_ledger = ledger;
@@ -70,6 +70,13 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
   sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
 }
 
+void LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
+  uint64_t queued_ns = 0;
+  if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns))
+    return;
+  delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread, {now_ns, queued_ns, CurrentCpu()});
+}
+
 uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
   thread.pausing.store(delay::kHoldsCpuToPay, std::memory_order_relaxed);
   const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
@@ -96,15 +103,13 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   if (__builtin_expect(delay::MayBeCrowded(global), 0)) {
-    delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
-                              {start_ns, start_cpu_ns, CurrentCpu()});
+    LookAtCpuAt(thread, start_ns);
   }
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
   const bool holds = by == PauseBy::kWhatIsBest && delay::IsCrowded(global, start_ns);
-  if (!holds) thread.cpu_share.Stop();
   const uint64_t passed_ns =
       holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
@@ -145,22 +150,12 @@ void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by) {
 void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 
 void LookAtCpu(delay::ThreadLedger& thread) {
-  if (HasLeftThreadSync()) return;
-  const uint64_t now_ns = MonotonicNowNs();
-  delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
-                            {now_ns, ThreadCpuNowNs(), CurrentCpu()});
+  if (!HasLeftThreadSync()) LookAtCpuAt(thread, MonotonicNowNs());
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
-  const uint64_t now_ns = MonotonicNowNs();
-  delay::CreditQueued(*sync_internal::g_ledger, caller, now_ns - created_ns);
-  ResumeCpuShare(caller, now_ns);
-}
-
-void ResumeCpuShare(delay::ThreadLedger& caller, uint64_t now_ns) {
-  if (HasLeftThreadSync()) return;
-  caller.cpu_share.Stop();
-  delay::LookAtCpu(*sync_internal::g_ledger, caller, {now_ns, ThreadCpuNowNs(), CurrentCpu()});
+  delay::CreditQueued(*sync_internal::g_ledger, caller, MonotonicNowNs() - created_ns);
+  LookAtCpu(caller);
 }
 
 void PayDebt(delay::ThreadLedger& thread) { ImposeAccruedAndPay(thread, PauseBy::kWhatIsBest); }

@@ -46,6 +46,8 @@ struct ThreadHooks {
   void (*unfollowed)() = nullptr;
   // The calling thread has paused, and that took so much of its CPU time. Null: nobody asks.
   void (*paused)(uint64_t cpu_ns) = nullptr;
+  // For how long the calling thread has waited for a CPU; false where nobody tells. Null: nobody.
+  bool (*queued)(uint64_t* queued_ns) = nullptr;
   // The largest LocalDelayAt(now_ns) of all threads, or 0. Null: nobody knows the others.
   uint64_t (*highest_local_delay)(uint64_t now_ns) = nullptr;
 };
@@ -114,12 +116,9 @@ void LookAtCpu(delay::ThreadLedger& thread);
 // The caller has got its first CPU, and was queued for it since `created_ns`.
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
 
-// The caller is back from a wait: its next look counts from here.
-void ResumeCpuShare(delay::ThreadLedger& caller, uint64_t now_ns);
-inline void BackOnCpu(delay::ThreadLedger& caller, uint64_t now_ns) {
-  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) {
-    ResumeCpuShare(caller, now_ns);
-  }
+// The caller is back from a wait, and may have been queued for a CPU at its end.
+inline void BackOnCpu(delay::ThreadLedger& caller) {
+  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(caller);
 }
 
 // The same at a call of the program that goes on at `site`. A stretch ends there.
@@ -220,7 +219,7 @@ inline void ResumeRunning(delay::ThreadLedger& caller) {
   if (__builtin_expect(!CallerIsWatched(caller), 1)) return;
   const uint64_t now_ns = MonotonicNowNs();
   delay::ResumeStretch(caller, now_ns);
-  BackOnCpu(caller, now_ns);
+  BackOnCpu(caller);
 }
 
 // Another thread ended it, whose local delay was so much; 0 where unknown.
@@ -261,7 +260,7 @@ class BlockedScope {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
     delay::ResumeStretch(*thread_, now_ns);
-    BackOnCpu(*thread_, now_ns);
+    BackOnCpu(*thread_);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
   }
   // It timed out, was interrupted, or something outside of the program ended it.

@@ -122,7 +122,7 @@ Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_
     thread->until_sample_ns = 1 + random_.Below(options_.sampling_period_ns);
   }
   ++live_threads_;
-  thread->ledger.cpu_share.Stop();
+  thread->ledger.cpu_share.Reset();
   thread->is_new = true;
   thread->created_ns = now_ns_;
   NoteCrowd();
@@ -157,6 +157,7 @@ void Simulator::OnInput(uint32_t input) {
 
 void Simulator::MakeReady(Thread& thread) {
   thread.state = ThreadState::kReady;
+  thread.ready_since_ns = now_ns_;
   ready_.push_back(&thread);
 }
 
@@ -184,6 +185,7 @@ void Simulator::RunOnCpu(Thread& thread) {
   free_cpus_.pop_back();
   thread.state = ThreadState::kRunning;
   thread.running_since_ns = now_ns_;
+  thread.queued_ns += now_ns_ - thread.ready_since_ns;
   thread.slice_left_ns = options_.time_slice_ns;
   if (thread.is_new) {
     thread.is_new = false;
@@ -205,7 +207,7 @@ void Simulator::NoteCrowd() {
 
 void Simulator::LookAtCpu(Thread& thread) {
   if (!options_.credit_queued || !delay::MayBeCrowded(*ledger_)) return;
-  delay::LookAtCpuInStretch(*ledger_, thread.ledger, {now_ns_, thread.cpu_time_ns, thread.cpu});
+  delay::LookAtCpuInStretch(*ledger_, thread.ledger, {now_ns_, thread.queued_ns, thread.cpu});
 }
 
 void Simulator::EndPause(Thread& thread, uint64_t paused_ns) {
@@ -273,7 +275,6 @@ bool Simulator::Account(Thread& thread) {
   const uint64_t ran_ns = now_ns_ - thread.running_since_ns;
   if (ran_ns == 0) return false;
   thread.running_since_ns = now_ns_;
-  thread.cpu_time_ns += ran_ns;
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
   if (thread.hold_left_ns > 0) {
     thread.hold_left_ns -= ran_ns;
@@ -328,7 +329,7 @@ void Simulator::OnCpuEvent(Thread& thread) {
   if (thread.slice_left_ns == 0) {
     if (!ready_.empty()) {
       LeaveCpu(thread, ThreadState::kReady);
-      ready_.push_back(&thread);
+      MakeReady(thread);
       return;
     }
     thread.slice_left_ns = options_.time_slice_ns;
@@ -447,7 +448,6 @@ void Simulator::HoldCpu(Thread& thread, uint64_t owed_ns) {
 void Simulator::Pause(Thread& thread, uint64_t owed_ns) {
   thread.pausing = true;
   thread.ledger.stretches.Stop(now_ns_);
-  thread.ledger.cpu_share.Stop();
   thread.pause_start_ns = now_ns_;
   thread.owed_ns = owed_ns;
   LeaveCpu(thread, ThreadState::kPausing);

@@ -41,8 +41,9 @@ struct Simulator::Thread {
   uint64_t until_spin_probe_ns = 0;
   uint64_t slice_left_ns = 0;
   uint64_t running_since_ns = 0;
-  uint64_t cpu_time_ns = 0;
-  bool is_new = false;  // has had no CPU yet
+  uint64_t ready_since_ns = 0;
+  uint64_t queued_ns = 0;  // in all
+  bool is_new = false;     // has had no CPU yet
   uint64_t created_ns = 0;
   uint32_t cpu = 0;
 
