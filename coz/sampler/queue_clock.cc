@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
 #include "coz/sampler/perf_event.h"
@@ -26,32 +28,31 @@ bool SecondNumber(const char* text, long length, uint64_t* number) {
 
 }  // namespace
 
-bool QueueClock::Open() {
+int QueueClock::Open() {
   const long opened =
       RawSyscall(SYS_openat, AT_FDCWD, "/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  if (opened < 0) return false;
-  const int fd = MoveOutOfTheWay(static_cast<int>(opened));
-  if (!ReserveDescriptor(fd)) {
-    RawSyscall(SYS_close, fd);
-    return false;
+  if (opened < 0) {
+    // A program that has all descriptors in use now may have fewer later.
+    is_refused_ = opened != -EMFILE && opened != -ENFILE;
+    return static_cast<int>(opened);
   }
-  fd_plus_1_ = fd + 1;
-  return true;
+  const int fd = MoveOutOfTheWay(static_cast<int>(opened));
+  if (fd != opened && ReserveDescriptor(fd)) fd_plus_1_ = fd + 1;
+  return fd;
 }
 
 bool QueueClock::Read(uint64_t* queued_ns) {
   if (is_refused_) return false;
   // The program may have taken the number for itself.
-  const bool is_open = fd_plus_1_ != 0 && IsReservedDescriptor(fd_plus_1_ - 1);
-  if (!is_open) fd_plus_1_ = 0;
+  const bool is_kept = fd_plus_1_ != 0 && IsReservedDescriptor(fd_plus_1_ - 1);
+  if (!is_kept) fd_plus_1_ = 0;
+  const int fd = is_kept ? fd_plus_1_ - 1 : Open();
+  if (fd < 0) return false;
   char text[64];
-  if (is_open || Open()) {
-    const long length = RawSyscall(SYS_pread64, fd_plus_1_ - 1, text, sizeof(text), 0);
-    if (length > 0 && SecondNumber(text, length, queued_ns)) return true;
-    Release();
-  }
-  is_refused_ = true;
-  return false;
+  const long length = RawSyscall(SYS_pread64, fd, text, sizeof(text), 0);
+  // Where there is no room for one more, it is opened anew each time.
+  if (fd_plus_1_ == 0) RawSyscall(SYS_close, fd);
+  return length > 0 && SecondNumber(text, length, queued_ns);
 }
 
 void QueueClock::Release() {

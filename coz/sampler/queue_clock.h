@@ -1,6 +1,7 @@
 // For how long the calling thread has waited for a CPU.
 //
-// Shape    one per thread, in its sampler's state; a descriptor from the first reading on
+// Shape    one per thread, in its sampler's state. It keeps a descriptor from the first reading on;
+//          where the program leaves no room for that, each reading opens the file
 // Units    ns since the thread began
 // Errors   false where the kernel does not tell: no /proc, no CONFIG_SCHED_INFO, no descriptor left
 // Threads  each thread its own
@@ -30,7 +31,8 @@ class QueueClock {
   }
 
  private:
-  bool Open();
+  // The descriptor, kept where there is room for it out of the program's way; or -errno.
+  int Open();
 
   int fd_plus_1_ = 0;
   bool is_refused_ = false;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <atomic>
@@ -26,6 +27,19 @@ TEST(PauseTest, LastsAtLeastAsLongAsAskedAndReturnsWhatPassed) {
 TEST(PauseTest, TimeThatHasPassedAlreadyCounts) {
   const uint64_t start_ns = MonotonicNowNs() - kNsPerSecond;
   EXPECT_GE(PauseSince(start_ns, kNsPerSecond / 2), kNsPerSecond);
+}
+
+TEST(PauseTest, CpuIsHeldForAsLongAsAskedAndNotGivenUp) {
+  rusage before = {};
+  rusage after = {};
+  getrusage(RUSAGE_THREAD, &before);
+  const uint64_t start_ns = MonotonicNowNs();
+  const uint64_t held_ns = HoldCpuSince(start_ns, 2 * kNsPerMs);
+  const uint64_t passed_ns = MonotonicNowNs() - start_ns;
+  getrusage(RUSAGE_THREAD, &after);
+  EXPECT_GE(held_ns, 2 * kNsPerMs);
+  EXPECT_LE(held_ns, passed_ns);
+  EXPECT_EQ(after.ru_nvcsw, before.ru_nvcsw);
 }
 
 TEST(PauseTest, KeepsErrnoAndTimerSlack) {

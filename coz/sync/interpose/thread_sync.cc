@@ -70,11 +70,14 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
   sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
 }
 
-void LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
+// False where nobody knows for how long the thread was queued.
+bool LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
   uint64_t queued_ns = 0;
-  if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns))
-    return;
+  if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
+    return false;
+  }
   delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread, {now_ns, queued_ns, CurrentCpu()});
+  return true;
 }
 
 uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
@@ -102,14 +105,14 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
     start_cpu_ns = ThreadCpuNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
-  if (__builtin_expect(delay::MayBeCrowded(global), 0)) {
-    LookAtCpuAt(thread, start_ns);
-  }
+  const bool has_looked =
+      __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns);
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
-  if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
-  const bool holds = by == PauseBy::kWhatIsBest && delay::IsCrowded(global, start_ns);
+  if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
+  // To keep the CPU is not right without the credit for the queue.
+  const bool holds = by == PauseBy::kWhatIsBest && has_looked && delay::IsCrowded(global, start_ns);
   const uint64_t passed_ns =
       holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;

@@ -1,6 +1,8 @@
 // Waits that the program tells of. Those of libc's calls: interpose_test.cc.
 #include "coz/sync/interpose/thread_sync.h"
 
+#include <sys/resource.h>
+
 #include <memory>
 
 #include "coz/base/clock.h"
@@ -48,6 +50,97 @@ TEST_F(ToldWaitTest, KeepsTheExcessOfOneThatReturnedAtOnce) {
 
 TEST_F(ToldWaitTest, CreditsNoMoreThanTheTimeThatItTook) {
   EXPECT_EQ(LocalDelayAfter(500 * kNsPerUs, 50 * kNsPerUs, 200 * kNsPerUs), 550 * kNsPerUs);
+}
+
+uint64_t g_queued_ns = 0;
+
+bool Queued(uint64_t* queued_ns) {
+  *queued_ns = g_queued_ns;
+  return true;
+}
+bool QueuedUnknown(uint64_t*) { return false; }
+
+// How often the thread has slept.
+long Sleeps() {
+  rusage usage = {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+class CrowdTest : public ::testing::Test {
+ protected:
+  explicit CrowdTest(bool (*queued)(uint64_t*) = Queued) {
+    ThreadHooks hooks = {};
+    hooks.queued = queued;
+    InitThreadSync(global_.get(), hooks);
+    EnterThreadSync(&thread_, 0);
+    global_->cpus_of_crowd = 2;
+  }
+  ~CrowdTest() override {
+    LeaveThreadSync();
+    InitThreadSync(nullptr, {});
+  }
+
+  void BeQueuedFor(uint64_t queued_ns) {
+    LookAtCpu(thread_);
+    const uint64_t start_ns = MonotonicNowNs();
+    while (MonotonicNowNs() - start_ns < queued_ns) {
+    }
+    g_queued_ns += queued_ns;
+    LookAtCpu(thread_);
+  }
+
+  std::unique_ptr<delay::GlobalLedger> global_ = std::make_unique<delay::GlobalLedger>();
+  delay::ThreadLedger thread_ = {};
+};
+
+TEST_F(CrowdTest, PauseKeepsItsCpu) {
+  BeQueuedFor(kNsPerMs);
+  global_->global_delay_ns += 2 * kNsPerMs;
+  const long sleeps = Sleeps();
+  PayDebt(thread_);
+  EXPECT_EQ(Sleeps(), sleeps);
+  EXPECT_GE(thread_.paused_ns, 2 * kNsPerMs);
+  EXPECT_EQ(thread_.pausing, delay::kNotPausing);
+}
+
+TEST_F(CrowdTest, DebtOfAWaitIsSleptFor) {
+  BeQueuedFor(kNsPerMs);
+  global_->global_delay_ns += 2 * kNsPerMs;
+  const long sleeps = Sleeps();
+  PayAfterWait();
+  EXPECT_GT(Sleeps(), sleeps);
+  EXPECT_GE(thread_.paused_ns, 2 * kNsPerMs);
+}
+
+TEST_F(CrowdTest, ThreadThatIsNotQueuedSleeps) {
+  LookAtCpu(thread_);
+  global_->global_delay_ns += 2 * kNsPerMs;
+  const long sleeps = Sleeps();
+  PayDebt(thread_);
+  EXPECT_GT(Sleeps(), sleeps);
+}
+
+TEST_F(CrowdTest, SmallDebtIsCarriedOn) {
+  global_->global_delay_ns += 20 * kNsPerUs;
+  PayDebt(thread_);
+  EXPECT_EQ(thread_.pauses, 0u);
+  global_->global_delay_ns += 20 * kNsPerUs;
+  PayDebt(thread_);
+  EXPECT_EQ(thread_.pauses, 1u);
+}
+
+class CrowdWithoutClockTest : public CrowdTest {
+ protected:
+  CrowdWithoutClockTest() : CrowdTest(QueuedUnknown) {}
+};
+
+TEST_F(CrowdWithoutClockTest, PaysAsIfThereWereNone) {
+  global_->crowded_until_ns = ~uint64_t{0};
+  global_->global_delay_ns += 2 * kNsPerMs;
+  const long sleeps = Sleeps();
+  PayDebt(thread_);
+  EXPECT_GT(Sleeps(), sleeps);
 }
 
 }  // namespace
