@@ -51,6 +51,9 @@ std::vector<Case> MakeCases() {
       MakeCase("thread_per_task", "a detached thread per task", "tasks", {"task", "prepare"}),
       MakeCase("thread_pool", "pool of two threads", "batches", {"task", "merge"}),
       MakeCase("plugin", "library opened by dlopen", "images", {"filter", "load"}),
+      MakeCase("async", "a future, then work alone", "rounds", {"task", "beside", "after"}),
+      MakeCase("openmp_serial", "OpenMP region, then serial work", "regions",
+               {"starter", "helping", "serial"}),
       MakeCase("crowded_barrier", "barrier, four threads on two CPUs", "rounds",
                {"heavy", "light"}),
       MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",
@@ -58,6 +61,14 @@ std::vector<Case> MakeCases() {
       MakeCase("crowded_pipeline", "pipeline, six threads on two CPUs", "items",
                {"read", "change", "write"}),
       MakeCase("crowded_queue", "queue, nine threads on two CPUs", "tasks", {"make", "work"}),
+      MakeCase("crowded_server", "epoll server and its clients over TCP", "requests",
+               {"serve", "ask"}),
+      MakeCase("crowded_processes", "tasks over sockets, six processes", "tasks", {"make", "work"}),
+      MakeCase("crowded_futures", "four futures a round", "rounds", {"task", "own"}),
+      MakeCase("crowded_tasks", "oneTBB tasks in an arena of six", "groups", {"task", "between"}),
+      MakeCase("crowded_openmp", "OpenMP loop of six threads", "loops", {"loop", "serial"}),
+      MakeCase("crowded_nice", "barrier beside a thread of low priority", "rounds",
+               {"longer", "shorter"}),
   };
   for (Case& one_case : cases) {
     for (Line& line : one_case.lines) {
