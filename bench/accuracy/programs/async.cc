@@ -9,11 +9,9 @@ int main(int argc, char** argv) {
   const uint64_t beside = program.Steps("beside", 500);
   const uint64_t after = program.Steps("after", 200);
   program.Start();
-  workload::UseCpu(0);
   uint64_t x = 1;
   while (program.Running()) {
     std::future<uint64_t> future = std::async(std::launch::async, [task] {
-      workload::UseCpu(1);
       uint64_t y = 1;
       WORK(y, task);  // LINE(task)
       return y;

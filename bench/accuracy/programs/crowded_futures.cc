@@ -1,5 +1,5 @@
-// Rounds of four futures, each from a thread of its own, beside work of the one that gets them: five
-// threads on two CPUs.
+// Rounds of four futures, each from a thread of its own, beside work of the one that gets them.
+// These are five threads on two CPUs.
 #include <future>
 #include <vector>
 

@@ -54,7 +54,7 @@ struct GlobalLedger {
   // still the same: what is left of one experiment is no part of the next. Written by the
   // supervisor.
   std::atomic<uint64_t> selection;
-  // The number of CPUs, where there are more threads than that; else 0. Written by the supervisor.
+  // The number of CPUs, in a crowd; else 0. Written by the supervisor.
   alignas(64) std::atomic<uint32_t> cpus_of_crowd;
   // A thread was queued for a CPU some time before this.
   std::atomic<uint64_t> crowded_until_ns;

@@ -1,0 +1,45 @@
+#include "coz/supervisor/target/crowd_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace coz::supervisor {
+namespace {
+
+bool Look(CrowdWatch& watch, int live, int runnable, int times) {
+  bool is_crowd = false;
+  for (int i = 0; i < times; ++i) is_crowd = watch.Look(live, runnable, 2);
+  return is_crowd;
+}
+
+TEST(CrowdWatchTest, ThreadsThatAlwaysOutnumberCpusAreACrowdSoon) {
+  CrowdWatch watch;
+  EXPECT_FALSE(Look(watch, 8, 8, 1));
+  EXPECT_TRUE(Look(watch, 8, 8, 15));
+}
+
+TEST(CrowdWatchTest, OneLookInTenIsNone) {
+  CrowdWatch watch;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(Look(watch, 3, 2, 9));
+    EXPECT_FALSE(Look(watch, 3, 3, 1));
+  }
+}
+
+TEST(CrowdWatchTest, LastsWhileAFifthOfTheLooksSeeIt) {
+  CrowdWatch watch;
+  ASSERT_TRUE(Look(watch, 4, 4, 30));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(Look(watch, 4, 2, 4));
+    EXPECT_TRUE(Look(watch, 4, 3, 1));
+  }
+  EXPECT_FALSE(Look(watch, 4, 2, 100));
+}
+
+TEST(CrowdWatchTest, EndsAtOnceWhereThereIsACpuForEachThread) {
+  CrowdWatch watch;
+  ASSERT_TRUE(Look(watch, 4, 4, 30));
+  EXPECT_FALSE(Look(watch, 2, 2, 1));
+}
+
+}  // namespace
+}  // namespace coz::supervisor
