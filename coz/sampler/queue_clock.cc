@@ -52,7 +52,10 @@ bool QueueClock::Read(uint64_t* queued_ns) {
   const long length = RawSyscall(SYS_pread64, fd, text, sizeof(text), 0);
   // Where there is no room for one more, it is opened anew each time.
   if (fd_plus_1_ == 0) RawSyscall(SYS_close, fd);
-  return length > 0 && SecondNumber(text, length, queued_ns);
+  if (length > 0 && SecondNumber(text, length, queued_ns)) return true;
+  Release();
+  is_refused_ = true;
+  return false;
 }
 
 void QueueClock::Release() {

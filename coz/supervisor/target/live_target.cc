@@ -142,8 +142,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.runnable_threads = load_.runnable();
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = load_.cpus();
-  const bool crowd = crowd_.Look(snapshot.live_threads, snapshot.runnable_threads, snapshot.cpus);
-  control_.ledger.cpus_of_crowd.store(crowd ? static_cast<uint32_t>(snapshot.cpus) : 0,
+  control_.ledger.cpus_of_crowd.store(load_.is_crowd() ? static_cast<uint32_t>(snapshot.cpus) : 0,
                                       std::memory_order_relaxed);
   last_read_ = snapshot;
   return snapshot;

@@ -18,7 +18,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
-#include "coz/supervisor/target/crowd_watch.h"
 #include "coz/supervisor/target/sampling_switch.h"
 #include "coz/supervisor/target/target_points.h"
 #include "coz/supervisor/target/thread_load.h"
@@ -93,7 +92,6 @@ class LiveTarget : public experiment::ExperimentTarget {
   SamplingSwitch sampling_;
   TargetPoints points_;
   UnitSamples samples_;
-  CrowdWatch crowd_;
   ThreadLoad load_;
   uint64_t stops_ = 0;
   experiment::TargetSnapshot last_read_;

@@ -21,7 +21,7 @@ namespace {
 // Reading a thread's state costs some microseconds. So only this many are read at a time, this
 // often.
 constexpr uint32_t kStatesPerLook = 16;
-constexpr uint64_t kStateLookNs = 20 * kNsPerMs;
+constexpr uint64_t kStateLookNs = delay::CrowdWatch::kLookNs;
 
 // Threads of the whole machine that are on a CPU or wait for one, without this one. 0 where that
 // cannot be read.
@@ -69,6 +69,7 @@ void ThreadLoad::Poll(uint64_t now_ns) {
     if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
   }
   const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
+  is_crowd_ = crowd_.Look(live_, own, cpus_);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.
   const int others = std::max(0, RunnableOnMachine() - own);
   const int elsewhere = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cpus_;

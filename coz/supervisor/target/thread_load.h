@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "coz/shared/control_block.h"
+#include "coz/sync/delay/crowd_watch.h"
 
 namespace coz::supervisor {
 
@@ -31,6 +32,7 @@ class ThreadLoad {
   // Threads on one of the target's CPUs or waiting for one, other programs' included.
   int runnable() const { return runnable_; }
   int cpus() const { return cpus_; }
+  bool is_crowd() const { return is_crowd_; }
 
  private:
   const shared::ControlBlock& control_;
@@ -39,6 +41,8 @@ class ThreadLoad {
   int live_ = 0;
   int runnable_ = 0;
   int cpus_ = 1;
+  delay::CrowdWatch crowd_;
+  bool is_crowd_ = false;
 };
 
 }  // namespace coz::supervisor

@@ -1,23 +1,30 @@
-// Whether threads outnumber CPUs for a good part of the time, as seen by looks at the machine.
+// Whether threads outnumber CPUs for a good part of the time, as seen by looks at evenly spaced
+// times. Other programs' threads make no crowd: a pause that keeps its CPU does not keep them from
+// theirs.
 //
 // A pool's thread that is woken beside its waker is queued for moments only. There threads are
 // stalled, as in programs that have a CPU for each thread; see docs/design/delays.md, "More threads
 // than CPUs".
 //
-// Shape    one per run
-// Units    looks
+// Shape    one per run, in the supervisor; and in the simulator
+// Units    looks, one every kLookNs
 // Errors   none
 // Threads  one
 // Signals  none
 // Source   docs/design/delays.md, "More threads than CPUs"
-#ifndef COZ_SUPERVISOR_TARGET_CROWD_WATCH_H_
-#define COZ_SUPERVISOR_TARGET_CROWD_WATCH_H_
+#ifndef COZ_SYNC_DELAY_CROWD_WATCH_H_
+#define COZ_SYNC_DELAY_CROWD_WATCH_H_
 
-namespace coz::supervisor {
+#include <cstdint>
+
+namespace coz::delay {
 
 class CrowdWatch {
  public:
-  // True in a crowd. Two bounds keep an experiment from being half of each.
+  static constexpr uint64_t kLookNs = 20 * 1000 * 1000;
+
+  // Both kinds of threads are the target's. True in a crowd. Two bounds keep an experiment from
+  // being half of each.
   bool Look(int live_threads, int runnable_threads, int cpus) {
     share_ += ((runnable_threads > cpus ? 1.0 : 0.0) - share_) / kLooks;
     is_crowd_ = live_threads > cpus && share_ > (is_crowd_ ? kEnds : kBegins);
@@ -33,6 +40,6 @@ class CrowdWatch {
   bool is_crowd_ = false;
 };
 
-}  // namespace coz::supervisor
+}  // namespace coz::delay
 
-#endif  // COZ_SUPERVISOR_TARGET_CROWD_WATCH_H_
+#endif  // COZ_SYNC_DELAY_CROWD_WATCH_H_

@@ -1,8 +1,8 @@
-#include "coz/supervisor/target/crowd_watch.h"
+#include "coz/sync/delay/crowd_watch.h"
 
 #include <gtest/gtest.h>
 
-namespace coz::supervisor {
+namespace coz::delay {
 namespace {
 
 bool Look(CrowdWatch& watch, int live, int runnable, int times) {
@@ -42,4 +42,4 @@ TEST(CrowdWatchTest, EndsAtOnceWhereThereIsACpuForEachThread) {
 }
 
 }  // namespace
-}  // namespace coz::supervisor
+}  // namespace coz::delay
