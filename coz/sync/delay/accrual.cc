@@ -3,7 +3,7 @@
 namespace coz::delay {
 namespace {
 
-// False where the experiment is over, and nothing accrues any more.
+// Returns false where the experiment is over, so that no more delay accrues.
 bool Accrue(const GlobalLedger& global, Stretches& stretches, uint64_t now_ns,
             const SpreadRules& rules) {
   const bool is_over = now_ns > stretches.deadline_ns() ||

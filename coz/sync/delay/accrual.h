@@ -1,13 +1,14 @@
 // Delay that follows running time: what samples, stretches and wrapped calls do to the ledger.
 //
-// The runtime and the simulator both call what is here, so that neither has rules of its own.
-// Clock, period and unit come in; what to impose, credit or pay comes out. What only the caller can
-// do it gives as a *seam*: read the clock, look at the sampled code, start an extra sample.
+// The runtime and the simulator both call these functions, so neither has rules of its own. The
+// caller passes the clock, the period and the unit. The functions say what to impose, credit or
+// pay. Some things only the caller can do: read the clock, look at the sampled code, start an extra
+// sample. It passes these as a *seam*.
 //
-// Shape    functions of the shared ledger and of the calling thread's
+// Shape    functions of the shared ledger and of the calling thread's ledger
 // Units    ns of CLOCK_MONOTONIC
 // Errors   none
-// Threads  `thread` is the caller's own, but for LocalDelayAt
+// Threads  `thread` is the caller's own, except in LocalDelayAt
 // Signals  async-signal-safe, if the seam is
 // Source   docs/design/delays.md
 #ifndef COZ_SYNC_DELAY_ACCRUAL_H_
@@ -21,31 +22,33 @@
 
 namespace coz::delay {
 
-// Less than this is kept and not imposed yet: each time that a thread imposes costs the others a
-// pause.
+// A thread imposes no less than this at a time. It keeps smaller amounts for later, because each
+// time it imposes, the other threads pause.
 inline constexpr uint64_t kLeastImposedNs = 10 * 1000;
 
-// Delay that is inserted during a pause is owed when the pause ends, and is paid too. The bound is
-// for a selected unit that spins, which inserts without end.
+// Other threads may impose delay during a pause. The thread owes it when the pause ends, and pauses
+// again. This bound stops that where the selected unit spins and so imposes delay without end.
 inline constexpr int kMostPausesPerCall = 16;
 
 inline bool Accrues(const ThreadLedger& thread) { return thread.stretches.accrues(); }
 
-// Imposes what the thread's running time until now stands for: at each sample, and before it pays,
-// wakes or waits.
+// Imposes the delay for the thread's running time until now. The caller does this at each sample,
+// and before the thread pays, wakes or waits.
 void ImposeAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns,
                    const SpreadRules& rules = SpreadRules());
 
-// Imposes all of it, and what samples stand for beyond it: at the thread's end.
+// Imposes all delay for the running time until now, and all that samples stand for beyond it. The
+// caller does this at the thread's end.
 void ImposeAllAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns,
                       const SpreadRules& rules = SpreadRules());
 
-// A call of the program ends a stretch of a thread whose delay accrues. The next stretch is of the
-// kind `site`.
+// Ends the stretch in progress, at a call of the program. The thread's delay must accrue. The next
+// stretch is of the kind `site`.
 void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, uint64_t now_ns,
                 const SpreadRules& rules = SpreadRules());
 
-// A wrapped call that goes on at `site`, before it pays. `now` reads the clock.
+// Notes a wrapped call that returns to `site`. The caller does this before it pays. `now` reads the
+// clock.
 template <typename Clock>
 void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Clock now,
                 const SpreadRules& rules = SpreadRules()) {
@@ -56,66 +59,66 @@ void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Cl
   }
 }
 
-// LookAtCpu, and the time in the queue is no part of the stretch.
+// As LookAtCpu. It also leaves the time in the queue out of the stretch.
 inline void LookAtCpuInStretch(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
   const uint64_t queued_ns = LookAtCpu(global, thread, look);
   if (queued_ns != 0 && Accrues(thread)) thread.stretches.LeaveOut(queued_ns, look.now_ns);
 }
 
-// The thread has not run until now: it has waited or paused.
+// The thread has waited or paused until now, and runs again.
 inline void ResumeStretch(ThreadLedger& thread, uint64_t now_ns) {
   thread.stretches.Resume(now_ns);
 }
 
-// The local delay of a thread with what accrues for the stretch in progress, which it imposes when
-// that ends. 0 where nothing accrues. For any thread to ask.
+// The thread's local delay, plus the delay that accrues for its stretch in progress. The thread
+// imposes the latter when the stretch ends. 0 where nothing accrues. Any thread may call this.
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns);
 
-// What a thread pauses for that comes out of a wait which no profiled thread ended. `highest_ns` is
-// the largest LocalDelayAt of all threads. What comes from outside must not overtake what is sped
-// up: a request that arrives while another is served would else find a server busy whose service is
-// over in virtual time.
+// How long a thread pauses after a wait that no profiled thread ended. `highest_ns` is the largest
+// LocalDelayAt of all threads. The pause keeps input from outside from overtaking the sped-up code.
+// Without it, a request that arrives during another one finds the server busy, although that
+// service is over in virtual time.
 inline uint64_t LeadOfStretchesInProgress(uint64_t highest_ns, const ThreadLedger& thread) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   return highest_ns < local_ns + kLeastImposedNs ? 0 : highest_ns - local_ns;
 }
 
-// Adds a counted sample (Stretches::Count): imposes it at once, or lets its delay accrue.
+// Adds a sample that Stretches::Count has counted: imposes its delay at once, or lets it accrue.
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns, const SpreadRules& rules = SpreadRules());
 
-// One sample, and what is sped up at this moment.
+// One sample, and what is sped up at that moment. Where `periods` and `periods_of_others` are both
+// 0, the sample only gives the thread a chance to pay.
 struct SampleInput {
   uint64_t selection;          // the ledger's; 0: nothing is sped up
   uint32_t selected_unit;      // of the selection
   SampledUnit unit;            // what the sample fell in
-  uint64_t delay_ns;           // for each sampling period in `unit`; 0: none
+  uint64_t delay_ns;           // per sampling period in `unit`; 0: none
   uint64_t period_ns;          // the sampling period
   uint64_t deadline_ns;        // no delay is imposed after this
-  uint64_t periods;            // of this thread, that the sample stands for
-  uint64_t periods_of_others;  // of short threads that are not sampled (shared_delay.h)
-  // Where both are 0, the sample only gives the thread a chance to pay.
+  uint64_t periods;            // how many periods of this thread the sample stands for
+  uint64_t periods_of_others;  // the same for short threads that are not sampled (shared_delay.h)
 };
 
 // What the caller does for TakeSample:
 //     uint64_t NowNs();
 //     void BeforeImposing(uint64_t delay_ns);  // the global delay may rise by up to this
-//     bool Spins();                            // whether the sampled code spins; asked once
+//     bool Spins();                            // whether the sampled code spins; called once
 //     bool TakesSpinProbes();
-//     bool BeginSpinProbes();                  // false where none can be had
+//     bool BeginSpinProbes();                  // false where the thread cannot have spin probes
 
-// How often a thread is found spinning, by a sample that is no probe.
+// Notes whether a sample has found the thread spinning. The sample is no spin probe.
 template <typename Seam>
 void NoteSpinAtSample(ThreadLedger& thread, bool spins, Seam& seam) {
   if (seam.TakesSpinProbes()) return;
   if (spins && seam.BeginSpinProbes()) {
     thread.spinning.BeginProbes();
   } else {
-    thread.spinning.Note(spins);  // where there are no probes, this has to do
+    thread.spinning.Note(spins);  // the only evidence where there are no probes
   }
 }
 
-// Credits what the thread owes for the share that it has spun of `ran_ns`.
+// Credits the thread for the part of `ran_ns` in which it has spun, up to what it owes.
 void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns);
 
 enum class AfterSample { kGoOn, kPay };
@@ -124,8 +127,8 @@ struct SampleResult {
   AfterSample next;
 };
 
-// All that a sample does to delay. What a thread waits for is credited when the wait ends, so one
-// that waits for another, and burns CPU time at it, neither pays nor counts as spinning.
+// All that a sample does to delay. A thread may burn CPU time while it waits for another thread. It
+// gets its credit when the wait ends. So it does not pay here, and does not count as spinning.
 template <typename Seam>
 SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay& shared,
                         const SampleInput& sample, Seam& seam,
@@ -141,8 +144,8 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
         shared.Add(sample.selection, sample.delay_ns * sample.periods_of_others);
       }
       seam.BeforeImposing(sample.delay_ns * sample.periods);
-      // Of a sample that stands for more than one period, the rest has passed: it was spent in the
-      // kernel.
+      // A sample may stand for more than one period. The thread spent all but one of them in the
+      // kernel, and they are over. So their delay is imposed at once.
       if (sample.periods > 1) ImposeDelay(global, thread, sample.delay_ns * (sample.periods - 1));
       if (sample.periods > 0) {
         ImposeSample(

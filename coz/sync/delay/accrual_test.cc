@@ -32,8 +32,8 @@ class StretchTest : public ::testing::Test {
     if (!Waits(sampled_)) sampled_.stretches.Count(unit, kUnit);
     if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
   }
-  // Samples in turn with stretches of `inside_ns` in the unit, and as long outside, until both
-  // kinds are known.
+  // Alternates stretches of `inside_ns` in the unit with stretches of the same length outside.
+  // Takes samples until both kinds are known.
   void LearnStretches(uint64_t inside_ns) {
     for (int i = 0; i < 40; ++i) {
       Run(inside_ns / 2);
@@ -66,7 +66,7 @@ TEST_F(StretchTest, KnownStretchesImposeByTheirLength) {
   Call(kOutside);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
   Run(kPeriodNs);
-  Call(kInside);  // nothing for the time outside
+  Call(kInside);  // imposes nothing for the time outside
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
   Run(kPeriodNs / 5);
   Call(kOutside);
@@ -86,7 +86,7 @@ TEST_F(StretchTest, PeriodsMayBeAsLongAsASecond) {
 TEST_F(StretchTest, SamplesAndStretchesImposeAsMuchInTheLongRun) {
   LearnStretches(kPeriodNs / 2);
   const uint64_t before_ns = global_ns();
-  // One sample for each period of running time, wherever it falls.
+  // One sample for each period of running time, in whatever stretch it falls.
   uint64_t until_sample_ns = kPeriodNs / 3;
   uint64_t samples = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -121,7 +121,7 @@ TEST_F(StretchTest, TimeOfAWaitOrAPauseImposesNothing) {
   Call(kInside);
   BeginWait(sampled_, now_ns_);
   Run(50 * kPeriodNs);
-  EndWaitUncredited(sampled_);  // nobody notes its end
+  EndWaitUncredited(sampled_);  // nobody resumes the stretch
   Call(kOutside);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20);
 }
@@ -157,16 +157,17 @@ TEST_F(StretchTest, ASampleInAWaitImposesAtOnce) {
 TEST_F(StretchTest, NotMuchIsImposedAheadOfSamples) {
   LearnStretches(kPeriodNs / 2);
   const uint64_t before_ns = global_ns();
-  for (int i = 0; i < 100; ++i) {  // it waits where nobody sees it: no samples come
+  for (int i = 0; i < 100; ++i) {  // it waits in a call that is not wrapped: there are no samples
     Run(kPeriodNs);
     Call(kInside);
   }
-  // What two samples have left to impose, and 32 more.
+  // At most what two samples still have to impose, plus the 32 samples that accrual may be ahead.
   EXPECT_LE(global_ns() - before_ns, 34 * kPeriodNs / 2);
 }
 
-// For twenty rounds samples find the half of the round that is in the unit, and for twenty the
-// other half, as where rounds take a fortieth less than a sampling period.
+// For twenty rounds each sample falls in the half of the round that is in the unit. For the next
+// twenty it falls in the other half. That is so where a round takes a fortieth less than a sampling
+// period.
 TEST_F(StretchTest, SamplesInStepImposeAsMuchInEachRound) {
   LearnStretches(kPeriodNs / 2);
   for (int i = 0; i < 400; ++i) {

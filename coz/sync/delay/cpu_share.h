@@ -1,21 +1,22 @@
 // What a thread owes where threads outnumber CPUs.
 //
-// A virtual speedup stalls CPUs: while the selected unit runs on one, every other owes the delay. A
-// thread that waits for a CPU has none to stall. So it owes nothing of what is imposed while it is
-// queued, and pauses for the rest while it holds its CPU: were it to sleep, the next thread in the
-// queue would work there for free.
+// A virtual speedup stalls CPUs: while the selected unit runs on one CPU, every other CPU owes the
+// delay. A thread that is queued for a CPU has no CPU to stall. So it owes nothing of the delay
+// that is imposed while it is queued. It pays the rest by pauses in which it holds its CPU. If it
+// slept, the next thread in the queue would work there for free.
 //
-// At a *CPU look* the thread reads for how long it has been queued in all. Of the delay that grew
-// since the last look, what was imposed on its own CPU was imposed while it was queued, as only one
-// thread runs there at a time. The rest is taken to have grown evenly.
+// At a *CPU look* the thread reads for how long it has been queued in all. Then it divides the
+// delay that grew since the last look. The part that was imposed on the thread's own CPU grew while
+// the thread was queued, because only one thread runs there at a time. The rest is taken to have
+// grown evenly.
 //
 // Shape    CpuShare: one per thread, in its ledger. CpuTable: one for all processes, in the global
 //          ledger. All zero at first
 // Units    ns of CLOCK_MONOTONIC, of the thread's CPU time, and of delay
 // Errors   none. CPUs whose numbers differ by kCpus share a place
-// Threads  CpuShare: the owner's only. CpuTable: safe
-// Signals  async-signal-safe; a handler of the same thread that looks in the middle of another look
-//          may credit part of its own running time, once
+// Threads  CpuShare: the owner only. CpuTable: safe
+// Signals  async-signal-safe. If a handler of the same thread looks in the middle of another look,
+//          the thread may get credit for part of its own running time, once
 // Source   docs/design/delays.md, "More threads than CPUs"
 #ifndef COZ_SYNC_DELAY_CPU_SHARE_H_
 #define COZ_SYNC_DELAY_CPU_SHARE_H_
@@ -26,7 +27,7 @@
 
 namespace coz::delay {
 
-// What threads have imposed on each CPU.
+// How much delay threads have imposed while they ran on each CPU.
 class CpuTable {
  public:
   static constexpr uint32_t kCpus = 256;
@@ -52,7 +53,7 @@ struct CpuLook {
   uint32_t cpu;
 };
 
-// What the ledgers say at a look.
+// What the ledgers hold at a look.
 struct DelayAtLook {
   uint64_t global_ns;
   uint64_t imposed_ns;       // by the thread
@@ -68,9 +69,9 @@ class CpuShare {
 
   struct Queued {
     uint64_t queued_ns;
-    uint64_t delay_ns;  // that grew meanwhile, and is not owed
+    uint64_t delay_ns;  // the delay that grew meanwhile, which is not owed
   };
-  // Since the last look. The next one counts from here.
+  // The time in the queue since the last look. The next look counts from here.
   Queued Take(const CpuLook& look, const DelayAtLook& delay, uint32_t cpus) {
     const Queued queued = now_ns_ == 0 ? Queued{0, 0} : Since(look, delay, cpus);
     now_ns_ = look.now_ns;
@@ -84,11 +85,11 @@ class CpuShare {
   Queued Since(const CpuLook& look, const DelayAtLook& delay, uint32_t cpus) const {
     const uint64_t passed_ns = look.now_ns - now_ns_;
     const uint64_t queued_ns = std::min(look.queued_ns - queued_ns_, passed_ns);
-    const uint64_t ran_ns = passed_ns - queued_ns;  // or waited
+    const uint64_t ran_ns = passed_ns - queued_ns;  // in which the thread ran or waited
     if (queued_ns == 0) return {0, 0};
     const uint64_t own_ns = delay.imposed_ns - delay_.imposed_ns;
     const uint64_t grown_ns = Less(delay.global_ns - delay_.global_ns, own_ns);
-    // Others impose on all CPUs while it is queued, and on one less while it runs.
+    // Other threads impose on all CPUs while this one is queued, and on one CPU less while it runs.
     double queued_weight = static_cast<double>(queued_ns) * cpus;
     const double ran_weight = static_cast<double>(ran_ns) * (cpus - 1);
     uint64_t here_ns = 0;
@@ -104,7 +105,7 @@ class CpuShare {
   }
   static uint64_t Less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-  uint64_t now_ns_;  // of the last look; 0: none that counts
+  uint64_t now_ns_;  // the time of the last look; 0: there was none
   uint64_t queued_ns_;
   uint32_t cpu_;
   DelayAtLook delay_;

@@ -1,10 +1,9 @@
-// Whether threads outnumber CPUs for a good part of the time, as seen by looks at evenly spaced
-// times. Other programs' threads make no crowd: a pause that keeps its CPU does not keep them from
-// theirs.
+// Tells whether threads outnumber CPUs for a good part of the time, by looks at even times. Threads
+// of other programs make no crowd: a pause that keeps its CPU does not keep them from theirs.
 //
-// A pool's thread that is woken beside its waker is queued for moments only. There threads are
-// stalled, as in programs that have a CPU for each thread; see docs/design/delays.md, "More threads
-// than CPUs".
+// Short queues make no crowd either: a thread of a pool that is woken beside its waker is queued
+// only for moments. There the runtime stalls threads instead of CPUs, as in programs that have a
+// CPU for each thread.
 //
 // Shape    one per run, in the supervisor; and in the simulator
 // Units    looks, one every kLookNs
@@ -23,8 +22,9 @@ class CrowdWatch {
  public:
   static constexpr uint64_t kLookNs = 20 * 1000 * 1000;
 
-  // Both kinds of threads are the target's. True in a crowd. Two bounds keep an experiment from
-  // being half of each.
+  // Takes one look and returns whether there is a crowd. Both counts are of the target's threads. A
+  // crowd begins above one bound and ends below a lower one, so that an experiment is seldom half
+  // in a crowd and half not.
   bool Look(int live_threads, int runnable_threads, int cpus) {
     share_ += ((runnable_threads > cpus ? 1.0 : 0.0) - share_) / kLooks;
     is_crowd_ = live_threads > cpus && share_ > (is_crowd_ ? kEnds : kBegins);
@@ -32,11 +32,11 @@ class CrowdWatch {
   }
 
  private:
-  static constexpr double kLooks = 32;  // that the share is an average of
+  static constexpr double kLooks = 32;  // how many looks the share is an average of
   static constexpr double kBegins = 0.25;
   static constexpr double kEnds = 0.1;
 
-  double share_ = 0;  // of looks that saw more runnable threads than CPUs
+  double share_ = 0;  // the share of looks that saw more runnable threads than CPUs
   bool is_crowd_ = false;
 };
 

@@ -5,24 +5,25 @@
 namespace coz::delay {
 namespace {
 
-// Less than this is an interrupt, or the error of two clocks that are read one after the other.
+// A shorter time in the queue is an interrupt, or an error because two clocks are read one after
+// the other.
 constexpr uint64_t kLeastQueuedNs = 20 * 1000;
-// How long a thread that was queued makes all hold their CPUs.
+// For how long a thread that was queued makes all pauses hold their CPUs.
 constexpr uint64_t kCrowdLastsNs = 50 * 1000 * 1000;
 
 }  // namespace
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
-  // Local first: were it the other way round, the supervisor could see the thread owe its own
-  // delay.
+  // The local delay rises first. In the other order the supervisor could see the thread owe the
+  // delay that it imposes itself.
   const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   if (MayBeCrowded(global)) global.cpus.NoteImposed(thread.cpu_share.cpu(), delay_ns);
-  // What the thread has slept too long stays its own: no other thread has to make up for it.
+  // The thread's excess stays its own: no other thread has to make up for it.
   const uint64_t required_ns = std::min(local_ns, global_ns) + delay_ns;
-  // Release pairs with the acquire in OwedDelay: who sees the delay also sees the selection it
-  // belongs to.
+  // Release pairs with the acquire in OwedDelay: a thread that sees the delay also sees the
+  // selection that the delay belongs to.
   while (global_ns < required_ns &&
          !global.global_delay_ns.compare_exchange_weak(
              global_ns, required_ns, std::memory_order_release, std::memory_order_relaxed)) {
@@ -56,7 +57,7 @@ uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
   uint64_t local = thread.local_delay_ns.load(std::memory_order_relaxed);
   const uint64_t floor =
       std::min(required, global.forgiven_below_ns.load(std::memory_order_relaxed));
-  // A handler of this thread may move the local delay at any instruction, hence the exchange.
+  // A handler of this thread may change the local delay at any instruction. Hence the exchange.
   while (local < floor) {
     if (thread.local_delay_ns.compare_exchange_weak(local, floor, std::memory_order_relaxed)) {
       thread.forgiven_ns.fetch_add(floor - local, std::memory_order_relaxed);
@@ -83,15 +84,15 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                        uint64_t waker_local_delay_ns, bool has_blocked) {
   uint64_t imposed;
   uint64_t local;
-  do {  // again where a handler of this thread has imposed between the two loads
+  do {  // repeats where a handler of this thread has imposed between the two loads
     imposed = thread.imposed_ns.load(std::memory_order_relaxed);
     local = thread.local_delay_ns.load(std::memory_order_relaxed);
   } while (imposed != thread.imposed_ns.load(std::memory_order_relaxed));
-  // max(own virtual time, waker's) in terms of local delays.
+  // The later of the two virtual times belongs to the smaller of the two local delays.
   const uint64_t own = wait.served_ns + imposed + (now_ns - wait.start_ns);
   const uint64_t credited = has_blocked ? std::min(own, waker_local_delay_ns) : local;
-  // One instruction, so that what a handler of this thread adds at the same moment is kept. Modulo
-  // 2^64, as the delay also goes down: excess is absorbed by the wait.
+  // One instruction, so that nothing is lost that a handler of this thread adds at the same moment.
+  // The sum is modulo 2^64, since the local delay may also go down: the wait absorbs excess.
   thread.local_delay_ns.fetch_add(credited - local, std::memory_order_relaxed);
   if (credited > local) {
     thread.credited_ns.fetch_add(credited - local, std::memory_order_relaxed);

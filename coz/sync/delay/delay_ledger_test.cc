@@ -189,8 +189,8 @@ TEST_F(DelayLedgerTest, FloorLeavesExcessAlone) {
   EXPECT_EQ(waiter_.forgiven_ns, 0u);
 }
 
-// A sample of the waiter in the middle of its wait: its virtual time falls behind by what it
-// imposes.
+// The waiter is sampled in the middle of its wait. Its virtual time falls behind by the delay that
+// it imposes.
 
 TEST_F(DelayLedgerTest, DelayImposedDuringAShortWaitIsKept) {
   const Wait wait = BeginWait(waiter_, 1000);

@@ -1,9 +1,10 @@
-// What processes tell each other about the objects that they wait through, beside the wake table.
+// What processes tell each other about the objects that they wait through. The wake table holds the
+// rest.
 //
 // Shape    one for all processes, in the memory that they share; small hash tables in which the
 //          newest entry stays
 // Units    inodes; keys as in io_object.h; ns of CLOCK_MONOTONIC
-// Errors   an entry that another has pushed out costs a credit
+// Errors   where one entry pushes out another, a wait goes without its credit
 // Threads  safe
 // Signals  lock-free
 // Source   none
@@ -17,7 +18,7 @@
 namespace coz::delay {
 
 struct IoTables {
-  // Sockets of a pair, by inode.
+  // The two sockets of a socket pair, by inode.
   static constexpr size_t kPairs = 1024;
   struct Pair {
     std::atomic<uint64_t> inode;
@@ -25,7 +26,7 @@ struct IoTables {
   };
   Pair pairs[kPairs];
 
-  // Keys that are watched through an epoll instance.
+  // The keys that an epoll instance watches.
   static constexpr size_t kWatches = 4096;
   struct Watch {
     std::atomic<uint64_t> key;
@@ -33,7 +34,7 @@ struct IoTables {
   };
   Watch watches[kWatches];
 
-  // When a profiled thread last sent a signal to a process, by its number.
+  // When a profiled thread last sent a signal to a process, by process number.
   static constexpr size_t kSignals = 1024;
   std::atomic<uint64_t> signal_sent_ns[kSignals];
   std::atomic<uint64_t>& SignalSentNs(int32_t pid) {

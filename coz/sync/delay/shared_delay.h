@@ -1,14 +1,15 @@
-// Delay of samples that stand for several short threads (coz/sampler/short_threads.h), so that it
-// is imposed by all of these and not by the sampled one at once. What one thread imposes beyond its
-// own length shortens nothing: it would be lost in the others' waits for it. So would be what one
-// thread has more than the next: one sampled thread has one sample, another two, and where threads
-// imposed so differently, whatever waits for the longer of two things would wait for the slow ones.
-// Hence the delay of about kGroups samples is mixed.
+// The delay of samples that stand for several short threads (coz/sampler/short_threads.h). All of
+// these threads impose it, not only the sampled one.
+//
+// A thread can be shortened by no more than its own length. Delay that it imposes beyond that is
+// lost in the other threads' waits for it. Uneven delay is lost too: one sampled thread has one
+// sample, another has two. If they imposed that unevenly, whoever waits for the longer of two
+// things would wait for the slow threads. Hence the delay of about kGroups samples is mixed.
 //
 // Shape    one per process, zero-initialised
 // Units    ns of delay
-// Errors   none; what has not been taken when the selection changes is dropped
-// Threads  safe; where two add or take at once, some delay may be lost
+// Errors   none; delay that nobody has taken when the selection changes is dropped
+// Threads  safe; where two threads add or take at once, some delay may be lost
 // Signals  async-signal-safe
 // Source   docs/design/sampling.md
 #ifndef COZ_SYNC_DELAY_SHARED_DELAY_H_
@@ -21,7 +22,7 @@ namespace coz::delay {
 
 class SharedDelay {
  public:
-  // For threads that begin while `selection` lasts.
+  // Adds delay for threads that begin while `selection` lasts.
   void Add(uint64_t selection, uint64_t delay_ns) {
     if (selection_.exchange(selection, std::memory_order_relaxed) != selection) {
       delay_ns_.store(0, std::memory_order_relaxed);
@@ -29,8 +30,8 @@ class SharedDelay {
     delay_ns_.fetch_add(delay_ns, std::memory_order_relaxed);
   }
 
-  // What one of `threads` imposes, of which each sample stands for so many. In the long run it is
-  // all that is added.
+  // Takes the delay that one thread imposes, where each sample stands for `threads` of them. In the
+  // long run they take all that is added.
   uint64_t Take(uint64_t selection, uint64_t threads) {
     if (threads == 0 || selection_.load(std::memory_order_relaxed) != selection) return 0;
     uint64_t delay_ns = delay_ns_.load(std::memory_order_relaxed);

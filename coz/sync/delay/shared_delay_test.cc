@@ -10,7 +10,7 @@
 namespace coz::delay {
 namespace {
 
-// Four threads for each sample, of which every other one has found its thread twice in the line.
+// Each sample stands for four threads. Every other sample counts twice.
 class FollowingThreads {
  public:
   void Run(int samples) {

@@ -64,7 +64,7 @@ TEST_F(SpinHintTest, LooksAtNoOtherPage) {
   EXPECT_TRUE(IsHint(kPage - 2));
 }
 
-// pause; movzx edx, [rcx]; test dl, dl; je to the pause: as gcc makes of `while (!flag) pause`.
+// pause; movzx edx, [rcx]; test dl, dl; je to the pause. gcc makes this of `while (!flag) pause`.
 TEST_F(SpinHintTest, IsToldInTheWholeLoopAroundIt) {
   Put(100, {0xf3, 0x90, 0x0f, 0xb6, 0x11, 0x84, 0xd2, 0x74, 0xf7});
   for (const size_t instruction : {100, 102, 105, 107}) EXPECT_TRUE(IsHint(instruction));

@@ -1,18 +1,19 @@
-// How much of its time a thread has spun of late.
+// How large a share of its time a thread has spun of late.
 //
-// A thread that spins on memory waits, and no call tells from when until when, nor for whom.
-// Samples tell how often it is found spinning. So much of what it owes is credited, as if by wakers
-// who have paid. At best the prediction is that of a wait. Where a waker pays only after it has
-// written, the spinning thread is early by that once.
+// A thread that spins on memory waits. No call tells when this wait begins and ends, or which
+// thread ends it. Samples tell how often the thread is found spinning. That share of its time is
+// credited, as if wakers that have paid had ended its waits. At best the prediction is as good as
+// for a wrapped wait. Where a waker pays only after it has written, the spinning thread goes on too
+// early by that payment, once.
 //
-// Regular samples keep step with rounds that take as long as a sampling period, and then find the
-// thread spinning always, or never. So a thread that was found spinning is asked by *spin probes*:
-// extra samples at random times, exponentially distributed.
+// Regular samples keep step with rounds that take as long as a sampling period. They then find the
+// thread spinning always or never. So a thread that was found spinning gets *spin probes*: extra
+// samples at random times, exponentially distributed.
 //
 // Shape    SpinShare: one per thread, in its ledger; zero: never found spinning
 // Units    shares in kWhole
 // Errors   none
-// Threads  the owner's only
+// Threads  the owner only
 // Signals  async-signal-safe
 // Source   docs/design/waits-and-credit.md
 #ifndef COZ_SYNC_DELAY_SPIN_SHARE_H_
@@ -25,24 +26,24 @@ namespace coz::delay {
 class SpinShare {
  public:
   static constexpr uint32_t kWhole = 1 << 16;
-  // So many probes in a row that find the thread not spinning end the probing.
+  // Probing ends after this many probes in a row that do not find the thread spinning.
   static constexpr uint32_t kProbesInVain = 128;
-  // The mean time between probes. A probe costs what a sample does.
+  // The mean time between probes, in sampling periods. A probe costs as much as a sample.
   static constexpr uint64_t kPeriodsBetweenProbes = 4;
 
   void Reset() { *this = SpinShare(); }
 
-  // The thread, which is in no wrapped wait, was found spinning or not.
+  // Notes whether the thread was found spinning. It must not be in a wrapped wait.
   void Note(bool spins) {
     constexpr uint32_t kSamples = 16;
     share_ -= share_ / kSamples;
     if (spins) share_ += kWhole / kSamples;
   }
 
-  // A sample has found the thread spinning, which is no probe itself: probes begin.
+  // Begins probing, after a sample that is no probe has found the thread spinning.
   void BeginProbes() { probes_left_ = kProbesInVain; }
 
-  // As Note, by a probe. Whether another one is to follow.
+  // As Note, for a probe. Returns whether another probe is to follow.
   bool NoteProbe(bool spins) {
     Note(spins);
     probes_left_ = spins ? kProbesInVain : probes_left_ - 1;

@@ -5,13 +5,14 @@
 namespace coz::delay {
 namespace {
 
-// Shares of fewer samples are not believed. Beyond the larger number old ones fade.
+// A share from fewer samples is not trusted.
 constexpr uint32_t kLeastSamples = 4;
+// Beyond this number old samples fade.
 constexpr uint32_t kMostSamples = 64;
-// In longer stretches one sample too many or too few weighs little. There a sample knows better
-// than its kind where the thread is.
+// The delay of longer stretches is not spread. One sample too many or too few weighs little there,
+// and the sample tells better than its kind where the thread is.
 constexpr uint64_t kLongPeriods = 3;
-// A stretch that runs longer without a sample or a call is counted as so long.
+// A longer time without a sample or a call counts as this long.
 constexpr uint64_t kMostPeriodsAtOnce = 4;
 
 }  // namespace
@@ -48,7 +49,8 @@ uint64_t Stretches::DelayFor(const Kind& kind, uint64_t ran_ns, const SpreadRule
   const int64_t most_ns = balance_ns_ + static_cast<int64_t>(ahead_ns);
   if (most_ns <= 0) return 0;
   ran_ns = std::min(ran_ns, kMostPeriodsAtOnce * period_ns_);
-  // The samples' mean first: with periods of a second the product would not fit.
+  // DelayPerPeriod() divides by the number of samples before this multiplies: with periods of a
+  // second the product of all three would not fit in 64 bits.
   return std::min(DelayPerPeriod(kind) * ran_ns / period_ns_, static_cast<uint64_t>(most_ns));
 }
 
@@ -92,8 +94,8 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
   ++kind->samples;
   if (sampled == SampledUnit::kSelected) ++kind->selected;
   if (sampled == SampledUnit::kGiven) ++kind->given;
-  // The end of a stretch costs two readings of the clock, so some 64 calls in a sampling period end
-  // one at most.
+  // The end of a stretch costs two readings of the clock. So at most some 64 calls per sampling
+  // period end one.
   const uint32_t made = calls_ - calls_at_sample_;
   calls_at_sample_ = calls_;
   skipped_calls_ = 0;
@@ -121,7 +123,8 @@ uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const Spread
   PublishRate(kind);
   if (kind == nullptr || !IsSpread(*kind)) return sample.delay_ns;
   balance_ns_ += static_cast<int64_t>(sample.delay_ns);
-  // Beyond that, stretches have not been seen to run for as long as samples say.
+  // A larger balance means that stretches were seen to run for less time than samples say. The
+  // difference accrues at once.
   const auto most_ns = static_cast<int64_t>(rules.most_samples_behind * sample.delay_ns);
   if (balance_ns_ > most_ns) {
     accrued_ns_ += static_cast<uint64_t>(balance_ns_ - most_ns);
@@ -155,7 +158,7 @@ void Stretches::End(const void* site, uint64_t now_ns) {
   length_ns_ = 0;
   NoteSite(site);
   PublishRate(accrues() ? Find(site) : nullptr);
-  Resume(now_ns);  // also after a wait whose end nobody has noted
+  Resume(now_ns);  // also restarts the time after a wait whose end was not noted
 }
 
 uint64_t Stretches::TakeAccrued(uint64_t least_ns) {

@@ -1,17 +1,18 @@
 // How a thread's running time divides into stretches, and the delay that accrues while they run.
 //
-// A *stretch* is the running time from one wrapped call to the next. Between them the thread meets
-// no other: when within a stretch delay is imposed makes no difference, but how much is imposed in
-// which stretch does. Stretches that begin behind the same call of the program are of one *kind*.
-// Samples say what share of a kind is in the selected unit. Its delay then *accrues* with the time
-// that stretches of the kind run, instead of all at once in the one stretch that a sample hit.
+// A *stretch* is the running time from one wrapped call to the next. Between the two calls the
+// thread meets no other thread. So it does not matter when within a stretch delay is imposed. It
+// does matter how much is imposed in which stretch. Stretches that begin behind the same call of
+// the program are of one *kind*. Samples say what share of a kind is in the selected unit. The
+// delay of the kind then *accrues* while its stretches run. It is not imposed all at once in the
+// one stretch that a sample hit.
 //
 // Shape    Stretches: one per thread, in its ledger; zero until Reset
 // Units    ns of CLOCK_MONOTONIC; counts of samples, which fade
 // Errors   none
-// Threads  the owner's only, but for AccruingForOthers and is_running_at
-// Signals  a handler of the same thread may call anything here at any moment. BusyScope makes it
-//          leave alone what it has interrupted
+// Threads  the owner only, except AccruingForOthers and is_running_at
+// Signals  a handler of the same thread may call anything here at any moment. BusyScope keeps it
+//          from changing what it has interrupted
 // Source   docs/design/delays.md
 #ifndef COZ_SYNC_DELAY_STRETCHES_H_
 #define COZ_SYNC_DELAY_STRETCHES_H_
@@ -22,7 +23,7 @@
 
 namespace coz::delay {
 
-// What a sample was in.
+// The unit that a sample fell in.
 enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
 
 // A sample that fell in the selected unit or in the given one. It stands for `period_ns` of the
@@ -32,18 +33,18 @@ struct SampleDelay {
   uint64_t delay_ns;
   uint64_t period_ns;
   uint64_t deadline_ns;  // the end of the experiment
-  uint64_t selection;    // as the ledger had it when `delay_ns` was read; not 0
+  uint64_t selection;    // the ledger's, at the time when `delay_ns` was read; not 0
 };
 
-// What the rules of spreading are worth is measured by varying them
-// (//coz/testing/sim:ablation_report).
+// The rules of spreading delay over stretches. //coz/testing/sim:ablation_report varies them to
+// measure what each is worth.
 struct SpreadRules {
-  // False: every sample is imposed at once, as in the paper.
+  // False: every sample imposes at once, as in the paper.
   bool spreads = true;
-  // The delay that accrued may differ by so many samples from what samples stand for. Samples that
-  // come about as often as a kind of stretch keep step with it. They hit it in many rounds in a
-  // row, and then miss it in as many. Ahead is better than behind: what is left at an experiment's
-  // end is lost.
+  // How far accrued delay may differ from the delay that samples stand for, in samples. Samples
+  // that come about as often as a kind of stretch keep step with it: they hit it in many rounds in
+  // a row, and then miss it in as many. Ahead is better than behind, because delay that is left at
+  // the end of an experiment is lost.
   uint64_t most_samples_ahead = 32;
   uint64_t most_samples_behind = 2;
 };
@@ -51,10 +52,12 @@ struct SpreadRules {
 class Stretches {
  public:
   static constexpr int kKinds = 8;
-  // A rate at which all running time becomes delay.
+  // The rate at which all running time becomes delay.
   static constexpr uint32_t kWholeRate = 1 << 16;
 
-  // Keeps a handler of this thread from what it has interrupted.
+  // Marks that this thread is in the middle of a change. A handler that interrupts it sees
+  // is_first() false, and leaves the stretches alone. The fences order the mark and the change for
+  // handlers of the same thread, which needs no more than that.
   class BusyScope {
    public:
     explicit BusyScope(Stretches& stretches)
@@ -79,7 +82,7 @@ class Stretches {
   // For a new thread.
   void Reset();
 
-  // Delay accrues, for the selection that this is; 0: none.
+  // The selection for which delay accrues. 0: no delay accrues.
   uint64_t selection() const { return selection_.load(std::memory_order_relaxed); }
   bool accrues() const { return selection() != 0; }
   uint64_t deadline_ns() const { return deadline_ns_; }
@@ -89,37 +92,38 @@ class Stretches {
   const void* site() const { return site_.load(std::memory_order_relaxed); }
   void NoteSite(const void* site) { site_.store(site, std::memory_order_relaxed); }
 
-  // Counts a sample of the stretch in progress, while there is a selection. Kinds are counted for
-  // `selected_unit`; of another one they begin anew. Does nothing in a handler that has interrupted
-  // one of these functions.
+  // Counts a sample of the stretch in progress. The caller calls this only while there is a
+  // selection. The counts of kinds hold for `selected_unit`; for another unit they start again from
+  // zero. Does nothing in a handler that has interrupted one of these functions.
   void Count(SampledUnit sampled, uint32_t selected_unit);
 
-  // Adds what a counted sample stands for. Returns what of it the thread has to impose at once: all
-  // where the sample's kind is not spread. Begins to accrue for sample.selection.
+  // Adds the delay of a counted sample. Returns how much of it the thread has to impose at once:
+  // all where the sample's kind is not spread, else nothing. Begins to accrue for sample.selection.
   uint64_t Add(const SampleDelay& sample, uint64_t now_ns,
                const SpreadRules& rules = SpreadRules());
 
   // Lets delay accrue for the running time until now.
   void Accrue(uint64_t now_ns, const SpreadRules& rules = SpreadRules());
 
-  // Adds what samples stand for beyond what has accrued: the thread is at its end.
+  // Lets the delay accrue that samples stand for and that has not accrued yet. For the thread's
+  // end.
   void AccrueBalance();
 
-  // The stretch in progress is over, and one behind `site` begins.
+  // Ends the stretch in progress and begins one behind `site`.
   void End(const void* site, uint64_t now_ns);
 
-  // Takes the accrued delay where it is at least so much; else 0.
+  // Takes all accrued delay if that is `least_ns` or more. Else takes nothing and returns 0.
   uint64_t TakeAccrued(uint64_t least_ns);
 
-  // Whether the next wrapped call ends a stretch. Of calls in quick succession few do.
+  // Whether this wrapped call ends a stretch. Where calls follow each other quickly, few do.
   bool CallEnds() { return (++calls_ & skipped_calls_) == 0; }
 
-  // The thread runs no more: it is about to wait or to pause.
+  // The thread stops running: it is about to wait or to pause.
   void Stop(uint64_t now_ns) {
     const uint64_t since_ns = running_since_ns_.exchange(0, std::memory_order_relaxed);
     if (since_ns != 0 && now_ns > since_ns) ran_ns_ += now_ns - since_ns;
   }
-  // So much of the time until now it has not run: it was queued for a CPU.
+  // Leaves `queued_ns` out of the running time until now: the thread was queued for a CPU.
   void LeaveOut(uint64_t queued_ns, uint64_t now_ns) {
     const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
     if (since_ns == 0 || since_ns >= now_ns) return;
@@ -128,8 +132,8 @@ class Stretches {
   }
   void Resume(uint64_t now_ns) { running_since_ns_.store(now_ns, std::memory_order_relaxed); }
 
-  // For any thread to ask: delay that accrues for the stretch in progress, of which the owner has
-  // accounted for nothing yet. At most for so long.
+  // Any thread may call the next two functions. AccruingForOthers gives the delay of the stretch in
+  // progress that the owner has not accounted for yet. It counts at most this much running time.
   static constexpr uint64_t kMostInProgressNs = 4 * 1000 * 1000;
   bool is_running_at(uint64_t now_ns) const {
     const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
@@ -142,7 +146,7 @@ class Stretches {
   int64_t balance_ns() const { return balance_ns_; }
   void SetBalanceForTest(int64_t balance_ns) { balance_ns_ = balance_ns; }
   uint32_t SamplesOfKindForTest(const void* site) const;
-  // All running time from `since_ns` on accrues delay at `rate`, under `selection`.
+  // Running time from `since_ns` on accrues delay at `rate`, under `selection`.
   void SetInProgressForTest(uint64_t selection, uint32_t rate, uint64_t since_ns);
 
  private:
@@ -157,12 +161,13 @@ class Stretches {
   };
 
   Kind* Find(const void* wanted);
-  // Whether the kind's delay accrues: nearly all of it is in one unit, or what is not is short.
+  // Whether the kind's delay accrues: nearly all of the kind is in the selected or the given unit,
+  // or the part that is in others is short.
   bool IsSpread(const Kind& kind) const;
-  // Delay for each sampling period of the kind.
+  // The kind's delay per sampling period.
   uint64_t DelayPerPeriod(const Kind& kind) const;
   uint64_t DelayFor(const Kind& kind, uint64_t ran_ns, const SpreadRules& rules) const;
-  // Running time since it was last taken. A thread that does not run stays stopped.
+  // Returns the running time since the last call. A stopped thread stays stopped.
   uint64_t TakeRunningTime(uint64_t now_ns);
   void BeginAccrual(uint64_t selection, uint64_t now_ns);
   void PublishRate(const Kind* kind);
@@ -170,22 +175,22 @@ class Stretches {
   std::atomic<const void*> site_;
   std::atomic<uint64_t> selection_;
   std::atomic<uint32_t> busy_;
-  uint32_t unit_;  // the selected one, for which kinds were counted
+  uint32_t unit_;  // the selected unit that kinds were counted for
   uint64_t deadline_ns_;
   uint64_t period_ns_;
-  uint64_t selected_delay_ns_;  // for each period
-  uint64_t given_delay_ns_;
-  // Of the stretch in progress. 0: the thread waits or pauses.
+  uint64_t selected_delay_ns_;  // per period
+  uint64_t given_delay_ns_;     // per period
+  // Since when the thread runs in the stretch in progress. 0: it waits or pauses.
   std::atomic<uint64_t> running_since_ns_;
-  uint64_t ran_ns_;      // before that, and not accounted for
-  uint64_t length_ns_;   // accounted for
-  uint64_t accrued_ns_;  // and not imposed yet
-  // Delay that samples stand for, less what has accrued for it.
+  uint64_t ran_ns_;      // running time before that, not accounted for yet
+  uint64_t length_ns_;   // running time of the stretch that is accounted for
+  uint64_t accrued_ns_;  // accrued and not imposed yet
+  // The delay that samples stand for, less what has accrued for it.
   int64_t balance_ns_;
   uint32_t calls_;
   uint32_t calls_at_sample_;
-  uint32_t skipped_calls_;  // a mask: of so many and one calls one ends a stretch
-  // Delay that accrues while the stretch in progress runs, in kWholeRate of its time.
+  uint32_t skipped_calls_;  // a mask: one of (mask + 1) calls ends a stretch
+  // The delay that accrues per running time of the stretch in progress; kWholeRate means all of it.
   std::atomic<uint32_t> rate_;
   Kind kinds_[kKinds];
 };

@@ -1,12 +1,12 @@
-// Who woke whom: what a thread leaves of its local delay for those whom it wakes.
+// Where a waker leaves its local delay for the threads that it wakes.
 //
-// Shape    WakeTable: one for all processes, in the memory that they share; zero is empty. An entry
-//          is found by the object that the wake went through (a mutex, a pipe, a thread that ends).
-//          Of three objects that share a place, the one whose entry is lowest is forgotten
+// Shape    WakeTable: one for all processes, in the memory that they share; zero is empty. The key
+//          of an entry is the object that the wake goes through (a mutex, a pipe, a thread that
+//          ends). A place holds two objects. A third one replaces the entry with the lower delay
 // Units    ns of delay
-// Errors   an object that was forgotten costs its wakee the waker's excess
-// Threads  safe. Two threads that take the same entry at the same moment may mix their values,
-//          which costs a wakee the difference, once
+// Errors   where an object's entry was replaced, its wakee does not get the waker's excess
+// Threads  safe. If two threads take the same entry at the same moment, their values may mix. A
+//          wakee is then wrong by the difference, once
 // Signals  async-signal-safe
 // Source   docs/design/waits-and-credit.md
 #ifndef COZ_SYNC_DELAY_WAKE_TABLE_H_
@@ -37,13 +37,14 @@ class WakeTable {
         entry = &other;
       }
     }
-    // Key 0 first: whoever looks for the forgotten object must not find this value.
+    // The key becomes 0 first, so that a thread that looks for the replaced object does not find
+    // the new value.
     entry->key.store(0, std::memory_order_relaxed);
     entry->local_delay_ns.store(waker_local_delay_ns, std::memory_order_release);
     entry->key.store(key, std::memory_order_release);
   }
 
-  // 0 where nobody has left any.
+  // The local delay that a waker has left for `object`, or 0 where none has.
   uint64_t Find(const void* object) const {
     const uint64_t key = KeyOf(object);
     for (const Entry& entry : PlaceOf(key).entries) {
@@ -67,7 +68,7 @@ class WakeTable {
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(object));
   }
   const Place& PlaceOf(uint64_t key) const {
-    // Fibonacci hashing; objects are at least 4-byte aligned, other keys are hashes themselves.
+    // Fibonacci hashing. Objects are aligned to at least 4 bytes. Other keys are hashes already.
     return places_[((key >> 2) * 0x9E3779B97F4A7C15u) >> (64 - 11)];
   }
   Place& PlaceOf(uint64_t key) { return const_cast<Place&>(std::as_const(*this).PlaceOf(key)); }

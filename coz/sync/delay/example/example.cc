@@ -1,4 +1,4 @@
-// Two threads' ledgers, kept by hand: a sample imposes delay, a pause pays it, a wait is credited.
+// Keeps two threads' ledgers by hand: a sample imposes delay, a pause pays it, a wait is credited.
 // Prints the ledgers after each step. A real caller reads the clock and sleeps.
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +14,7 @@ constexpr uint64_t kNsPerUs = 1000;
 // A sampling period of 1 ms, in a line that is sped up by half.
 constexpr uint64_t kDelayPerSampleNs = 500 * kNsPerUs;
 
-// In the memory that all processes of a run share; zeros are where it starts.
+// A real one is in memory that all processes of a run share. It starts as zeros.
 GlobalLedger global;
 ThreadLedger worker;  // runs the line
 ThreadLedger waiter;
@@ -41,7 +41,7 @@ int main() {
   coz::delay::ImposeDelay(global, worker, kDelayPerSampleNs);
   Print("worker is sampled meanwhile");
 
-  // It has been blocked for 2 ms, longer than what it owes, so the wait pays for all of that.
+  // The waiter was blocked for 2 ms. That is longer than what it owes, so the wait pays for all.
   coz::delay::EndWaitCredited(global, waiter, wait, 3000 * kNsPerUs, worker.local_delay_ns);
   Print("worker wakes waiter");
 
