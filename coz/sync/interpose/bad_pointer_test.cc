@@ -1,4 +1,4 @@
-// Pointers that cannot be read: wrapped calls do with them what libc does.
+// Wrapped calls treat unreadable pointers as libc does.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ struct Case {
   std::function<long()> of_libc;
 };
 
-// A process that does not come back from the call has a status but no result.
+// Where the process does not return from the call, there is a status but no result.
 struct Outcome {
   int status = 0;
   long result = 0;
@@ -63,7 +63,7 @@ Outcome OutcomeOf(const std::function<long()>& call) {
   return outcome;
 }
 
-// Unreadable, and not known as null to the compiler.
+// An unreadable pointer whose value the compiler does not know.
 template <typename T>
 T* Bad() {
   static T* volatile bad = reinterpret_cast<T*>(64);

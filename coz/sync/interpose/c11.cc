@@ -1,5 +1,5 @@
-// C11 locks and conditions: in glibc the same objects as POSIX's, reached by calls of their own.
-// Process: target. Context: the program's threads.
+// C11 locks and conditions. In glibc they are the same objects as POSIX's, but have calls of their
+// own. Process: target. Context: the program's threads.
 #include <threads.h>
 
 #include "coz/sync/interpose/thread_sync.h"

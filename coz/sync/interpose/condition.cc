@@ -13,11 +13,11 @@
 namespace coz::interpose {
 namespace {
 
-// `wait_call` where the semaphore cannot be had at once.
+// Takes the semaphore. Makes `wait_call` where it cannot be taken at once.
 template <typename WaitCall>
 inline int WaitOnSemaphore(sem_t* semaphore, WaitCall wait_call) {
   PayIfBehind();
-  pthread_testcancel();  // libc's waits are cancellation points even where they need not wait
+  pthread_testcancel();  // libc's calls are cancellation points even where they do not wait
   const int saved_errno = errno;
   if (g_real.sem_trywait(semaphore) == 0) return 0;
   if (errno != EAGAIN) return -1;

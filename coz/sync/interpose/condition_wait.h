@@ -1,7 +1,7 @@
-// A wait on a condition, whichever of libc's makes it.
+// A wait on a condition, by any of libc's calls.
 //
-// Shape    two functions over the call itself
-// Units    as the call has them
+// Shape    two functions that take libc's call as a function
+// Units    those of the call
 // Errors   those of the call
 // Threads  safe
 // Signals  not async-signal-safe
@@ -18,7 +18,8 @@
 
 namespace coz::interpose {
 
-// A wait on `condition` that gives up `mutex` meanwhile. A timed-out wait was ended by the clock.
+// Waits on `condition`; the wait gives up `mutex` meanwhile. A wait that timed out brings no
+// credit, because the clock ended it.
 template <typename WaitCall>
 inline int WaitOnCondition(const void* condition, const pthread_mutex_t* mutex,
                            WaitCall wait_call) {

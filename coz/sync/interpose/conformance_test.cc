@@ -1,5 +1,5 @@
-// What a program can see of a wrapped call is what libc does: results, errno, cancellation, the end
-// of threads, fork.
+// To the program a wrapped call behaves as libc's: results, errno, cancellation, the end of
+// threads, fork.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <limits.h>
@@ -68,8 +68,8 @@ class Mutex {
 
 class InterposeConformanceTest : public ::testing::Test {
  protected:
-  // Of libc, as the call passes straight through in a thread that is not profiled; of the wrapper;
-  // and of the wrapper when it has to pay first.
+  // Runs `program` three times. First in a thread that is not profiled, where calls go straight to
+  // libc. Then with the wrapper, and then with a wrapper that has to pay first.
   void ExpectAsLibc(const Results& expected, const std::function<Results()>& program) {
     delay::ThreadLedger* ledger = LeaveThreadSync();
     EXPECT_EQ(program(), expected) << "of libc";
@@ -386,7 +386,7 @@ TEST_F(InterposeConformanceTest, SigsuspendPutsTheMaskBack) {
   });
 }
 
-// `wait` in another thread that a handler interrupts, and that `finish` ends where it goes on.
+// Runs `wait` in another thread. A handler interrupts it. If the wait goes on, `finish` ends it.
 Results Interrupted(int flags, const std::function<int()>& wait,
                     const std::function<void()>& finish) {
   struct sigaction action = {};

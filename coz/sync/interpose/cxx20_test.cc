@@ -1,5 +1,5 @@
-// C++20's means to wait, which libstdc++ builds on futexes by syscall(): the waiter is credited,
-// the waker has paid.
+// C++20's ways to wait, which libstdc++ builds on futexes by syscall(). The waiter gets credit, and
+// the waker pays first.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ using testing::FakeProcess;
 using testing::NamedScenario;
 using testing::Scenario;
 
-// Where a thread waits on `object` by `wait` until the main thread does `wake`.
+// A scenario in which a thread waits on an object by `wait` until the main thread calls `wake`.
 template <typename Object, typename Wait, typename Wake>
 NamedScenario WaitOn(const char* name, int initial, Wait wait, Wake wake) {
   return {name, [=] {

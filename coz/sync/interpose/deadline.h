@@ -1,8 +1,8 @@
-// Deadlines of waits: which libc accepts, and later ones.
+// Deadlines of waits: which ones libc accepts, and how to move them.
 //
 // Shape    predicates, a conversion and a sum
-// Units    timespec of the clock named beside it
-// Errors   none: where they say no, libc's own call says why
+// Units    timespec of the clock that the call names
+// Errors   none: where a predicate says no, libc's own call reports the error
 // Threads  safe
 // Signals  async-signal-safe
 // Source   glibc 2.36 nptl/futex-internal.h, pthread_rwlock_common.c, sem_timedwait.c

@@ -1,6 +1,6 @@
-// Calls that close or replace descriptors by number: they pass over the profiler's, as if those
-// numbers were not in use. close() is in io.cc. Process: target. Context: the program's threads,
-// and children of vfork.
+// Calls that close or replace descriptors by number. They skip the profiler's descriptors, as if
+// those numbers were not in use. close() is in io.cc. Process: target. Context: the program's
+// threads, and children of vfork.
 #include <errno.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 namespace coz::interpose {
 namespace {
 
-// close_range on what lies between the reserved ones.
+// Makes close_range on each range between reserved descriptors.
 int CloseRangeAroundReserved(unsigned first, unsigned last, int flags) {
   unsigned from = first;
   while (from <= last) {

@@ -1,5 +1,5 @@
-// dlclose: what is known about addresses of the object that goes is forgotten, for another may come
-// to lie there. Process: target. Context: the program's threads.
+// dlclose. The profiler forgets what it knows about addresses of the unloaded object, because
+// another object may be loaded there. Process: target. Context: the program's threads.
 #include <cerrno>
 
 #include "coz/base/errno_saver.h"

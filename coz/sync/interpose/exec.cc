@@ -1,7 +1,6 @@
-// The exec family, posix_spawn, popen and system: before an exec, sampling is off while the kernel
-// replaces the program, for the new one has no handler for a sample that was under way. And the
-// program gets the library only where it can be loaded. Process: target. Context: the program's
-// threads.
+// The exec family, posix_spawn, popen and system. Sampling is off during an exec, because the new
+// program has no handler for a sample that is on its way. The new program gets libcoz.so only where
+// it can be loaded. Process: target. Context: the program's threads.
 #include <alloca.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,11 +25,11 @@
 namespace coz::interpose {
 namespace {
 
-// A child of vfork shares the memory of its parent, whose one thread waits: it pays for that, and
-// must not touch the sampler.
+// Runs an exec call with sampling off. A child of vfork shares the memory of its parent, and the
+// parent's thread waits for it. Such a child pays for that thread, but must not touch the sampler.
 template <typename Call>
 int ExecUnsampled(Call call) {
-  PayIfBehind();  // the program that it becomes starts level
+  PayIfBehind();  // the new program starts level
   if (!g_process_hooks.is_profiled()) return call();
   g_process_hooks.prepare_for_exec();
   const int result = call();
@@ -38,14 +37,14 @@ int ExecUnsampled(Call call) {
   return result;
 }
 
-// A program to be found: a path relative to `folder`, which is the file itself where the path is
-// empty.
+// Where a program lies: `path` is relative to the descriptor `folder`. An empty path means that the
+// descriptor is the file itself.
 struct Program {
   int folder;
   const char* path;
 };
 
-// The file that libc will find for `name` in $PATH, in `buffer`.
+// Returns the file that libc will find for `name` in $PATH. Its path is written to `buffer`.
 Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
   if (strchr(name, '/') != nullptr) return {AT_FDCWD, name};
   const char* folders = getenv("PATH");
@@ -65,11 +64,11 @@ Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
   }
 }
 
-// call(environment) with what the dynamic linker should be told: the library only where it can open
-// it, and behind the sanitizer's if the program has one.
+// Makes call(environment) with the right LD_PRELOAD. It has libcoz.so only where the dynamic linker
+// can open it, and after the sanitizer's library if the program has one.
 template <typename Call>
 int CallWithEnvironment(const Program& program, char* const* environment, Call call) {
-  constexpr size_t kMostEntries = 1 << 14;  // what the stack has room for
+  constexpr size_t kMostEntries = 1 << 14;  // as many as the stack has room for
   const char* const preload = FindPreload(environment);
   if (preload == nullptr) return call(environment);
   const bool is_unreachable =
@@ -99,15 +98,15 @@ int Exec(const Program& program, char* const* environment, Call call) {
   });
 }
 
-// The new program starts level, so its creator has to be.
+// The new program starts level, so its creator pays first.
 template <typename Call>
 int Spawn(const Program& program, char* const* environment, Call call) {
   PayIfBehind();
   return CallWithEnvironment(program, environment, call);
 }
 
-// For calls that take no environment but the process's own. It has no use for the library from now
-// on.
+// Drops an unreachable library from the process's own environment. For calls that take no other
+// environment. The process itself no longer needs the entry.
 void DropUnreachablePreload() {
   static char rest[PATH_MAX];
   const char* preload = FindUnreachablePreload(environ);
@@ -118,8 +117,8 @@ void DropUnreachablePreload() {
 
 constexpr int kMaxListedArguments = 1024;
 
-// The arguments of an execl call, NUL-terminated in `arguments`; false when there are more than
-// fit.
+// Collects the arguments of an execl call in `arguments`, with a null pointer at the end. Returns
+// false if there are too many.
 bool CollectArguments(const char* first, va_list& list, char** arguments) {
   int count = 0;
   for (const char* argument = first;; argument = va_arg(list, const char*)) {

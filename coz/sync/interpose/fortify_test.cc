@@ -1,5 +1,5 @@
-// What a program calls instead of read, poll and others that was built with _FORTIFY_SOURCE: the
-// same waits, and libc's check of the buffer.
+// The calls that a program built with _FORTIFY_SOURCE makes instead of read, poll and others. They
+// are the same waits, and keep libc's check of the buffer.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "coz/sync/interpose/testing/wait_scenario.h"
 #include "coz/sync/interpose/thread_sync.h"
 
-// Declared by libc's headers to such programs alone.
+// libc's headers declare these only to such programs.
 extern "C" {
 ssize_t __read_chk(int fd, void* buffer, size_t count, size_t capacity);
 ssize_t __recv_chk(int fd, void* buffer, size_t count, size_t capacity, int flags);
@@ -39,14 +39,14 @@ using testing::Send;
 using testing::SendFromOutside;
 using testing::SharedChannel;
 
-// The caller has room for `room` messages, and asks for one.
+// A call with a buffer for `room` messages that asks for one message.
 struct CheckedCall {
   const char* name;
   std::function<int(int fd, size_t room)>
-      call;  // 1 where the message is there, or 0 or -1 as libc has it
+      call;  // returns 1 where the message has come, else libc's 0 or -1
 };
 
-// By reference: it is there only when the call has returned.
+// Takes the message by reference, because it is there only after the call.
 int Messages(ssize_t bytes, const uint64_t& message) {
   if (bytes != static_cast<ssize_t>(sizeof(message))) return static_cast<int>(bytes);
   return message == kMessage ? 1 : 2;
@@ -92,7 +92,7 @@ const CheckedCall kCalls[] = {
 
 class FortifiedCallTest : public ::testing::TestWithParam<CheckedCall> {
  protected:
-  // A wait for `send`.
+  // A scenario in which the call waits for `send`.
   NamedScenario Wait(void (*send)(int)) const {
     return {GetParam().name, [call = GetParam().call, send] {
               const SharedChannel channel = NewStreamPair();

@@ -1,9 +1,9 @@
-// libc's syscall(), by which futexes are reached (C++20's atomic wait, Rust's std, absl::Mutex,
-// folly, TBB), processes made, and seccomp filters installed; and prctl(), which does that too.
-// Process: target. Context: the program's threads.
+// libc's syscall() and prctl(). Programs use syscall() for futexes (C++20's atomic wait, Rust's
+// std, absl::Mutex, folly, TBB), to make processes, and to install seccomp filters. prctl()
+// installs such filters too. Process: target. Context: the program's threads.
 //
-// What the program does before and after, in its own atomics, is not seen: a lock that it releases
-// there is free before the wake has been paid for.
+// The runtime does not see what the program does in its own atomics before and after a call. So a
+// lock that the program releases there is free before the waker has paid.
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -43,16 +43,16 @@ const void* AsObject(uint64_t address) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(address));
 }
 
-// How a call states its time-out.
+// How a call gives its time-out.
 enum class Timeout { kNone, kDuration, kDeadline };
 
-// `call`, whose time-out at `place` ends in virtual time. Where the word has changed by then, what
-// goes on is told so.
+// Makes `call`, whose time-out is the argument `place`, so that it times out in virtual time. If
+// the word changes before the wait goes on, the kernel's answer to the next call says so.
 long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall::*place) {
   const auto timed_out = [](long result) { return result < 0 && errno == ETIMEDOUT; };
   const long result = call();
   if (timeout == Timeout::kNone || !timed_out(result)) return result;
-  // The kernel has read it.
+  // The pointer is readable: the kernel has read from it.
   const auto* given = static_cast<const timespec*>(AsObject(static_cast<uint64_t>(call.*place)));
   timespec until = *given;
   SystemCall again = call;
@@ -66,7 +66,8 @@ long CallInVirtualTime(const SystemCall& call, Timeout timeout, long SystemCall:
       timed_out);
 }
 
-// Who waits need not pay, but the others hear how far it has come.
+// A thread that begins to wait need not pay. But it imposes what has accrued, so that the others
+// see how far it has come.
 void EndStretchBeforeWait(const SystemCall& call) {
   NoteCallHere(*CurrentThreadLedger(), call.site);
 }
@@ -80,8 +81,9 @@ void PayBefore(const SystemCall& call) {
   }
 }
 
-// A wait that a wake ends with a result of 0 or more; on a time-out, a signal or a value that has
-// changed already it is -1, so that it is known to have waited otherwise.
+// Makes a wait. Where a wake ends it, the result is 0 or more. After a time-out, a signal, or where
+// the value has already changed, it is -1. So a result of 0 or more means that the thread has
+// waited for another.
 long Wait(const void* word, const SystemCall& call, Timeout timeout,
           long SystemCall::*place = &SystemCall::d) {
   EndStretchBeforeWait(call);
@@ -111,12 +113,13 @@ long Futex(const SystemCall& call) {
       return Wait(word, call, Timeout::kDuration);
     case FUTEX_WAIT_BITSET:
       return Wait(word, call, Timeout::kDeadline);
-    // what it may have been moved to meanwhile makes going on another call
+    // No virtual time: the waiter may have been moved to another futex meanwhile, and to wait on
+    // for that one would take another call.
     case FUTEX_WAIT_REQUEUE_PI:
       return Wait(word, call, Timeout::kNone);
     case FUTEX_LOCK_PI:
     case FUTEX_LOCK_PI2:
-      PayBefore(call);  // whoever gets the lock overtakes others
+      PayBefore(call);  // a thread that gets the lock overtakes others
       return Wait(word, call, Timeout::kDeadline);
     case FUTEX_TRYLOCK_PI:
       PayBefore(call);
@@ -140,7 +143,7 @@ void BeforeSeccomp() {
   if (sync_internal::g_hooks.before_seccomp != nullptr) sync_internal::g_hooks.before_seccomp();
 }
 
-// Whoever gives no filter only asks whether there could be one, as libseccomp does.
+// A call without a filter only asks whether filters are supported. libseccomp does that.
 bool InstallsSeccompFilter(unsigned long mode, unsigned long filter) {
   return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter != 0);
 }
@@ -171,7 +174,7 @@ bool InstallsSeccompFilter(const SystemCall& call) {
   }
 }
 
-// The child goes on with a copy of this frame.
+// Not inlined, since the child goes on with a copy of this frame.
 [[gnu::noinline]] long ForkCall(const SystemCall& call) {
   BeforeRawFork();
   const long child = call();
@@ -188,9 +191,9 @@ inline bool IsOurs(long number) {
 }  // namespace
 }  // namespace coz::interpose
 
-// Not variadic, so that six arguments arrive whatever the caller gave, and every other system call
-// is a jump that leaves registers and stack as they are: clone onto another stack and vfork need
-// that.
+// Not variadic, for two reasons. All six arguments arrive, whatever the caller has passed. And any
+// other system call is a jump that leaves registers and stack as they are, which vfork and clone
+// onto another stack need.
 extern "C" long CozSyscall(long number, long a, long b, long c, long d, long e,
                            long f) asm("syscall");
 
@@ -198,7 +201,8 @@ long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   if (__builtin_expect(coz::interpose::IsOurs(number), 0)) {
     return coz::interpose::OurCall({number, a, b, c, d, e, f, COZ_CALL_SITE()});
   }
-  // A process that may not make our system calls is not looked into.
+  // After LeaveThreadSyncForGood the process may not be allowed to make our system calls. Then the
+  // arguments are not inspected.
   if (__builtin_expect(coz::interpose::IsCloneCall(number), 0) &&
       !coz::interpose::HasLeftThreadSync() && coz::interpose::CopiesProcess(number, a, b)) {
     return coz::interpose::ForkCall({number, a, b, c, d, e, f, nullptr});
@@ -206,7 +210,7 @@ long CozSyscall(long number, long a, long b, long c, long d, long e, long f) {
   return coz::interpose::g_real.syscall(number, a, b, c, d, e, f);
 }
 
-// Not variadic either; the kernel looks at no more than an option has.
+// Not variadic either. The kernel reads only those arguments that the option has.
 extern "C" int CozPrctl(int option, unsigned long a, unsigned long b, unsigned long c,
                         unsigned long d) asm("prctl");
 

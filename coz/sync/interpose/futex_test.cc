@@ -1,4 +1,4 @@
-// Waits that libc's POSIX calls do not make: futexes by syscall(), C11, once.
+// Waits by other calls than POSIX's: futexes by syscall(), C11, once.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
@@ -37,7 +37,7 @@ long Futex(Word* word, int operation, uint32_t value, const void* timeout = null
   return syscall(SYS_futex, word, operation, value, timeout, second, third);
 }
 
-// Waits by `wait` until the word has changed.
+// A scenario that waits by `wait` until the word has changed.
 NamedScenario FutexWait(const char* name, std::function<long(Word*)> wait,
                         std::function<long(Word*)> wake) {
   return {name, [=] {
@@ -71,7 +71,8 @@ NamedScenario PriorityInheritanceWait(const char* name, int lock) {
           }};
 }
 
-// As a condition variable's: who is woken has the lock. The waker has it until then, or nobody.
+// A wait like that of a condition variable: the woken thread has the lock. Until then the waker has
+// it, or nobody.
 NamedScenario RequeuePiWait(const char* name, bool waker_has_lock) {
   return {name, [=] {
             auto word = std::make_shared<Word>(0);
@@ -191,7 +192,7 @@ Scenario MakeC11JoinWait() {
           [=](std::thread&) { gate->open = true; }};
 }
 
-// A helper runs the routine, the waiter comes later.
+// A helper thread runs the routine, and the waiter comes later.
 std::shared_ptr<Gate> g_once_gate;
 
 NamedScenario OnceWait(const char* name, std::function<void(int*, void (*)())> once) {
@@ -293,7 +294,7 @@ TEST_F(InterposeFutexTest, WaitForAnyOfSeveralIsCredited) {
                     "futex_waitv", [](Word* word) { return WaitForAnyOfTwo(word); }, WakeOne));
 }
 
-// FUTEX_LOCK_PI, or FUTEX_LOCK_PI2, whose time-out is of the other clock.
+// FUTEX_LOCK_PI, or FUTEX_LOCK_PI2, whose time-out is by the other clock.
 class LockFutexTest : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -309,7 +310,7 @@ TEST_P(LockFutexTest, WaiterIsCreditedAndWakerHasPaid) {
   ExpectWakerPaysAndWaiterIsCredited(process_, PriorityInheritanceWait("lock", GetParam()));
 }
 
-// As for a mutex: so the order in which threads get the lock is that of virtual time.
+// So threads get the lock in the order of virtual time, as with a mutex.
 TEST_P(LockFutexTest, IsPaidForBeforeItIsTaken) {
   Word word{0};
   process_.Impose(kNsPerMs);
@@ -348,7 +349,7 @@ TEST_F(InterposeFutexTest, TimedOutWaitIsNotCredited) {
   EXPECT_EQ(Futex(&word, FUTEX_WAIT_PRIVATE, 0, &duration), -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   EXPECT_EQ(process_.main_ledger().credited_ns, 0u);
-  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);  // it went on waiting for that long
+  EXPECT_GE(process_.main_ledger().paused_ns, kNsPerMs);  // it waited for that much longer
 }
 
 TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {
@@ -359,7 +360,7 @@ TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {
   process_.Impose(kNsPerMs);
   pthread_once(&control, [] {
     blocked = ledger->blocked;
-    // A nested one, of another control.
+    // A nested call with another control.
     static pthread_once_t inner = PTHREAD_ONCE_INIT;
     pthread_once(&inner, [] {});
   });
@@ -386,7 +387,7 @@ TEST_F(InterposeFutexTest, CompletedOnceDoesNotPay) {
   EXPECT_EQ(process_.main_ledger().pauses, 0u);
 }
 
-// Every other system call goes through untouched.
+// Every other system call passes through unchanged.
 
 TEST_F(InterposeFutexTest, OtherSystemCallsGetAllSixArguments) {
   EXPECT_EQ(syscall(SYS_getpid), getpid());

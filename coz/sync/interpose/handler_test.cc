@@ -1,5 +1,5 @@
-// What a wait answers that a signal handler interrupts, and what is left of its time, while delay
-// is owed.
+// What a wait returns when a signal handler interrupts it while delay is owed, and how much of its
+// time is left.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -42,7 +42,7 @@ char g_bytes[16];
 
 enum class Caller { kNotProfiled, kProfiled, kOwesDelay };
 
-// What `wait`, which a handler interrupts, returns; where it goes on, `finish` ends it.
+// Returns the result of `wait`, which a handler interrupts. If the wait goes on, `finish` ends it.
 int Interrupted(FakeProcess& process, Caller caller, int flags, const std::function<int()>& wait,
                 const std::function<void()>& finish) {
   struct sigaction action = {};
@@ -70,8 +70,8 @@ int Interrupted(FakeProcess& process, Caller caller, int flags, const std::funct
   return result;
 }
 
-// What a sleep of 600 s has left. The kernel counts from when the timer ends at the latest, its
-// slack included, so that a sleep that was interrupted at once has more than 600 s left
+// Whether `rest` can be left of a sleep of 600 s. The kernel counts up to the latest end of the
+// timer, with its slack. So a sleep that is interrupted at once has more than 600 s left
 // (kernel/time/hrtimer.c, hrtimer_expires_remaining).
 bool IsPartOf600s(const timespec& rest) {
   const long slack_ns = prctl(PR_GET_TIMERSLACK);
@@ -81,14 +81,14 @@ bool IsPartOf600s(const timespec& rest) {
 
 struct InterruptedWait {
   const char* name;
-  int by_handler;     // its result after a handler
-  int by_restarting;  // and after one with SA_RESTART: EINTR, or 0 where it goes on
+  int by_handler;     // the result after a handler
+  int by_restarting;  // the result after one with SA_RESTART: EINTR, or 0 where it goes on
   std::function<int(WaitObjects&)> wait;
   std::function<void(WaitObjects&)> finish = [](WaitObjects&) {};
 };
 
-// signal(7), but that a futex with a time-out is not restarted (kernel/futex/waitwake.c): its rest
-// is kept in a restart block.
+// The results are those of signal(7), with one exception: a futex with a time-out is not restarted,
+// since its rest is kept in a restart block (kernel/futex/waitwake.c).
 const InterruptedWait kInterruptedWaits[] = {
     {"nanosleep", EINTR, EINTR,
      [](WaitObjects&) {
@@ -165,7 +165,7 @@ const InterruptedWait kInterruptedWaits[] = {
        return result == o.child ? 0 : result;
      },
      [](WaitObjects& o) { RawSyscall(SYS_kill, o.child, SIGKILL); }},
-    // These shall not return EINTR.
+    // POSIX does not let these return EINTR.
     {"mutex_lock", 0, 0, [](WaitObjects& o) { return pthread_mutex_lock(&o.held); },
      [](WaitObjects& o) { g_real.pthread_mutex_unlock(&o.held); }},
     {"mutex_timedlock", 0, 0,

@@ -1,4 +1,4 @@
-// Who pays, who is credited: each wrapped call with real threads.
+// Which thread pays and which gets credit, for each wrapped call, with real threads.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -132,7 +132,7 @@ Scenario MakeBarrierWait() {
   return Scenario(wait, [wait](std::thread&) { EXPECT_TRUE(wait()); });
 }
 
-// A wait for the end of a thread that runs until it is told to end, and pays then.
+// A wait for the end of a thread. The thread runs until it is told to end, and then pays.
 NamedScenario JoinWait(const char* name, std::function<int(pthread_t)> join, bool by_exit = false) {
   return {name, [join, by_exit] {
             struct Joined {
@@ -167,7 +167,8 @@ NamedScenario SignalWait(const char* name, std::function<bool(const sigset_t*)> 
             sigset_t set;
             sigemptyset(&set);
             sigaddset(&set, SIGUSR1);
-            // In the creator, so that a signal to the process waits for its waiter.
+            // Blocked in the creator too, so that a signal to the process stays pending for the
+            // waiter.
             pthread_sigmask(SIG_BLOCK, &set, nullptr);
             return Scenario(
                 [=] { return wait(&set); },
@@ -333,7 +334,7 @@ TEST_P(WrappedWaitTest, WaiterIsCreditedAndWakerHasPaid) {
 INSTANTIATE_TEST_SUITE_P(AllCalls, WrappedWaitTest, ::testing::ValuesIn(kScenarios),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
-// What never waits is not credited. (What ends by the clock is in timeout_test.cc.)
+// Calls that do not wait bring no credit. (timeout_test.cc has the waits that the clock ends.)
 
 struct NamedCall {
   const char* name;

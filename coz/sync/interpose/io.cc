@@ -25,7 +25,7 @@ ssize_t read(int fd, void* buffer, size_t count) {
 }
 COZ_SECOND_NAME(__read, read);
 
-// What a program calls that was built with _FORTIFY_SOURCE.
+// Programs that were built with _FORTIFY_SOURCE call this one.
 ssize_t __read_chk(int fd, void* buffer, size_t count, size_t capacity) {
   return CallIo(fd, IoSide::kInput, [=] { return g_real.__read_chk(fd, buffer, count, capacity); });
 }
@@ -57,7 +57,7 @@ int eventfd_write(int fd, eventfd_t value) {
   return CallIo(fd, IoSide::kOutput, [=] { return g_real.eventfd_write(fd, value); });
 }
 
-// What is copied from is a file.
+// `in` is a file, so only `out` is a wait.
 ssize_t sendfile(int out, int in, off_t* offset, size_t count) noexcept {
   return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile(out, in, offset, count); });
 }
@@ -66,7 +66,8 @@ ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) noexcept {
   return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile64(out, in, offset, count); });
 }
 
-// It may wait for either: the one whose waker is further is taken to have ended the wait.
+// splice may wait for either descriptor. The one whose waker has the larger local delay is taken to
+// have ended the wait.
 ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t count,
                unsigned flags) {
   coz::interpose::PayBeforeIo(in, IoSide::kInput);
@@ -80,10 +81,10 @@ ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t 
       });
 }
 
-// The last close of an end wakes who waits at the other.
+// The last close of one end wakes the threads that wait at the other end.
 int close(int fd) {
   if (__builtin_expect(coz::IsReservedDescriptor(fd), 0)) {
-    errno = EBADF;  // as far as the program knows
+    errno = EBADF;  // for the program the number is not in use
     return -1;
   }
   coz::interpose::PayBeforeIo(fd, IoSide::kOutput);

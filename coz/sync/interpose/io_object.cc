@@ -1,5 +1,5 @@
-// Wraps nothing itself: keys for io.cc, socket.cc, poll.cc and others. Process: target. Context:
-// the program's threads and signal handlers.
+// Wraps no calls itself. It makes keys for io.cc, socket.cc, poll.cc and others. Process: target.
+// Context: the program's threads and signal handlers.
 #include "coz/sync/interpose/io_object.h"
 
 #include <netinet/in.h>
@@ -21,7 +21,7 @@ namespace {
 
 enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess, kSignal };
 
-// Steele, Lea and Flood's finalizer of SplitMix64 over a running value; never 0.
+// The finalizer of SplitMix64 (Steele, Lea and Flood) over a running value. Never 0.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   uint64_t z = hash * 31 + value + 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -35,7 +35,7 @@ uint64_t MixBytes(uint64_t hash, const void* bytes, size_t count) {
   return Mix(hash, count);
 }
 
-// A direction of flow, and the two things one can wait for in it.
+// A flow is one direction of data. A thread can wait in it for two things: arrival and room.
 uint64_t Arrival(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 1); }
 uint64_t Room(uint64_t flow) { return flow == 0 ? 0 : Mix(flow, 2); }
 
@@ -51,8 +51,8 @@ delay::IoTables::Pair& PairEntryOf(uint64_t inode) {
   return TheIoTables().pairs[Mix(kPair, inode) % delay::IoTables::kPairs];
 }
 
-// What tells apart descriptors without an inode of their own, by number. Copied by fork, as the
-// descriptors are.
+// Tags that tell apart descriptors without an inode of their own, by descriptor number. fork copies
+// them as it copies the descriptors.
 constexpr unsigned kTags = 1 << 16;
 std::atomic<uint64_t> g_tags[kTags];
 std::atomic<uint32_t> g_tag_count;
@@ -79,7 +79,7 @@ union Address {
 struct Endpoint {
   bool known = false;
   bool named = false;
-  uint64_t host_and_port = 0;  // a path counts as both
+  uint64_t host_and_port = 0;  // a path is both this and the port
   uint64_t port = 0;
 };
 
@@ -98,7 +98,7 @@ Endpoint UnixEndpoint(const sockaddr_un& address, size_t length) {
   if (length <= path_offset) return endpoint;
   endpoint.named = true;
   const size_t most = length - path_offset;
-  // A path ends at its NUL, an abstract name, which begins with one, at the length.
+  // A path ends at its NUL. An abstract name begins with a NUL and ends at the length.
   const size_t bytes = address.sun_path[0] == '\0' ? most : strnlen(address.sun_path, most);
   endpoint.port = endpoint.host_and_port = MixBytes(kAddress, address.sun_path, bytes);
   return endpoint;
@@ -112,7 +112,7 @@ Endpoint EndpointOf(const Address& address, size_t length) {
     case AF_INET6: {
       if (length < sizeof(sockaddr_in6)) return {};
       const in6_addr& host = address.in6.sin6_addr;
-      // The peer of a mapped address may see the plain one.
+      // The peer of a mapped IPv6 address may see the plain IPv4 address.
       if (IN6_IS_ADDR_V4MAPPED(&host)) {
         return InternetEndpoint(host.s6_addr + 12, sizeof(in_addr), address.in6.sin6_port);
       }
@@ -184,7 +184,7 @@ Flows FlowsOf(int fd) {
       return flows;
     case S_IFSOCK:
       return SocketFlows(fd, status.st_ino);
-    case 0:  // an anonymous inode, shared by all eventfds and timers
+    case 0:  // the anonymous inode, which all eventfds and timers share
       flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
       return flows;
     default:
@@ -212,7 +212,7 @@ IoKeys FindIoKeys(int fd, IoSide side) {
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
   Address copy = {};
   if (length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;
-  if (!IsReadable(address, length)) return 0;  // which the call itself answers
+  if (!IsReadable(address, length)) return 0;  // the call itself reports the error
   memcpy(&copy, address, length);
   return Arrival(AddressFlow(EndpointOf(copy, length)));
 }

@@ -1,4 +1,4 @@
-// Calls on file descriptors: who pays, and that they are libc's in all else.
+// Calls on file descriptors: which thread pays, and that in all else they behave as libc's.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -101,7 +101,7 @@ TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
-// The main thread, which is level, reads what a thread has written that was ahead by kDelayNs.
+// The main thread is level. It reads what a thread with an excess of kDelayNs has written.
 TEST_F(InterposeIoTest, ReadThatBlocksTakesOverTheWritersExcess) {
   const SharedChannel channel = NewPipe();
   process_.Impose(kDelayNs);
@@ -135,7 +135,7 @@ TEST_F(InterposeIoTest, WriterTellsWhenItsExcessIsGone) {
   }
 }
 
-// A descriptor without an inode of its own is not taken for the one that had its number before.
+// A descriptor without an inode of its own is not mistaken for an earlier one with the same number.
 TEST_F(InterposeIoTest, NewEpollInstanceIsAnother) {
   const std::function<int()> calls[] = {[] { return epoll_create(1); },
                                         [] { return epoll_create1(0); }};
@@ -261,7 +261,7 @@ TEST_F(InterposeIoTest, HandlerInterruptsPoll) {
   EXPECT_EQ(error, EINTR);
 }
 
-// libc has one function under both, and programs may be bound to either.
+// libc has one function under both names, and programs may be bound to either name.
 TEST_F(InterposeIoTest, SecondNamesAreTheSameCalls) {
   EXPECT_EQ(__read, read);
   EXPECT_EQ(__write, write);

@@ -52,8 +52,8 @@ void io_internal::PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSi
 
 void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
                            uint64_t waker_local_delay_ns) {
-  // What the thread has imposed since, most likely while it copied what had come, lies after the
-  // wake.
+  // The delay that the thread has imposed since the wait began belongs after the wake: most likely
+  // it was sampled while it copied the data that had come.
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
   if (waker_local_delay_ns != 0 &&
@@ -69,7 +69,7 @@ void io_internal::EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& 
                                 uint64_t waker_local_delay_ns) {
   if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return delay::EndWaitUncredited(caller);
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
-  // Never into debt: what the waker has left may be old.
+  // This never puts the thread into debt, because the value that the waker has left may be old.
   const uint64_t level_ns =
       std::max(waker_local_delay_ns + imposed_ns,
                sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire));

@@ -1,19 +1,20 @@
-// Waits that another thread may end through a file descriptor, or that something outside of the
-// program ends: a call does not say which.
+// Waits through file descriptors. Another thread may end such a wait, or something outside the
+// program may. The call does not say which.
 //
-// A thread that writes into a pipe leaves its local delay for the reader, before it writes and only
-// where it is another than was last left through that descriptor. A reader that comes out of its
-// call owing delay looks for it, and takes over what it finds; so does one that owes nothing where
-// a thread has left excess, what it has paused too long, which the reader has waited for. A reader
-// whose wait was ended by the outside finds what was left before it began to wait, less than its
-// own local delay: it gets nothing. As long as no delay is inserted both sides do a few loads.
+// Before a thread writes into a pipe, it leaves its local delay for the reader. It does so only if
+// the value differs from the one that it last left through that descriptor. A reader that owes
+// delay after its call looks for this value and takes it over. A reader that owes nothing does the
+// same where a thread has left excess: the reader has waited through the time that the writer
+// paused too long. If the outside ended the wait, the reader finds only a value from before its
+// wait. That is less than its own local delay, so it gets nothing. While no delay is inserted, both
+// sides do a few loads.
 //
-// Shape    PayBeforeIo before, WaitForIo or CallIo around the call
+// Shape    PayBeforeIo before the call, WaitForIo or CallIo around it
 // Units    ns of CLOCK_MONOTONIC
-// Errors   none. Where no delay was inserted for more than 64 calls of a thread, the first wait
-//          after that counts as having begun at the last of these, which matters only if delay was
-//          inserted faster than time passed; nor does the thread look for excess then, which is
-//          lost
+// Errors   none. Two things are inexact after more than 64 calls of a thread without new delay. The
+//          next wait then counts as having begun at the last of those 64 calls. That matters only
+//          if delay was inserted faster than time passed. And the thread does not look for excess,
+//          so that excess is lost
 // Threads  each thread its own waits
 // Signals  async-signal-safe; keeps errno
 // Source   docs/design/waits-and-credit.md, "Pipes, sockets, eventfds, polls"
@@ -29,8 +30,9 @@
 namespace coz::interpose {
 namespace io_internal {
 
-// The local delay that those who wait for the descriptor's other side were told last, by side.
-// Descriptors beyond the table share entries; what is not told in time is not credited.
+// The local delay that was last left for threads on the descriptor's other side, by side and
+// descriptor. Descriptors beyond the table share entries. A value that is not left in time is not
+// credited.
 constexpr unsigned kDescriptors = 1 << 16;
 extern std::atomic<uint64_t> g_published_ns[2][kDescriptors] __attribute__((visibility("hidden")));
 
@@ -41,7 +43,8 @@ struct Clock {
 };
 extern __thread Clock t_clock __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// When a wait begins: read off the clock only while delays are being inserted.
+// When a wait begins. Reads the clock only while delays are inserted; else returns the last time
+// that was read.
 inline uint64_t StartNs(uint64_t global_ns) {
   constexpr uint32_t kFreshReads = 64;
   Clock& clock = t_clock;
@@ -56,22 +59,22 @@ inline uint64_t StartNs(uint64_t global_ns) {
   return clock.last_ns;
 }
 
-// Delay was inserted a moment ago. Excess is looked for only then, so that experiments without
-// delays are not slowed down.
+// Whether delay was inserted a moment ago. Threads look for excess only then, so experiments
+// without delays are not slowed down.
 inline bool IsFresh(uint64_t global_ns) {
   return t_clock.seen_global_ns != global_ns || t_clock.fresh_reads != 0;
 }
 
 void PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
 
-// Whether the wait, in an experiment with delays, took longer than a call that returns at once.
+// Whether delays are being inserted and the wait took longer than a call that returns at once.
 inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
   constexpr uint64_t kLongestWithoutWaitNs = 20 * 1000;
   return __builtin_expect(t_clock.fresh_reads != 0, 0) &&
          MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
 }
 
-// The caller, which owes nothing, may have been woken by a thread with excess.
+// Whether a thread with excess may have woken the caller. The caller owes nothing.
 inline bool MayTakeOverExcess() {
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
@@ -79,19 +82,19 @@ inline bool MayTakeOverExcess() {
          global.highest_published_ns.load(std::memory_order_relaxed) > global_ns;
 }
 
-// Ends a wait after which the thread owes delay: takes over `waker_local_delay_ns`, 0 where nobody
-// woke it, and pays the rest.
+// Ends a wait after which the thread owes delay. Takes over `waker_local_delay_ns`, which is 0
+// where no profiled thread woke it. Pays the rest.
 void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
 
-// Ends a wait after which the thread owes nothing. Where it blocked, and a thread ended it, its own
-// excess is absorbed and the other's is taken over.
+// Ends a wait after which the thread owes nothing. If the thread blocked and another thread ended
+// the wait, the wait absorbs its own excess, and it takes over the other thread's excess.
 void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
                    uint64_t waker_local_delay_ns);
 
 }  // namespace io_internal
 
-// Pays, and leaves the caller's local delay under `key`, or for whom an operation on `side` of `fd`
-// may wake.
+// The first pays, and leaves the caller's local delay under `key`. The second does so for the
+// threads that an operation on `side` of `fd` may wake.
 void PayBeforeWaking(uint64_t key);
 
 inline void PayBeforeIo(int fd, IoSide side) {
@@ -108,16 +111,17 @@ inline void PayBeforeIo(int fd, IoSide side) {
   }
 }
 
-// What the last thread to write into (or read from) the other side of `fd` has left there.
+// The local delay that the last thread to write into (or read from) the other side of `fd` has
+// left, or that a thread has left under `key`. 0 for none.
 uint64_t WakerThrough(int fd, IoSide side);
 uint64_t WakerBy(uint64_t key);
 
-// Whoever waits in the epoll instance `watcher` is woken through `fd` as well. A descriptor has one
-// such watcher, the last.
+// Notes that an operation through `fd` also wakes threads that wait in the epoll instance
+// `watcher`. A descriptor has one such watcher, the last one noted.
 void NoteWatcher(int fd, IoSide side, int watcher);
 
-// `call` as a wait. `find_waker` gets its result, and returns what the thread has left that ended
-// the wait, or 0; it is asked only where there may be something to credit.
+// Makes `call` as a wait. `find_waker` takes its result. It returns the local delay that the waker
+// has left, or 0. It is called only where there may be something to credit.
 template <typename Call, typename FindWaker>
 inline auto WaitForIo(Call call, FindWaker find_waker) {
   delay::ThreadLedger* caller = CurrentThreadLedger();
@@ -140,14 +144,14 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   return result;
 }
 
-// `call`, which reads from or writes to `fd`.
+// Makes `call`, which reads from or writes to `fd`.
 template <typename Call>
 inline auto CallIo(int fd, IoSide side, Call call) {
   PayBeforeIo(fd, side);
   return WaitForIo(call, [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; });
 }
 
-// A wait that only the clock ends, or a signal.
+// Makes `call` as a wait that only the clock or a signal ends.
 template <typename Call>
 inline auto Sleep(Call call) {
   const auto sleep = [call] {

@@ -1,4 +1,4 @@
-// Waits through file descriptors: who is credited, and who is not.
+// Waits through file descriptors: which threads get credit, and which do not.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -67,7 +67,7 @@ NamedScenario ChannelWait(const char* name, NewChannel make,
           }};
 }
 
-// The writer waits for room in a full channel, the reader makes some.
+// The writer waits for room in a full channel, and the reader makes some.
 NamedScenario FullChannelWait(const char* name, NewChannel make,
                               std::function<bool(int)> wait = nullptr) {
   return {name, [=] {
@@ -200,7 +200,7 @@ bool IsAtEnd(int fd) {
   return read(fd, &byte, 1) == 0;
 }
 
-// Twice the same message by one call; to whom the socket is connected where `to` is null.
+// Sends the same message twice by one call. If `to` is null, the messages go to the connected peer.
 void SendBySendmmsg(int fd, sockaddr_in* to) {
   uint64_t message = kMessage;
   iovec part = {&message, sizeof(message)};
@@ -371,7 +371,7 @@ TEST_P(IoWaitTest, ReaderIsCreditedAndWriterHasPaid) {
 INSTANTIATE_TEST_SUITE_P(All, IoWaitTest, ::testing::ValuesIn(kCredited),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
-// A thread that holds delay of its own has excess like any other.
+// A thread whose delay accrues has excess like any other thread.
 TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadWhoseDelayAccrues) {
   FakeProcess process;
   constexpr uint64_t kExcessNs = 3 * kNsPerMs;
@@ -391,12 +391,12 @@ TEST(IoExcessTest, AWaitAbsorbsTheExcessOfAThreadWhoseDelayAccrues) {
   WaitUntil("the reader waits", [&] { return reader.IsBlocked(true); });
   Send(channel->output);
   thread.join();
-  // What the writer has slept too long is taken over.
+  // The thread takes over the writer's excess.
   EXPECT_EQ(after_ns, process.main_ledger().local_delay_ns.load());
   EXPECT_NE(after_ns, process.global().global_delay_ns + kExcessNs);
 }
 
-// What a sleep of the main thread is asked to pause for.
+// How long the main thread has to pause after a sleep.
 uint64_t AskedBySleep(FakeProcess& process) {
   const uint64_t before_ns = process.main_ledger().asked_ns;
   usleep(1000);
@@ -406,12 +406,12 @@ uint64_t AskedBySleep(FakeProcess& process) {
 TEST(AccruedDelayTest, WhoeverTheClockWakesPaysForStretchesInProgress) {
   FakeProcess process;
   process.Impose(kNsPerMs);
-  AskedBySleep(process);  // level, or with some excess
+  AskedBySleep(process);  // after this the thread is level or has some excess
   process.main_ledger().local_delay_ns = process.global().global_delay_ns.load();
   process.RunInSelectedLine();
   EXPECT_GE(AskedBySleep(process), delay::Stretches::kMostInProgressNs / 2);
   process.main_ledger().local_delay_ns = process.global().global_delay_ns.load();
-  process.global().selection = 2;  // what is in progress is of another experiment
+  process.global().selection = 2;  // the stretch in progress belongs to another experiment now
   EXPECT_EQ(AskedBySleep(process), 0u);
 }
 

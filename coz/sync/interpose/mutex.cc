@@ -1,11 +1,12 @@
 // Locks: mutexes, reader-writer locks, spin locks. Process: target. Context: the program's threads.
 //
-// A lock call pays first, so that the order in which threads get the lock is that of virtual time,
-// then tries: where the try succeeds the thread did not wait and nothing is credited. An unlock
-// pays first, because it may let another thread go on.
+// A lock call pays first, so that threads get the lock in the order of virtual time. Then it tries
+// the lock. If the try succeeds, the thread has not waited and gets no credit. An unlock pays
+// first, because it may let another thread go on.
 //
-// The try must not hide an error: libc looks at a time-out's clock or nanoseconds first in some
-// calls, and only when it has to wait in others. Deadlines go by the former rule to it untried.
+// The try must not hide an error. Some calls of libc check the clock or the nanoseconds of a
+// time-out first, others only when they have to wait. A bad deadline goes to a call of the former
+// kind without a try.
 #include <pthread.h>
 #include <sys/single_threaded.h>
 
@@ -19,7 +20,7 @@
 namespace coz::interpose {
 namespace {
 
-// `result` is one with which a lock is held: EOWNERDEAD is success of a robust mutex.
+// Whether the lock is held after `result`. EOWNERDEAD is a success of a robust mutex.
 bool Acquired(int result) { return result == 0 || result == EOWNERDEAD; }
 
 template <typename WaitCall>
@@ -30,7 +31,8 @@ template <typename WaitCall>
   return result;
 }
 
-// Takes `lock` by `try_call`, or else by `wait_call` as a wait that the thread which unlocks ends.
+// Takes `lock` by `try_call`, else by `wait_call`. The latter is a wait that the unlocking thread
+// ends.
 template <typename Lock, typename Try, typename WaitCall>
 [[gnu::always_inline]] inline int TryOrWait(Lock* lock, Try try_call, WaitCall wait_call) {
   const int tried = try_call(lock);
@@ -57,15 +59,16 @@ template <typename Lock, typename Try, typename WaitCall>
   return TryOrWait(lock, try_call, wait_call);
 }
 
-// glibc's try takes and keeps an unrecoverable robust mutex while it says ENOTRECOVERABLE, so that
-// the next to lock it waits for ever. pthread_mutexattr_setrobust sets this bit of the kind.
+// pthread_mutexattr_setrobust sets this bit of the kind. Robust mutexes are not tried: glibc's try
+// returns ENOTRECOVERABLE for an unrecoverable one but keeps the mutex, so the next thread that
+// locks it would wait for ever.
 inline bool IsRobust(const pthread_mutex_t* mutex) {
   constexpr int kRobust = 16;
   return (mutex->__data.__kind & kRobust) != 0;
 }
 
-// As long as there is one thread there is no other to wait for, and libc's lock, unlike its try,
-// spares the atomic instruction.
+// While there is only one thread, there is no other to wait for. Then this calls libc's lock, which
+// saves the atomic instruction that libc's try makes.
 template <typename WaitCall>
 [[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
   if (__builtin_expect(IsRobust(mutex), 0)) {

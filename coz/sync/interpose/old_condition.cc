@@ -1,10 +1,10 @@
-// Conditions of glibc before 2.3.2: pthread_cond_*@GLIBC_2.2.5, which programs of that age still
-// use. Process: target. Context: the program's threads.
+// Conditions of glibc before 2.3.2: pthread_cond_*@GLIBC_2.2.5. Programs of that age still use
+// them. Process: target. Context: the program's threads.
 //
-// The two versions have different objects. An old program's pthread_cond_init, which is not
-// wrapped, writes only a pointer; libc makes what it points to at the first wait. Today's calls
-// would take the bytes beside that pointer for their state. So each version is passed on to its
-// own.
+// The two versions have different objects. An old program's pthread_cond_init is not wrapped and
+// writes only a pointer. libc makes the object behind it at the first wait. The new calls would
+// take the bytes beside that pointer for their state. So each version goes to libc's call of that
+// version.
 #include <pthread.h>
 
 #include "coz/sync/interpose/condition_wait.h"

@@ -1,12 +1,12 @@
-// System V's and BSD's calls for actions and masks, which libc makes of its own sigaction and
-// sigprocmask without passing by ours; here they are made of ours. Those that wait are in
+// System V's and BSD's calls for actions and masks. libc makes them of its own sigaction and
+// sigprocmask and does not call ours. Here they are made of ours. Those that wait are in
 // coz/sync/interpose/signal.cc. Process: target. Context: the program's threads, and its signal
 // handlers.
 #include <signal.h>
 
 #include <cstdint>
 
-// Old as they are, programs call them.
+// They are deprecated, but programs call them.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace coz::interpose {
@@ -27,13 +27,13 @@ int ChangeMaskBy(int how, int signal, sigset_t* old_set) {
   return sigprocmask(how, &only, old_set);
 }
 
-// The first signals of a mask, as BSD has them.
+// Changes the first signals of the mask, which BSD's calls keep in an int.
 int ChangeFirst(int how, int mask) {
   sigset_t set;
   sigemptyset(&set);
   sigset_t old_set;
   for (int i = 0; i < kSignalsInAnInt; ++i) {
-    // 32 is libc's own, and it would refuse to add it.
+    // Signal 32 is libc's own: sigaddset refuses it.
     if ((static_cast<uint32_t>(mask) >> i & 1) != 0) sigaddset(&set, i + 1);
   }
   if (sigprocmask(how, &set, &old_set) != 0) return -1;

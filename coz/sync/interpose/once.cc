@@ -1,7 +1,7 @@
 // One-time initialisation. Process: target. Context: the program's threads.
 //
-// The thread that runs the routine works, the others wait for it; which of them a call will be
-// shows only when the routine is called.
+// The thread that runs the routine works, and the others wait for it. Whether a call works or waits
+// is known only when the routine is called.
 #include <pthread.h>
 #include <threads.h>
 
@@ -11,7 +11,7 @@
 namespace coz::interpose {
 namespace {
 
-// A call under way in this thread; a routine may call others, hence the list.
+// A call in progress in this thread. They form a list, because a routine may make further calls.
 struct OnceCall {
   const void* control;
   void (*routine)();
@@ -28,7 +28,7 @@ void RunRoutine() {
   PayBeforeWake(call->control);  // libc wakes the waiters next
 }
 
-// As glibc and musl have it: 2 once the routine has returned.
+// In glibc and musl the control is 2 once the routine has returned.
 inline bool IsDone(const void* control) {
   return __atomic_load_n(static_cast<const int*>(control), __ATOMIC_ACQUIRE) == 2;
 }
@@ -40,8 +40,8 @@ template <typename Call>
   OnceCall call{control, routine, &blocked, t_once};
   t_once = &call;
   const int result = real_call(RunRoutine);
-  // Not reached where the routine throws or its thread is cancelled: then the next call of this
-  // thread puts the list right, as it only looks at what it has put there itself.
+  // This is not reached where the routine throws or its thread is cancelled. That does no harm: the
+  // next call of this thread reads only the entry that it has put into the list itself.
   t_once = call.outer;
   if (call.blocked != nullptr) blocked.End(result == 0, control);
   return result;

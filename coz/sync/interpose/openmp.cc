@@ -1,14 +1,14 @@
-// OpenMP by libgomp, which waits in futexes of its own and by spinning: the entry points that the
-// compiler calls. Process: target. Context: the program's threads.
+// OpenMP by libgomp: the entry points that the compiler calls. libgomp waits in futexes of its own
+// and by spinning. Process: target. Context: the program's threads.
 //
 // A member of a team waits from the end of its share of a parallel region to the beginning of its
-// share of the next, wherever libgomp keeps it meanwhile; and in barriers, at critical sections,
-// for locks and tasks. Whoever waits may be given tasks to run, which end its wait and begin it
-// anew.
+// share of the next, wherever libgomp keeps it meanwhile. It also waits in barriers, at critical
+// sections, for locks and for tasks. A waiting thread may get tasks to run. A task ends its wait,
+// and the wait begins again after the task.
 //
-// The functions are defined with libgomp's own symbol versions, as versions that are not the
-// default: only what was linked with libgomp binds to them, and neither a weak reference nor dlsym
-// takes them for a libgomp that is not there.
+// The functions have libgomp's own symbol versions, and these are not the default versions. So only
+// code that was linked with libgomp binds to them. A weak reference or dlsym does not take them for
+// a libgomp that is not there.
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,8 +24,8 @@
 namespace coz::interpose {
 namespace {
 
-// Set once the program has tasks that are not seen to begin (task loops, detached tasks): to wait
-// in a team is then not told from to work, and nothing is credited for it.
+// Set once the program has tasks whose beginning the runtime does not see (task loops, detached
+// tasks). From then on it cannot tell a wait in a team from work, and credits nothing for it.
 std::atomic<bool> g_unseen_tasks{false};
 
 struct TeamWait {
@@ -43,9 +43,9 @@ uint64_t LocalDelayNs() {
   return thread == nullptr ? 0 : thread->local_delay_ns.load(std::memory_order_relaxed);
 }
 
-// Who was the last to arrive where all of a team wait for each other, which ends the wait of the
-// others. Two that arrive at once may leave one's name and the other's delay, which differ by no
-// more than one's excess.
+// The last thread to arrive where all of a team wait for each other. It ends the wait of the
+// others. If two threads arrive at once, they may leave the name of one and the delay of the other.
+// The two delays differ at most by a thread's excess.
 struct Arrival {
   std::atomic<const delay::ThreadLedger*> thread{nullptr};
   std::atomic<uint64_t> local_delay_ns{0};
@@ -57,17 +57,18 @@ struct Arrival {
   }
 };
 
-// A parallel region, on the stack of the thread that starts it and waits for its end.
+// A parallel region. It lies on the stack of the thread that starts it and waits for its end.
 struct Region {
   Outlined body;
   void* data;
   uint64_t starter_local_delay_ns;
-  // By turns: nobody comes to the barrier after the next before all have left this one.
+  // Used in turn. Two are enough: no thread comes to the barrier after the next before all threads
+  // have left this one.
   Arrival at_barrier[2];
   Arrival at_end;
 };
 
-// The region that the thread is in, and how many of its barriers it has come to.
+// The region that the thread is in, and to how many of its barriers the thread has come.
 struct Membership {
   Region* region;
   unsigned barriers;
@@ -83,7 +84,7 @@ void BeginTeamWait() {
   t_team.waiting = true;
 }
 
-// The calling thread, at the end of a wait for its team; null where it did not wait.
+// For the end of a wait for the team. Returns the calling thread, or null where it did not wait.
 delay::ThreadLedger* TakeTeamWaiter() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || !t_team.waiting) return nullptr;
@@ -92,7 +93,7 @@ delay::ThreadLedger* TakeTeamWaiter() {
   return thread;
 }
 
-// A wait that may have been over before it began: a thread with excess keeps it.
+// Ends a wait that may have been over before it began. So a thread with excess keeps its excess.
 void EndTeamWaitOf(delay::ThreadLedger& thread, uint64_t waker_local_delay_ns) {
   if (CallerOwes(thread)) {
     io_internal::EndOwing(thread, t_team.wait, waker_local_delay_ns);
@@ -106,8 +107,8 @@ void EndTeamWait(uint64_t waker_local_delay_ns) {
   if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
 }
 
-// Ends a wait in which the thread did wait for a thread of that local delay: whatever excess it had
-// is absorbed, and the other's taken over.
+// Ends a wait in which the thread did wait, for a thread with that local delay. The wait absorbs
+// the waiting thread's excess, and the thread takes over the other's.
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
   delay::ThreadLedger* thread = TakeTeamWaiter();
   if (thread == nullptr) return;
@@ -122,14 +123,14 @@ void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
   PayAfterWait();
 }
 
-// Ends a wait for the last to arrive, which may be the thread itself.
+// Ends a wait for the last thread to arrive, which may be the calling thread itself.
 void EndTeamWaitAt(const Arrival& arrival) {
   const delay::ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
   if (last == nullptr || last == CurrentThreadLedger()) return EndTeamWait(GlobalDelayNs());
   EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
 }
 
-// A wait for others of the team that is over when `call` returns; they have paid before they came.
+// Makes `call` as a wait for others of the team, who have paid before they came.
 template <typename Call>
 auto WaitForTeam(Call call) {
   BeginTeamWait();
@@ -138,7 +139,7 @@ auto WaitForTeam(Call call) {
   return result;
 }
 
-// The same where all of the team wait for each other.
+// The same where all of the team wait for each other, as at a barrier.
 template <typename Call>
 auto WaitForAll(Call call) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
@@ -152,7 +153,7 @@ auto WaitForAll(Call call) {
   return result;
 }
 
-// A wait for a lock, in which no tasks are run.
+// Makes `call` as a wait for a lock. No tasks run in such a wait.
 template <typename Call>
 void WaitForOwner(Call call) {
   WaitForIo(
@@ -174,7 +175,7 @@ void RunShare(void* opaque) {
   if (const delay::ThreadLedger* thread = CurrentThreadLedger()) region.at_end.Note(*thread);
 }
 
-// `call` starts the region with the body and data it is given.
+// Runs a region. `call` starts it with the body and data that it gets.
 template <typename Call>
 void RunRegion(Outlined body, void* data, Call call) {
   if (CurrentThreadLedger() == nullptr) {
@@ -187,7 +188,7 @@ void RunRegion(Outlined body, void* data, Call call) {
   EndTeamWaitAt(region.at_end);
 }
 
-// What stands before a task's arguments.
+// This lies before a task's arguments.
 struct TaskHeader {
   Outlined body;
   size_t header_bytes;
@@ -224,7 +225,7 @@ void RunTask(void* argument) {
 
 constexpr unsigned kDetachedTask = 1 << 13;  // GOMP_TASK_FLAG_DETACH
 
-// The real function, for whoever called the entry point: the caller decides whose libgomp it means.
+// The real function for the caller of the entry point, since each caller may have its own libgomp.
 #define COZ_REAL(name) RealOpenmpCall<decltype(Coz##name)>(g_##name, __builtin_return_address(0))
 
 #define COZ_X(shape, version, result, name, parameters, arguments) \
@@ -282,7 +283,7 @@ COZ_OPENMP_CALLS(COZ_X)
 COZ_OPENMP_CALLS(COZ_X)
 #undef COZ_X
 
-// Older compilers give fewer arguments; libgomp looks at the last ones only where the flags say so.
+// Older compilers pass fewer arguments. libgomp reads the last ones only where the flags say so.
 extern "C" void CozGOMP_task(Outlined body, void* data, CopyArguments copy, long bytes,
                              long alignment, bool may_defer, unsigned flags, void** depend,
                              long priority, void* detach) {

@@ -10,8 +10,8 @@
 namespace coz::interpose {
 namespace {
 
-// What a call from a place is bound to. Entries are added and stay: there are as many as places in
-// code that call libgomp.
+// The function that a call from one place is bound to. Entries stay for ever. There are at most as
+// many as there are places in code that call libgomp.
 struct Binding {
   const OpenmpCall* call;
   const void* caller;
@@ -25,7 +25,7 @@ std::atomic<Binding*>& BucketOf(const void* caller) {
   return g_bindings[(reinterpret_cast<uintptr_t>(caller) >> 4) % kBuckets];
 }
 
-// Looked up in the caller's library and what that depends on.
+// Looks for the function in the caller's library and the libraries that it depends on.
 void* FindForCaller(const char* name, const void* caller) {
   Dl_info info;
   link_map* map = nullptr;

@@ -1,12 +1,13 @@
-// The way to the real functions of libgomp from the runtime's, where there may be none, one, or
-// several libgomp in a process.
+// Finds the real function of libgomp for a wrapped call. A process may have no libgomp, one, or
+// several.
 //
 // Shape    a call is bound as the loader would have bound it: to the first libgomp after the
-//          runtime in the global scope, else to the one that the caller's library depends on
+//          runtime in the global scope, else to the libgomp that the caller's library depends on
 // Units    none
-// Errors   no definition: a message and abort; the loader had found one when it bound the caller
+// Errors   where there is no definition, a message and abort. The loader must have found one when
+//          it bound the caller
 // Threads  safe
-// Signals  not async-signal-safe before the first call from a place
+// Signals  async-signal-safe only from the second call from the same place on
 // Source   dlsym(3), dladdr1(3)
 #ifndef COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_
 #define COZ_SYNC_INTERPOSE_OPENMP_CALLS_H_
@@ -22,7 +23,7 @@ struct OpenmpCall {
 
 void* FindOpenmpCall(OpenmpCall& call, const void* caller);
 
-// The real function of `call`, for a call from `caller`.
+// Returns the real function of `call`, for a call from `caller`.
 template <typename Function>
 inline Function* RealOpenmpCall(OpenmpCall& call, const void* caller) {
   void* found = call.in_global_scope.load(std::memory_order_relaxed);

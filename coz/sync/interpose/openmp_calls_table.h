@@ -1,15 +1,16 @@
 // All symbols of libgomp that the runtime stands in front of.
 //
 // Shape    COZ_OPENMP_CALLS(X): X(shape, version, result, name, parameters, arguments). `version`
-//          is libgomp's symbol version. `shape` says what openmp.cc makes of the call: REGION
-//          starts a parallel region: `body` and `data` are replaced by `run` and
-//                         `region`, which stand in `arguments`
-//          BARRIER        waits until all of the team have come; CANCELLABLE_BARRIER returns a bool
+//          is libgomp's symbol version. `shape` says how openmp.cc handles the call:
+//          REGION         starts a parallel region. `run` and `region` in `arguments` replace
+//                         `body` and `data`
+//          BARRIER        waits until all of the team have come. CANCELLABLE_BARRIER also returns
+//                         a bool
 //          TEAM_WAIT      waits for others of the team
-//          ACQUIRE        waits for the owner of a lock; RELEASE lets the next one have it
-//          TASK           makes a task that is seen to begin
-//          UNSEEN_TASKS   makes tasks that are not
-// Units    as the calls have them
+//          ACQUIRE        waits for the owner of a lock; RELEASE lets the next thread have it
+//          TASK           makes a task whose beginning the runtime sees
+//          UNSEEN_TASKS   makes tasks whose beginning it does not see
+// Units    those of the calls
 // Errors   none: see wrapped_calls_table.h
 // Threads  none
 // Signals  none
@@ -19,7 +20,8 @@
 
 namespace coz::interpose {
 
-// What the compiler makes of the body of a region or task, and of the copying of its arguments.
+// The compiler turns the body of a region or task into a function of the first type, and the
+// copying of its arguments into one of the second.
 using Outlined = void (*)(void*);
 using CopyArguments = void (*)(void*, void*);
 

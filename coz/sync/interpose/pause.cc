@@ -16,8 +16,8 @@ uint64_t PauseFor(uint64_t duration_ns) { return PauseSince(MonotonicNowNs(), du
 uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
   uint64_t now_ns = MonotonicNowNs();
   if (now_ns - start_ns >= duration_ns) return now_ns - start_ns;
-  // The default slack of 50 us would be slept on top of each pause. It belongs to the program's own
-  // sleeps, so it is put back.
+  // With the default timer slack each pause would last 50 us longer. The slack is put back
+  // afterwards, because the program's own sleeps need it.
   const long slack_ns = RawSyscall(SYS_prctl, PR_GET_TIMERSLACK);
   if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, 1);
   do {
@@ -26,15 +26,15 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
                               static_cast<long>(left_ns % kNsPerSecond)};
     const long result = RawSyscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &request, nullptr);
     now_ns = MonotonicNowNs();
-    if (result != 0 && result != -EINTR) break;  // a seccomp filter, say: never spin instead
+    if (result != 0 && result != -EINTR) break;  // e.g. a seccomp filter; this must not spin
   } while (now_ns - start_ns < duration_ns);
   if (slack_ns > 1) RawSyscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns);
   return now_ns - start_ns;
 }
 
 uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns) {
-  // Between two readings of the clock that follow each other lies more only where the thread has
-  // lost its CPU.
+  // If more time than this lies between two readings of the clock, the thread has lost its CPU in
+  // between.
   constexpr uint64_t kLongestStepNs = 20 * 1000;
   constexpr int kHintsPerStep = 16;
   uint64_t last_ns = MonotonicNowNs();

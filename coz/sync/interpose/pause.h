@@ -1,8 +1,8 @@
-// The sleep, or the spinning, that serves delay.
+// Sleeps or spins to pay delay.
 //
 // Shape    three functions
 // Units    ns of CLOCK_MONOTONIC
-// Errors   none: a sleep that the kernel refuses counts as the time that it took
+// Errors   none: where the kernel refuses the sleep, the time that it took counts
 // Threads  safe
 // Signals  async-signal-safe; keeps errno; no cancellation point (system calls are made directly)
 // Source   clock_nanosleep(2), prctl(2) PR_SET_TIMERSLACK
@@ -16,12 +16,12 @@ namespace coz::interpose {
 // Sleeps for at least `duration_ns` and returns how long it really took.
 uint64_t PauseFor(uint64_t duration_ns);
 
-// The same, of a pause that counts from `start_ns` on.
+// The same, but both times count from `start_ns`.
 uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns);
 
-// Spins instead, so that no other thread gets the CPU. Returns for how long the thread has held it
-// since `start_ns`: the time in which another one was there does not count, and the pause ends that
-// much later.
+// The same, but spins, so that no other thread gets the CPU. Returns for how long the thread has
+// held the CPU since `start_ns`. Time in which another thread had the CPU does not count, so the
+// pause ends that much later.
 uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns);
 
 }  // namespace coz::interpose

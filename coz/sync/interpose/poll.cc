@@ -1,7 +1,7 @@
 // Waits for any of several descriptors. Process: target. Context: the program's threads.
 //
-// Calls that take a signal mask keep samples out of the wait, as the program cannot have meant
-// them.
+// Calls that take a signal mask keep samples out of the wait, because the program cannot have meant
+// to let them in.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -20,7 +20,7 @@
 namespace coz::interpose {
 namespace {
 
-// So many ready descriptors are asked for their waker.
+// At most this many ready descriptors are asked for their waker.
 constexpr int kMaxAsked = 64;
 
 constexpr short kInputEvents = POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR;
@@ -57,8 +57,8 @@ uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds)
   return latest_ns;
 }
 
-// `call` as a wait that times out with a result of 0, in virtual time: then `go_on(duration)` waits
-// for so much longer.
+// Makes `call` as a wait that times out in virtual time. A result of 0 is a time-out;
+// `go_on(duration)` then waits for `duration` more.
 template <typename Call, typename GoOn, typename FindWaker>
 int WaitForAny(Call call, GoOn go_on, FindWaker find_waker) {
   const auto wait = [&] {
@@ -76,7 +76,7 @@ int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
       [=] { return WakerOfReady(fds, count); });
 }
 
-// What a select waits for; a time-out clears it.
+// The sets that a select waits for, and a copy of them, since a time-out clears them.
 class Selection {
  public:
   Selection(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, bool may_time_out)
@@ -90,8 +90,8 @@ class Selection {
     can_restore_ = true;
   }
 
-  // Not of more descriptors than a set is declared for, which would be larger than a thread's stack
-  // may have room for.
+  // False for more descriptors than an fd_set is declared for: a thread's stack may have no room
+  // for a copy of larger sets.
   bool CanRestore() const { return can_restore_; }
   void Restore() const {
     for (int i = 0; i < 3; ++i) {
@@ -131,7 +131,7 @@ int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* ma
     const int result = g_real.epoll_pwait2(epoll, events, capacity, &more, mask);
     if (result >= 0 || (errno != ENOSYS && errno != EPERM)) return result;
     errno =
-        // a kernel before 5.11, or one that is told to play it: what is owed is paid by a pause
+        // A kernel before 5.11 lacks the call, and a filter may forbid it. A pause pays instead.
         saved_errno;
     return 0;
   };
@@ -146,15 +146,16 @@ int WithSamplesMasked(const sigset_t* mask, Call call) {
   return call(&with_ours);
 }
 
-// libc declares that poll only writes to its array; gcc then takes a pointer that is passed on for
-// one to uninitialized memory.
+// libc declares that poll only writes to its array. So gcc believes that a pointer which is passed
+// on leads to uninitialized memory. This hides the pointer's origin from gcc.
 inline pollfd* AsWritten(pollfd* fds) {
   asm("" : "+r"(fds));
   return fds;
 }
 
-// A descriptor's addresses may change after it was added (connect), so a program that changes what
-// it waits for is believed again, but not more often than delay is inserted.
+// The global delay when the descriptor was last noted. A descriptor's addresses may change after it
+// was added (connect). So it is noted again when the program changes what it waits for, but only if
+// delay was inserted meanwhile.
 std::atomic<uint64_t> g_noted_ns[io_internal::kDescriptors];
 
 void NoteEpollControl(int epoll, int operation, int fd, const epoll_event* event) {

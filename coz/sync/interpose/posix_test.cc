@@ -1,5 +1,4 @@
-// What POSIX says of waits that are cancelled, and of arguments that are not valid, while delay is
-// owed.
+// What POSIX says about cancelled waits and invalid arguments holds while delay is owed.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -55,7 +54,8 @@ void ReadSelect(WaitObjects& o, const std::function<void(int, fd_set*)>& wait) {
   wait(o.pipe_fds[0] + 1, &input);
 }
 
-// XSH 2.9.5.2: every wrapped call that shall or may be a cancellation point, and is one in glibc.
+// Every wrapped call that is a cancellation point in glibc. XSH 2.9.5.2 says that it shall or may
+// be one.
 const NamedWait kCancellationPoints[] = {
     {"cond_wait",
      [](WaitObjects& o) {

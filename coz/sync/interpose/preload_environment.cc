@@ -1,5 +1,5 @@
-// Wraps nothing itself: it serves exec.cc. Process: target. Context: the program's threads,
-// children of vfork, and the library's constructor.
+// Wraps no calls itself; exec.cc uses it. Process: target. Context: the program's threads, children
+// of vfork, and the library's constructor.
 #include "coz/sync/interpose/preload_environment.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ constexpr char kPreload[] = "LD_PRELOAD=";
 constexpr size_t kPreloadLength = sizeof(kPreload) - 1;
 constexpr char kLibrary[] = "/libcoz.so";
 constexpr size_t kLibraryLength = sizeof(kLibrary) - 1;
-// What the dynamic linker takes for the end of a name.
+// The characters at which the dynamic linker ends a name.
 constexpr char kSeparators[] = ": ";
 
 bool IsOurs(const char* name, size_t length) {
@@ -29,9 +29,9 @@ bool IsOurs(const char* name, size_t length) {
          memcmp(name + length - kLibraryLength, kLibrary, kLibraryLength) == 0;
 }
 
-// As long as it lives, the calling thread has no other capabilities than the next program will: who
-// is not root loses by exec what is not ambient. (setpriv --reuid keeps all of root's until then,
-// and could open anything.)
+// While this object lives, the calling thread has only the capabilities that the next program will
+// have. A user other than root keeps only ambient capabilities across exec. (setpriv --reuid keeps
+// all of root's capabilities until then, and could open anything.)
 class CapabilitiesOfNextProgram {
  public:
   CapabilitiesOfNextProgram() {
@@ -68,7 +68,8 @@ bool IsRefused(long result) {
   return result == -EACCES || result == -EPERM || result == -ENOENT || result == -ENOTDIR;
 }
 
-// By opening it, as the next program will: a seccomp filter that lets programs start allows that.
+// Tries to open the file, as the next program will. A seccomp filter that lets programs start
+// allows that.
 bool CannotOpen(const char* path, int flags) {
   const CapabilitiesOfNextProgram capabilities;
   const long fd = RawSyscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC);
@@ -99,7 +100,7 @@ bool IsControl(const char* entry) {
   return strncmp(entry, shared::kControlVariable, kLength) == 0 && entry[kLength] == '=';
 }
 
-// The library would find no supervisor, and say so.
+// True where the library would not find its supervisor, and would complain.
 bool CannotReachSupervisor(char* const* environment) {
   for (; *environment != nullptr; ++environment) {
     if (IsControl(*environment)) {
@@ -109,7 +110,7 @@ bool CannotReachSupervisor(char* const* environment) {
   return false;
 }
 
-// The LD_PRELOAD entry if one of its libraries is ours and `is_wanted`.
+// Returns the LD_PRELOAD entry if one of its libraries is ours and `is_wanted` accepts it.
 template <typename IsWanted>
 const char* FindPreloadWith(char* const* environment, IsWanted is_wanted) {
   if (environment == nullptr) return nullptr;

@@ -1,17 +1,18 @@
 // The environment for a program that this process becomes or starts.
 //
-// libcoz.so is left out where the dynamic linker could not open it, or where it could not reach the
-// supervisor: the process has changed its user, its root folder or its mounts. Either would
-// complain on the program's standard error. A sanitizer's library (sanitizer_runtime.h) is put
-// before libcoz.so, with a space between them. By that space the new process knows who put it
-// there, and takes it out of its own environment again.
+// libcoz.so is left out where the dynamic linker could not open it, or where libcoz.so could not
+// reach the supervisor. That is so after the process has changed its user, its root folder or its
+// mounts. The linker or libcoz.so would then complain on the program's standard error. A
+// sanitizer's library (sanitizer_runtime.h) goes before libcoz.so, with a space between them. The
+// space tells the new process that coz has put the library there. It takes it out of its own
+// environment again.
 //
-// Shape    pointers into the given environment; what is new lies in a buffer of the caller's
+// Shape    pointers into the given environment; new text lies in a buffer of the caller
 // Units    bytes
 // Errors   in doubt the environment stays as it is
 // Threads  safe
-// Signals  async-signal-safe; fit for a child of vfork: no heap, no lock
-// Source   ld.so(8), which takes spaces as well as colons; measured: runuser, chroot
+// Signals  async-signal-safe, and usable in a child of vfork: no heap, no lock
+// Source   ld.so(8), which accepts both spaces and colons; measured: runuser, chroot
 #ifndef COZ_SYNC_INTERPOSE_PRELOAD_ENVIRONMENT_H_
 #define COZ_SYNC_INTERPOSE_PRELOAD_ENVIRONMENT_H_
 
@@ -21,30 +22,30 @@
 
 namespace coz::interpose {
 
-// The LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this process's
-// user could not open, or not use; else null.
+// Returns the LD_PRELOAD entry of `environment` if it names a libcoz.so that a program of this
+// process's user could not open or not use. Else returns null.
 const char* FindUnreachablePreload(char* const* environment);
 
-// The same whether or not it can be opened.
+// The same for any libcoz.so, whether or not the program could open it.
 const char* FindPreload(char* const* environment);
 
-// True where a sanitizer's library is the first of `preload_entry`.
+// True if the first library of `preload_entry` is a sanitizer's.
 bool StartsWithSanitizer(const char* preload_entry);
 
 // How many pointers and characters the copies below need.
-size_t CountEntries(char* const* environment);  // its end included
+size_t CountEntries(char* const* environment);  // counts the null at the end too
 size_t PreloadBytes(const char* preload_entry);
 
-// The environment without libcoz.so and the name of its control block. Other libraries of
-// `preload_entry` go to `rest`. `copy` may be `environment`.
+// Copies the environment without libcoz.so and without the name of its control block. Other
+// libraries of `preload_entry` go to `rest`. `copy` may be `environment`.
 void CopyWithoutPreload(char* const* environment, const char* preload_entry, char** copy,
                         char* rest);
 
-// The environment with `sanitizer` before libcoz.so; the new entry goes to `entry`.
+// Copies the environment with `sanitizer` before libcoz.so. The new entry goes to `entry`.
 void CopyWithSanitizer(char* const* environment, const char* preload_entry,
                        const SanitizerRuntime& sanitizer, char** copy, char* entry);
 
-// Takes out of this process's environment, in place, what CopyWithSanitizer has put there.
+// Removes from this process's environment, in place, what CopyWithSanitizer has put there.
 void TakeOutSanitizer(char** environment);
 
 }  // namespace coz::interpose

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What a program is given in place of `entries`.
+// The environment that a program gets in place of `entries`.
 std::vector<std::string> Passed(std::vector<std::string> entries) {
   std::vector<char*> pointers;
   for (std::string& entry : entries) pointers.push_back(entry.data());
@@ -59,7 +59,7 @@ TEST(PreloadEnvironmentTest, LeavesAloneWhatIsNotOurs) {
   EXPECT_EQ(FindUnreachablePreload(nullptr), nullptr);
 }
 
-// What a program that needs libtsan.so.2 is given in place of `entry`, and what it makes of it.
+// What a program that needs libtsan.so.2 gets in place of `entry`, and what it keeps of it.
 struct WithSanitizer {
   std::string given;
   std::string kept;

@@ -1,5 +1,5 @@
-// End of processes. Process: target. Context: the program's threads, and children of vfork that
-// have borrowed one.
+// End of processes. Process: target. Context: the program's threads, and children of vfork on such
+// a thread.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ using coz::interpose::g_real;
 
 extern "C" {
 
-// exit() pays by a handler that the runtime has registered.
+// exit() needs no wrapper: it pays by a handler that the runtime has registered.
 void _exit(int status) {
   coz::interpose::PayBeforeProcessEnds();
   g_real._exit(status);

@@ -1,5 +1,5 @@
-// What a process does before it ends, so that who waits for its end, or for the signal of it, is
-// credited.
+// What a process does before it ends, so that a thread gets credit that waits for its end or for
+// the signal of its end.
 //
 // Shape    one function
 // Units    none
@@ -17,7 +17,7 @@
 
 namespace coz::interpose {
 
-// Pays, and leaves the caller's local delay for whoever waits for this process.
+// Pays, and leaves the caller's local delay for threads that wait for the end of this process.
 inline void PayBeforeProcessEnds() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr || HasLeftThreadSync()) return;

@@ -1,12 +1,12 @@
-// What wrapped calls that concern the whole process (exec, dlclose, calls that close descriptors)
-// ask of the owner of the profile.
+// Hooks of the profile's owner for wrapped calls that concern the whole process: exec, dlclose, and
+// calls that close descriptors.
 //
-// Shape    one set of functions per process, set once by coz/runtime; until then nothing is
+// Shape    one set of functions per process. coz/runtime sets it once. Until then nothing is
 //          profiled and calls pass through
 // Units    none
 // Errors   none
 // Threads  set before threads start
-// Signals  async-signal-safe, but for after_unload; fit for a child of vfork
+// Signals  async-signal-safe, except after_unload; usable in a child of vfork
 // Source   none
 #ifndef COZ_SYNC_INTERPOSE_PROCESS_HOOKS_H_
 #define COZ_SYNC_INTERPOSE_PROCESS_HOOKS_H_
@@ -16,15 +16,16 @@ namespace coz::interpose {
 struct ProcessHooks {
   // False in a child of vfork, even where it shares the memory of a process that is profiled.
   bool (*is_profiled)() = [] { return false; };
-  // A program is started without the library, as it could not use it (preload_environment.h).
+  // A program is about to start without the library, because it could not use it
+  // (preload_environment.h).
   void (*note_unreachable_program)() = [] {};
-  // Around execve, in a profiled process.
+  // Before execve, and after one that has failed, in a profiled process.
   void (*prepare_for_exec)() = [] {};
   void (*resume_after_failed_exec)() = [] {};
-  // Around dlclose, in a profiled process. after_unload is not for handlers.
+  // Before and after dlclose, in a profiled process. after_unload must not be called in a handler.
   void (*before_unload)() = [] {};
   void (*after_unload)() = [] {};
-  // The program wants this number for a descriptor of its own, and the profiler has it.
+  // The program wants to use this number for a descriptor of its own, and the profiler uses it.
   void (*make_way_for_descriptor)(int fd) = [](int) {};
 };
 

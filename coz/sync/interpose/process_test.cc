@@ -1,4 +1,5 @@
-// Waits that another process ends: credited where that process is profiled, and has paid first.
+// Waits that another process ends. They bring credit where that process is profiled and so has paid
+// first.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -108,7 +109,7 @@ Wake ThroughEpoll() {
   EXPECT_EQ(pipe(ends), 0);
   const int in = ends[0], out = ends[1];
   return {[=] {
-            // Made after the fork, so that only the shared tables can know of it.
+            // Made after the fork, so only the shared tables can connect it to the other process.
             const int epoll = epoll_create1(0);
             epoll_event event = {};
             event.events = EPOLLIN;
@@ -169,7 +170,7 @@ Wake ByTheSignalOfItsEnd() {
 Wake ThroughSignalfd() {
   const sigset_t set = BlockedSignal(SIGUSR2);
   const int fd = signalfd(-1, &set, 0);
-  NoteSignalDescriptor(fd);  // the runtime's wrapper does
+  NoteSignalDescriptor(fd);  // the runtime's wrapper of signalfd does this
   return {[=] {
             signalfd_siginfo info;
             EXPECT_EQ(read(fd, &info, sizeof(info)), static_cast<ssize_t>(sizeof(info)));
@@ -226,7 +227,7 @@ std::string NameOf(const ::testing::TestParamInfo<Case>& parameter) { return par
 
 class ProcessWaitTest : public ::testing::TestWithParam<Case> {
  protected:
-  // A third process imposes delay while the waiter sleeps; then it is woken.
+  // A third process imposes delay while the waiter sleeps. Then the waiter is woken.
   void Run(bool waker_is_profiled) {
     ResolveRealCalls();
     testing::SharedValue<Shared> shared;
@@ -279,7 +280,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"SharedCondition", ThroughSharedCondition}),
     NameOf);
 
-// Who is not profiled is the outside: its time cannot be told from any other wait.
+// A process that is not profiled counts as the outside: a wait for it looks like any other wait for
+// the outside.
 class OutsideProcessTest : public ProcessWaitTest {};
 TEST_P(OutsideProcessTest, MakesTheWaiterPay) {
   Run(false);

@@ -1,4 +1,4 @@
-// Wraps nothing itself: it serves syscall() in futex.cc. Process: target. Context: the program's
+// Wraps no calls itself; syscall() in futex.cc uses it. Process: target. Context: the program's
 // threads.
 #include "coz/sync/interpose/raw_clone.h"
 
@@ -29,7 +29,7 @@ CloneArguments ArgumentsOf(long number, long a, long b) {
       return {static_cast<uint64_t>(a), b != 0, true};
     case SYS_clone3: {
       const auto* given = reinterpret_cast<const clone_args*>(a);
-      // A bad address is the kernel's to refuse.
+      // The kernel refuses a bad address.
       if (!IsReadable(reinterpret_cast<uintptr_t>(&given->flags)) ||
           !IsReadable(reinterpret_cast<uintptr_t>(&given->stack))) {
         return {0, false, false};
@@ -48,7 +48,7 @@ bool CopiesProcess(long number, long a, long b) {
   if (!arguments.readable || (arguments.flags & CLONE_THREAD) != 0) return false;
   constexpr uint64_t kShared = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK;
   if ((arguments.flags & kShared) == 0 && !arguments.has_stack) return true;
-  // A child of vfork becomes another program, and is followed then.
+  // A child of vfork is followed when it becomes another program.
   const bool like_vfork = (arguments.flags & CLONE_VFORK) != 0;
   if (!like_vfork && g_hooks.unfollowed != nullptr) g_hooks.unfollowed();
   return false;

@@ -1,9 +1,9 @@
-// Processes that a program makes by syscall(), past libc's fork and its handlers: which system
-// calls make one, and how the child learns of it.
+// Processes that a program makes by syscall(), so that libc's fork and its handlers do not run:
+// which system calls make one, and how the child learns that it is new.
 //
-// Shape    one question, and a call on either side, for syscall() in futex.cc
+// Shape    one predicate, and a call before and after the system call, for syscall() in futex.cc
 // Units    none
-// Errors   none: arguments that the kernel would refuse are passed on to it
+// Errors   none: arguments that the kernel would refuse go to the kernel
 // Threads  safe
 // Signals  async-signal-safe
 // Source   clone(2), fork(2)
@@ -23,7 +23,7 @@ inline bool IsCloneCall(long number) {
 // `unfollowed` is called.
 bool CopiesProcess(long number, long a, long b);
 
-// Before such a call, and after it in both processes: `child` is what it returned.
+// To be called before such a call, and after it in both processes. `child` is its result.
 void BeforeRawFork();
 void AfterRawFork(long child);
 

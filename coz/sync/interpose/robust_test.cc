@@ -1,4 +1,4 @@
-// Robust mutexes whose owner dies while others wait, by whatever call, while delay is owed.
+// Robust mutexes whose owner dies while others wait for them by any call and owe delay.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -72,7 +72,7 @@ TEST_F(RobustMutexTest, TimedWaitOnAConditionTellsOfTheDeadOwner) {
   EXPECT_EQ(result, EOWNERDEAD);
 }
 
-// One, for glibc 2.36 wakes no more than one of them.
+// There is only one waiter, because glibc 2.36 wakes only one.
 TEST_F(RobustMutexTest, WaiterOfAnUnrecoverableOneReturns) {
   DieWithIt();
   ASSERT_EQ(pthread_mutex_lock(&mutex_), EOWNERDEAD);

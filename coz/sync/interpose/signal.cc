@@ -1,8 +1,8 @@
-// Signals between threads, as means to wake and to wait. Process: target. Context: the program's
-// threads, and its signal handlers.
+// Signals by which threads wake each other and for which they wait. Process: target. Context: the
+// program's threads, and its signal handlers.
 //
-// Whether a wait for a signal was ended by a profiled thread is read off the signal's origin where
-// the call gives it, else off the time at which a wrapped call last sent one.
+// The signal's origin tells whether a profiled thread ended a wait for a signal, where the call
+// gives the origin. Else the time tells at which a wrapped call last sent one.
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,8 +19,8 @@
 namespace coz::interpose {
 namespace {
 
-// A process group counts as one process of its number, "all" as none: whom that wakes is not
-// credited.
+// A process group counts as one process with its number, and "all" as none. Threads that such a
+// signal wakes get no credit.
 void PayBeforeSignal(pid_t pid) {
   if (CurrentThreadLedger() == nullptr) return;
   PayBeforeWaking(SignalKey(pid));
@@ -59,8 +59,8 @@ int WaitForSignalInfo(const sigset_t* set, siginfo_t* info) {
                        [](const sigset_t* s, siginfo_t* i) { return g_real.sigwaitinfo(s, i); });
 }
 
-// A wait with `mask` that a handled signal ends. Samples are kept out of it: one that comes with
-// the wait itself must not end it.
+// Waits with `mask` until a handled signal ends the wait. The mask also keeps samples out: a sample
+// that comes in the wait must not end it.
 int WaitForHandler(const sigset_t& mask) {
   PayIfBehind();
   const sigset_t with_ours = WithReservedSignals(mask);
@@ -83,7 +83,7 @@ int kill(pid_t pid, int signal) noexcept {
 }
 
 int killpg(pid_t group, int signal) noexcept {
-  coz::interpose::PayBeforeSignal(-group);  // as kill has it
+  coz::interpose::PayBeforeSignal(-group);  // kill numbers a group so
   return g_real.killpg(group, signal);
 }
 
@@ -129,8 +129,8 @@ int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) 
   });
 }
 
-// By sigwaitinfo, which tells who sent the signal; otherwise as POSIX has it: no EINTR, the error
-// is returned.
+// Made of sigwaitinfo, which tells who sent the signal. In all else it follows POSIX: it does not
+// fail with EINTR, and returns the error.
 int sigwait(const sigset_t* set, int* signal) {
   if (coz::interpose::CurrentThreadLedger() == nullptr) return g_real.sigwait(set, signal);
   const int saved_errno = errno;
@@ -152,7 +152,7 @@ int sigsuspend(const sigset_t* mask) {
 }
 COZ_SECOND_NAME(__sigsuspend, sigsuspend);
 
-// By sigsuspend with the mask as it is, which is the same, but can keep samples out.
+// Made of sigsuspend with the current mask, which does the same but can keep samples out.
 int pause() {
   sigset_t mask;
   if (coz::interpose::CurrentThreadLedger() == nullptr ||
@@ -173,7 +173,7 @@ int WaitWithout(int signal) {
   return sigsuspend(&mask);
 }
 
-// The first 32 signals, as BSD has them.
+// Waits with a mask of the first 32 signals, which BSD's call keeps in an int.
 int WaitWithMask(int first_signals) {
   sigset_t mask;
   sigemptyset(&mask);
@@ -186,8 +186,8 @@ int WaitWithMask(int first_signals) {
 }  // namespace
 }  // namespace coz::interpose
 
-// sigpause of X/Open and of BSD: libc makes them of its own sigsuspend, which samples would end.
-// Headers give one name to both.
+// sigpause of X/Open and of BSD. libc makes them of its own sigsuspend, which samples would end.
+// libc's headers give both the same name.
 extern "C" {
 
 int __xpg_sigpause(int signal) { return coz::interpose::WaitWithout(signal); }

@@ -19,8 +19,8 @@
 namespace coz::interpose {
 namespace {
 
-// Guards g_disposition. Taken with all signals blocked, so a handler of the same thread cannot find
-// it taken.
+// Guards g_disposition. The lock is held with all signals blocked, so a handler of the same thread
+// never finds it taken.
 class DispositionLock {
  public:
   DispositionLock() {
@@ -47,19 +47,19 @@ std::atomic_flag DispositionLock::busy_ = ATOMIC_FLAG_INIT;
 
 int g_reserved_signal = 0;       // 0: no shield
 struct sigaction g_disposition;  // of the reserved signal, as the program sees it
-bool g_interrupts = false;       // what siginterrupt has said of it, for the next signal()
-void (*g_restorer)() = nullptr;  // libc's, which it gives each action
+bool g_interrupts = false;       // what siginterrupt has set for it, for the next signal()
+void (*g_restorer)() = nullptr;  // libc's, which libc sets in each action
 std::atomic<bool>
-    g_mask_has_reserved[_NSIG];  // of each other signal's handler, as the program set it
+    g_mask_has_reserved[_NSIG];  // for the mask of each other signal, as the program has set it
 __thread uint32_t t_blocks_reserved __attribute__((tls_model("initial-exec"))) = 0;
-// A reserved signal that came while the program blocked it: its number, until it is let in.
+// The number of a reserved signal that came while the program blocked it, until it is let in.
 __thread int t_held_signal __attribute__((tls_model("initial-exec"))) = 0;
 __thread siginfo_t t_held_info __attribute__((tls_model("initial-exec")));
 
 bool Contains(const sigset_t* set) { return sigismember(set, g_reserved_signal) == 1; }
 
-// What sigaction reads back of `action`: libc adds the way to return, the kernel drops flags that
-// it does not know and signals that cannot be blocked.
+// Returns what sigaction reads back for `action`. libc adds the restorer. The kernel drops flags
+// that it does not know and signals that cannot be blocked.
 struct sigaction AsKept(const struct sigaction& action) {
   constexpr unsigned kExposeTagBits = 0x800;
   constexpr unsigned kRestorer = 0x04000000;
@@ -84,13 +84,13 @@ int SwapDisposition(const struct sigaction* action, struct sigaction* old_action
   return 0;
 }
 
-// A signal that is the program's own has a new action.
+// Notes that a signal other than the reserved one has a new action.
 void NoteAction(int signal) {
   const DispositionLock lock;
   if (g_reserved_signal != 0) NoteSignalAction(signal);
 }
 
-// sigaction for a signal that is the program's own.
+// sigaction for a signal other than the reserved one.
 int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* old_action) {
   const bool in_range = signal > 0 && signal < _NSIG;
   const bool old_mask_had = in_range && g_mask_has_reserved[signal].load(std::memory_order_relaxed);
@@ -113,7 +113,7 @@ int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* o
   return result;
 }
 
-// signal for the reserved one.
+// signal() for the reserved signal.
 SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
   if (handler == SIG_ERR) {
     errno = EINVAL;
@@ -128,8 +128,7 @@ SignalHandler SetReservedHandler(SignalHandler handler, int flags) {
   return old.sa_handler;
 }
 
-// `signal` for one that is the program's own, by libc: the handler's mask has no signal but its
-// own.
+// signal() for another signal, by libc's call. The handler's mask then has only the signal itself.
 SignalHandler SetOwnHandler(SignalHandler (*real_call)(int, SignalHandler), int number,
                             SignalHandler handler) {
   const SignalHandler old = real_call(number, handler);
@@ -139,7 +138,7 @@ SignalHandler SetOwnHandler(SignalHandler (*real_call)(int, SignalHandler), int 
   return old;
 }
 
-// What a call to sigprocmask makes of the virtual bit.
+// Returns the virtual mask bit after a call of sigprocmask.
 uint32_t BlocksAfter(int how, const sigset_t* set, uint32_t before) {
   if (set == nullptr) return before;
   const uint32_t in_set = Contains(set) ? 1 : 0;
@@ -153,7 +152,7 @@ uint32_t BlocksAfter(int how, const sigset_t* set, uint32_t before) {
   }
 }
 
-// Lets it come again, with what was told of it.
+// Sends the held signal again, with its siginfo.
 void RaiseHeldSignal() {
   const int signal = t_held_signal;
   t_held_signal = 0;
@@ -201,8 +200,8 @@ void InitSignalShield(int reserved_signal) {
 
 namespace {
 
-// As the kernel would have it while a handler of `action` runs; the return from the signal takes it
-// back.
+// Sets the mask that the kernel would set while a handler of `action` runs. The return from the
+// signal restores the old mask.
 void MaskForHandler(const struct sigaction& action) {
   const sigset_t also = WithoutReservedSignals(action.sa_mask);
   g_real.pthread_sigmask(SIG_BLOCK, &also, nullptr);
@@ -216,7 +215,8 @@ void MaskForHandler(const struct sigaction& action) {
 }  // namespace
 
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
-  // A program blocks what is sent, and not what its own instruction raises (int3): si_code > 0.
+  // A mask blocks only signals that are sent. It does not block one that the program's own
+  // instruction raises, such as int3; that one has si_code > 0.
   if (t_blocks_reserved != 0 && info->si_code <= 0) {
     t_held_info = *info;
     t_held_signal = signal;
@@ -224,7 +224,7 @@ void DeliverForeignSignal(int signal, siginfo_t* info, void* context) {
   }
   struct sigaction action;
   SwapDisposition(nullptr, &action);
-  // Nor does the kernel let it ignore that.
+  // The kernel does not let a program ignore such a signal either.
   const bool ignored = action.sa_handler == SIG_IGN && info->si_code <= 0;
   if (ignored) return;
   if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
@@ -299,7 +299,7 @@ coz::interpose::SignalHandler sysv_signal(int number,
     return coz::interpose::SetOwnHandler(g_real.sysv_signal, number, handler);
   return coz::interpose::SetReservedHandler(handler, static_cast<int>(SA_RESETHAND | SA_NODEFER));
 }
-// What `signal` is where _XOPEN_SOURCE is defined.
+// signal() is this call where _XOPEN_SOURCE is defined.
 COZ_SECOND_NAME(__sysv_signal, sysv_signal);
 
 int siginterrupt(int number, int interrupt) noexcept {

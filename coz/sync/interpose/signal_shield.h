@@ -1,11 +1,11 @@
-// Keeps the program from masking or taking the sampling signal, and lets it believe that it did.
+// Keeps the program from masking or handling the sampling signal, and lets it believe that it does.
 //
-// Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending,
-//          signalfd; calls that wait with a mask are in signal.cc and poll.cc. For the reserved
-//          signal: one virtual disposition, one virtual mask bit per thread, and a bit for each
-//          other handler's mask
+// Shape    wrapped sigaction, signal, siginterrupt, sigprocmask, pthread_sigmask, sigpending and
+//          signalfd. Calls that wait with a mask are in signal.cc and poll.cc. For the reserved
+//          signal there is one virtual disposition, one virtual mask bit per thread, and one bit
+//          for the mask of each other signal's handler
 // Units    none
-// Errors   as the wrapped calls
+// Errors   those of the wrapped calls
 // Threads  safe
 // Signals  the wrapped calls are as async-signal-safe as libc's; DeliverForeignSignal runs in
 //          signal context
@@ -19,17 +19,17 @@
 
 namespace coz::interpose {
 
-// Before the sampler takes the signal: what the program has inherited for it becomes its virtual
-// disposition.
+// Makes the disposition that the program has inherited for the signal its virtual disposition. To
+// be called before the sampler takes the signal.
 void InitSignalShield(int reserved_signal);
 
-// The reserved signal came from elsewhere than the sampler: does what the program has asked for.
+// Does what the program wants with a reserved signal that does not come from the sampler.
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context);
 
-// In the child of fork, which is not profiled: the program's disposition and mask become real.
+// Makes the program's virtual disposition and mask real. For a child of fork that is not profiled.
 void LiftSignalShield();
 
-// In the child of fork: another thread of the parent may have been amid a change.
+// For the child of fork: another thread of the parent may have been in the middle of a change.
 void OnForkInSignalShield();
 
 // Whether the program believes that the calling thread blocks the reserved signal.

@@ -12,7 +12,7 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 #include "gtest/gtest.h"
 
-// siginterrupt, which programs use all the same.
+// siginterrupt is deprecated, but programs use it.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace coz::interpose {
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kReserved = SIGTRAP;
 
-// Each test has a signal of its own, for a process does not forget that a handler has ended calls.
+// Each test has a signal of its own, because SignalsThatEndCalls() keeps a signal for good.
 class SignalShieldTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -47,7 +47,7 @@ int MaskHas(int signal, int member) {
 
 bool EndsCalls(int signal) { return (SignalsThatEndCalls() >> (signal - 1) & 1) != 0; }
 
-// The reserved signal reads back as another one, which libc has set.
+// Expects that the reserved signal reads back as `other`, which libc has set in the same way.
 void ExpectReservedReadsAs(int other) {
   const struct sigaction own = ActionOf(kReserved);
   const struct sigaction of_libc = ActionOf(other);
@@ -55,7 +55,7 @@ void ExpectReservedReadsAs(int other) {
   EXPECT_EQ(own.sa_flags, of_libc.sa_flags);
   EXPECT_EQ(own.sa_restorer, of_libc.sa_restorer);
   for (int signal = 1; signal < 32; ++signal) {
-    // Of the signal's own bit.
+    // Each of the two signals stands for the other in its own mask.
     const int in_other = signal == kReserved ? other : signal == other ? kReserved : signal;
     EXPECT_EQ(sigismember(&own.sa_mask, signal), sigismember(&of_libc.sa_mask, in_other)) << signal;
   }
@@ -108,7 +108,7 @@ TEST_F(SignalShieldTest, SignalOfTheReservedSignalReadsBackAsLibcs) {
 TEST_F(SignalShieldTest, SigactionOfTheReservedSignalReadsBackAsLibcs) {
   struct sigaction action = {};
   action.sa_handler = Handle;
-  action.sa_flags = SA_ONSTACK | SA_NOCLDSTOP | 0x400;  // the last is one that no kernel knows
+  action.sa_flags = SA_ONSTACK | SA_NOCLDSTOP | 0x400;  // no kernel knows the last flag
   sigfillset(&action.sa_mask);
   for (const int signal : {kReserved, SIGALRM}) EXPECT_EQ(sigaction(signal, &action, nullptr), 0);
   ExpectReservedReadsAs(SIGALRM);
@@ -121,7 +121,7 @@ TEST_F(SignalShieldTest, SiginterruptOfTheReservedSignalReadsBackAsLibcs) {
       EXPECT_EQ(siginterrupt(number, interrupt), 0);
     }
     ExpectReservedReadsAs(SIGVTALRM);
-    // It holds for the next signal() too.
+    // The setting holds for the next signal() too.
     for (const int number : {kReserved, SIGVTALRM}) signal(number, HandleOtherwise);
     ExpectReservedReadsAs(SIGVTALRM);
     EXPECT_EQ((ActionOf(kReserved).sa_flags & SA_RESTART) == 0, interrupt != 0);
@@ -159,7 +159,7 @@ TEST_F(SignalShieldTest, SignalEmptiesTheMaskOfAHandler) {
   }
 }
 
-// As the kernel does it: the handler alone.
+// The kernel resets only the handler, so this does too.
 TEST_F(SignalShieldTest, HandlerThatIsResetKeepsItsFlags) {
   g_handled = 0;
   for (const int number : {kReserved, SIGXCPU}) sysv_signal(number, Handle);
@@ -180,7 +180,7 @@ int PendingHas(int signal) {
 
 TEST_F(SignalShieldTest, ReservedSignalThatIsBlockedComesWhenItIsNotAnyMore) {
   struct sigaction deliver = {};
-  deliver.sa_sigaction = DeliverForeignSignal;  // as the sampler does with what is not its own
+  deliver.sa_sigaction = DeliverForeignSignal;  // the sampler calls it for signals not its own
   deliver.sa_flags = SA_SIGINFO;
   struct sigaction real_before = {};
   ASSERT_EQ(g_real.sigaction(kReserved, &deliver, &real_before), 0);
@@ -205,7 +205,7 @@ TEST_F(SignalShieldTest, ReservedSignalThatIsBlockedComesWhenItIsNotAnyMore) {
   g_real.sigaction(kReserved, &real_before, nullptr);
 }
 
-// System V's and BSD's calls, ours or libc's.
+// System V's and BSD's calls, either ours or libc's.
 struct OldCalls {
   SignalHandler (*set)(int, SignalHandler);
   int (*hold)(int);
@@ -231,7 +231,7 @@ OldCalls LibcsOldCalls() {
           OfLibc<decltype(OldCalls::get_mask)>("siggetmask")};
 }
 
-// What the program sees of `signal` through all of them, in words.
+// What the program sees of `signal` through all of these calls, in words.
 std::vector<std::string> SeenThrough(const OldCalls& calls, int signal) {
   std::vector<std::string> seen;
   const auto note = [&seen](SignalHandler handler) {

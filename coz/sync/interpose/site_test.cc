@@ -1,5 +1,5 @@
-// Stretches behind calls at different places of a program are told apart: a wrapped call notes
-// where the program goes on.
+// A wrapped call notes where the program goes on, so stretches behind calls at different places of
+// a program are different kinds.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -22,11 +22,11 @@ using testing::FakeProcess;
 
 const void* Site() { return CurrentThreadLedger()->stretches.site(); }
 
-// Two places in the program for each `Call`, a type so that it is inlined.
+// Gives two places in the program for each `Call`, which is a type so that the call is inlined.
 template <typename Call, int place>
 [[gnu::noinline]] const void* SiteAfter() {
   Call()();
-  asm volatile("" ::"i"(place));  // no two of them are one function, and no call is a jump
+  asm volatile("" ::"i"(place));  // keeps the functions distinct, and the call from being a jump
   return Site();
 }
 
@@ -119,7 +119,7 @@ struct FutexWake {
 struct FutexWait {
   void operator()() {
     static int word = 1;
-    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);  // has changed already
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);  // returns at once
   }
 };
 
@@ -141,7 +141,7 @@ class InterposeSiteTest : public ::testing::Test {
   FakeProcess process_;
 };
 
-// A call and what undoes it, each at two places.
+// A call and the call that undoes it, each at two places.
 template <typename Do, typename Undo>
 struct Both {
   using First = Do;
@@ -151,7 +151,7 @@ struct Nothing {
   void operator()() {}
 };
 
-// `Do` and `Undo` in turn at place `place`: where the program goes on behind each.
+// Calls `Do` and then `Undo` at place `place`. Gives where the program goes on behind each.
 template <typename Do, typename Undo, int place>
 void SitesOfBoth(const void* sites[2]) {
   sites[0] = SiteAfter<Do, place>();

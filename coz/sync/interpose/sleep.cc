@@ -1,5 +1,5 @@
-// Waits that threads of the program do not end: sleeps; and the end of child processes. Process:
-// target. Context: the program's threads.
+// Waits that no thread of this process ends: sleeps, and waits for the end of child processes.
+// Process: target. Context: the program's threads.
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 namespace coz::interpose {
 namespace {
 
-// A child that is profiled itself pays, and says so, before it ends.
+// A profiled child pays, and leaves its local delay, before it ends.
 template <typename Call>
 pid_t WaitForChild(Call call) {
   return WaitForIo(call,

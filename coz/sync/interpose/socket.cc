@@ -8,7 +8,7 @@
 namespace coz::interpose {
 namespace {
 
-// Who is sent to by address is not the descriptor's other side.
+// Sends to an address, if one is given. The receiver is then not the descriptor's other side.
 template <typename Call>
 auto SendTo(int fd, const void* address, socklen_t length, Call call) {
   if (address != nullptr) {
@@ -17,7 +17,7 @@ auto SendTo(int fd, const void* address, socklen_t length, Call call) {
   return CallIo(fd, IoSide::kOutput, call);
 }
 
-// Nothing of what cannot be read, which the call itself answers.
+// Returns an empty header where the message cannot be read. The call itself reports the error.
 msghdr HeaderAt(const msghdr* message) {
   return IsReadable(message, sizeof(*message)) ? *message : msghdr{};
 }
@@ -106,7 +106,7 @@ ssize_t sendmsg(int fd, const msghdr* message, int flags) {
                 [=] { return g_real.sendmsg(fd, message, flags); });
 }
 
-// Of several destinations the first is told.
+// Only the first of several destinations finds the sender's local delay.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
   const msghdr first = count > 0 ? coz::interpose::HeaderAt(&messages[0].msg_hdr) : msghdr{};
   return SendTo(fd, first.msg_name, first.msg_namelen,

@@ -16,11 +16,11 @@ namespace {
 
 using sync_internal::g_hooks;
 
-// What a new thread is to have by its attributes, or by the standard ones.
+// What the attributes ask for a new thread, or the standard attributes where there are none.
 struct Asked {
-  // At least so much stack lies below the thread's descriptor; 0 where that is not known. libc
-  // keeps the descriptor at the outer end of the stack, up to the alignment of thread-local data
-  // further in, and its guard at the inner.
+  // At least this much stack lies below the thread's descriptor; 0 where that is unknown. libc
+  // keeps the guard at the inner end of the stack. It keeps the descriptor at the outer end, or
+  // further in by up to the alignment of thread-local data.
   uint64_t stack_bytes = 0;
   bool has_mask = false;
   sigset_t mask;
@@ -45,10 +45,10 @@ Asked WhatIsAsked(const pthread_attr_t* attributes) {
   return asked;
 }
 
-// `Routine` is POSIX's or C11's.
+// `Routine` is POSIX's or C11's type.
 template <typename Routine>
 auto RunNewThread(delay::ThreadLedger* ledger, const delay::ThreadStart& start) {
-  // A sample that came before this has taken a ledger for itself.
+  // A sample that came before this point has taken another ledger for the thread.
   if (delay::ThreadLedger* early = LeaveThreadSync()) g_hooks.cancel(early);
   if (ledger != nullptr) EnterThreadSync(ledger, start.inherited_local_delay_ns);
   if (ledger != nullptr && start.created_ns != 0) StartOnCpu(*ledger, start.created_ns);
@@ -63,8 +63,9 @@ struct MaskedStart {
   sigset_t mask;
 };
 
-// libc has given the thread its mask with the reserved signals in it, which would keep samples out.
-// So it is set again, by the call that keeps them out of it and tells the program that they are in.
+// libc has set the thread's mask with the reserved signals in it, so samples could not come. So
+// this sets the mask again by the wrapped call. It leaves the reserved signals out of the mask and
+// lets the program believe that they are in it.
 template <typename Routine>
 auto RunWithMask(void* opaque) {
   auto* const record = static_cast<MaskedStart*>(opaque);
@@ -89,9 +90,10 @@ auto RunThreadWithout(void* opaque) {
   return RunNewThread<Routine>(nullptr, start);
 }
 
-// The new thread starts at the creator's virtual time, so it inherits the creator's debt and nobody
-// pays here. `create_call` takes routine and argument, and returns 0 on success in both interfaces.
-// The thread finds what to run in its ledger: the first use of the heap costs a thread an arena.
+// Creates a thread that starts at the creator's virtual time. It inherits the creator's debt, so
+// nobody pays here. `create_call` takes routine and argument, and returns 0 on success in both
+// interfaces. The thread finds what it is to run in its ledger and not on the heap, because the
+// first use of the heap costs a thread an arena.
 template <typename Routine, typename CreateCall>
 int CreateProfiledThread(const delay::ThreadStart& start, int no_memory, CreateCall create_call) {
   delay::ThreadLedger* const reserved = g_hooks.reserve();
@@ -142,7 +144,8 @@ template <typename JoinCall>
   blocked.End(result == 0, ThreadExitKey(thread));
   delay::ThreadLedger* joiner = CurrentThreadLedger();
   const uint64_t end_ns = result == 0 && joiner != nullptr ? VirtualEndOf(thread) : 0;
-  // It may have ended long ago, and have paid only what was inserted until then.
+  // The thread may have ended long ago. It then has paid only the delay that was inserted until its
+  // end.
   if (end_ns != 0) delay::GoOnAfter(*joiner, end_ns, MonotonicNowNs());
   return result;
 }
@@ -178,7 +181,7 @@ int thrd_join(thrd_t thread, int* result) {
 }
 
 int pthread_cancel(pthread_t thread) {
-  coz::interpose::PayIfBehind();  // it wakes the thread if that waits
+  coz::interpose::PayIfBehind();  // the cancellation wakes the thread if that waits
   return g_real.pthread_cancel(thread);
 }
 

@@ -1,5 +1,5 @@
-// A key's destructor that ends a thread's part in the profile. Process: target. Context: the ending
-// thread.
+// The destructor of a pthread key, which ends a thread's part in the profile. Process: target.
+// Context: the ending thread.
 #include "coz/sync/interpose/thread_exit.h"
 
 #include "coz/sync/interpose/thread_sync.h"
@@ -10,12 +10,13 @@ namespace {
 pthread_key_t g_key;
 bool g_have_key = false;
 
-// Destructors of the program's own keys may still lock and signal, so the thread stays profiled for
-// the first round of them (there are PTHREAD_DESTRUCTOR_ITERATIONS rounds, four in glibc).
+// Destructors of the program's own keys may still lock and signal. So the thread stays profiled in
+// the first round of destructors. There are PTHREAD_DESTRUCTOR_ITERATIONS rounds, four in glibc.
 constexpr uintptr_t kFirstRound = 1;
 constexpr uintptr_t kLastRound = 2;
 
-// Virtual ends of threads, by the thread. A later thread in the same entry makes an end unknown.
+// The virtual time at which each thread ended. A later thread in the same entry overwrites the
+// earlier end, which is then unknown.
 struct End {
   std::atomic<uint64_t> thread;
   std::atomic<uint64_t> virtual_ns;
@@ -24,7 +25,7 @@ constexpr size_t kEnds = 1024;
 End g_ends[kEnds];
 
 End& EndOf(pthread_t thread) {
-  // Fibonacci hashing: stacks, and with them descriptors, lie at multiples of a page.
+  // Fibonacci hashing, because stacks, and so descriptors, lie at multiples of a page.
   return g_ends[(static_cast<uint64_t>(thread) * 0x9E3779B97F4A7C15u) >> (64 - 10)];
 }
 static_assert(kEnds == size_t{1} << 10, "EndOf() takes 10 bits of the hash");
@@ -47,7 +48,8 @@ void OnThreadExit(void* round) {
   ImposeAllAccruedHere(*ledger);
   PayBeforeWake(ThreadExitKey(pthread_self()));
   PublishEnd(*ledger);
-  // It stops the sampling first, so that no sample looks for another ledger in between.
+  // The hook stops the sampling first. Else a sample could come after LeaveThreadSync and take
+  // another ledger.
   sync_internal::g_hooks.exit(ledger);
   LeaveThreadSync();
 }

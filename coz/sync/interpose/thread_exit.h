@@ -1,13 +1,13 @@
-// Runs the exit hook of a profiled thread however it ends: by return, pthread_exit, cancellation.
+// Runs the exit hook of a profiled thread, whether it ends by return, pthread_exit or cancellation.
 //
 // Shape    one pthread key; its destructor pays the thread's debt and gives the ledger back
 // Units    none
-// Errors   where the program has used up all keys, the ledger is not given back; InitThreadExit
-//          says so
+// Errors   where the program has used up all keys, the ledger is not given back. InitThreadExit
+//          then returns false
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   pthread_key_create(3). A destructor, not a cleanup handler: cleanup in C++ unwinds
-//          through libgcc, and the runtime has its own copy of that.
+// Source   pthread_key_create(3). It is a destructor and not a cleanup handler, because cleanup in
+//          C++ unwinds through libgcc, and the runtime has its own copy of libgcc.
 #ifndef COZ_SYNC_INTERPOSE_THREAD_EXIT_H_
 #define COZ_SYNC_INTERPOSE_THREAD_EXIT_H_
 
@@ -17,18 +17,18 @@
 
 namespace coz::interpose {
 
-// Once, before any thread is created.
+// To be called once, before any thread is created.
 bool InitThreadExit();
 
-// In the thread whose exit is to be seen.
+// To be called in the thread whose exit is to run the hook.
 void ArmThreadExit();
 
-// What the exit of `thread` is known by in the wake table.
+// The key of the exit of `thread` in the wake table.
 inline const void* ThreadExitKey(pthread_t thread) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(thread));
 }
 
-// When `thread`, which has been joined, ended in virtual time; 0 where that is not known.
+// The virtual time at which `thread` ended, or 0 where that is unknown. The thread has been joined.
 uint64_t VirtualEndOf(pthread_t thread);
 
 }  // namespace coz::interpose

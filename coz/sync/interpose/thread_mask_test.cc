@@ -27,7 +27,7 @@ void* LookAtMasks(void* opaque) {
 
 int LookAtMasksInC11(void* opaque) { return LookAtMasks(opaque) == opaque ? 7 : 0; }
 
-// The mask has the reserved signal and SIGUSR1.
+// The mask holds the reserved signal and SIGUSR1.
 class ThreadMaskTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -54,11 +54,11 @@ void LeaveThreadSyncForGood() {
 
 namespace {
 
-// CPU time of the pause in progress that samples stand for.
+// The CPU time of the pause in progress for which samples stand.
 __thread uint64_t t_sampled_in_pause_ns __attribute__((tls_model("initial-exec"))) = 0;
 
-// Of the CPU time since `start_cpu_ns`, when pauses had taken `noted_ns`, what a handler's pauses
-// have taken is noted already.
+// Notes the CPU time that a pause has taken since `start_cpu_ns`. Pauses had taken `noted_ns` in
+// all at that time. A handler's own pauses since then are noted already, so they are subtracted.
 void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
   const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
   const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
@@ -70,7 +70,7 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
   sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
 }
 
-// False where nobody knows for how long the thread was queued.
+// Returns false where it is unknown for how long the thread was queued.
 bool LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
   uint64_t queued_ns = 0;
   if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
@@ -89,11 +89,12 @@ uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_n
 
 enum class PauseBy { kWhatIsBest, kSleep };
 
-// False where nothing was owed, of which `owed(now)` tells how much.
+// Pauses once for `owed(now)`. Returns false where the thread does not pause: it owes nothing, or
+// so little that it carries it on.
 template <typename Owed>
 bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
-  // What a handler of this thread pays from here on is part of the time that passes, and is
-  // recorded by the handler.
+  // A handler of this thread may pay from here on. It records its own pause, which is also part of
+  // the time that passes here. So that part is subtracted below.
   uint64_t paid_ns;
   uint64_t pause_cpu_ns;
   uint64_t start_ns;
@@ -111,7 +112,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   if (owed_ns == 0) return false;
   if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
-  // To keep the CPU is not right without the credit for the queue.
+  // The thread may hold its CPU only if it has got its credit for the time in the queue.
   const bool holds = by == PauseBy::kWhatIsBest && has_looked && delay::IsCrowded(global, start_ns);
   const uint64_t passed_ns =
       holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
@@ -131,7 +132,7 @@ void PayAll(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
 }
 
 void PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
-  // Whoever pays does not wait for a thread; this also mends the flag after a wait that was left by
+  // A thread that pays does not wait. This also resets the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   if (!delay::IsBehind(*sync_internal::g_ledger, thread)) return;

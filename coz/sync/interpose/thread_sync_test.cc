@@ -1,4 +1,4 @@
-// Waits that the program tells of. Those of libc's calls: interpose_test.cc.
+// Waits that the program marks itself. interpose_test.cc has the waits in libc's calls.
 #include "coz/sync/interpose/thread_sync.h"
 
 #include <sys/resource.h>
@@ -21,7 +21,7 @@ class ToldWaitTest : public ::testing::Test {
   }
   ~ToldWaitTest() override { InitThreadSync(nullptr, {}); }
 
-  // Local delay after a wait of `waited_ns`, in which `inserted_ns` of delay are inserted.
+  // The local delay after a wait of `waited_ns` in which `inserted_ns` of delay are inserted.
   uint64_t LocalDelayAfter(uint64_t before_ns, uint64_t waited_ns, uint64_t inserted_ns = 0) {
     thread_.local_delay_ns = before_ns;
     const delay::Wait wait = BeginThreadWait(thread_, kStartNs);
@@ -35,7 +35,7 @@ class ToldWaitTest : public ::testing::Test {
   delay::ThreadLedger thread_ = {};
 };
 
-// The thread has not given up its CPU.
+// The thread does not give up its CPU.
 TEST_F(ToldWaitTest, CreditsAThreadThatHasSpunWithExcess) {
   EXPECT_EQ(LocalDelayAfter(580 * kNsPerUs, 300 * kNsPerUs, 200 * kNsPerUs), 700 * kNsPerUs);
 }

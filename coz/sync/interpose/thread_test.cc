@@ -1,4 +1,4 @@
-// Life and death of threads under the wrapped calls: inheritance, exit, cancellation.
+// How threads begin and end under the wrapped calls: inheritance, exit, cancellation.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -51,7 +51,7 @@ TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedKeepsExcess) {
   std::atomic<pid_t> tid{0};
   std::thread thread([&] { tid = gettid(); });
   WaitUntil("the thread has ended", [&] { return tid != 0 && tgkill(getpid(), tid, 0) != 0; });
-  // Who has slept too long has spent that time.
+  // Real excess takes real time, so let that much pass first.
   const uint64_t end_ns = MonotonicNowNs() + kDelayNs;
   WaitUntil("the time has passed", [&] { return MonotonicNowNs() >= end_ns; });
   const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
@@ -59,7 +59,7 @@ TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
-// As one that has imposed delay, which the other had not to pay any more.
+// The thread that joins has imposed delay that the ended thread did not have to pay any more.
 TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedIsNotBeforeItsEndInVirtualTime) {
   const uint64_t level_ns = process_.main_ledger().local_delay_ns;
   const uint64_t start_ns = MonotonicNowNs();
@@ -87,7 +87,7 @@ TEST_F(InterposeThreadTest, JoinThatBlocksAbsorbsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, level_ns);
 }
 
-// It gives up its CPU as little as a call that returns at once.
+// A thread that spins does not give up its CPU, just like a call that returns at once.
 TEST_F(InterposeThreadTest, SpinningForALockAbsorbsExcess) {
   const uint64_t level_ns = process_.main_ledger().local_delay_ns;
   pthread_spinlock_t lock;
@@ -114,8 +114,8 @@ TEST_F(InterposeThreadTest, LedgersComeBackAtTheEndOfThreads) {
   EXPECT_EQ(process_.cancelled(), 0);
 }
 
-// Sampling starts and stops in the hooks: a sample there must find the thread's ledger, or it takes
-// another one.
+// Sampling starts and stops in the hooks. A sample there must find the thread's ledger; else it
+// takes another one.
 TEST_F(InterposeThreadTest, LedgerIsCurrentWhileAThreadStartsAndEnds) {
   for (int i = 0; i < 10; ++i) std::thread([] {}).join();
   EXPECT_EQ(process_.exited(), 10);
@@ -163,8 +163,8 @@ TEST_F(InterposeThreadTest, ArgumentAndResultOfAC11ThreadGetThrough) {
   EXPECT_EQ(process_.exited(), 1);
 }
 
-// Whether what a thread with these attributes is told of its stack is there, as libc says in the
-// thread, and is most of it.
+// Expects that the stack size which a thread with these attributes gets is correct: libc says in
+// the thread that so much is there, and it is most of the stack.
 void ExpectKnownStack(FakeProcess& process, const pthread_attr_t* attributes) {
   struct Stack {
     uintptr_t begin = 0;
@@ -220,7 +220,7 @@ TEST_F(InterposeThreadTest, ThreadOfAnUnprofiledThreadIsNotProfiled) {
   EXPECT_FALSE(profiled);
 }
 
-// Each way to end pays before a join returns.
+// Each way to end a thread pays before a join returns.
 
 struct EndingThread {
   std::function<void()> end;
@@ -305,7 +305,7 @@ struct SetsAtEnd {
   ~SetsAtEnd() { *flag = true; }
 };
 
-// Cancels a thread that is in `wait`.
+// Cancels a thread while it is in `wait`.
 Cancelled CancelIn(const std::function<void()>& wait) {
   struct Body {
     Cancelled outcome;
@@ -446,7 +446,7 @@ TEST_F(InterposeThreadTest, AsynchronousCancellationUnwindsThroughALockCall) {
   }));
 }
 
-// A wait that was left by cancellation does not keep the thread from paying.
+// A thread that leaves a wait by cancellation still pays.
 TEST_F(InterposeThreadTest, CancelledWaiterPaysWhatItOwes) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);

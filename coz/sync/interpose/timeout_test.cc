@@ -1,5 +1,5 @@
-// Time-outs of wrapped calls end in virtual time: a wait that owes delay when its time is over goes
-// on for that long, and may still be woken.
+// Time-outs of wrapped calls end in virtual time. If a thread owes delay when its wait times out,
+// the wait goes on for that long, and the thread may still be woken.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -40,7 +40,8 @@ timespec Soon(clockid_t clock) {
   return DeadlineAfter(now, kSoonNs);
 }
 
-// What the waits are for. Made, held and woken by libc itself, as by the outside of the program.
+// The objects of the waits. libc itself makes, holds and wakes them, as the outside of the program
+// would.
 struct Objects {
   pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_rwlock_t held_rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -155,7 +156,7 @@ TimedWait RwlockWait(const char* name, std::function<int(Objects&, const timespe
       UnlockRwlock, clock);
 }
 
-// The mutex is given back by libc itself, for the wrapper would pay before the test has looked.
+// libc's own call unlocks the mutex, because the wrapper would pay before the test has looked.
 TimedWait ConditionWait(const char* name, std::function<int(Objects&, const timespec*)> wait,
                         clockid_t clock) {
   return {name,
@@ -192,7 +193,7 @@ long WaitForAnyOfOne(Objects& o, const timespec* deadline) {
   return syscall(SYS_futex_waitv, words, 1, 0, deadline, CLOCK_MONOTONIC);
 }
 
-// A select finds its sets as they were, and the sets of what is ready.
+// A select that goes on has its sets as they were, and returns the sets of what is ready.
 TimedWait SelectWait(const char* name, std::function<int(int, fd_set*, fd_set*)> wait) {
   return {name,
           [=](Objects& o) {
@@ -331,7 +332,7 @@ const TimedWait kTimedWaits[] = {
                [](int count, fd_set* input, fd_set* exceptional) {
                  timeval soon = {0, kSoonMs * 1000};
                  const int ready = select(count, input, nullptr, exceptional, &soon);
-                 // As Linux has it: what is left of the time.
+                 // Linux writes the time that is left.
                  EXPECT_EQ(soon.tv_sec, 0);
                  EXPECT_EQ(soon.tv_usec, 0);
                  return ready;
@@ -371,8 +372,8 @@ struct Outcome {
 
 class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
  protected:
-  // Imposes `delay_ns` while a thread waits, runs `meanwhile` and returns how the wait ended.
-  // Begins anew where the machine was so busy that the wait was over by then.
+  // Imposes `delay_ns` while a thread waits, runs `meanwhile`, and returns how the wait ended.
+  // Repeats this where the machine was so busy that the wait was over before.
   Outcome WaitWhileImposing(
       uint64_t delay_ns,
       const std::function<void(Objects&, std::thread&, const std::atomic<bool>&)>& meanwhile) {
@@ -390,8 +391,8 @@ class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
         outcome.owed_ns = delay::OwedDelay(process_.global(), ledger);
         ended = true;
       });
-      // This thread plays the outside from here on: it does not pay, and what it ends is ended by
-      // nobody.
+      // From here on this thread plays the outside: it does not pay, and a wait that it ends brings
+      // no credit.
       delay::ThreadLedger* own_ledger = LeaveThreadSync();
       WaitUntil("the waiter waits", [&] { return ended || waiter.IsBlocked(true); });
       process_.Impose(delay_ns);
@@ -406,7 +407,7 @@ class TimedWaitTest : public ::testing::TestWithParam<TimedWait> {
     return {};
   }
 
-  // Nobody owes any more what is imposed so far.
+  // Forgives all threads the delay that is imposed so far.
   void Forgive() { process_.global().forgiven_below_ns = process_.global().global_delay_ns.load(); }
 
   FakeProcess process_;
@@ -424,7 +425,8 @@ TEST_P(TimedWaitTest, GoesOnForWhatItOwes) {
   EXPECT_EQ(outcome.owed_ns, 0u);
 }
 
-// Long after the program's time-out, and long before that in virtual time.
+// The wake comes long after the program's time-out in real time, and long before it in virtual
+// time.
 TEST_P(TimedWaitTest, IsStillWokenWhileItGoesOn) {
   const Outcome outcome = WaitWhileImposing(
       20 * kNsPerSecond,
@@ -441,7 +443,7 @@ TEST_P(TimedWaitTest, IsStillWokenWhileItGoesOn) {
 INSTANTIATE_TEST_SUITE_P(AllCalls, TimedWaitTest, ::testing::ValuesIn(kTimedWaits),
                          [](const auto& wait) { return std::string(wait.param.name); });
 
-// What is due already is not waited for: the debt is paid by a pause.
+// A call whose deadline has passed does not wait. A pause pays the debt.
 TEST(TimedWaitsTest, DeadlineLongPastIsNoWait) {
   FakeProcess process;
   sem_t semaphore;
@@ -458,7 +460,7 @@ TEST(TimedWaitsTest, SelectOfMoreThanASetHoldsTimesOut) {
   FakeProcess process;
   constexpr int kCount = 4 * FD_SETSIZE;
   long words[kCount / (8 * sizeof(long))] = {};
-  words[0] = 1;  // standard input, whose state does not matter: what is asked for is exceptional
+  words[0] = 1;  // standard input; its state does not matter, since the call asks for exceptions
   timeval soon = {0, 1000};
   EXPECT_EQ(select(kCount, nullptr, nullptr, reinterpret_cast<fd_set*>(words), &soon), 0);
   EXPECT_EQ(words[0], 0);

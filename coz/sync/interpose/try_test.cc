@@ -1,5 +1,5 @@
-// Calls that try, and never wait: they pay first, as those that wait do, credit nothing, and have
-// libc's results.
+// Calls that try and never wait. They pay first, as calls that wait do. They bring no credit, and
+// have libc's results.
 #include <gtest/gtest.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -26,11 +26,11 @@ using testing::FakeProcess;
 
 constexpr uint64_t kDelayNs = 5 * kNsPerMs;
 
-// A try of an object in some state, which is made anew for each. Objects are made by libc's own
-// calls, which do not pay.
+// A try of an object in some state. Each try gets a new object. libc's own calls make it, because
+// they do not pay.
 struct NamedTry {
   const char* name;
-  int expected;  // result, or errno of one that is -1
+  int expected;  // the result, or errno where the result is -1
   std::function<std::function<int()>()> make;
 };
 
@@ -94,7 +94,7 @@ NamedTry SemaphoreTry(const char* name, int expected, unsigned value) {
           }};
 }
 
-// A thread past the reach of the wrappers, which runs until it may end.
+// A thread that the wrappers do not know. It runs until it may end.
 struct Joined {
   explicit Joined(bool ends) : may_end(ends) {
     const auto body = [](void* self) -> void* {

@@ -1,16 +1,16 @@
 // Time-outs in virtual time.
 //
-// Another thread may end a timed wait, and it does so at its own virtual time; so the clock has to
-// end it in virtual time as well. A wait that times out while the thread owes delay has timed out
-// too early by that much: it goes on for so long, which serves the delay, and may still be ended by
-// a thread. The program sees the same as if the thread had paused, but does not miss what came
+// Another thread ends a timed wait at its own virtual time. So the clock has to end it in virtual
+// time as well. If a wait times out while the thread owes delay, it has timed out too early by that
+// delay. So the wait goes on for that long. This pays the delay, and a thread may still end the
+// wait. To the program it looks as if the thread had paused, but it does not miss a wake that comes
 // meanwhile.
 //
 // Shape    one loop, for absolute and relative time-outs
-// Units    ns of CLOCK_MONOTONIC; deadlines of the clock of the call
+// Units    ns of CLOCK_MONOTONIC; deadlines are of the call's clock
 // Errors   those of the wait
 // Threads  each thread its own waits
-// Signals  async-signal-safe as far as the wait
+// Signals  as async-signal-safe as the wait
 // Source   docs/design/waits-and-credit.md, "Time-outs"
 #ifndef COZ_SYNC_INTERPOSE_VIRTUAL_TIMEOUT_H_
 #define COZ_SYNC_INTERPOSE_VIRTUAL_TIMEOUT_H_
@@ -27,9 +27,9 @@
 
 namespace coz::interpose {
 
-// `result` is that of a wait of the calling thread, `go_on(owed_ns)` waits for so much longer, and
-// `timed_out(result)` tells a time-out. Returns the result of the wait that was the last. Does
-// nothing in a thread that is not profiled.
+// `result` is the result of a wait of the calling thread. `go_on(owed_ns)` waits for `owed_ns`
+// more. `timed_out(result)` says whether a wait has timed out. Returns the result of the last wait.
+// Does nothing in a thread that is not profiled.
 template <typename Result, typename GoOn, typename TimedOut>
 inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
   constexpr int kMostExtensions = 16;  // delay may be inserted during each
@@ -38,7 +38,7 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
   for (int i = 0; i < kMostExtensions && timed_out(result); ++i) {
     const uint64_t owed_ns = delay::OwedDelay(*sync_internal::g_ledger, *caller);
     if (owed_ns == 0) break;
-    // What a handler pays meanwhile it records itself.
+    // A handler that pays meanwhile records its own pause. `nested_ns` below leaves that out.
     const uint64_t paid_ns = caller->paused_ns.load(std::memory_order_relaxed);
     const uint64_t start_ns = MonotonicNowNs();
     result = go_on(owed_ns);
@@ -48,7 +48,7 @@ inline Result GoOnInVirtualTime(Result result, GoOn go_on, TimedOut timed_out) {
     const uint64_t slept_ns = passed_ns > nested_ns ? passed_ns - nested_ns : 0;
     delay::RecordPause(*caller, std::min(owed_ns, slept_ns), slept_ns);
   }
-  // Where the thread got its CPU so late that all of these deadlines had passed.
+  // For a thread that got its CPU so late each time that all of these deadlines had passed.
   if (timed_out(result)) PayAfterWait();
   return result;
 }

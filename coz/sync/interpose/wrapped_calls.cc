@@ -15,7 +15,7 @@ namespace {
 enum Presence { kRequired, kOptional, kOldVersion };
 
 void* FindNext(const char* name, const char* version, Presence presence) {
-  // Plain dlsym may bind the oldest of several versions, whose pthread_cond_t is another one.
+  // Plain dlsym may bind the oldest of several versions, which has another pthread_cond_t.
   void* symbol = version != nullptr ? dlvsym(RTLD_NEXT, name, version) : nullptr;
   if (symbol != nullptr || presence == kOldVersion) return symbol;
   return dlsym(RTLD_NEXT, name);
@@ -29,13 +29,13 @@ void* FindNext(const char* name, const char* version, Presence presence) {
   abort();
 }
 
-// Type of a call's pointer, by its position in RealCalls.
+// The type of a call's pointer.
 template <typename Result, typename... Parameters>
 struct CallType {
   using Pointer = Result (*)(Parameters...);
   static Result Missing(Parameters...) {
     errno = ENOSYS;
-    return Result(-1);  // optional calls return an int, or nothing
+    return Result(-1);  // an optional call returns an int or nothing
   }
 };
 

@@ -1,17 +1,17 @@
-// The way from a wrapped call to libc's own.
+// Pointers from each wrapped call to libc's own.
 //
 // Shape    one pointer for each row of COZ_WRAPPED_CALLS and COZ_OLD_CALLS (wrapped_calls_table.h):
 //          X(presence, version, result, name, parameters, arguments). `version` is the symbol
 //          version to bind where libc has several, else nullptr.
-//          kRequired: every libc has the call. kOptional: an older libc may lack it; the pointer
-//          then returns ENOSYS. kOldVersion: only that version will do, and it is looked up at the
+//          kRequired: every libc has the call. kOptional: an older libc may lack the call; it then
+//          fails with ENOSYS. kOldVersion: only that version will do, and it is looked up at the
 //          first call
 // Units    none
-// Errors   a call that is missing and not optional ends the process with a message: the program
-//          could not have been started with such a libc
+// Errors   where a call is missing and not optional, the process ends with a message. The program
+//          could not have started with such a libc
 // Threads  safe: resolution is idempotent
-// Signals  the pointers of g_real are as async-signal-safe as what they point to, once
-//          ResolveRealCalls has run; those of g_real_old are not before their first call
+// Signals  once ResolveRealCalls has run, the pointers of g_real are as async-signal-safe as what
+//          they point to. The pointers of g_real_old are so only after their first call
 // Source   dlsym(3), dlvsym(3)
 #ifndef COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
 #define COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
@@ -51,8 +51,9 @@ struct RealCalls {
 #undef COZ_X
 };
 
-// libc's own functions. Usable from the first instruction on, because constructors of other
-// libraries may run before the runtime's: until ResolveRealCalls each pointer resolves the table.
+// libc's own functions. They are usable from the first instruction on, because constructors of
+// other libraries may run before the runtime's. Until ResolveRealCalls has run, a call through any
+// pointer first resolves the whole table.
 extern RealCalls g_real __attribute__((visibility("hidden")));
 
 void ResolveRealCalls();
@@ -67,9 +68,9 @@ extern RealOldCalls g_real_old __attribute__((visibility("hidden")));
 
 }  // namespace coz::interpose
 
-// Gives the call that is defined above the line another of libc's public names. It is one function
-// with two names: a function of its own would call the first name, and the program may define that.
-// coz/runtime/exports_test.sh asks libc which second names there are.
+// Gives the call that is defined above the line another of libc's public names. This makes one
+// function with two names. A second function would have to call the first name, and the program may
+// define that name itself. coz/runtime/exports_test.sh asks libc which second names there are.
 #define COZ_SECOND_NAME(second, name) asm(".globl " #second "\n.set " #second ", " #name)
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_

@@ -1,14 +1,12 @@
-// All symbols of libc that the runtime stands in front of. Those of libgomp are in
-// openmp_calls_table.h.
+// All symbols of libc that the runtime wraps. Those of libgomp are in openmp_calls_table.h.
 //
-// Shape    COZ_WRAPPED_CALLS(X): calls that pass on to libc's own; a row is explained in
-//          wrapped_calls.h.
-//          COZ_OLD_CALLS(X): the same for calls of an old version, next to today's of that name.
-//          COZ_COMPOSED_CALLS(X): X(name); made of other wrapped calls, or of system calls.
-//          COZ_SECOND_NAMES(X): X(second, name); another name of libc for a wrapped call
-// Units    as the calls have them
-// Errors   none: a symbol that is exported and in no table, or in a table and not exported, fails
-//          //coz/runtime:exports_test
+// Shape    COZ_WRAPPED_CALLS(X): calls that pass on to libc's own; wrapped_calls.h explains a row.
+//          COZ_OLD_CALLS(X): the same for old versions of calls whose new versions are also here.
+//          COZ_COMPOSED_CALLS(X): X(name); calls made of other wrapped calls or of system calls.
+//          COZ_SECOND_NAMES(X): X(second, name); second names in libc of wrapped calls
+// Units    those of the calls
+// Errors   none. //coz/runtime:exports_test fails where a symbol is exported and in no table, or in
+//          a table and not exported
 // Threads  none
 // Signals  none
 // Source   glibc 2.36 headers
@@ -180,7 +178,8 @@
   COZ_PROCESS_CALLS(X)                                                                     \
   COZ_LOADER_CALLS(X)
 
-// Conditions are other objects in this version, so a call goes to libc's of the same version.
+// Conditions have a different layout in this version, so a call goes to libc's call of the same
+// version.
 #define COZ_OLD_CALLS(X)                                                                                                                     \
   X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_wait, (pthread_cond_t* c, pthread_mutex_t* m), (c, m))                                     \
   X(kOldVersion, "GLIBC_2.2.5", int, pthread_cond_timedwait, (pthread_cond_t* c, pthread_mutex_t* m, const timespec* d), (c, m, d))          \

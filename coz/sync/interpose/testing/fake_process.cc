@@ -32,7 +32,7 @@ struct State {
   std::atomic<bool> refuses;
   std::atomic<uint64_t> stack_bytes;
 };
-State* g_state = nullptr;  // of the current test; never freed, for threads may outlive a test
+State* g_state = nullptr;  // of the current test; never freed, since threads may outlive a test
 
 delay::ThreadLedger* Reserve() {
   if (g_state->refuses) return nullptr;
@@ -42,8 +42,8 @@ delay::ThreadLedger* Reserve() {
   return &g_state->ledgers[index];
 }
 
-// A sample that falls into a hook goes to the thread's current ledger; where there is none, it
-// takes another for good.
+// A sample in a hook goes to the thread's current ledger. Where there is none, the sample takes
+// another ledger for good.
 void CheckCurrent(delay::ThreadLedger* ledger) {
   if (ledger != nullptr && interpose::CurrentThreadLedger() != ledger) ++g_state->without_ledger;
 }
@@ -73,7 +73,8 @@ FakeProcess::FakeProcess() {
   static const bool have_exit_key = interpose::InitThreadExit();
   if (!have_exit_key) abort();
   interpose::ResolveRealCalls();
-  // The global delay never goes back in a process: what was told of it would be wrong.
+  // The global delay never goes back in a process, because values of it that threads have left
+  // would then be wrong.
   const uint64_t start_ns = g_state == nullptr ? 0 : g_state->global.global_delay_ns.load();
   g_state = new State();
   g_state->global.global_delay_ns = start_ns;
@@ -137,8 +138,8 @@ void WaitUntil(const char* what, const std::function<bool()>& condition) {
 
 bool SleepsInKernel(pid_t tid) {
   if (tid == 0) return false;
-  // Not by the state in .../stat: a thread that has only just called itself asleep may be woken
-  // before it ever is.
+  // The state in .../stat is not enough: a thread may be marked asleep and be woken before it
+  // sleeps.
   std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/syscall");
   std::string call;
   return std::getline(file, call) && call != "running";

@@ -1,9 +1,9 @@
 // A profiled process without a supervisor: a global ledger, and a ledger for each thread.
 //
-// Shape    one per test; the thread that makes it is profiled as long as it lives. It is level with
-//          the global delay, which goes on from test to test
+// Shape    one per test. The thread that makes it is profiled as long as the object lives. It
+//          starts level with the global delay, which goes on from test to test
 // Units    ns
-// Errors   running out of ledgers, or a state that is not reached in time, ends the test process
+// Errors   the test process ends where ledgers run out or a state is not reached in time
 // Threads  safe
 // Signals  none
 // Source   coz/sync/interpose/thread_sync.h
@@ -31,36 +31,36 @@ class FakeProcess {
   delay::GlobalLedger& global();
   delay::ThreadLedger& main_ledger();
 
-  // Every thread owes `delay_ns` more, as if a sample of some further thread had imposed it.
+  // Makes every thread owe `delay_ns` more, as if a sample of another thread had imposed it.
   void Impose(uint64_t delay_ns);
 
-  // The same, over and above what any thread has paused too long.
+  // The same, in addition to the excess of any thread.
   void ImposeBeyondExcess(uint64_t delay_ns);
 
-  // Another thread has run in a line that is made half as long, for so long that no more counts of
-  // it: kMostAccruedNs.
+  // Makes it look as if another thread has run in a line that is sped up by half. It has run for
+  // Stretches::kMostInProgressNs, which is as much as counts.
   void RunInSelectedLine();
 
-  // What threads other than the one of `ledger` have slept to pay.
+  // How long threads other than the one of `ledger` have paused.
   uint64_t PausedByOthers(const delay::ThreadLedger& ledger);
 
-  // Or have one for each thread again.
+  // Whether new threads get no ledgers.
   void RefuseLedgers(bool refuse);
 
-  // What the newest thread was told of its stack.
+  // The stack size that the start hook of the newest thread got.
   uint64_t newest_stack_bytes() const;
 
   int reserved() const;   // ledgers handed out to threads that were to be created
-  int cancelled() const;  // given back because they were not
-  int exited() const;     // given back at the end of their threads
-  // Threads that started or ended while their ledger was not the current one.
+  int cancelled() const;  // ledgers given back because their threads were not created
+  int exited() const;     // ledgers given back at the end of their threads
+  // How many threads started or ended while their ledger was not the current one.
   int without_ledger() const;
 };
 
-// Polls `condition`; aborts the test where it does not come true within a minute.
+// Polls `condition`. Aborts the test where it does not come true within a minute.
 void WaitUntil(const char* what, const std::function<bool()>& condition);
 
-// A thread of this process, profiled or not. 0: none yet.
+// Whether a thread of this process, profiled or not, sleeps in the kernel. `tid` 0: no thread yet.
 bool SleepsInKernel(pid_t tid);
 
 // A thread of a test that other threads watch.
@@ -68,10 +68,10 @@ struct WatchedThread {
   std::atomic<delay::ThreadLedger*> ledger{nullptr};
   std::atomic<pid_t> tid{0};
 
-  // To be called by the thread itself.
+  // The thread itself calls this.
   void Announce();
 
-  // It waits in a wrapped call, asleep in the kernel unless it spins.
+  // Whether the thread waits in a wrapped call, and if `asleep` also sleeps in the kernel.
   bool IsBlocked(bool asleep) const;
 };
 

@@ -38,7 +38,7 @@ WaitObjects::WaitObjects() {
   sigemptyset(&none);
   sigemptyset(&usr1);
   sigaddset(&usr1, SIGUSR1);
-  // Before there is a thread: it inherits the mask.
+  // Before any thread is created, so that it inherits the mask.
   pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
   interpose::g_real.pthread_mutex_lock(&held);
   mtx_init(&mtx, mtx_plain);

@@ -1,6 +1,6 @@
 // Objects that a thread of a test can wait for, and a thread that owes delay while it does.
 //
-// Shape    one object of each kind, on which nothing comes of itself; one thread in one wait
+// Shape    one object of each kind, with nothing that ends a wait for it; one thread in one wait
 // Units    ns
 // Errors   failed expectations; a state that is not reached in time ends the test process
 // Threads  owner
@@ -29,14 +29,14 @@ namespace coz::testing {
 inline constexpr uint64_t kDelayNs = 2 * kNsPerMs;
 inline constexpr timespec kLong = {600, 0};
 
-// Times of day, and of CLOCK_MONOTONIC, that do not come while the test runs.
+// Times of CLOCK_REALTIME and of CLOCK_MONOTONIC that are not reached while the test runs.
 timespec FarRealtime();
 timespec FarMonotonic();
 
-// errno where `result` says that there is one, else the result.
+// errno where `result` is -1, else the result.
 int ErrorOf(long result);
 
-// What waits are for; nothing comes of itself.
+// The objects of waits. No wait for them ends by itself.
 struct WaitObjects {
   pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +61,7 @@ struct WaitObjects {
   ~WaitObjects();
 };
 
-// A thread in `wait`, which owes delay.
+// A thread that owes delay while it is in `wait`.
 class IndebtedWaiter {
  public:
   IndebtedWaiter(FakeProcess& process, WaitObjects& objects,

@@ -49,7 +49,7 @@ int BoundInternetSocket(int family, int type) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(bind(fd, Any(address), sizeof(address)), 0);
   } else {
-    sockaddr_in6 address = {};  // of any host, IPv4 ones too
+    sockaddr_in6 address = {};  // for any host, IPv4 included
     address.sin6_family = AF_INET6;
     EXPECT_EQ(bind(fd, Any(address), sizeof(address)), 0);
   }
@@ -63,7 +63,7 @@ sockaddr_in LoopbackOf(int fd) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = bound.sin6_port;  // at the same place in both
+  address.sin_port = bound.sin6_port;  // the port is at the same place in both structs
   return address;
 }
 
@@ -86,8 +86,8 @@ SharedChannel NewTcpMapped() { return NewTcp(AF_INET6); }
 SharedChannel NewUnixStream(bool flipped) {
   auto channel = std::make_shared<Channel>();
   channel->listener = socket(AF_UNIX, SOCK_STREAM, 0);
-  // The kernel picks an abstract name, of which nothing is left behind: tests in sandboxes of their
-  // own may have the same process ID.
+  // The kernel picks an abstract name. It leaves no file behind, and it is unique. A name from the
+  // process ID would not be: tests in different sandboxes may have the same process ID.
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   EXPECT_EQ(bind(channel->listener, Any(address), sizeof(address.sun_family)), 0);

@@ -1,7 +1,7 @@
 // Channels between two threads, for tests of waits through file descriptors.
 //
-// Shape    two descriptors and, for sockets, the one that listened; closed with the last copy
-// Units    bytes; messages of eight, as an eventfd wants them
+// Shape    two descriptors and, for sockets, the listening one; closed with the last copy
+// Units    bytes; a message has eight, as an eventfd requires
 // Errors   fail the test
 // Threads  the ends may be used by different threads
 // Signals  none
@@ -50,7 +50,7 @@ sockaddr_in LoopbackOf(int fd);
 SharedChannel NewTcp(int listener_family);
 SharedChannel NewTcp4();
 SharedChannel NewTcpMapped();
-// Client to server, by a path; `flipped` from server to client.
+// From client to server, by a path. If `flipped`, from server to client.
 SharedChannel NewUnixStream(bool flipped);
 SharedChannel NewUdp(bool sender_connects, bool receiver_connects);
 
@@ -58,7 +58,7 @@ inline constexpr uint64_t kMessage = 1;
 inline constexpr ssize_t kBytes = sizeof(kMessage);
 bool Receives(int fd);
 void Send(int fd);
-// By a system call that is not wrapped: as another program would.
+// Sends by a system call that is not wrapped, as another program would.
 void SendFromOutside(int fd);
 
 }  // namespace coz::testing

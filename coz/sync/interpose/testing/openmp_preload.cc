@@ -8,7 +8,7 @@ namespace {
 coz::testing::FakeProcess* g_process = nullptr;
 
 __attribute__((constructor)) void StartProcess() {
-  g_process = new coz::testing::FakeProcess();  // as long as the process
+  g_process = new coz::testing::FakeProcess();  // lives as long as the process
 }
 
 const coz::delay::ThreadLedger& Ledger(const void* ledger) {

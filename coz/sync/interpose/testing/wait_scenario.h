@@ -1,6 +1,7 @@
 // Ways in which a thread waits for another, and what must hold for each.
 //
-// Shape    a scenario is made by the main thread, waited in by a second, ended by the main thread
+// Shape    the main thread makes a scenario, a second thread waits in it, and the main thread ends
+//          the wait
 // Units    ns
 // Errors   gtest failures
 // Threads  as stated for each member
@@ -22,15 +23,15 @@ namespace coz::testing {
 // The object outlives the wait.
 class Scenario {
  public:
-  using Wait = std::function<bool()>;                     // by the waiter; true where it was woken
-  using Wake = std::function<void(std::thread& waiter)>;  // by the main thread
+  using Wait = std::function<bool()>;                     // in the waiter; true if it was woken
+  using Wake = std::function<void(std::thread& waiter)>;  // in the main thread
 
   Scenario(Wait wait, Wake wake, bool sleeps = true)
       : wait_(std::move(wait)), wake_(std::move(wake)), sleeps_(sleeps) {}
 
   bool WaitForWake() const { return wait_(); }
   void WakeWaiter(std::thread& waiter) const { wake_(waiter); }
-  bool sleeps() const { return sleeps_; }  // rather than spin
+  bool sleeps() const { return sleeps_; }  // false: the waiter spins
 
  private:
   Wait wait_;
@@ -44,10 +45,12 @@ struct NamedScenario {
 };
 inline void PrintTo(const NamedScenario& scenario, std::ostream* out) { *out << scenario.name; }
 
-// Delay is imposed while the waiter waits: the waker pays it first, the waiter is credited.
+// Imposes delay while the waiter waits. Expects that the waker pays before it wakes, and that the
+// waiter gets credit.
 void ExpectWakerPaysAndWaiterIsCredited(FakeProcess& process, const NamedScenario& scenario);
 
-// The wake comes from outside of the program: the waiter is not credited, and pays when it is back.
+// The wake comes from outside the program. Expects that the waiter gets no credit and pays after
+// its wait.
 void ExpectWaiterPays(FakeProcess& process, const NamedScenario& scenario);
 
 }  // namespace coz::testing

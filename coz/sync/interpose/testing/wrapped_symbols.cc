@@ -1,5 +1,6 @@
-// Prints the symbols that libcoz.so has to export by the tables of wrapped calls, one in a line, as
-// readelf does: NAME, NAME@VERSION, or NAME@@VERSION for a version that is the default.
+// Prints the symbols that libcoz.so has to export according to the tables of wrapped calls. There
+// is one per line, in the form of readelf: NAME, NAME@VERSION, or NAME@@VERSION for a default
+// version.
 #include <cstdio>
 
 #include "coz/sync/interpose/openmp_calls_table.h"
