@@ -1,7 +1,7 @@
-// Prints what each rule of the delay core is worth: the mean absolute error of predictions, in
-// points, when the rule is left out, and by how much the error of one figure grows at most. In
-// virtual time, with fixed seeds. Usage: ./bazelw run //coz/testing/sim:ablation_report --
-// seconds=20 programs=10
+// Prints what each rule of the delay core is worth. It leaves out the rule and prints the mean
+// absolute error of predictions, in points, and the largest growth of the error of any one figure.
+// It runs in simulated time with fixed seeds. Usage: ./bazelw run //coz/testing/sim:ablation_report
+// -- seconds=20 programs=10
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +40,7 @@ std::vector<Rule> Rules() {
   };
 }
 
-// Absolute errors in points, of the same questions in the same order for each rule.
+// Absolute errors in points. Each rule has the same questions in the same order.
 using Errors = std::vector<double>;
 
 double MeanOf(const Errors& errors) {
@@ -49,7 +49,7 @@ double MeanOf(const Errors& errors) {
   return sum / static_cast<double>(errors.size());
 }
 
-// What the rule is worth where it is worth most.
+// The most that a rule gains at any one figure.
 double MostGained(const Errors& with, const Errors& without) {
   double most = 0;
   for (size_t i = 0; i < with.size(); ++i) most = std::fmax(most, without[i] - with[i]);
@@ -75,7 +75,7 @@ Errors StudyErrors(const MachineOptions& machine, uint64_t period_us, uint64_t s
   return errors;
 }
 
-// Input at a pace of its own is left out: no rule predicts it (limits_test).
+// Leaves out programs whose input comes at its own pace: no rule predicts them (limits_test).
 Errors RandomErrors(const MachineOptions& options, uint64_t programs, uint64_t seconds) {
   Errors errors;
   MachineOptions machine = options;
@@ -112,7 +112,7 @@ int Report(int argc, char** argv) {
     MachineOptions ideal;
     ideal.fair_mutexes = false;
     rule.leave_out(&ideal);
-    MachineOptions slow = ideal;  // pauses are overslept, and wakes take their time
+    MachineOptions slow = ideal;  // pauses last too long, and wakes take time
     slow.pause_overshoot_ns = 60 * kNsPerUs;
     slow.wake_latency_ns = 20 * kNsPerUs;
     const std::vector<Errors> without = {

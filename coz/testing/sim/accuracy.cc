@@ -39,8 +39,8 @@ RandomQuestion DrawQuestion(Kind kind, uint64_t seed, uint32_t threads) {
 
 namespace {
 
-// Of all requests, what is known of those under way at `now_ns` included: the sum of their times in
-// flight.
+// The sum of the times in flight of all requests. For a request that is in flight at `now_ns`, the
+// time up to then counts.
 double TimeInFlight(const experiment::PointCounts& counts, uint64_t now_ns) {
   return static_cast<double>((counts.arrivals - counts.departures) * now_ns +
                              counts.departure_time_sum_ns - counts.arrival_time_sum_ns);
@@ -104,7 +104,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
     if (is_new) entry->second = RealCost(program, machine, question, faster_by);
     return entry->second;
   };
-  // Which line is not made faster makes no difference.
+  // At a speedup of 0 all lines cost the same, so the line here does not matter.
   Answer answer;
   const double before = cost(0, 0);
   const double after = cost(question.line, question.speedup);
@@ -117,7 +117,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
   options.fixed_speedups = {question.speedup};
   options.baseline_probability = 0;
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
-  // Looks change nothing in the simulator but its own run time.
+  // The time between looks changes only the run time of the simulator itself.
   options.look_ns = kNsPerSecond / 4;
   const std::vector<experiment::ExperimentRecord> records = RunExperiments(
       program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);

@@ -1,7 +1,7 @@
-// Compares what the profiler predicts of a simulated program with what really happens when a line
+// Compares what the profiler predicts for a simulated program with what really happens when a line
 // is made faster.
 //
-// Shape    functions of a program, a machine, a line and a speedup; each call is a run of its own
+// Shape    functions of a program, a machine, a line and a speedup; each call makes its own runs
 // Units    program speedups as fractions: 1 - period with / period without
 // Errors   a program that makes no progress gives NaN
 // Threads  safe
@@ -32,8 +32,8 @@ struct Question {
   uint64_t sampling_period_ns = kNsPerMs;
 };
 
-// A random program with a line that it uses, and a speedup of 25, 50 or 75 %. With `threads`: as
-// many programs side by side as make that many.
+// A random program with a line that it uses, and a speedup of 25, 50 or 75 %. With `threads`,
+// enough such programs side by side to have that many threads.
 struct RandomQuestion {
   Program program;
   Question question;
@@ -48,26 +48,27 @@ struct Answer {
   double error() const { return predicted - real; }
 };
 
-// Of point 0, over `duration_ns`, without a profiler, with the question's line made faster by
-// `faster_by`: ns per visit; where it is a latency pair, ns that a request is in flight.
+// The cost at point 0 without a profiler, over the question's `duration_ns`, with its line made
+// faster by `faster_by`. In ns per visit; for a latency point, in ns for which a request is in
+// flight.
 double RealCost(const Program& program, const MachineOptions& machine, const Question& question,
                 double faster_by);
 
-// Runs the scheduler on the program until `end_ns`. Each experiment goes into the result.
+// Runs the scheduler on the program until `end_ns` and returns all experiments.
 std::vector<experiment::ExperimentRecord> RunExperiments(
     const Program& program, const MachineOptions& machine,
     const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns);
 
-// What RealCost has found for one program on one machine over one duration, by line and by how much
-// faster that is. The sampling period and the rules of delays make no difference to it.
+// The results of RealCost for one program on one machine over one duration, by line and by speedup
+// of that line. The sampling period and the rules of delays do not change them.
 using KnownCosts = std::map<std::pair<experiment::UnitId, double>, double>;
 
-// Truth from two runs without a profiler; prediction from one long experiment of the scheduler
-// against the unprofiled rate, so that the difference is that of the virtual speedup and not of the
-// baseline's noise.
+// Answers a question. The truth comes from two runs without a profiler. The prediction comes from
+// one long experiment of the scheduler, compared with the rate without a profiler. So the error is
+// that of the virtual speedup and not noise of the baseline.
 //
-// Questions of the same program, machine and duration may share `known`: what the truth of one has
-// found, the next does not run again.
+// Questions about the same program, machine and duration may share `known`. A run whose result it
+// has is not made again.
 Answer Ask(const Program& program, const MachineOptions& machine, const Question& question,
            KnownCosts* known = nullptr);
 

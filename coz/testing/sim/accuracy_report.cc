@@ -1,4 +1,4 @@
-// Prints the error of predictions over random programs, by kind, with the seeds of the worst.
+// Prints the error of predictions for random programs, by kind, with the seeds of the worst ones.
 // Usage: ./bazelw run //coz/testing/sim:accuracy_report -- name=value ... with the names in kUsage.
 #include <algorithm>
 #include <cmath>

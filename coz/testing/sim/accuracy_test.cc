@@ -1,4 +1,4 @@
-// The claim of causal profiling, without noise: what virtual speedups predict is what really
+// The claim of causal profiling, tested without noise: virtual speedups predict what really
 // happens.
 #include "coz/testing/sim/accuracy.h"
 
@@ -45,8 +45,9 @@ TEST_P(ExactKindTest, PredictionEqualsTruth) {
     machine.seed = seed;
     Answer answer = Ask(drawn.program, machine, drawn.question);
     bias += answer.error();
-    // Programs are random, so both sides have an error of chance. What it may explain is measured
-    // again for longer, and with shorter periods, as the claim is about the limit.
+    // Programs are random, so both sides have an error of chance. A larger error that chance may
+    // explain is measured again, for longer and with shorter periods, because the claim is about
+    // the limit.
     if (std::fabs(answer.error()) > kTolerance) {
       drawn.question.duration_ns *= 8;
       drawn.question.sampling_period_ns /= 4;
@@ -55,14 +56,13 @@ TEST_P(ExactKindTest, PredictionEqualsTruth) {
     EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << Replay(kind, seed);
     settled += answer.experiment.settled;
     for (const experiment::Taint& taint : answer.experiment.taints) {
-      // A line that is not reached has nothing to speed up.
+      // A line that the program does not reach has nothing to speed up.
       EXPECT_EQ(taint.kind, experiment::TaintKind::kUnitInactive)
           << Replay(kind, seed) << taint.reason;
     }
   }
   EXPECT_LT(std::fabs(bias) / kProgramsPerKind, 0.002);
-  // A drain is given up where a thread has just come out of a sleep, which nobody wraps, with a
-  // large debt.
+  // A drain is given up where a thread comes out of a sleep with a large debt.
   EXPECT_GT(settled, kProgramsPerKind * 9 / 10);
 }
 
@@ -76,11 +76,11 @@ INSTANTIATE_TEST_SUITE_P(All, ExactKindTest,
                            return name;
                          });
 
-// What --given promises: the profile of a program in which a line is given to be faster is that of
-// the program in which it is.
+// The promise of --given: the profile of a program in which a line is given as faster equals that
+// of a program in which the line is really faster.
 class GivenTest : public ::testing::TestWithParam<Kind> {
  protected:
-  // Of another line than the question's, where the program uses another.
+  // Another line than the question's, if the program uses one.
   static experiment::UnitId OtherLine(const RandomQuestion& drawn) {
     for (const Code& code : drawn.program.codes) {
       for (const Op& op : code) {
@@ -179,7 +179,7 @@ TEST(AccuracyTest, HoldingDelaysHelpsWhereThreadsMeetManyTimesAPeriod) {
   }
 }
 
-// Programs found by accuracy_report on which a rule matters.
+// The error for a program that accuracy_report has found and for which a rule matters.
 double ErrorOf(Kind kind, uint64_t seed, MachineOptions machine) {
   RandomQuestion drawn = DrawQuestion(kind, seed);
   drawn.question.duration_ns = 200 * kNsPerSecond;
@@ -204,10 +204,10 @@ TEST(AccuracyTest, TimeoutsThatAreNotExtendedLoseWakesOfVirtualTime) {
 }
 
 TEST(AccuracyTest, ShortExperimentsOfAnOrdinaryProfileAddUpToTheTruth) {
-  // The product's defaults: experiments of half a second, a random line and a random speedup each.
-  // The queue is short, because one that is full when an experiment starts gives a faster consumer
-  // that many visits for nothing: with four places and fifty visits the prediction was 5 points too
-  // high where the producer becomes the bottleneck.
+  // The defaults of coz run: experiments of half a second, each with a random line and a random
+  // speedup. The queue is short for a reason: if it is full when an experiment starts, a faster
+  // consumer gets that many visits for nothing. With four places and fifty visits the prediction is
+  // 5 points too high where the producer becomes the bottleneck.
   Program program;
   program.lines = 3;
   program.points = 1;

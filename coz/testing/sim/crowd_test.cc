@@ -1,4 +1,4 @@
-// The claim of accuracy_test with a thousand threads.
+// The claim of accuracy_test, tested with a thousand threads.
 #include <algorithm>
 #include <string>
 
@@ -20,8 +20,8 @@ MachineOptions CpuForEach(uint64_t seed = 1) {
   return machine;
 }
 
-// At 3 s errors are within half of the tolerance. One pipeline is off by a constant number of
-// items, as its queues take that long to fill.
+// At 3 s errors are within half of the tolerance. A pipeline is off by a constant number of items,
+// because its queues have to fill first, so it runs longer.
 uint64_t DurationNs(Kind kind) { return (kind == Kind::kPipeline ? 8 : 3) * kNsPerSecond; }
 
 class CrowdTest : public ::testing::TestWithParam<Kind> {};
@@ -33,7 +33,7 @@ TEST_P(CrowdTest, RandomProgramsSideBySideArePredicted) {
     const Answer answer = Ask(drawn.program, CpuForEach(seed), drawn.question);
     EXPECT_NEAR(answer.predicted, answer.real, kTolerance) << "seed " << seed;
     EXPECT_TRUE(answer.experiment.taints.empty()) << "seed " << seed;
-    // Of tasks, some have ended at any time.
+    // Where each task has a thread, some of the threads have ended at any time.
     EXPECT_GT(answer.experiment.mean_live_threads,
               GetParam() == Kind::kForkJoin ? kThreads / 2 : kThreads - 1);
   }
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(All, CrowdTest,
                            return name;
                          });
 
-// All meet at one barrier; every other one is slower, by what it does in line 1.
+// All threads meet at one barrier. Every other thread is slower, because it also works in line 1.
 Program OneBarrier() {
   Program program;
   program.lines = 2;
@@ -68,7 +68,7 @@ Program OneBarrier() {
   return program;
 }
 
-// A thread per task, again and again; every other one is longer, by what it does in line 1. Their
+// A thread per task, in rounds. Every other task is longer, because it also works in line 1. The
 // creator works in line 2.
 Program OneCreator() {
   Program program;
@@ -86,7 +86,7 @@ Program OneCreator() {
   return program;
 }
 
-// One half produces in line 0, the other consumes in lines 1 and 2 and is slower.
+// Half of the threads produce in line 0. The others consume in lines 1 and 2 and are slower.
 Program OneQueue() {
   Program program;
   program.lines = 3;
@@ -105,8 +105,9 @@ Program OneQueue() {
   return program;
 }
 
-// At the period that programs with threads have. Counts of rounds of some 50 ms are exact to one:
-// hence the length where all threads are in one.
+// Asks about a speedup by half, at the sampling period that coz run uses for programs with threads.
+// A count of rounds is exact to one round, and a round takes some 50 ms. Hence the long duration
+// where all threads take part in one round.
 Answer AskHalf(const Program& program, const MachineOptions& machine, experiment::UnitId line,
                uint64_t duration_ns, KnownCosts* known = nullptr) {
   Question question;
@@ -118,7 +119,7 @@ Answer AskHalf(const Program& program, const MachineOptions& machine, experiment
   return Ask(program, machine, question, known);
 }
 
-// Of each of its lines.
+// Expects a right prediction for each line of the program.
 void ExpectPredicted(const Program& program, uint64_t duration_ns) {
   KnownCosts known;
   for (experiment::UnitId line = 0; line < program.lines; ++line) {

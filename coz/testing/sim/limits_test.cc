@@ -1,5 +1,5 @@
-// Where theory does not promise that predictions come true: how far they are off, and which
-// validity figure says so.
+// Cases in which theory does not promise right predictions: how wrong they are, and which validity
+// figure says so.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -75,7 +75,7 @@ TEST(LimitsTest, SpinningInLongRoundsIsOffByTheQuantumOfDelay) {
 
 enum class Meeting { kBarrier, kSpin, kSpinWithoutHint };
 
-// Two threads work beside each other and meet after each round. Line 0 is the longer half.
+// Two threads work beside each other and meet after each round. Line 0 is the longer thread's.
 Answer AskOfMeeting(Meeting meeting, uint64_t round_ns, double speedup) {
   constexpr uint32_t kSpinLine = 2;
   Program program;
@@ -115,7 +115,7 @@ TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
     double least_unseen;
     double most_unseen;
   };
-  // Against a sampling period of 1 ms.
+  // Rounds from half of the sampling period, which is 1 ms, to ten times as long.
   for (const Case& tested : {Case{500, -0.25, -0.1}, Case{1000, -0.04, -0.005},
                              Case{2000, -0.005, 0.005}, Case{10000, -0.005, 0.005}}) {
     const uint64_t round_ns = tested.round_us * kNsPerUs;
@@ -135,8 +135,8 @@ TEST(LimitsTest, SpinningIsPredictedAsAWaitWhereItIsSeenAndElsewhereTooSmall) {
   }
 }
 
-// Of two threads the one works for 1,000 us and the other for 700, and spins. Sampled at the same
-// pace it is found spinning always, and by pausing it there is kept in step.
+// One of two threads works for 1,000 us. The other works for 700 us and then spins. Samples that
+// come at the same pace always find it spinning. The pauses at these samples keep it in step.
 TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByProbesAtRandomTimes) {
   const StudyProgram study = SpinWait();
   Question question;
@@ -171,8 +171,8 @@ TEST(LimitsTest, TheLineThatSpinsIsPredicted) {
   }
 }
 
-// The share of the time in which no thread ran, as the report computes it: it has a note from a
-// fifth on.
+// The share of time in which no thread ran, computed as in the report. The report has a note from
+// kNoted on.
 double IdleShare(const Program& program, const MachineOptions& machine, const Question& question) {
   experiment::SchedulerOptions options;
   options.seed = machine.seed;
@@ -187,12 +187,12 @@ double IdleShare(const Program& program, const MachineOptions& machine, const Qu
   return 1 - running_ns / static_cast<double>(records[0].elapsed_ns);
 }
 
-// Input that comes at its own pace is not slowed with the program. Where the program waits for
-// input, which is seen, throughput cannot rise, and what is predicted is what the program would
-// save. Where it is behind its input, predictions say what it would gain with as much input as it
-// can take; that they are bounded by the input is not seen.
+// Input that comes at its own pace does not slow down with the program. Where the program waits for
+// input, throughput cannot rise. The prediction is then what the program would save, and the waits
+// are flagged. Where the program is behind its input, the prediction is what it would gain with
+// unlimited input. That the real input limits the gain is not flagged.
 TEST(LimitsTest, OutsideInputIsPredictedTooHighAndWaitsForItAreFlagged) {
-  constexpr double kNoted = 0.1;  // by the report: kWorthSaying in AddIdle
+  constexpr double kNoted = 0.1;  // where the report has a note: kWorthSaying in AddIdle
   struct Sum {
     double error = 0;
     double real = 0;
@@ -222,8 +222,8 @@ TEST(LimitsTest, OutsideInputIsPredictedTooHighAndWaitsForItAreFlagged) {
   EXPECT_LT(busy.error / busy.count, 0.35);
 }
 
-// What a thread that sleeps for long owes when an experiment ends is taken off its clock, and paid
-// in the next.
+// A thread that sleeps for long still owes delay when an experiment ends. That delay is subtracted
+// from the experiment's time, but the thread pays it in the next experiment.
 struct Pooled {
   double effective_ns = 0;
   double achieved = 0;
@@ -261,7 +261,7 @@ std::map<int, Pooled> ProfileOfSleeper(uint64_t sleep_ns) {
   return pooled;
 }
 
-// The progress of others is predicted right all the same, by what was achieved.
+// The progress of other threads is still predicted right, by the virtual speedup that was achieved.
 TEST(LimitsTest, DelayStillOwedAtTheEndIsFlagged) {
   struct Case {
     uint64_t sleep_ms;

@@ -1,6 +1,6 @@
-// The programs that simulated threads run: a small instruction set of work, waits and progress.
+// The programs that simulated threads run: a small instruction set for work, waits and progress.
 //
-// Shape    straight-line instructions with jumps on integer variables; objects are named by index
+// Shape    straight-line instructions with jumps on integer variables; indices name the objects
 // Units    ns of simulated time; work in ns of CPU time
 // Errors   none here: the simulator checks indices when it runs the program
 // Threads  compatible
@@ -53,11 +53,11 @@ struct Op {
 
 using Code = std::vector<Op>;
 
-// Variables from here on belong to each thread by itself.
+// Each thread has its own copy of the variables from this one on.
 inline constexpr uint32_t kFirstLocalVariable = 1u << 20;
 inline constexpr uint32_t kLocalVariables = 4;
 
-// Events that come from outside at times that the program has no part in.
+// Events that come from outside, at times that the program does not influence.
 struct Input {
   uint64_t interval_ns = 0;
   uint32_t spread_permille = 0;
@@ -72,7 +72,7 @@ struct Program {
   uint32_t mutexes = 0;
   uint32_t conditions = 0;
   uint32_t rwlocks = 0;
-  std::vector<uint32_t> barriers;    // numbers of threads they wait for
+  std::vector<uint32_t> barriers;    // how many threads each waits for
   std::vector<uint32_t> semaphores;  // initial values
   std::vector<Input> inputs;
 };
@@ -95,7 +95,7 @@ class CodeBuilder {
     return Add({OpKind::kCondWait, condition, mutex, timeout_ns, 0});
   }
   CodeBuilder& Sleep(uint64_t ns) { return Add({OpKind::kSleep, 0, 0, ns, 0}); }
-  // As long as one waits for the next event of a Poisson process.
+  // Sleeps for an exponential time, as until the next event of a Poisson process.
   CodeBuilder& SleepRandom(uint64_t mean_ns) { return Add({OpKind::kSleep, 0, 1, mean_ns, 0}); }
   CodeBuilder& Spawn(uint32_t code, uint32_t child) {
     return Add({OpKind::kSpawn, code, child, 0, 0});
@@ -106,7 +106,7 @@ class CodeBuilder {
   }
   CodeBuilder& Jump(uint32_t to) { return Add({OpKind::kJump, 0, to, 0, 0}); }
 
-  // while (variable < value) body, or its opposite.
+  // while (variable < value) body. WhileNotLess has the opposite condition.
   template <typename Body>
   CodeBuilder& WhileLess(uint32_t variable, int64_t value, Body body) {
     const uint32_t start = Here();
@@ -137,8 +137,8 @@ class CodeBuilder {
   Code* code_;
 };
 
-// A queue as programs make them, of a mutex, two conditions and a count. All indices are of the
-// program's objects.
+// A queue of a mutex, two conditions and a count, as programs make them. All indices are those of
+// the program's objects.
 struct BoundedQueue {
   uint32_t mutex;
   uint32_t not_empty;

@@ -17,7 +17,7 @@ uint64_t Milliseconds(Random& random, uint64_t low, uint64_t high) {
   return Between(random, low * 1000, high * 1000) * kNsPerUs;
 }
 
-// One to three pieces of work on lines of the program.
+// Adds one to three pieces of work on lines of the program.
 void AddWork(const Program& program, Random& random, CodeBuilder& code, uint64_t low_ms,
              uint64_t high_ms) {
   const uint64_t pieces = Between(random, 1, 3);
@@ -168,7 +168,7 @@ void TimedWait(Program& program, Random& random) {
   AddThread(program, notifier);
 }
 
-// Two threads that hand each other a turn by spinning.
+// Two threads that pass a turn to each other and spin until they have it.
 void Spin(Program& program, Random& random) {
   program.variables = 2;
   const uint32_t spin_line = program.lines++;
@@ -193,9 +193,10 @@ void PacedByInput(Program& program, Random& random) {
   AddThread(program, worker);
 }
 
-// Work that varies keeps a program from falling in step with the sampling period. Threads that take
-// turns at a lock may do so in several orders, each with a speed of its own; there it varies so
-// much that the program soon leaves each of them, for the truth must be one number.
+// Makes the times of work vary, so that a program does not keep step with the sampling period.
+// Threads that take turns at a lock may do so in several orders, each with its own speed. Their
+// work varies so much that the program soon leaves each order, because the truth must be one
+// number.
 void SpreadWork(Program& program, Kind kind) {
   const bool takes_turns =
       kind == Kind::kMutex || kind == Kind::kRwLock || kind == Kind::kTimedWait;
@@ -206,7 +207,7 @@ void SpreadWork(Program& program, Kind kind) {
   }
 }
 
-// Threads that the program has at once, at the most.
+// The largest number of threads that the program has at once.
 uint32_t ThreadCount(const Program& program) {
   size_t threads = program.threads.size();
   for (const Code& code : program.codes) {
@@ -216,7 +217,7 @@ uint32_t ThreadCount(const Program& program) {
   return static_cast<uint32_t>(threads);
 }
 
-// Makes `op`'s indices those of objects that are put behind the ones that `before` has.
+// Moves the indices in `op` behind the objects of `before`.
 void MoveBehind(const Program& before, Op& op) {
   const auto move_variable = [&before](uint32_t& variable) {
     if (variable < kFirstLocalVariable) variable += before.variables;

@@ -1,4 +1,4 @@
-// Random programs of the kinds that multi-threaded programs are made of.
+// Random programs of the common kinds of multi-threaded programs.
 //
 // Shape    one program per seed and kind, in rounds of some tens of milliseconds; point 0 is its
 //          progress
@@ -18,7 +18,7 @@
 namespace coz::sim {
 
 enum class Kind {
-  kSerial,     // one thread that works and sleeps, beside threads that have no part in progress
+  kSerial,     // one thread that works and sleeps, beside threads that do not affect progress
   kBarrier,    // rounds that end at a barrier
   kForkJoin,   // a thread per task
   kPipeline,   // stages with bounded queues of mutex and conditions
@@ -27,19 +27,19 @@ enum class Kind {
   kRwLock,     // readers and writers
   kTimedWait,  // conditions with time-outs
   kSpin,       // a spin-wait instead of a wait
-  kInput,      // paced by events from outside
+  kInput,      // events from outside set the pace
 };
 inline constexpr int kKinds = 10;
 
 std::string_view KindName(Kind kind);
 
-// Whether theory says that prediction and truth are equal when there are CPUs enough.
+// Whether theory says that prediction and truth are equal when there are enough CPUs.
 bool PredictionIsExact(Kind kind);
 
 Program RandomProgram(Kind kind, Random& random);
 
-// Random programs of one kind side by side in one process, until it has at least `threads` threads:
-// they have nothing in common but the lines and the progress point.
+// Puts random programs of one kind side by side in one process until it has at least `threads`
+// threads. They share only the lines and the progress point.
 Program RandomCrowd(Kind kind, Random& random, uint32_t threads);
 
 }  // namespace coz::sim

@@ -1,5 +1,5 @@
-// The example programs of docs/interpreting.md in virtual time, where their right answers are
-// exact.
+// The example programs of docs/interpreting.md in simulated time, where the right answers are known
+// exactly.
 #include "coz/base/clock.h"
 #include "coz/testing/sim/accuracy.h"
 #include "gtest/gtest.h"
@@ -38,10 +38,10 @@ Program Overload() {
   return program;
 }
 
-// What the answers per time come to when frames come every `frame_ms`, relative to one every 4 ms.
+// The program speedup in answers when frames come every `frame_ms` instead of every 4 ms.
 double ProgramSpeedup(double frame_ms) {
   const double longest_round_ms = 1.6 + 0.4 * kRingFrames;
-  // Busy without a break, a round of the server takes 1.6 ms and 0.4 for each frame that has come
+  // While the server is always busy, a round takes 1.6 ms plus 0.4 ms for each frame that has come
   // meanwhile.
   const double round_ms = 1.6 / (1 - 0.4 / frame_ms);
   if (frame_ms >= 2) return 1 - frame_ms / 4;

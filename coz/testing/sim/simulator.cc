@@ -1,4 +1,4 @@
-// Time, CPUs, samples and delays. What the instructions do is in simulator_calls.cc.
+// Time, CPUs, samples and delays. The instructions are in simulator_calls.cc.
 #include "coz/testing/sim/simulator.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-// Threads from which on it is cheaper to look at each sample than to find out after each delay
-// whose samples matter now.
+// With more threads than this, an event for each sample is cheaper than to find out after each
+// delay whose samples matter now.
 constexpr uint32_t kCrowd = 100;
 
 template <typename T>
@@ -25,7 +25,7 @@ std::vector<std::unique_ptr<T>> MakeObjects(size_t count) {
 
 }  // namespace
 
-// What delay::TakeSample asks of the simulator.
+// The seam by which delay::TakeSample calls the simulator.
 class Simulator::SampleSeam {
  public:
   SampleSeam(Simulator* simulator, Thread* thread, bool spins)
@@ -200,7 +200,7 @@ void Simulator::RunOnCpu(Thread& thread) {
   Continue(thread);
 }
 
-// As the supervisor does.
+// In the simulator more live threads than CPUs are always a crowd.
 void Simulator::NoteCrowd() {
   ledger_->cpus_of_crowd = live_threads_ > options_.cpus ? options_.cpus : 0;
 }
@@ -251,7 +251,7 @@ delay::SampledUnit Simulator::UnitOf(uint32_t line) const {
 
 bool Simulator::SampleMatters(const Thread& thread) const {
   if (options_.sampling_period_ns == 0) return false;
-  // In a crowd delays are imposed so often that every sample may find one.
+  // With that many threads delays are imposed so often that every sample may find one.
   if (selected_ && live_threads_ > kCrowd) return true;
   const uint32_t line = LineOf(thread);
   return (selected_ && line == selected_line_) || IsGiven(line) ||
@@ -263,7 +263,7 @@ void Simulator::ReviewSchedules() {
   threads.swap(without_sample_event_);
   for (Thread* thread : threads) thread->without_sample_event = false;
   for (Thread* thread : threads) {
-    // One that is at the end of its work or of its slice has an event at this very moment.
+    // A thread at the end of its work or of its slice has an event at exactly this moment.
     if (thread->state != ThreadState::kRunning || thread->event_ns == now_ns_) continue;
     if (thread->hold_left_ns > 0) continue;
     if (Account(*thread)) CountSamples(*thread, LineOf(*thread), Spins(*thread), 1);
@@ -362,7 +362,7 @@ bool Simulator::ExtendTimeout(Thread& thread) {
     Push(now_ns_ + inserted_ns - served_ns, thread);
     return true;
   }
-  // The time out of the wait was a pause in all but name.
+  // The time by which the wait went on counts as a pause.
   if (served_ns > 0) delay::RecordPause(thread.ledger, served_ns, served_ns);
   return false;
 }
@@ -376,7 +376,7 @@ void Simulator::NoteCall(Thread& thread) {
   });
 }
 
-// As _coz_timed_visit does it.
+// Counts as _coz_timed_visit does.
 void Simulator::CountTimed(Thread& thread, uint64_t experiment::PointCounts::*visits,
                            uint64_t experiment::PointCounts::*timed,
                            uint64_t experiment::PointCounts::*time_sum_ns,

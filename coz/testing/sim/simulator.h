@@ -1,11 +1,12 @@
 // A deterministic discrete-event simulator of a program on K CPUs, with the real delay core
 // (coz/sync/delay) in its threads.
 //
-// Shape    one program, one run; time moves by RunUntil. The wrapped calls of coz/sync/interpose
-//          are followed step by step: pay, try, begin to wait, end the wait with or without credit
+// Shape    one program, one run; RunUntil moves time. It follows the wrapped calls of
+//          coz/sync/interpose step by step: pay, try, begin to wait, end the wait with or without
+//          credit
 // Units    ns of simulated time from 0
-// Errors   a malformed program ends the test with a message; a deadlock leaves all threads waiting,
-//          which `deadlocked` says
+// Errors   a malformed program ends the test with a message. In a deadlock all threads wait, and
+//          `deadlocked` says so
 // Threads  compatible
 // Signals  none: a sample is an event
 // Source   docs/testing.md
@@ -32,26 +33,26 @@ struct MachineOptions {
   uint32_t cpus = 64;
   uint64_t seed = 1;
   uint64_t time_slice_ns = 3 * kNsPerMs;
-  // Each uniform from 0 to this.
+  // Each pause sleeps too long by 0 to this, uniformly distributed. Each wake takes 0 to the other.
   uint64_t pause_overshoot_ns = 0;
   uint64_t wake_latency_ns = 0;
-  // What a pause takes beyond what is measured of it, and so is not served.
+  // How much longer a pause takes than is measured. This part does not count as paid.
   uint64_t pause_cost_ns = 0;
-  // Whether an unlocked mutex goes to the longest waiter, or to whoever takes it first, as
-  // futex-based ones do.
+  // True: an unlocked mutex goes to the longest waiter. False: it goes to the first thread that
+  // takes it, as with mutexes made of futexes.
   bool fair_mutexes = true;
-  // Whether a wait that times out goes on for as long as delay was inserted meanwhile, instead of
-  // being paused for it afterwards: then the time-out is one of virtual time, and what would have
-  // come before it still does.
+  // Whether a wait that times out goes on for as long as delay was inserted meanwhile. The time-out
+  // is then in virtual time, and a wake that should come before it still does. False: the thread
+  // pauses for that delay after the wait.
   bool extend_timeouts = true;
   // Rules of the delay core (coz/sync/delay). Each can be left out, to see what it is worth
   // (ablation_report).
   //
   // How often in a row a wrapped call pauses at most, when delays are inserted during its pauses.
   uint32_t pauses_per_call = delay::kMostPausesPerCall;
-  // Delays that threads impose on each other cancel out: the global delay is the largest that any
-  // thread has. False: the paper's, the sum of all that were imposed. Virtual times are the same,
-  // and more is paused.
+  // Delays that threads impose on each other cancel: the global delay is the largest that any
+  // thread has. False: it is the sum of all imposed delays, as in the paper. Virtual times are then
+  // the same, but threads pause more.
   bool cancel_delays = true;
   // How the delay of samples is spread over stretches.
   delay::SpreadRules spread;
@@ -59,27 +60,27 @@ struct MachineOptions {
   bool pay_for_stretches_in_progress = true;
   // Where threads are queued for CPUs, a pause keeps its CPU.
   bool hold_cpu_in_pauses = true;
-  // What grows while a thread is queued for a CPU is not owed.
+  // A thread does not owe the delay that grows while it is queued for a CPU.
   bool credit_queued = true;
   // A wakee takes over its waker's excess.
   bool publish_excess = true;
-  // A thread keeps its excess in a call that returned at once.
+  // A thread keeps its excess in a call that returns at once.
   bool keep_excess_without_wait = true;
-  // Who joins a thread goes on no earlier than its end in virtual time.
+  // A thread that joins another goes on no earlier than that thread's end in virtual time.
   bool go_on_after_end = true;
-  // Whether loops that spin have the hint by which a sample tells that.
+  // Whether loops that spin have the hint by which a sample recognises them.
   bool spins_are_seen = true;
-  // Whether threads that spin get spin probes. False: regular samples have to do, as where there
-  // are no perf events.
+  // Whether threads that spin get spin probes. False: only regular samples find them, as where
+  // there are no perf events.
   bool spin_probes = true;
-  // 0: not profiled, no samples.
+  // 0: the program is not profiled, and there are no samples.
   uint64_t sampling_period_ns = 0;
-  // The work of `faster_line` takes (1 - faster_by) of its time: the truth that a virtual speedup
-  // is to predict.
+  // The work of `faster_line` takes (1 - faster_by) of its time. This is the truth that a virtual
+  // speedup has to predict.
   uint32_t faster_line = 0;
   double faster_by = 0;
-  // As --given: in every experiment samples in `given_line` impose that share of a sampling period,
-  // too. Without a profiler the line really takes so much less.
+  // As --given: in every experiment, samples in `given_line` also impose this share of a sampling
+  // period. Without a profiler the line really takes less time by this share.
   uint32_t given_line = 0;
   double given_by = 0;
 };
@@ -98,16 +99,16 @@ class Simulator {
   uint64_t now_ns() const { return now_ns_; }
   const std::vector<experiment::PointCounts>& points() const { return points_; }
   const std::vector<uint64_t>& line_cpu_ns() const { return line_cpu_ns_; }
-  // No thread runs or ever will.
+  // Whether no thread runs and none ever will.
   bool deadlocked() const;
 
-  // What the supervisor has: see ExperimentTarget.
+  // The supervisor's interface to its target; see ExperimentTarget.
   void Select(experiment::UnitId line, uint64_t delay_per_sample_ns, uint64_t deadline_ns);
   void Extend(uint64_t deadline_ns) { deadline_ns_ = deadline_ns; }
   void StopDelays();
   bool Settled() const;
   experiment::TargetSnapshot Snapshot() const;
-  // Samples by line since the last call.
+  // The samples since the last call, by line.
   std::vector<uint64_t> TakeLineSamples();
 
  private:
@@ -118,15 +119,15 @@ class Simulator {
   struct Barrier;
   struct Semaphore;
   struct RwLock;
-  // Of a thread, or where that is null of an input. A thread has one event at a time: `generation`
-  // tells it from those that were overtaken.
+  // An event of a thread, or of an input where `thread` is null. A thread has one valid event at a
+  // time. The generation tells it from older ones that no longer hold.
   struct Event {
     uint64_t time_ns;
     uint64_t order;
     Thread* thread;
     uint64_t generation_or_input;
     bool operator<(
-        const Event& other) const {  // the earliest is the greatest, and comes first from the heap
+        const Event& other) const {  // the earliest is the greatest, so the heap gives it first
       return time_ns != other.time_ns ? time_ns > other.time_ns : order > other.order;
     }
   };
@@ -137,25 +138,25 @@ class Simulator {
   void MakeReady(Thread& thread);
   void Dispatch();
   void RunOnCpu(Thread& thread);
-  // Where there are more threads than CPUs.
+  // For more threads than CPUs.
   void NoteCrowd();
   void LookAtCpu(Thread& thread);
   void LeaveCpu(Thread& thread, ThreadState state);
-  // Books the CPU time since the last call. Whether a sample falls on this very moment.
+  // Books the CPU time since the last call. Returns whether a sample falls on exactly this moment.
   bool Account(Thread& thread);
-  // The probes during `ran_ns`, in which it has spun all the time or never.
+  // Takes the spin probes during `ran_ns`. The thread has spun all that time or not at all.
   void TakeSpinProbes(Thread& thread, uint64_t ran_ns, bool spins);
-  // What a sample does that falls where it neither imposes nor pays.
   bool Spins(const Thread& thread) const;
+  // Does what samples do that neither impose nor pay.
   void CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t samples);
   void ScheduleCpuEvent(Thread& thread);
-  // Whether the thread's next sample would do anything. Others are only counted: most of a run has
-  // no use for them.
+  // Whether the thread's next sample would impose or pay. Other samples are only counted and need
+  // no event. They are most samples of a run.
   bool SampleMatters(const Thread& thread) const;
   uint32_t LineOf(const Thread& thread) const;
   bool IsGiven(uint32_t line) const;
   delay::SampledUnit UnitOf(uint32_t line) const;
-  // After what may make samples matter.
+  // Schedules events anew, after a change that may make samples matter.
   void ReviewSchedules();
   void OnCpuEvent(Thread& thread);
   void OnTimer(Thread& thread);
@@ -163,35 +164,35 @@ class Simulator {
   void PushInput(uint32_t input);
   void OnInput(uint32_t input);
 
-  // Delays, as coz/sync and coz/runtime do them. Those that pause return true when the thread has
-  // left its CPU for it.
+  // Delays, as in coz/sync and coz/runtime. A function that may pause returns true when the thread
+  // has begun a pause.
   void Sample(Thread& thread);
   bool Pay(Thread& thread);
-  // Again for what is inserted during its pauses, up to `pauses_per_call` times.
+  // Pays also what is inserted during its pauses, with up to `pauses_per_call` pauses.
   bool PayInCall(Thread& thread);
   bool PayForWait(Thread& thread);
-  // A pause by sleeping, or by holding the CPU.
+  // Begins a pause: a sleep, or one that holds the CPU.
   void Pause(Thread& thread, uint64_t owed_ns);
   void HoldCpu(Thread& thread, uint64_t owed_ns);
   void EndPause(Thread& thread, uint64_t paused_ns);
-  // For other threads' stretches in progress, too.
+  // Pays for other threads' stretches in progress, too.
   bool PayForStretchesInProgress(Thread& thread);
   void PublishBeforeWake(Thread& waker, const void* object);
   void StartWait(Thread& thread);
   void EndWait(Thread& thread, bool by_thread, const void* object);
-  // What the sampled line is to the experiment.
+  // Describes a sample in `line` to the delay core.
   delay::SampleInput InputOf(uint32_t line) const;
-  // As the paper has it: the sum of all delays is required of all.
+  // Imposes as in the paper: the sum of all delays is required of all threads.
   void ImposeSum(Thread& thread, uint64_t delay_ns);
-  // `change` may impose delay.
+  // Makes `change`, which may impose delay.
   template <typename Change>
   void Imposing(Change change);
   void NoteCall(Thread& thread);
   bool ExtendTimeout(Thread& thread);
   void Wake(Thread& thread);
 
-  // Instructions: simulator_calls.cc. An instruction that waits is executed again at each `phase`
-  // of it.
+  // Instructions; see simulator_calls.cc. An instruction that waits is executed once for each of
+  // its phases.
   void Continue(Thread& thread);
   Outcome Execute(Thread& thread, const Op& op);
   Outcome ExecuteWork(Thread& thread, const Op& op);
@@ -226,7 +227,7 @@ class Simulator {
   uint64_t next_event_ = 0;
   std::priority_queue<Event> events_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<Thread*> joined_;  // done, and free for the next
+  std::vector<Thread*> joined_;  // threads that are done; a new thread may reuse them
   std::deque<Thread*> ready_;
   std::vector<Thread*> without_sample_event_;
   std::vector<uint32_t> free_cpus_;

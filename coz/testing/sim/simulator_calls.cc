@@ -1,5 +1,5 @@
-// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose step by step;
-// phase 0 of each is to pay, so that every phase after it runs with the debt served.
+// What each instruction does. Waits follow the wrapped calls in coz/sync/interpose step by step. In
+// phase 0 of each the thread pays, so every later phase runs without debt.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +16,8 @@ constexpr uint32_t kPaid = 1;
 constexpr uint32_t kWaited = 2;
 constexpr uint32_t kWaitedForMutex = 3;
 
-// More instructions than this without any time between them mean a loop that never ends.
+// If a thread executes more instructions than this without any time between them, it is in a loop
+// that never ends.
 constexpr int kMaxInstructionsAtOnce = 1000000;
 
 [[noreturn]] void Fail(const char* what) {
@@ -77,7 +78,7 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
     default:
       break;
   }
-  // All others are wrapped calls.
+  // All other instructions are wrapped calls.
   if (thread.phase == kEntry) {
     NoteCall(thread);
     if (PayInCall(thread)) return Outcome::kStop;
@@ -159,13 +160,13 @@ Simulator::Outcome Simulator::ExecuteWork(Thread& thread, const Op& op) {
   return thread.work_left_ns > 0 ? Outcome::kWork : Outcome::kNext;
 }
 
-// Of a wait that no thread ends: what was inserted meanwhile is paid.
+// Ends a wait that no thread ended. The thread pays what was inserted meanwhile.
 Simulator::Outcome Simulator::EndOutsideWait(Thread& thread) {
   EndWait(thread, /*by_thread=*/false, nullptr);
   return PayForWait(thread) || PayForStretchesInProgress(thread) ? Outcome::kStop : Outcome::kNext;
 }
 
-// As PayAfterWait does: what grew while the thread had no CPU it pays by sleeping.
+// Pays as PayAfterWait does: by sleeping, since the debt grew while the thread had no CPU.
 bool Simulator::PayForWait(Thread& thread) {
   thread.pays_for_wait = true;
   const bool pays = PayInCall(thread);
@@ -253,7 +254,7 @@ Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& conditi
     return WaitForMutex(thread, mutex, again);
   }
   EndWait(thread, thread.signaled, &condition);
-  // Where it got its CPU so late that delay has grown since the time-out.
+  // The thread may get its CPU so late that delay has grown since the time-out.
   return !thread.signaled && PayForWait(thread) ? Outcome::kStop : Outcome::kNext;
 }
 
@@ -407,7 +408,7 @@ int64_t& Simulator::Variable(Thread& thread, uint32_t variable) {
 void Simulator::AddToVariable(Thread& thread, uint32_t variable, int64_t by) {
   Variable(thread, variable) += by;
   if (variable >= kFirstLocalVariable) return;
-  // Threads that spin on it see it at once.
+  // Threads that spin on the variable see the change at once.
   for (const auto& other : threads_) {
     if (other->state != ThreadState::kRunning || other.get() == &thread) continue;
     const Op& op = (*other->code)[other->pc];

@@ -1,4 +1,5 @@
-// What the simulator keeps of threads and of the objects they wait for. For its own source files.
+// The simulator's state of threads and of the objects that they wait for. Only its own source files
+// use it.
 //
 // Shape    plain data
 // Units    ns of simulated time
@@ -22,10 +23,10 @@ struct Simulator::Thread {
 
   delay::ThreadLedger ledger = {};
   ThreadState state = ThreadState::kReady;
-  uint64_t generation = 0;  // of its event
+  uint64_t generation = 0;  // of its valid event
   uint64_t event_ns = 0;
-  bool without_sample_event = false;  // is in the list of them
-  Random random;  // for its own work, so that every run of a program draws the same
+  bool without_sample_event = false;  // it is in the list of such threads
+  Random random;  // for its own work, so that every run of a program draws the same numbers
 
   const Code* code = nullptr;
   uint32_t pc = 0;
@@ -43,19 +44,19 @@ struct Simulator::Thread {
   uint64_t running_since_ns = 0;
   uint64_t ready_since_ns = 0;
   uint64_t queued_ns = 0;  // in all
-  bool is_new = false;     // has had no CPU yet
+  bool is_new = false;     // it has had no CPU yet
   uint64_t created_ns = 0;
   uint32_t cpu = 0;
 
   bool pausing = false;        // from the start of the pause until the thread has a CPU again
-  uint64_t hold_left_ns = 0;   // where it holds its CPU meanwhile
-  bool pays_for_wait = false;  // it owes what grew while it had no CPU
+  uint64_t hold_left_ns = 0;   // of a pause that holds its CPU
+  bool pays_for_wait = false;  // what it owes grew while it had no CPU
   uint64_t pause_start_ns = 0;
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress
   delay::Wait wait = {};
-  uint64_t extended_ns = 0;       // by which its time-out was put off
-  bool signaled = false;          // by whom a wait on a condition was ended
+  uint64_t extended_ns = 0;       // by how much its time-out was put off
+  bool signaled = false;          // a thread ended its wait on a condition
   Condition* waits_on = nullptr;  // with a time-out
 };
 

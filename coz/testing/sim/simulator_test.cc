@@ -13,7 +13,7 @@ class SimulatorTest : public ::testing::Test {
     program_.points = 2;
   }
 
-  // Appends a thread; the builder is valid until the next one.
+  // Appends a thread. The builder is valid until the next thread is appended.
   CodeBuilder Thread() {
     program_.codes.emplace_back();
     program_.threads.push_back(static_cast<uint32_t>(program_.codes.size() - 1));

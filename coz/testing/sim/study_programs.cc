@@ -7,7 +7,7 @@
 namespace coz::sim {
 namespace {
 
-// A loop on a real machine does not take the same time twice.
+// Work varies by this, because a loop on a real machine never takes the same time twice.
 constexpr uint32_t kSpreadPermille = 20;
 
 StudyProgram Named(const char* name, std::vector<std::string> lines, size_t codes) {
@@ -41,7 +41,7 @@ StudyProgram Mutex() {
   return study;
 }
 
-// Every thread waits for the other twice a round.
+// Each thread waits for the other twice a round.
 StudyProgram Barrier() {
   StudyProgram study = Named("barrier", {"heavy", "light"}, 2);
   study.program.barriers = {2};
@@ -128,7 +128,7 @@ StudyProgram Join() {
   return study;
 }
 
-// The main thread gives two others eight tasks, waits for all, and merges.
+// The main thread gives two others eight tasks, waits for all tasks, and merges.
 StudyProgram ThreadPool() {
   constexpr uint32_t kTasks = 0;  // variables
   constexpr uint32_t kUnfinished = 1;
@@ -176,7 +176,7 @@ StudyProgram SpinWait() {
 
 namespace {
 
-// Five threads, each with work of its own and a little under a common lock.
+// Five threads, each with its own work and a little work under a common lock.
 StudyProgram CrowdedMutex() {
   StudyProgram study = Named("crowded_mutex", {"inside", "outside"}, 1);
   study.program.mutexes = 1;
@@ -187,7 +187,7 @@ StudyProgram CrowdedMutex() {
   return study;
 }
 
-// Four threads meet after each round; one has more to do.
+// Four threads meet after each round. One has more to do.
 StudyProgram CrowdedBarrier() {
   StudyProgram study = Named("crowded_barrier", {"heavy", "light"}, 2);
   study.program.barriers = {4};
@@ -199,7 +199,7 @@ StudyProgram CrowdedBarrier() {
   return study;
 }
 
-// Eight workers take what one thread makes.
+// Eight workers take the items that one thread makes.
 StudyProgram CrowdedQueue() {
   StudyProgram study = Named("crowded_queue", {"make", "work"}, 2);
   const BoundedQueue queue = BoundedQueue::In(study.program, 16);

@@ -1,7 +1,7 @@
-// The programs of bench/accuracy in virtual time: what is predicted of them where a machine adds
-// nothing.
+// The programs of bench/accuracy in simulated time. They show what is predicted where a real
+// machine adds nothing.
 //
-// Shape    a list of programs by the name that they have there; point 0 is their progress
+// Shape    a list of programs, with their names in bench/accuracy; point 0 is their progress
 // Units    ns of simulated time
 // Errors   none
 // Threads  safe
@@ -29,14 +29,14 @@ struct StudyProgram {
 // Two threads that work beside each other and spin until the other has arrived.
 StudyProgram SpinWait();
 
-// An open loop: orders come at random, whether the server keeps up or not. Its progress is a
-// latency pair.
+// An open loop: orders come at random times, whether the server keeps up or not. Its progress is a
+// latency point.
 StudyProgram Latency();
 
-// Those whose threads wait for each other, and are predicted.
+// The programs whose threads wait for each other and that are predicted correctly.
 std::vector<StudyProgram> StudyPrograms();
 
-// Those with more threads than a machine of two CPUs has.
+// The programs that have too many threads for a machine with two CPUs.
 std::vector<StudyProgram> CrowdedPrograms();
 
 }  // namespace coz::sim

@@ -1,10 +1,10 @@
-// Prints what really comes of each program of the study in virtual time, and the error of what is
-// predicted, at 25, 50 and 75 %. Usage: ./bazelw run //coz/testing/sim:study_report -- name=value
-// ... with period_us=, seconds=, seed=, spread=, fair=, overshoot_us=, cost_us= and latency_us= as
-// in accuracy_report, and in_progress=0 for the rule of
-// MachineOptions::pay_for_stretches_in_progress. Then it prints the same of a program that spins,
-// of which the mean is not: with spin probes, with regular samples alone, and where its loop has no
-// hint.
+// Prints the real program speedup of each program of the study in simulated time, and the error of
+// its prediction, at 25, 50 and 75 %. Usage: ./bazelw run //coz/testing/sim:study_report --
+// name=value ... with period_us=, seconds=, seed=, spread=, fair=, overshoot_us=, cost_us= and
+// latency_us= as in accuracy_report. in_progress=0 switches off the rule
+// MachineOptions::pay_for_stretches_in_progress. After the mean error it prints the same for a
+// program that spins, which is not part of the mean: with spin probes, with regular samples only,
+// and with a loop that has no hint.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ struct Errors {
   }
 };
 
-// Of each line and speedup.
+// Prints a program's figures for each line and speedup.
 void PrintStudy(const StudyProgram& study, const MachineOptions& machine, Question question,
                 Errors* errors) {
   for (uint32_t line = 0; line < kStudiedLines; ++line) {

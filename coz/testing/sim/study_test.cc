@@ -1,5 +1,5 @@
-// The programs of the accuracy study in virtual time, at a sampling period about that of coz run:
-// what a machine adds is left out, so what is left is the error of the method.
+// The programs of the accuracy study in simulated time, at sampling periods near that of coz run.
+// There is no error of a real machine, so all error is that of the method.
 #include <map>
 #include <string>
 
@@ -13,9 +13,9 @@ namespace {
 
 class StudyTest : public ::testing::TestWithParam<int> {};
 
-// The programs' rounds take a whole millisecond, or 0.8 (rwlock): with the last two periods samples
-// fall into the same part of them for some forty rounds. They are not in step with the next, which
-// is as long to a hundredth.
+// A round takes a whole millisecond, or 0.8 ms (rwlock). With the last two periods samples fall
+// into the same part of a round for some forty rounds. None of the periods is within a hundredth of
+// a round; samples with such a period keep step with the rounds.
 TEST_P(StudyTest, IsPredictedWithinOnePoint) {
   const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
   KnownCosts known;
@@ -37,8 +37,8 @@ TEST_P(StudyTest, IsPredictedWithinOnePoint) {
   }
 }
 
-// A request that comes while another is served comes later in virtual time than when that service
-// is over, where it ends soon.
+// A request may come while another is served. If that service ends soon, the request comes after
+// its end in virtual time.
 TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
   Question question;
   question.speedup = 0.75;
@@ -48,8 +48,8 @@ TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
   EXPECT_GT(Ask(Latency().program, machine, question).error(), 0.03);
 }
 
-// Delay is imposed ahead of the samples that it stands for, and what is ahead at the end of an
-// experiment is no part of the next.
+// Threads impose delay before the samples that stand for it. What they have imposed ahead at the
+// end of an experiment does not count in the next experiment.
 TEST_P(StudyTest, ExperimentsKeepTheirDelayToThemselves) {
   const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
   for (uint32_t line = 0; line < kStudiedLines; ++line) {
