@@ -1,5 +1,6 @@
-# Sourced. keep_cpus_awake keeps idle CPUs from halting until the script ends, as `coz run --awake` does, for runs without coz and for
-# coz as an ordinary user; sets awake to that option where this user may, and to nothing elsewhere.
+# To be sourced. keep_cpus_awake keeps idle CPUs from halting until the script ends, as `coz run
+# --awake` does. It is for runs without coz and for coz as an ordinary user. Where the user may do
+# this, it sets `awake` to that option, else to nothing.
 awake=()
 keep_cpus_awake() {
   [[ -w /dev/cpu_dma_latency ]] || return 0

@@ -15,8 +15,8 @@
 
 namespace coz {
 
-// Of an even number of figures the mean of the two in the middle: the upper one alone would be the
-// larger of two.
+// For an even number of figures this is the mean of the two in the middle. The upper one alone
+// would make the median of two figures the larger one.
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t upper = values.size() / 2;

@@ -1,5 +1,5 @@
-// The accuracy study: for each program and line, what really happens against what is predicted, as
-// a Markdown table.
+// The accuracy study. For each program and line it compares the prediction with what really
+// happens, and prints a Markdown table.
 //
 //   ./bazelw run //bench:accuracy -- --seconds=60 --peer=/usr/bin/coz
 #include <sys/utsname.h>
@@ -29,7 +29,7 @@
 namespace coz::accuracy {
 namespace {
 
-// Errors above this are misses, and their cause is to be named.
+// Errors above this are misses, whose cause has to be named.
 constexpr double kMiss = 0.05;
 
 struct Arguments {
@@ -38,8 +38,8 @@ struct Arguments {
   std::string peer;
   std::vector<std::string> only;
   std::vector<double> speedups = {0.25, 0.5, 0.75};
-  // The truth once more while the profiler samples the program and pauses nothing: what sampling
-  // itself changes.
+  // Measure the truth again while the profiler samples the program and pauses nothing. This shows
+  // what sampling itself changes.
   bool also_sampled = false;
   bool awake = false;
   bool crowded = false;
@@ -50,7 +50,7 @@ struct Arguments {
   }
 };
 
-// Of one profiler over all cases.
+// The errors of one profiler over all cases.
 struct Errors {
   std::vector<double> values;
   std::string worst;
@@ -212,7 +212,7 @@ class Study {
     printf(" %s | %+.1f |", Show(estimate).c_str(), 100 * error);
   }
 
-  // What the sampled program gains, and how far the prediction is from that.
+  // Prints what the sampled program gains, and how far the prediction is from that.
   void PrintSampled(double sampled, const std::optional<report::Estimate>& estimate,
                     const std::string& where) {
     if (!estimate.has_value()) {
@@ -300,7 +300,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--crowded", arguments.crowded,
                "the programs with more threads than CPUs, with the slices that the system gives");
   CLI11_PARSE(app, argc, argv);
-  // In a crowd, slices are what is measured.
+  // In a crowd the slices stay as they are, because their effect is measured.
   if (!arguments.crowded) UseShortSlices();
   if (realtime && !UseRealtime()) {
     fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");

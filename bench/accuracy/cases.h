@@ -1,9 +1,8 @@
-// The programs of the accuracy study, their lines of interest, and what is known to go wrong with
-// them.
+// The programs of the accuracy study and their lines of interest.
 //
 // Shape    a table; names are those of the programs' files
 // Units    none
-// Errors   LineNumber: 0 where the source has no single line with the label
+// Errors   LineNumber returns 0 where not exactly one line of the source has the label
 // Threads  safe
 // Signals  none
 // Source   docs/results.md, "Accuracy"
@@ -22,10 +21,11 @@ struct Line {
 
 struct Case {
   std::string name;
-  std::string what;  // is synchronized by what
+  std::string what;  // how its threads are synchronized
   std::string point;
   bool is_latency = false;
-  // More threads than CPUs, of which no exactness is claimed: only where it is asked for by name.
+  // It has more threads than CPUs, where predictions are not claimed to be exact. It runs only
+  // where it is asked for.
   bool is_crowded = false;
   std::vector<Line> lines;
   std::vector<std::string> binary_scope;  // empty: the default
@@ -33,12 +33,12 @@ struct Case {
 
 const std::vector<Case>& AllCases();
 
-// A file of the repository: in Bazel's runfiles, or from the current folder.
+// Path of a file of the repository: in Bazel's runfiles, else relative to the current folder.
 std::string RepositoryFile(const std::string& path);
 std::string ProgramPath(const Case& one_case);
 std::string SourcePath(const Line& line);
 
-// The line that is marked `// LINE(label)`.
+// The number of the line that is marked `// LINE(label)`.
 int LineNumber(const Line& line);
 
 }  // namespace coz::accuracy

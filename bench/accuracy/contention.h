@@ -1,9 +1,9 @@
-// How much longer work takes on one CPU while another CPU works: CPUs that share a core, or its
-// clock, are not independent, and no pause of a thread can make up for what a busy neighbour takes.
+// How much longer work takes on one CPU while another CPU works. CPUs that share a core, or its
+// clock, are not independent. No pause of a thread can make up for what a busy neighbour takes.
 //
 // Shape    one figure
-// Units    a ratio: 1 is none
-// Errors   1 where there is but one CPU
+// Units    a ratio: 1 means no slowdown
+// Errors   1 where there is only one CPU
 // Threads  makes two of its own
 // Signals  none
 // Source   none
@@ -12,8 +12,8 @@
 
 namespace coz::accuracy {
 
-// The median over a fifth of a second: work on CPU 0 while CPU 1 works, to the same right after
-// while it idles.
+// The median over a fifth of a second of this ratio: the time of work on CPU 0 while CPU 1 works,
+// over the time of the same work right after, while CPU 1 idles.
 double SlowdownBesideWork(double steps_per_us);
 
 }  // namespace coz::accuracy

@@ -106,7 +106,7 @@ std::string Contents(const std::string& path) {
   return text;
 }
 
-// Runs until undisturbed, and returns the profile of the least disturbed run.
+// Repeats the run until one is undisturbed. Returns the profile of the least disturbed run.
 absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& profiler,
                                                const std::vector<std::string>& program,
                                                double seconds, const std::string& output,
@@ -151,7 +151,7 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
   std::string merged;
   size_t first_session = 0;
   for (int i = 0; i < sessions; ++i) {
-    // Seeds in turn, as coz run --repeat gives its runs.
+    // Each session gets the next seed, as with coz run --repeat.
     const std::vector<std::string> profiler =
         CozCommand(one_case, line, speedups, options, output, seed + static_cast<uint64_t>(i));
     const absl::StatusOr<std::string> profile =
@@ -174,8 +174,8 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
 }
 
 std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Case& one_case) {
-  // The original takes delays off the duration without a sign: where they were longer than the
-  // experiment, it reads as centuries.
+  // The original subtracts delays from the duration in unsigned numbers. Where the delays were
+  // longer than the experiment, the duration reads as centuries.
   constexpr double kTooLongNs = 24 * 3600 * 1e9;
   std::map<double, PeerTotals> totals;
   double speedup = 0;

@@ -1,5 +1,5 @@
-// What a profiler predicts for one line: this one's, and the original's by its command line and
-// text output.
+// What a profiler predicts for one line: this profiler, and the original one by its command line
+// and text output.
 //
 // Shape    one figure for each speedup asked for, in order; without a value where the profiler had
 //          none
@@ -27,8 +27,8 @@ namespace coz::accuracy {
 struct PredictionOptions {
   double steps_per_us = 0;
   double seconds = 60;
-  // The profile is made in sessions of at most this length, so that a disturbed one can be repeated
-  // alone.
+  // The profile is made in sessions of at most this length, so that a disturbed session can be
+  // repeated alone.
   double session_seconds = 20;
   // Passed on to coz run; 0: its default.
   double experiment_seconds = 0;
@@ -39,7 +39,7 @@ struct PredictionOptions {
 
 struct Prediction {
   std::vector<std::optional<report::Estimate>> program_speedups;
-  // The same by the first session alone; empty where there was but one.
+  // The same from the first session alone; empty where there was only one.
   std::vector<std::optional<report::Estimate>> after_first_session;
   int experiments = 0;
   int tainted = 0;
@@ -47,7 +47,8 @@ struct Prediction {
   int disturbed = 0;
 };
 
-// A command, to which the program's is to be appended, that samples it and inserts no delay.
+// A command that samples a program and inserts no delay. The program's own command is appended to
+// it.
 std::vector<std::string> SamplingCommand(const Case& one_case, const Line& line,
                                          const PredictionOptions& options);
 
@@ -55,12 +56,13 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
                                           const std::vector<double>& speedups,
                                           const PredictionOptions& options);
 
-// `peer` is the original's command. Its fixed-line mode takes one speedup a run.
+// `peer` is the original's command. Its fixed-line mode takes one speedup per run.
 absl::StatusOr<Prediction> PredictWithPeer(const std::string& peer, const Case& one_case,
                                            const Line& line, const std::vector<double>& speedups,
                                            const PredictionOptions& options);
 
-// The original's text profile: time (or time in flight) and visits of a point, added up by speedup.
+// Figures of the original's text profile: the time (or time in flight) and the visits of a point,
+// added up by speedup.
 struct PeerTotals {
   double duration_ns = 0;
   double visits = 0;

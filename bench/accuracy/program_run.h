@@ -2,7 +2,7 @@
 //
 // Shape    the command's output is kept only where something went wrong
 // Units    ns; visits
-// Errors   UNAVAILABLE with the command and its last words when it failed or took too long
+// Errors   UNAVAILABLE, with the command and the end of its output, if it failed or took too long
 // Threads  safe
 // Signals  none
 // Source   none
@@ -24,13 +24,13 @@ struct ProgramRun {
   double wait_for_cpu_ns = 0;
   double latency_ns = 0;
 
-  // The share of the run for which a thread was ready to run and did not.
+  // The share of the run in which a thread was ready to run and did not run.
   double Disturbance() const { return elapsed_ns > 0 ? wait_for_cpu_ns / elapsed_ns : 1; }
-  // What a perfect optimization makes smaller: time per visit, or the latency.
+  // The figure that a perfect optimization makes smaller: time per visit, or the latency.
   double Cost(bool is_latency) const { return is_latency ? latency_ns : elapsed_ns / visits; }
 };
 
-// Arguments of a program that runs for `seconds`.
+// The command of a program that runs for `seconds`.
 std::vector<std::string> ProgramCommand(const std::string& program, double seconds,
                                         double steps_per_us, const std::string& label = "",
                                         double scale = 1);
@@ -39,7 +39,7 @@ std::vector<std::string> ProgramCommand(const std::string& program, double secon
 absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,
                                       const std::string& folder = "");
 
-// How often a run is repeated when a neighbour on the machine has disturbed it.
+// How often a run is repeated that a neighbour on the machine has disturbed.
 struct Patience {
   double tolerated_disturbance = 0.02;
   int reruns = 10;

@@ -1,4 +1,4 @@
-// Each accuracy program runs with its knobs and visits its progress point.
+// Each accuracy program accepts its options and visits its progress point.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -64,7 +64,8 @@ TEST(PeerProfileTest, AddsUpExperimentsOfOneSpeedup) {
   EXPECT_EQ(totals.at(0.5).duration_ns, 60);
 }
 
-// As of two threads joined by one that is idle: delays of 1.6 s in an experiment of 0.5.
+// Such a profile comes of two threads that an idle thread joins: delays of 1.6 s in an experiment
+// of 0.5 s.
 TEST(PeerProfileTest, LeavesOutExperimentsShorterThanNothing) {
   Case one_case;
   one_case.point = "pairs";

@@ -9,7 +9,7 @@
 namespace coz::accuracy {
 namespace {
 
-// Of sched_setattr(2); libc has no declaration.
+// The struct of sched_setattr(2), which libc does not declare.
 struct SchedulingAttributes {
   uint32_t size;
   uint32_t policy;

@@ -17,7 +17,8 @@ TruthRounds::TruthRounds(const Case& one_case, const Line& line,
       profiler_(std::move(profiler)),
       figures_(speedups.size()) {}
 
-// The least disturbed of as many runs as patience allows. Variant 0 is the program as it is.
+// Returns the least disturbed of as many runs as patience allows. Variant 0 is the unchanged
+// program.
 absl::StatusOr<ProgramRun> TruthRounds::Run(size_t variant) {
   const std::string program = ProgramPath(case_);
   const std::vector<std::string> bare =

@@ -1,5 +1,5 @@
-// What a line's real speedup does to its program: runs with the work really shortened, in turn with
-// runs as it is.
+// What a line's real speedup does to its program. Runs with the work really shortened alternate
+// with runs of the unchanged program.
 //
 // Shape    one figure for each speedup asked for, in order; the arguments of TruthRounds outlive it
 // Units    fractions
@@ -29,23 +29,23 @@ struct TruthOptions {
 
 struct Truth {
   std::vector<double> program_speedups;
-  // Largest less smallest over the rounds of each speedup's figure.
+  // For each speedup the largest figure of any round less the smallest.
   std::vector<double> spreads;
   int reruns = 0;
   int disturbed = 0;  // runs that stayed disturbed and were used
 };
 
-// Rounds of runs, to be measured in parts, some before what they are compared with and some after
-// it: a machine is not the same for minutes.
+// Rounds of runs. They are measured in parts, some before the measurement that they are compared
+// with and some after it, because a machine does not stay the same for minutes.
 class TruthRounds {
  public:
-  // The program runs under `profiler`, a command to which its own is appended, or bare where that
-  // is empty.
+  // The program runs under `profiler`, a command to which the program's own is appended. If that is
+  // empty, it runs bare.
   TruthRounds(const Case& one_case, const Line& line, const std::vector<double>& speedups,
               const TruthOptions& options, std::vector<std::string> profiler = {});
 
-  // Each round runs the program as it is and with every speedup, and begins with another of them
-  // than the round before.
+  // Each round runs the program unchanged and with every speedup. Each round begins with another of
+  // these than the round before.
   absl::Status Measure(int rounds);
   Truth Result() const;
 

@@ -20,7 +20,7 @@ namespace workload {
 namespace {
 
 constexpr uint64_t kNsPerSecond = 1000000000;
-// Caches, threads and queues are as they will be.
+// After this time caches, threads and queues are in their steady state.
 constexpr uint64_t kWarmUpNs = 50000000;
 
 std::atomic<uint64_t> g_visits{0};
@@ -66,8 +66,8 @@ void* RunFunction(void* opaque) {
   return nullptr;
 }
 
-// Where the study runs at a real-time priority, the profiler's own process is to be above the
-// program.
+// Where the study runs at a real-time priority, this puts the program below the profiler's own
+// process.
 void YieldToSupervisor() {
   if (sched_getscheduler(0) != SCHED_RR) return;
   const sched_param lowest = {1};

@@ -1,8 +1,8 @@
-// What the accuracy programs share: work of a known length, a knob that shortens one line of it,
+// What the accuracy programs share: work of a known length, an option that shortens one line of it,
 // and the count of visits.
 //
-// Shape    one Program per process; a line of interest is one source line marked `// LINE(label)`
-//          that holds all of its work, so that its samples are its own
+// Shape    one Program per process. A line of interest is one source line marked `// LINE(label)`.
+//          It holds all of its work, so no other line gets its samples
 // Units    us of CPU time on the machine that was calibrated; scales are fractions
 // Errors   a bad argument, or a --scale of a label that the program does not have, ends it with
 //          status 2 and a message
@@ -20,9 +20,9 @@
 
 #include "coz/runtime/coz.h"
 
-// Work of `steps` steps, all of it on the line that uses the macro. Each step needs the one before,
-// so the time of a step is that of a multiplication, whatever runs on a sibling of the core. The
-// factor is the line's own, lest the compiler join two loops.
+// Work of `steps` steps, all on the line that uses the macro. Each step needs the result of the
+// previous one. So a step takes the time of a multiplication, whatever runs on a sibling of the
+// core. The factor depends on the line, so that the compiler does not join two loops.
 #define WORK(state, steps)                                                       \
   for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {           \
     (state) = (state) * (6364136223846793005u + 2 * __LINE__) + ((state) >> 29); \
@@ -49,7 +49,7 @@
     workload::CountVisit();                      \
   } while (false)
 
-// The original knows no counters per thread, so that the same binary counts for it by its own
+// The original has no counters per thread, so the same binary also counts by the original's own
 // interface.
 #define COUNT_FOR_PEER_(type, name)                                                       \
   do {                                                                                    \
@@ -63,31 +63,31 @@ namespace workload {
 uint64_t* PeerCounter(int type, const char* name);
 
 void CountVisit();
-// A rate needs two.
+// Whether there are the two visits that a rate needs.
 bool HasEnoughVisits();
 
-// The time that an item took, for programs whose progress point is a latency.
+// Adds the time that an item took. For programs whose progress point is a latency.
 void AddLatencyNs(uint64_t latency_ns);
 
 uint64_t NowNs();
 void SleepUs(uint64_t us);
 
-// The calling thread runs on this CPU alone; nothing where the machine has no such CPU.
+// Makes the calling thread run only on this CPU. Does nothing where the machine has no such CPU.
 void UseCpu(int cpu);
 inline constexpr int kAnyCpu = -1;
 
-// The program runs on so many CPUs, for more threads than that: their waits for a CPU are its own
-// doing, and do not count. Before it makes any.
+// Makes the program run on `cpus` CPUs with more threads than that. Its threads' waits for a CPU
+// are then intended and do not count as a disturbance. To be called before it makes threads.
 void ShareCpus(int cpus);
 
-// Adds what the calling thread has waited for a CPU so far to the program's figure.
+// Adds the time that the calling thread has waited for a CPU so far to the program's figure.
 void AddWaitForCpu();
 
 // Makes the compiler believe that `value` is used.
 inline void Keep(uint64_t value) { asm volatile("" : : "r"(value)); }
 
-// A thread that starts on a CPU of its own: it need not be scheduled on its creator's first, as it
-// would to move away itself.
+// A thread that starts on its own CPU. A thread that moves there by itself has to be scheduled on
+// its creator's CPU first.
 class Thread {
  public:
   Thread(int cpu, std::function<void()> function);
@@ -104,17 +104,17 @@ class Program {
   // --seconds=S --steps-per-us=N --scale=LABEL:FRACTION
   Program(int argc, char** argv);
 
-  // Steps of WORK that take `us`, times the label's scale.
+  // The number of steps of WORK that take `us`, times the label's scale.
   uint64_t Steps(const char* label, double us);
-  // Repetitions of work that is not made of steps, times the label's scale.
+  // The number of repetitions of work that is not made of steps, times the label's scale.
   uint64_t Times(const char* label, uint64_t count);
-  // Steps of a line that is no line of interest.
+  // The number of steps for a line that is not a line of interest.
   uint64_t OtherSteps(double us) const;
 
-  // From here on visits count. All labels have been asked for.
+  // From here on visits count. To be called after Steps and Times for all labels.
   void Start();
-  // Until the time is over, but not before there is something to count, however busy the machine
-  // is.
+  // True until the time is over. However busy the machine is, it stays true until there are enough
+  // visits.
   bool Running() const { return NowNs() < end_ns_ || !HasEnoughVisits(); }
 
   // Prints the figures of the run; returns the exit status.
@@ -131,7 +131,8 @@ class Program {
   uint64_t end_ns_ = 0;
 };
 
-// Steps of WORK in a us, from the shortest of many tries: a busy machine only makes it longer.
+// The number of steps of WORK in a us, from the shortest of many tries. A busy machine only makes a
+// try longer.
 double CalibrateStepsPerUs();
 
 }  // namespace workload

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Fetches LevelDB (with Snappy, from the npm package leveldown) and builds its db_bench, unmodified, with -O2 -g.
-# Usage: bench/leveldb/build.sh FOLDER      makes FOLDER/db_bench, and FOLDER/db_bench_sse: the same, but for LevelDB's own CRC32C
-# with the CPU's instruction, which needs -msse4.2 for one file
+# Fetches LevelDB (with Snappy, from the npm package leveldown). Builds its unmodified db_bench with
+# -O2 -g.
+# Usage: bench/leveldb/build.sh FOLDER      makes FOLDER/db_bench and FOLDER/db_bench_sse. The
+# latter is the same, except that LevelDB's own CRC32C uses the CPU's instruction. One file needs
+# -msse4.2 for that.
 set -euo pipefail
 folder=${1:?usage: build.sh FOLDER}
 package=leveldown@6.1.1 # LevelDB 1.20

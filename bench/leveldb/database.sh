@@ -1,4 +1,5 @@
-# Sourced. database_for FOLDER prints where db_bench's database goes: memory where it has 4 GB, else FOLDER.
+# To be sourced. database_for FOLDER prints where db_bench's database goes: to memory if 4 GB are
+# free there, else to FOLDER.
 database_for() {
   local free_kb
   free_kb=$(df --output=avail /dev/shm 2>/dev/null | tail -1)

@@ -1,7 +1,8 @@
 #!/bin/bash
-# What really happens to the time of a write when crc32c::Extend gets cheap: LevelDB with the CPU's CRC32C instruction. Each round runs
-# the two builds in turn, in an order that alternates; prints microseconds per write of each, and of the time saved the median, the mean
-# and its 95 % interval.
+# Measures what really happens to the time of a write when crc32c::Extend gets cheap, by LevelDB
+# with the CPU's CRC32C instruction. Each round runs the two builds in turn, in alternating order.
+# Prints microseconds per write of each build, and the median, the mean and its 95 % interval of the
+# time saved.
 # Usage: bench/leveldb/what_if.sh [ROUNDS] [FOLDER]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Fetches Debian's source of nginx, adds a progress point to each finished request, and builds it without modules that need libraries.
+# Fetches Debian's source of nginx and adds a progress point that each finished request visits.
+# Builds it without the modules that need libraries.
 # Usage: bench/nginx/build.sh FOLDER      makes FOLDER/nginx/objs/nginx
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,11 +9,11 @@ command -v wrk >/dev/null || { echo "build.sh: wrk, the load generator, is missi
 mkdir -p "$folder/apt/lists/partial"
 cd "$folder"
 if ! compgen -G 'nginx_*.orig.tar.gz' >/dev/null; then
-  # The machine's own package sources, with source packages switched on for this once.
+  # The machine's own package sources, with source packages switched on for this call only.
   sed 's/^Types: deb$/Types: deb-src/' /etc/apt/sources.list.d/debian.sources >apt/source.sources
   options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$PWD/apt" -o "Dir::State::Lists=$PWD/apt/lists")
   apt-get "${options[@]}" update >/dev/null
-  # Of the source package's files only this one is needed: a mirror that has dropped the others is good enough.
+  # Only this file of the source package is needed, so a mirror that has dropped the others will do.
   apt-get "${options[@]}" source --download-only nginx >apt/source.log 2>&1 || compgen -G 'nginx_*.orig.tar.gz' >/dev/null || {
     echo "build.sh: apt-get source nginx brought no nginx_*.orig.tar.gz; see $PWD/apt/source.log, then run: apt-get update" >&2
     exit 1
@@ -22,7 +23,7 @@ if [[ ! -e nginx/objs/nginx ]]; then
   rm -rf nginx && mkdir nginx
   tar xzf nginx_*.orig.tar.gz --strip-components=1 -C nginx
   cd nginx
-  # Called once for each request that has been answered.
+  # This function is called once for each request that has been answered.
   sed -i '/^ngx_http_log_request(ngx_http_request_t \*r)$/,/^}/ s/^    cmcf = /    COZ_PROGRESS_NAMED("requests");\n\n&/' src/http/ngx_http_request.c
   sed -i '1i #include "coz.h"' src/http/ngx_http_request.c
   grep -q COZ_PROGRESS_NAMED src/http/ngx_http_request.c
@@ -33,6 +34,6 @@ if [[ ! -e nginx/objs/nginx ]]; then
 fi
 mkdir -p run/conf run/logs run/html
 cp nginx/conf/mime.types run/conf/
-# Text that compresses like text: a source of nginx.
+# A source file of nginx, which compresses like text.
 head -c 40000 nginx/src/http/ngx_http_core_module.c >run/html/page.txt
 echo "$folder/nginx/objs/nginx"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# nginx with two workers that compress every answer, and wrk that asks for them over loopback; prints wrk's rate, and the workers'
-# CPU time for each request. Ends after SECONDS.
+# Runs nginx with two workers that compress every answer, and wrk that sends requests over loopback.
+# Prints wrk's rate and the workers' CPU time per request. Ends after SECONDS.
 # Usage: bench/nginx/load.sh FOLDER SECONDS [COMPRESSION-LEVEL]
 set -euo pipefail
 folder=${1:?usage: load.sh FOLDER SECONDS [LEVEL]} seconds=${2:?} level=${3:-6}
@@ -39,7 +39,8 @@ has_connections() { (($(connections) == $1)); }
 await are_ready
 listening=0
 listening=$(connections)
-# The kernel gives each connection to either worker, by its port. With both on one worker the rate is half: then wrk begins anew.
+# The kernel gives each connection to one of the workers, by its port. If both go to one worker, the
+# rate is half. Then wrk starts again.
 for _ in $(seq 40); do
   wrk -t1 -c2 -d"$seconds" -H 'Accept-Encoding: gzip' http://127.0.0.1:8089/page.txt >"$folder/wrk.out" &
   client=$!
@@ -51,7 +52,7 @@ for _ in $(seq 40); do
 done
 wait $client
 grep Requests/sec "$folder/wrk.out"
-# utime and stime are the 14th and 15th field, in ticks of 10 ms.
+# utime and stime are the 14th and 15th fields, in ticks of 10 ms.
 for worker in "${workers[@]}"; do cat "/proc/$worker/stat"; done |
   awk -v requests="$(awk '/requests in/ { print $1 }' "$folder/wrk.out")" \
     '{ ticks += $14 + $15 } END { printf "CPU-us/request: %.1f\n", ticks * 1e4 / requests }'

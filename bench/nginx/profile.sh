@@ -1,5 +1,6 @@
 #!/bin/bash
-# Profiles nginx's master, two workers and the load generator together. As root, idle CPUs are kept from halting meanwhile.
+# Profiles nginx's master, two workers and the load generator together. If run by root, idle CPUs
+# are kept from halting meanwhile.
 # Usage: bench/nginx/profile.sh [--seconds=N] [--folder=DIR]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,8 +1,10 @@
 #!/bin/bash
-# What really happens to the rate of requests when zlib has less to do: compression level 1 instead of 6. Prints the CPU time of the line that
-# calls deflate at both levels, sampled without delays (how much faster the line gets), then requests per second and the CPU time
-# that nginx had for each without coz, of runs taken in turn, and the median of the ratios.
-# As root, idle CPUs are kept from halting meanwhile, as in the profile.
+# Measures what really happens to the rate of requests when zlib has less to do, at compression
+# level 1 instead of 6. First it prints the CPU time of the line that calls deflate at both levels,
+# sampled without delays. That shows how much faster the line gets. Then it runs nginx without coz
+# at both levels in turn. It prints requests per second and nginx's CPU time per request, and the
+# medians of the ratios.
+# If run by root, idle CPUs are kept from halting meanwhile, as in the profile.
 # Usage: bench/nginx/what_if.sh [ROUNDS] [FOLDER]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -12,7 +14,8 @@ rounds=${1:-5} folder=${2:-/tmp/coz-nginx}
 keep_cpus_awake
 coz=$root/bazel-bin/tools/coz
 [[ -x $coz ]] || (cd "$root" && ./bazelw build //tools:coz)
-# CPU time of the line that calls deflate for a request, in us, by samples in nginx itself. No delays.
+# Prints the CPU time per request of the line that calls deflate, in us, from samples in nginx
+# itself, without delays.
 deflate_us() {
   cd "$folder"
   "$coz" run "${awake[@]}" --follow=all --fixed-speedup=0 -o "level$1.pb" --- "$root/bench/nginx/load.sh" "$folder" 8 "$1" >"level$1.log" 2>&1 ||

@@ -1,8 +1,10 @@
 #!/bin/bash
-# Builds FOLDER/large, a program with about MEGABYTES of .debug_info in its own sources. Usage: large_program.sh FOLDER [MEGABYTES]
+# Builds FOLDER/large, a program with about MEGABYTES of .debug_info for its own sources.
+# Usage: large_program.sh FOLDER [MEGABYTES]
 #
-# One source of templates is compiled once; its assembly is then assembled many times under other file names. All it defines is
-# local, so that no copy is dropped by the linker: each has code, lines and inlined calls of its own.
+# One source file of templates is compiled once. Its assembly is then assembled many times under
+# other file names. All that it defines is local, so the linker drops no copy. Each copy has its own
+# code, lines and inlined calls.
 set -euo pipefail
 folder=$1
 megabytes=${2:-100}

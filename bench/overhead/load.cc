@@ -1,4 +1,5 @@
-// The loads whose cost with and without a profiler is compared. Prints `load: ns_per_op=N ...`.
+// The loads of the overhead study, which compares their cost with and without a profiler. Prints
+// `load: ns_per_op=N ...`.
 //
 //   [COZ_BENCH_INHERITED_EVENT=PERIOD_NS | COZ_BENCH_RING_EVENT=PERIOD_NS] load MODE COUNT
 //   [STEPS_PER_US]
@@ -26,10 +27,10 @@ namespace {
 
 using workload::NowNs;
 
-// Each takes the number of operations and returns the time they took.
+// A load takes the number of operations and returns the time that they took.
 using Load = uint64_t (*)(uint64_t count, double steps_per_us);
 
-// An operation is a ms of work.
+// One operation is a ms of work.
 uint64_t Compute(uint64_t count, double steps_per_us) {
   workload::UseCpu(0);
   const uint64_t steps = static_cast<uint64_t>(1000 * steps_per_us);
@@ -58,7 +59,7 @@ uint64_t ComputeInTwo(uint64_t count, double steps_per_us) {
 
 uint64_t LockAndUnlock(uint64_t count, double) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  // With one thread alone libc would take a shorter way.
+  // libc takes a shorter path in a process with only one thread.
   std::atomic<bool> stop{false};
   std::thread second([&stop] {
     while (!stop) usleep(1000);
@@ -74,7 +75,7 @@ uint64_t LockAndUnlock(uint64_t count, double) {
   return took_ns;
 }
 
-// Two threads give a token to each other.
+// Two threads pass a token to each other.
 uint64_t HandOver(uint64_t count, double) {
   std::mutex mutex;
   std::condition_variable turned;
@@ -110,7 +111,7 @@ uint64_t CreateAndJoin(uint64_t count, double) {
   return NowNs() - start_ns;
 }
 
-// A thread for each task of 0.1 ms, two at a time.
+// A thread for each task of 0.1 ms. Two run at a time.
 uint64_t ThreadPerTask(uint64_t count, double steps_per_us) {
   const uint64_t steps = static_cast<uint64_t>(100 * steps_per_us);
   sem_t places;
@@ -130,7 +131,7 @@ uint64_t ThreadPerTask(uint64_t count, double steps_per_us) {
   return NowNs() - start_ns;
 }
 
-// A thousand threads, woken one after the other; each works a little.
+// A thousand threads that are woken one after the other. Each works a little.
 uint64_t ManyThreads(uint64_t count, double steps_per_us) {
   constexpr size_t kThreads = 1000;
   const uint64_t steps = static_cast<uint64_t>(20 * steps_per_us);
@@ -165,7 +166,7 @@ uint64_t ManyThreads(uint64_t count, double steps_per_us) {
   return took_ns;
 }
 
-// What /proc says this process holds, in kB.
+// How much memory this process holds according to /proc, in kB.
 unsigned long MemoryKb(const char* what) {
   FILE* const file = fopen("/proc/self/smaps_rollup", "r");
   if (file == nullptr) return 0;
@@ -203,7 +204,7 @@ int OpenEvent(perf_event_attr attr, int cpu) {
   return static_cast<int>(fd);
 }
 
-// An event as the sampler opens it, that threads inherit.
+// The attributes of an event like the sampler's that threads inherit.
 perf_event_attr InheritedEvent(uint64_t period_ns) {
   perf_event_attr attr = {};
   attr.size = sizeof(attr);
@@ -216,7 +217,7 @@ perf_event_attr InheritedEvent(uint64_t period_ns) {
   return attr;
 }
 
-// What of a profiler's cost is the kernel's: the event with its signal, and nothing else.
+// Opens only an event with a signal. Its cost is the kernel's part of a profiler's cost.
 void SampleBySignal(uint64_t period_ns) {
   struct sigaction action = {};
   action.sa_handler = [](int) { signals.fetch_add(1, std::memory_order_relaxed); };
@@ -230,8 +231,9 @@ void SampleBySignal(uint64_t period_ns) {
 std::vector<const perf_event_mmap_page*> rings;
 constexpr uint64_t kRingSampleBytes = sizeof(perf_event_header) + sizeof(uint64_t);
 
-// What of that is the timer's: no signal either. Only events of one CPU may be inherited and have a
-// ring. Nobody reads them, and a read-only ring is written round and round.
+// Opens events without a signal. Their cost is the timer's part of that. Only an event on one CPU
+// can be inherited and have a ring, so there is one per CPU. Nobody reads the rings; the kernel
+// writes a read-only ring round and round.
 void SampleIntoRings(uint64_t period_ns) {
   perf_event_attr attr = InheritedEvent(period_ns);
   attr.sample_type = PERF_SAMPLE_IP;
@@ -246,7 +248,7 @@ void SampleIntoRings(uint64_t period_ns) {
   }
 }
 
-// By the events above.
+// The number of samples of the events above.
 uint64_t SamplesTaken() {
   uint64_t samples = signals;
   for (const perf_event_mmap_page* ring : rings) samples += ring->data_head / kRingSampleBytes;

@@ -1,8 +1,8 @@
-// Runs a load bare and under profilers in turn, and compares.
+// Runs a load bare and under profilers in turn, and compares the runs.
 //
-// Shape    one Comparison per row of the table; the bare program is variant 0
+// Shape    one call of Compare per row of the table; the bare program is variant 0
 // Units    ns per operation; ratios to the bare program
-// Errors   a variant whose run fails has no figure; what it said is kept
+// Errors   a variant whose run fails has no figure; its output is kept
 // Threads  safe
 // Signals  none
 // Source   docs/results.md, "Overhead"
@@ -20,12 +20,12 @@ struct Figures {
   double ns_per_op = 0;
   double rss_kb = 0;
   double pss_kb = 0;
-  double samples = 0;   // by an event of the load itself
+  double samples = 0;   // of an event that the load opens itself
   double start_ns = 0;  // from before fork to the program's main
   double wall_ns = 0;   // of the whole command
 };
 
-// Runs a command once; nullopt, with the reason in `error`, when it failed.
+// Runs a command once. If it fails, returns nullopt and puts the reason into `error`.
 std::optional<Figures> RunOnce(const std::vector<std::string>& command,
                                const std::vector<std::string>& environment, std::string* error);
 

@@ -59,7 +59,7 @@ TEST(BareEventTest, SamplesTheLoadEitherWay) {
         RunOnce({accuracy::RepositoryFile("bench/overhead/load"), "compute-two", "100", "100"},
                 {std::string(variable) + "=100000"}, &error);
     ASSERT_TRUE(figures.has_value()) << variable << ": " << error;
-    // Twice ten million steps take 4 ms at the least.
+    // Two times ten million steps take at least 4 ms.
     EXPECT_GE(figures->samples, 30) << variable;
   }
 }

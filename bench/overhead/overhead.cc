@@ -1,4 +1,5 @@
-// What the profiler costs a program when it samples and inserts no delays, as a Markdown table.
+// Prints what the profiler costs a program when it samples and inserts no delays, as a Markdown
+// table.
 //
 //   ./bazelw run //bench:overhead -- --peer=/usr/bin/coz
 #include <sys/utsname.h>
@@ -32,7 +33,7 @@ struct Row {
   const char* unit;
   double ns_per_unit;
   bool switches_threads;
-  bool is_busy;  // so that what a sample costs can be told
+  bool is_busy;  // only then can the cost of a sample be computed
 };
 
 constexpr Row kRows[] = {
@@ -51,7 +52,7 @@ constexpr Row kRows[] = {
 struct Arguments {
   std::string peer;
   double sampling_period_ms =
-      0.93;  // about what a run draws for itself (coz/base/sampling_period.h)
+      0.93;  // about the period that a run draws for itself (coz/base/sampling_period.h)
   int rounds = 5;
   bool realtime = false;
   bool awake = false;
@@ -97,7 +98,7 @@ class Bench {
 
   static std::string Load() { return accuracy::RepositoryFile("bench/overhead/load"); }
 
-  // The bare program, this profiler without delays, and the original likewise.
+  // The bare program, this profiler without delays, and the original without delays.
   std::vector<Variant> Variants() const {
     std::vector<Variant> variants = {{"bare", {}, {}, {}}};
     variants.push_back({"coz",
@@ -150,9 +151,9 @@ class Bench {
     fflush(stdout);
   }
 
-  // The bare program with a perf event of its own: what of a profiler's cost is the kernel's. With
-  // a period of 20 ms the kernel does all but set the hardware's timer, as its own next tick is
-  // nearer.
+  // The bare program with its own perf event, which shows the kernel's part of a profiler's cost.
+  // With a period of 20 ms the kernel does everything except set the hardware timer, because its
+  // own next tick comes sooner.
   std::vector<Variant> KernelsShare(const Row& row) const {
     const std::string period_ns =
         absl::StrFormat("%.0f", std::round(arguments_.sampling_period_ms * 1e6));
@@ -195,7 +196,8 @@ class Bench {
     Print(row.name, row.unit, row.ns_per_unit, results);
   }
 
-  // In µs, from the ratios, so that each run is compared with the bare one of its round.
+  // In µs. It is computed from the ratios, so that each run is compared with the bare run of its
+  // round.
   std::string SampleCost(const Row& row, const Result& bare, const Result& sampled) const {
     if (!bare.value.has_value() || !sampled.ratio.has_value()) return "–";
     const double us =
@@ -237,7 +239,7 @@ class Bench {
           Compare(variants, {program}, arguments_.rounds, in_all));
   }
 
-  // Built where it is not yet; empty where it cannot be.
+  // The path of the large program, which is built if it is missing. Empty where that fails.
   std::string LargeProgram() {
     const std::string folder = arguments_.folder.empty() ? scratch_ : arguments_.folder;
     const std::string program = folder + "/large";

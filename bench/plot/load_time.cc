@@ -1,4 +1,4 @@
-// How long the HTML report takes from opening the file to a page that can be used:
+// Measures how long the HTML report takes from opening the file to a usable page:
 // bench/plot:load_time [LINES] [TIMES].
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,7 @@
 namespace coz {
 namespace {
 
-// Milliseconds until the scripts have run, and until the first text is painted; the later of both.
+// Milliseconds until the scripts have run and the first text is painted, whichever is later.
 constexpr char kLoaded[] =
     "const paint = performance.getEntriesByName('first-contentful-paint')[0];"
     "return Math.max(Number(document.documentElement.dataset.ready), paint ? paint.startTime : 0);";

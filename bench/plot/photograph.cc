@@ -2,7 +2,7 @@
 //
 //   photograph REPORT.html PICTURE.png WIDTH HEIGHT [STATE [dark]]
 //
-// STATE is what follows '#' in the page's address.
+// STATE is the part of the page's address after '#'.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace coz {
 namespace {
 
-// The page is there, and each card in view has its plot, or says that it has none.
+// True when the page is ready and each card in view has its plot or says that it has none.
 constexpr char kDrawn[] =
     "document.documentElement.dataset.ready && "
     "[...document.querySelectorAll('#cards li')].every("

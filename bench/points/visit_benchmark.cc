@@ -1,6 +1,6 @@
-// What a visit to a progress point costs the program by each way of counting, what a place that
-// nobody visits costs at a switch between processes, and what a read of the count costs the
-// supervisor.
+// Measures what three things cost: a visit to a progress point, by each way of counting; a place
+// that is never visited, at a switch between processes; and, for the supervisor, a read of the
+// count.
 //
 //   ./bazelw run -c opt //bench/points:visit_benchmark
 #include <benchmark/benchmark.h>
@@ -31,7 +31,8 @@ void VisitUncounted(benchmark::State& state) {
 }
 BENCHMARK(VisitUncounted);
 
-// A mark of coz.h without the profiler; profiled, it is an increment more (bench/overhead).
+// A mark of coz.h without the profiler. With the profiler it costs one more increment
+// (bench/overhead).
 void VisitMark(benchmark::State& state) {
   for (auto _ : state) {
     VisitedByBenchmark();
@@ -73,7 +74,7 @@ void VisitProbe(benchmark::State& state) {
 }
 BENCHMARK(VisitProbe);
 
-// A child on this process's CPU that answers each byte, so that each turn is two switches between
+// A child process on the same CPU that answers each byte. So each turn has two switches between
 // processes.
 class Partner {
  public:

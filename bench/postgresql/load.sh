@@ -1,6 +1,8 @@
 #!/bin/bash
-# PostgreSQL's server, and pgbench that asks for single rows over loopback from two backends; prints pgbench's rate. Ends after SECONDS.
-# With SLOW_SEND_US=N in the environment, and FOLDER/slow_send.so made by profile.sh or what_if.sh, each answer takes N us more.
+# Runs PostgreSQL's server, and pgbench that asks for single rows over loopback from two backends.
+# Prints pgbench's rate. Ends after SECONDS.
+# With SLOW_SEND_US=N in the environment each answer takes N us more. That needs
+# FOLDER/slow_send.so, which profile.sh or what_if.sh makes.
 # Usage: bench/postgresql/load.sh FOLDER SECONDS      (not as root, which PostgreSQL refuses; FOLDER keeps the database)
 set -euo pipefail
 folder=${1:?usage: load.sh FOLDER SECONDS} seconds=${2:?}

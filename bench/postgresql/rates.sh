@@ -1,6 +1,8 @@
 #!/bin/bash
-# What profiling costs PostgreSQL: queries a second of bench/postgresql/load.sh without coz, and with it by each source of samples, without a
-# progress point and with a breakpoint in ReadyForQuery, at a virtual speedup of 0 (no delays). Runs of 6 s in turn; prints all and medians.
+# Measures what profiling costs PostgreSQL, in queries per second of bench/postgresql/load.sh. It
+# runs without coz, and with coz by each source of samples, both without a progress point and with a
+# breakpoint in ReadyForQuery. The virtual speedup is 0, so there are no delays. Runs of 6 s take
+# turns. Prints all rates and the medians.
 # Usage: bench/postgresql/rates.sh [ROUNDS] [FOLDER]      after profile.sh, which installs coz and makes the database in FOLDER
 set -euo pipefail
 rounds=${1:-3} folder=${2:-/tmp/coz-postgresql}

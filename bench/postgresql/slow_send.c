@@ -1,5 +1,5 @@
-// Put before a program's libc (LD_PRELOAD), makes each send() take SLOW_SEND_US microseconds more
-// of CPU time.
+// Loaded before a program's libc (LD_PRELOAD), this makes each send() take SLOW_SEND_US
+// microseconds more CPU time.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>

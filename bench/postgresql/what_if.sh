@@ -1,8 +1,10 @@
 #!/bin/bash
-# What really happens to the time of a query when secure_write, which sends the answer to the client, has less to do: PostgreSQL with
-# US microseconds of CPU time put into each send, and without them. Prints queries a second of runs of 3 s in turn, and of the time saved
-# the median, the mean and its 95 % interval. `profile.sh --slow-send=US --fixed-line secure_write` predicts what it saves.
-# As root, idle CPUs are kept from halting meanwhile, as in the profile.
+# Measures what really happens to the time of a query when secure_write, which sends the answer to
+# the client, has less to do. It compares PostgreSQL with US more microseconds of CPU time in each
+# send and without them. Prints queries per second of runs of 3 s in turn, and the median, the mean
+# and its 95 % interval of the time saved. `profile.sh --slow-send=US --fixed-line secure_write`
+# predicts the time saved.
+# If run by root, idle CPUs are kept from halting meanwhile, as in the profile.
 # Usage: bench/postgresql/what_if.sh [ROUNDS] [US] [FOLDER]      after profile.sh, which makes the database in FOLDER
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

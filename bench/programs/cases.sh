@@ -2,7 +2,7 @@
 # coz, so it must not depend on time or chance. The line above it is its title and, in brackets, the commands it needs.
 # shellcheck shell=bash
 
-# Any text of some megabytes that is the same for both runs.
+# Prints some megabytes of text that is the same for both runs.
 input() { find /usr/share/perl/5* -name '*.p[ml]' -type f -print0 2>/dev/null | sort -z | xargs -0 cat | head -c "${1:-6000000}"; }
 python() { /usr/bin/python3 -c "$1"; }
 # Compiles C from standard input to ./$1.

@@ -1,9 +1,10 @@
-// Time and memory of `coz merge` with many profiles, and of `coz report` with what comes out, as a
+// Prints time and memory of `coz merge` with many profiles, and of `coz report` on the result, as a
 // Markdown table.
 //
 //   ./bazelw run //bench/report:merge_profiles -- [PROFILES [EXPERIMENTS]]
 //
-// By default a hundred, a thousand and ten thousand profiles of 60 experiments, half a minute each.
+// The default is a hundred, a thousand and ten thousand profiles with 60 experiments each, which
+// are half a minute.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -21,10 +22,10 @@
 
 namespace {
 
-// Of the runfiles, where `bazel run` starts this.
+// In the runfiles, where `bazel run` starts this program.
 constexpr char kCoz[] = "tools/coz";
 
-// The same experiments under another session's id.
+// Makes the experiments those of another session.
 void SetSession(uint64_t id, coz::profile::Profile* profile) {
   for (auto& session : *profile->mutable_session()) session.set_id(id);
   for (auto& unit : *profile->mutable_unit()) unit.set_session(id);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Draws a profile that was exported with --format=coz or coz-text in the viewer of Debian's coz-profiler, in a headless Chromium, and says
-# how many plots and lines it drew.
+# Draws a profile that was exported with --format=coz or coz-text in the viewer of Debian's
+# coz-profiler, in a headless Chromium. Prints how many plots and lines it has drawn.
 #
 #   bench/report/original_viewer.sh PROFILE.coz PICTURE.png
 set -euo pipefail

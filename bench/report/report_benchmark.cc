@@ -1,5 +1,5 @@
-// What a report costs, by experiments and lines: reading, the table, the analysis, the text. 60,000
-// experiments are nine hours of profiling.
+// Measures what the parts of a report cost, by number of experiments and lines: reading, the table,
+// the analysis, the text. 60,000 experiments are nine hours of profiling.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 using report_testing::SyntheticLine;
 using report_testing::SyntheticProfile;
 
-// Lines get rarer, as they do.
+// Each line is rarer than the one before, as in real profiles.
 profile::Profile MakeProfile(const benchmark::State& state) {
   const auto count = static_cast<uint32_t>(state.range(1));
   std::vector<SyntheticLine> lines;

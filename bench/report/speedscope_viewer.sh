@@ -1,6 +1,7 @@
 #!/bin/bash
-# Draws an exported profile, --format=speedscope or pprof, in speedscope in a headless Chromium, and says what speedscope read in it.
-# Fetches the viewer as it is built for npm, once: about 0.6 MB, to ~/.cache/coz/speedscope-VERSION.
+# Draws a profile that was exported with --format=speedscope or pprof in speedscope, in a headless
+# Chromium. Prints what speedscope has read in it. Fetches the viewer once, as it is built for npm:
+# about 0.6 MB, to ~/.cache/coz/speedscope-VERSION.
 #
 #   bench/report/speedscope_viewer.sh PROFILE PICTURE.png
 set -euo pipefail
@@ -21,7 +22,8 @@ if [[ ! -d $cache ]]; then
 fi
 viewer=$work/viewer
 cp -r "$cache/dist/release" "$viewer"
-# What its command line tool does: the page loads the profile as a script. Its complaints go into the page, to be seen here.
+# As with speedscope's command line tool, the page loads the profile as a script. Its complaints go
+# into the page, where this script reads them.
 printf 'speedscope.loadFileFromBase64("%s", "%s")' "$(basename "$profile")" "$(base64 -w0 "$profile")" >"$work/profile.js"
 python3 - "$viewer/index.html" <<'PYTHON'
 import sys

@@ -1,5 +1,5 @@
-// What sampling costs the program: time of a fixed piece of work, unsampled and with each source at
-// a period so short that the share of the handler can be read off.
+// Measures what sampling costs the program. It times a fixed piece of work without samples and with
+// each source of samples. The period is so short that the handler's share is visible.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -20,7 +20,7 @@ void Work() {
   for (int i = 0; i < 20 * 1000 * 1000; ++i) benchmark::DoNotOptimize(i);
 }
 
-// The shortest of some runs: what a neighbour on the CPU added is not ours.
+// The shortest of some runs, to leave out what a neighbour on the CPU has added.
 uint64_t ShortestWorkNs() {
   uint64_t shortest = ~uint64_t{0};
   for (int i = 0; i < 15; ++i) {

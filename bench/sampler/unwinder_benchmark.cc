@@ -1,4 +1,4 @@
-// What one unwound frame costs, with warm and with cold rules, by our stepper and by libunwind.
+// Measures what one unwound frame costs, by our stepper and by libunwind, with warm and cold rules.
 #include <benchmark/benchmark.h>
 #include <signal.h>
 #include <ucontext.h>

@@ -1,4 +1,4 @@
-// Builds the line table of one binary and prints what it took: the measuring end of compare.sh.
+// Builds the line table of one binary and prints what that took. compare.sh runs it.
 // Usage: build_line_table <elf file> [<source scope pattern>...]
 #include <sys/resource.h>
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Measures the CPU time (user and system; neighbours disturb elapsed time) of build_line_table and of other DWARF
-# readers on the same file, in turn, and prints the shortest of each.
+# Measures the CPU time (user and system) of build_line_table and of other DWARF readers on the same
+# file, in turn. Elapsed time is not used, because neighbours disturb it. Prints the shortest time
+# of each.
 # Usage: compare.sh <build_line_table> [<elf file>]
 set -euo pipefail
 ours=$1
@@ -22,7 +23,8 @@ echo "everything in scope:"
 "$ours" "$file" %
 
 commands=("$ours $file" "$ours $file %")
-# They decode the same lines, and no inlined calls. eu-readelf is left out: it takes minutes.
+# These readers decode the same lines, but no inlined calls. eu-readelf takes minutes, so it is left
+# out.
 for other in "readelf --debug-dump=decodedline" "llvm-dwarfdump-14 --debug-line"; do
   if command -v "${other%% *}" >/dev/null; then
     commands+=("$other $file")

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Fetches the SQLite amalgamation and builds the load driver with it.
+# Fetches the SQLite amalgamation, and builds the load driver with it.
 # Usage: bench/sqlite/build.sh FOLDER [COMPILER OPTIONS...]      makes FOLDER/driver
-# COZ_H=FOLDER uses another coz.h than ours (the original's, say); SQLITE_C=FILE another sqlite3.c.
+# COZ_H=FOLDER uses another coz.h than ours, for example the original's. SQLITE_C=FILE uses another
+# sqlite3.c.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=${1:?usage: build.sh FOLDER [COMPILER OPTIONS...]}

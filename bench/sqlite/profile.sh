@@ -1,5 +1,6 @@
 #!/bin/bash
-# Profiles the SQLite load, with coz and on request with another coz beside it. As root, idle CPUs are kept from halting meanwhile.
+# Profiles the SQLite load with coz, and on request then with another coz. If run by root, idle CPUs
+# are kept from halting meanwhile.
 # Usage: bench/sqlite/profile.sh [--seconds=N] [--threads=N] [--folder=DIR] [--peer=PATH-OF-ORIGINAL-COZ]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -27,7 +28,7 @@ echo "== coz, $seconds s"
 "$coz" report --lines=10 --width=120 sqlite.pb
 
 if [[ $peer ]]; then
-  # The original reads DWARF 4 without view numbers, and its own header.
+  # The original needs DWARF 4 without view numbers, and its own header.
   COZ_H=/usr/include "$root/bench/sqlite/build.sh" "$folder/peer" -gdwarf-4 -gno-variable-location-views >/dev/null
   cd "$folder/peer"
   rm -f peer.coz

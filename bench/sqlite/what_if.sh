@@ -1,7 +1,8 @@
 #!/bin/bash
-# What really happens to the transaction rate when SQLite's allocator statistics, and with them most calls of the mutex functions,
-# are compiled out. Runs taken in turn; prints transactions per second of each and the median of the ratios.
-# As root, idle CPUs are kept from halting meanwhile, as in the profile.
+# Measures what really happens to the transaction rate when SQLite's allocator statistics are
+# compiled out, and with them most calls of the mutex functions. Runs of both builds take turns.
+# Prints transactions per second of each run and the median of the ratios.
+# If run by root, idle CPUs are kept from halting meanwhile, as in the profile.
 # Usage: bench/sqlite/what_if.sh [ROUNDS] [THREADS] [FOLDER]
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

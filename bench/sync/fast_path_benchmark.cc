@@ -1,6 +1,6 @@
-// What a wrapped call costs when nobody owes delay: libc's function, and the wrapper in a profiled
-// thread. The calls are bound inside the program here; a preloaded library adds nothing to that, as
-// libc's own are reached through the same table.
+// Measures what a wrapped call costs when nobody owes delay: libc's function, and the wrapper in a
+// profiled thread. Here the calls are bound inside the program. A preloaded library costs no more
+// than that, because a program reaches libc's functions through the same table.
 //
 //   bazel-bin/bench/sync/fast_path_benchmark
 #include <benchmark/benchmark.h>
@@ -23,7 +23,7 @@ delay::ThreadLedger* NewLedger() {
   return &ledgers[used++ % kLedgers];
 }
 
-// Makes the calling thread a profiled one.
+// Makes the calling thread a profiled thread.
 void Profile() {
   static delay::GlobalLedger* const global = [] {
     interpose::ResolveRealCalls();
@@ -41,7 +41,8 @@ void Profile() {
 
 enum Which : int64_t { kLibc, kWrapped };
 
-// libc spares the atomic instruction of an uncontended lock while a process has one thread.
+// A second thread, if wanted. libc needs no atomic instruction for an uncontended lock while a
+// process has only one thread.
 class SecondThread {
  public:
   explicit SecondThread(bool wanted) : wanted_(wanted) {
@@ -80,7 +81,8 @@ void Mutex(benchmark::State& state) {
     }
   }
 }
-// The first before any thread is made: libc does not go back.
+// The benchmarks with one thread come before any thread is made: libc does not go back to the way
+// of a process with one thread.
 BENCHMARK(Mutex)->ArgNames({"wrapped", "threads"})->Args({kLibc, 1})->Args({kWrapped, 1});
 BENCHMARK(Mutex)->ArgNames({"wrapped", "threads"})->Args({kLibc, 2})->Args({kWrapped, 2});
 

@@ -1,10 +1,10 @@
-// What a pause costs a thread beyond its length: the same work without pauses and with one after
-// each part of it, in turn.
+// Measures what a pause costs a thread beyond its length. The same work runs without pauses and
+// with a pause after each part, in turn.
 //
 //   ./bazelw run //bench/sync:pause_cost -- [WORK_US=250] [PAUSE_US=187] [ROUNDS=7]
 //
-// The thread is sampled by nobody: sampling comes on top. Medians over the rounds, with the least
-// and the most.
+// Nothing samples the thread; the cost of sampling comes on top. Prints medians over the rounds,
+// with the smallest and the largest figure.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -41,8 +41,8 @@ uint64_t StepsFor(uint64_t ns) {
 }
 
 struct Times {
-  double work_us = 0;  // of a part: all time less that of the pauses, as PauseFor measures them
-  double overslept_us = 0;  // by a pause
+  double work_us = 0;       // per part: all time less the pauses, which PauseFor measures
+  double overslept_us = 0;  // per pause
 };
 
 Times Run(uint64_t steps, uint64_t pause_ns) {
@@ -75,7 +75,7 @@ int Report(int argc, char** argv) {
   std::vector<double> beyond;
   std::vector<double> overslept;
   for (uint64_t i = 0; i < rounds; ++i) {
-    // In turn, and each first as often: the machine's speed drifts.
+    // In turn, and each comes first equally often, because the machine's speed drifts.
     const Times first = Run(steps, i % 2 == 0 ? 0 : pause_ns);
     const Times second = Run(steps, i % 2 == 0 ? pause_ns : 0);
     const Times& without = i % 2 == 0 ? first : second;

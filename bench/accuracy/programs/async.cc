@@ -1,4 +1,5 @@
-// Rounds of one future, beside work of the thread that gets it, then work of that thread alone.
+// In each round a future runs beside work of the thread that waits for it. Then that thread works
+// alone.
 #include <future>
 
 #include "bench/accuracy/workload.h"
@@ -12,7 +13,7 @@ int main(int argc, char** argv) {
   workload::UseCpu(0);
   uint64_t x = 1;
   while (program.Running()) {
-    // As std::async does it, on a CPU of its own.
+    // This does what std::async does, but on a CPU of its own.
     std::packaged_task<uint64_t()> task([task_steps] {
       uint64_t y = 1;
       WORK(y, task_steps);  // LINE(task)

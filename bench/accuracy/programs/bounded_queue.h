@@ -1,4 +1,4 @@
-// A queue as programs make them, of a mutex and two conditions.
+// A queue of a mutex and two conditions, as programs make them.
 #ifndef COZ_BENCH_ACCURACY_PROGRAMS_BOUNDED_QUEUE_H_
 #define COZ_BENCH_ACCURACY_PROGRAMS_BOUNDED_QUEUE_H_
 

@@ -1,5 +1,4 @@
-// Four threads on two CPUs, one of them with more work than the others, meet at a barrier each
-// round.
+// Four threads on two CPUs meet at a barrier each round. One of them has more work than the others.
 #include <pthread.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Rounds of four futures, each from a thread of its own, beside work of the one that gets them.
-// These are five threads on two CPUs.
+// In each round four futures, each with its own thread, run beside work of the thread that waits
+// for them. So there are five threads on two CPUs.
 #include <future>
 #include <vector>
 

@@ -1,5 +1,4 @@
-// Five threads on two CPUs, each with work of its own and a little that it does under a common
-// lock.
+// Five threads on two CPUs, each with its own work and a little work under a common lock.
 #include <atomic>
 #include <mutex>
 

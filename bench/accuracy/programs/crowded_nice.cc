@@ -1,4 +1,4 @@
-// Rounds of two threads on two CPUs, and a third, of the lowest priority, that always has work.
+// Rounds of two threads on two CPUs. A third thread, of the lowest priority, always has work.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

@@ -5,7 +5,7 @@
 #include "bench/accuracy/workload.h"
 
 int main(int argc, char** argv) {
-  constexpr int kThreads = 2;  // a stage
+  constexpr int kThreads = 2;  // per stage
   workload::Program program(argc, argv);
   const uint64_t read_steps = program.Steps("read", 500);
   const uint64_t change_steps = program.Steps("change", 900);

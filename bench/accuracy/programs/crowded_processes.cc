@@ -1,4 +1,4 @@
-// Five worker processes on two CPUs get tasks over sockets from the one that makes them.
+// Five worker processes on two CPUs get tasks over sockets from the process that makes the tasks.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
     if (poll(workers.data(), workers.size(), -1) < 1) return 2;
     for (pollfd& worker : workers) {
       if ((worker.revents & POLLIN) == 0) continue;
-      // One task a turn: whoever else is ready is so again at the next poll.
+      // One task per turn. Other workers that are ready are still ready at the next poll.
       uint64_t done = 0;
       if (recv(worker.fd, &done, sizeof(done), 0) != sizeof(done)) return 2;
       VISIT("tasks");

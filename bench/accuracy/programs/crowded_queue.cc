@@ -1,4 +1,4 @@
-// Eight workers on two CPUs take what one thread makes off a bounded queue.
+// Eight workers on two CPUs take items from a bounded queue. One thread makes the items.
 #include <list>
 
 #include "bench/accuracy/programs/bounded_queue.h"

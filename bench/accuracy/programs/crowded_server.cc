@@ -1,5 +1,5 @@
-// A server with four threads, each at an epoll descriptor of its own, and the process that loads it
-// with four clients over TCP: eight threads on two CPUs.
+// A server with four threads, each with its own epoll descriptor. Another process loads it with
+// four clients over TCP. These are eight threads on two CPUs.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,9 +14,9 @@
 
 namespace {
 
-constexpr int kThreads = 4;  // of the server, and as many clients
+constexpr int kThreads = 4;  // of the server; there are as many clients
 
-// A listening socket of the loopback device; its address goes to `address`.
+// Makes a listening socket on the loopback device. Its address goes to `address`.
 int Listen(sockaddr_in* address) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   *address = {};
@@ -48,7 +48,7 @@ void Ask(const sockaddr_in& server, uint64_t steps) {
   close(fd);
 }
 
-// The load generator: ends when the server closes the connections.
+// The load generator. It ends when the server closes the connections.
 [[noreturn]] void RunClients(const sockaddr_in& server, uint64_t steps) {
   std::list<workload::Thread> clients;
   for (int i = 0; i < kThreads; ++i) {

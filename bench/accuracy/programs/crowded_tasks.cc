@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   const uint64_t task = program.Steps("task", 500);
   const uint64_t between = program.Steps("between", 1500);
   workload::ShareCpus(2);
-  // oneTBB makes no more threads than CPUs unless it is told to.
+  // Without this oneTBB makes no more threads than there are CPUs.
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, kThreads);
   tbb::task_arena arena(kThreads);
   program.Start();

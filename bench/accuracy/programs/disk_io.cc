@@ -1,4 +1,4 @@
-// A thread reads and writes a file through to the disk, and parses; another computes beside it.
+// One thread reads and writes a file straight on the disk, and parses. Another computes beside it.
 #include <fcntl.h>
 #include <semaphore.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// On a disk where the machine has one: /tmp may be memory.
+// On a disk where the machine has one, because /tmp may be in memory.
 int TemporaryFile() {
   const char* folder = getenv("TEST_TMPDIR");
   std::string path = std::string(folder != nullptr ? folder : "/var/tmp") + "/coz-accuracy-XXXXXX";

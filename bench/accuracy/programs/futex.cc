@@ -1,4 +1,5 @@
-// Rounds of two threads that wait by calling futex(2) themselves, as Rust's and absl's locks do.
+// Rounds of two threads that wait for each other by calls of futex(2), as Rust's and absl's locks
+// do.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

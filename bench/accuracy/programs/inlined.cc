@@ -1,5 +1,5 @@
-// One line of a template, inlined into several places: its samples are those of all places
-// together.
+// One line of a template that is inlined into several places. Its samples are those of all these
+// places.
 #include <atomic>
 
 #include "bench/accuracy/workload.h"

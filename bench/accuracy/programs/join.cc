@@ -5,7 +5,8 @@ int main(int argc, char** argv) {
   workload::Program program(argc, argv);
   const uint64_t slow = program.Steps("slow", 3000);
   const uint64_t fast = program.Steps("fast", 2000);
-  // Not on the first thread's CPU: that would preempt it before it has made the second.
+  // Not on the first thread's CPU, since that thread would preempt this one before it has made the
+  // second.
   workload::UseCpu(1);
   program.Start();
   uint64_t x = 1;

@@ -1,9 +1,9 @@
-// An open loop: orders arrive at random, whether the server keeps up or not; what counts is the
-// time until one is served.
+// An open loop: orders arrive at random times, whether the server keeps up or not. The figure is
+// the time until an order is served.
 //
-// The server is busy for a third of the time. At twice the load, queues grew with the machine's
-// mood, and eight truths spread by 369 points. Each run has arrivals of its own: were they the
-// same, short runs would all measure one accident.
+// The server is busy for a third of the time. At twice the load the queue depends on small changes
+// of the machine's speed: eight measured truths spread by 369 points. Each run has its own
+// arrivals. If all runs had the same, short runs would all measure the same accident.
 #include <cmath>
 #include <condition_variable>
 #include <deque>

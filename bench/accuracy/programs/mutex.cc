@@ -1,4 +1,4 @@
-// Two threads contend for a mutex, held for most of the time.
+// Two threads contend for a mutex that is held most of the time.
 #include <mutex>
 
 #include "bench/accuracy/workload.h"

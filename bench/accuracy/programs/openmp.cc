@@ -1,4 +1,4 @@
-// An OpenMP loop whose first half is dearer: the threads meet at the loop's barrier.
+// An OpenMP loop whose first half takes longer. The threads meet at the loop's barrier.
 #include <omp.h>
 
 #include "bench/accuracy/workload.h"

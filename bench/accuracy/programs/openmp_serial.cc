@@ -1,4 +1,4 @@
-// An OpenMP region of which the thread that starts it has the longer share, then serial work.
+// An OpenMP region, then serial work. The thread that starts the region has the longer share of it.
 #include <omp.h>
 
 #include "bench/accuracy/workload.h"

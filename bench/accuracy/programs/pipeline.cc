@@ -1,4 +1,4 @@
-// Two stages with a short queue between them: mutex and condition variables.
+// Two stages with a short queue between them, which is made of a mutex and condition variables.
 #include <condition_variable>
 #include <deque>
 #include <mutex>

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   const uint64_t filter = program.Steps("filter", 700);
   const uint64_t load = program.Steps("load", 300);
   workload::UseCpu(0);
-  // Beside the program itself.
+  // The library lies beside the program itself.
   const std::string own(argv[0]);
   const std::string path = own.substr(0, own.rfind('/') + 1) + "libplugin.so";
   void* const library = dlopen(path.c_str(), RTLD_NOW);

@@ -1,4 +1,4 @@
-// What the program `plugin` opens.
+// The library that the program `plugin` opens.
 #include "bench/accuracy/workload.h"
 
 extern "C" uint64_t ApplyFilter(uint64_t x, uint64_t steps) {

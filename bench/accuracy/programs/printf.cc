@@ -1,4 +1,4 @@
-// Formatting in libc beside work of the program's own.
+// Formatting in libc, in turn with the program's own work.
 #include <cstdio>
 
 #include "bench/accuracy/workload.h"

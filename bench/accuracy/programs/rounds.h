@@ -1,7 +1,7 @@
-// Rounds of two threads that start together and wait for each other: the longer one sets the pace.
+// Rounds of two threads that start together and wait for each other. The longer one sets the pace.
 //
-// Shape    RunRounds<Gate>: the whole of such a program; a Gate has Post(), which opens it, and
-//          Wait(), which passes and closes it
+// Shape    RunRounds<Gate> is the whole program. A Gate has Post(), which opens it, and Wait(),
+//          which passes through it and closes it
 // Units    us of work
 // Errors   as Program
 // Threads  two of its own

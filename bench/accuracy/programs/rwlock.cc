@@ -1,4 +1,4 @@
-// A writer and a reader share a reader-writer lock; the reader's items are counted.
+// A writer and a reader share a reader-writer lock. The reader's items are counted.
 #include <mutex>
 #include <shared_mutex>
 

@@ -1,4 +1,4 @@
-// One thread does two kinds of work in turn: each counts by its share.
+// One thread does two kinds of work in turn. The effect of each is its share of the time.
 #include "bench/accuracy/workload.h"
 
 int main(int argc, char** argv) {

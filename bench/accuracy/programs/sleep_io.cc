@@ -1,4 +1,5 @@
-// A thread waits for a device of a fixed latency (a sleep) and decodes; another encodes, beside it.
+// One thread waits for a device with a fixed latency (a sleep) and decodes. Another thread encodes
+// beside it.
 #include <semaphore.h>
 
 #include <atomic>

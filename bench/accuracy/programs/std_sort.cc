@@ -1,4 +1,4 @@
-// std::sort, inlined and instantiated from one line of the program.
+// One line of the program calls std::sort, which is a template and is inlined.
 #include <algorithm>
 #include <array>
 

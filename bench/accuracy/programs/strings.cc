@@ -1,4 +1,4 @@
-// Nearly all time is in libc: strlen over a text, memcpy of it; the lines are the callers'.
+// Nearly all time is in libc's strlen and memcpy of a text. The lines are those of the callers.
 #include <cstring>
 #include <string>
 

@@ -1,4 +1,4 @@
-// A thread of its own for each task, never joined; one task runs while the next is prepared.
+// Each task has its own thread, which is never joined. One task runs while the next is prepared.
 #include <semaphore.h>
 
 #include "bench/accuracy/workload.h"

@@ -1,4 +1,4 @@
-// The main thread gives a pool of two threads a batch of tasks, waits for all, and merges.
+// The main thread gives a batch of tasks to a pool of two threads, waits for all tasks, and merges.
 #include <condition_variable>
 #include <deque>
 #include <mutex>
