@@ -1,5 +1,6 @@
-# The programs of compare.py. A function case_NAME runs in an empty folder; what it prints and leaves there is compared with and without
-# coz, so it must not depend on time or chance. The line above it is its title and, in brackets, the commands it needs.
+# The programs of compare.py. A function case_NAME runs in an empty folder, without and with coz. What
+# it prints and leaves there is compared, so that must not depend on time or chance. The line above
+# the function is its title and, in brackets, the commands that it needs.
 # shellcheck shell=bash
 
 # Prints some megabytes of text that is the same for both runs.

@@ -1,5 +1,6 @@
 /*
- * Runs a command and visits a progress point every 5 ms until the command ends; ends as it ended.
+ * Runs a command and visits a progress point every 5 ms until the command ends. Then ends in the
+ * same way as the command.
  * compare.py starts each case by it, so that coz makes experiments, with pauses, whatever the
  * programs are.
  *

@@ -1,4 +1,4 @@
-// All symbols of libgomp that the runtime stands in front of.
+// All symbols of libgomp that the runtime wraps.
 //
 // Shape    COZ_OPENMP_CALLS(X): X(shape, version, result, name, parameters, arguments). `version`
 //          is libgomp's symbol version. `shape` says how openmp.cc handles the call:
