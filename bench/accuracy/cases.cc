@@ -54,6 +54,8 @@ std::vector<Case> MakeCases() {
       MakeCase("async", "a future, then work alone", "rounds", {"task", "beside", "after"}),
       MakeCase("openmp_serial", "OpenMP region, then serial work", "regions",
                {"starter", "helping", "serial"}),
+      MakeCase("count_serial", "count under a mutex, then serial work", "rounds",
+               {"starter", "helping", "serial"}),
       MakeCase("crowded_barrier", "barrier, four threads on two CPUs", "rounds",
                {"heavy", "light"}),
       MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",

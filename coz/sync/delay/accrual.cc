@@ -16,8 +16,7 @@ bool Accrue(const GlobalLedger& global, Stretches& stretches, uint64_t now_ns,
   return true;
 }
 
-void ImposeAtLeast(GlobalLedger& global, ThreadLedger& thread, uint64_t least_ns) {
-  const uint64_t delay_ns = thread.stretches.TakeAccrued(least_ns);
+void ImposeIfAny(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
   if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
 }
 
@@ -27,7 +26,7 @@ void ImposeAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_ns,
                    const SpreadRules& rules) {
   const Stretches::BusyScope busy(thread.stretches);
   if (busy.is_first() && Accrue(global, thread.stretches, now_ns, rules)) {
-    ImposeAtLeast(global, thread, kLeastImposedNs);
+    ImposeIfAny(global, thread, thread.stretches.TakeAccrued(kLeastImposedNs));
   }
 }
 
@@ -36,7 +35,7 @@ void ImposeAllAccrued(GlobalLedger& global, ThreadLedger& thread, uint64_t now_n
   const Stretches::BusyScope busy(thread.stretches);
   if (!busy.is_first() || !Accrue(global, thread.stretches, now_ns, rules)) return;
   thread.stretches.AccrueBalance();
-  ImposeAtLeast(global, thread, 1);
+  ImposeIfAny(global, thread, thread.stretches.TakeAllAccrued());
 }
 
 void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, uint64_t now_ns,
@@ -44,8 +43,9 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
   const Stretches::BusyScope busy(thread.stretches);
   if (!busy.is_first()) return;
   const bool goes_on = Accrue(global, thread.stretches, now_ns, rules);
+  const uint64_t delay_ns = goes_on ? thread.stretches.TakeAccrued(kLeastImposedNs) : 0;
   thread.stretches.End(site, now_ns);
-  if (goes_on) ImposeAtLeast(global, thread, kLeastImposedNs);
+  ImposeIfAny(global, thread, delay_ns);
 }
 
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,

@@ -155,6 +155,7 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
       }
     }
   }
+  if (sample.periods != 0) thread.releases.NoteSample();
   if (Waits(thread)) return result;
   if (sample.periods + sample.periods_of_others != 0) {
     NoteSpinAtSample(thread, seam.Spins(), seam);

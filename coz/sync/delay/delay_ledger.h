@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/sync/delay/call_pace.h"
 #include "coz/sync/delay/cpu_share.h"
 #include "coz/sync/delay/spin_share.h"
 #include "coz/sync/delay/stretches.h"
@@ -112,6 +113,7 @@ struct ThreadLedger {
   SpinShare spinning;
   CpuShare cpu_share;
   Stretches stretches;
+  CallPace releases;  // of which few are noted (meeting.h)
   // What a new thread is to run. The creator writes it for the new thread.
   ThreadStart start;
 };

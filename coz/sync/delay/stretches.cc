@@ -14,6 +14,8 @@ constexpr uint32_t kMostSamples = 64;
 constexpr uint64_t kLongPeriods = 3;
 // A longer time without a sample or a call counts as this long.
 constexpr uint64_t kMostPeriodsAtOnce = 4;
+// Running time for which delay may be imposed is counted up to this.
+constexpr uint64_t kMostRoomNs = 1u << 31;
 
 }  // namespace
 
@@ -21,7 +23,7 @@ void Stretches::Reset() {
   selection_.store(0, std::memory_order_relaxed);
   busy_.store(0, std::memory_order_relaxed);
   site_.store(nullptr, std::memory_order_relaxed);
-  skipped_calls_ = 0;
+  pace_ = {};
   for (Kind& kind : kinds_) kind = {};
 }
 
@@ -94,17 +96,13 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
   ++kind->samples;
   if (sampled == SampledUnit::kSelected) ++kind->selected;
   if (sampled == SampledUnit::kGiven) ++kind->given;
-  // The end of a stretch costs two readings of the clock. So at most some 64 calls per sampling
-  // period end one.
-  const uint32_t made = calls_ - calls_at_sample_;
-  calls_at_sample_ = calls_;
-  skipped_calls_ = 0;
-  while (made / (skipped_calls_ + 1) > 64) skipped_calls_ = skipped_calls_ * 2 + 1;
+  pace_.NoteSample();
 }
 
 void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {
   balance_ns_ = 0;
   accrued_ns_ = 0;
+  room_ns_ = 0;
   ran_ns_ = 0;
   length_ns_ = 0;
   selected_delay_ns_ = 0;
@@ -136,6 +134,7 @@ uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const Spread
 void Stretches::Accrue(uint64_t now_ns, const SpreadRules& rules) {
   const uint64_t ran_ns = TakeRunningTime(now_ns);
   length_ns_ += ran_ns;
+  room_ns_ = static_cast<uint32_t>(std::min(room_ns_ + ran_ns, kMostRoomNs));
   Kind* kind = Find(site());
   if (kind == nullptr || !IsSpread(*kind)) return;
   const uint64_t delay_ns = DelayFor(*kind, ran_ns, rules);
@@ -156,15 +155,18 @@ void Stretches::End(const void* site, uint64_t now_ns) {
         kind->mean_ns == 0 ? length_ns : kind->mean_ns - kind->mean_ns / 8 + length_ns / 8;
   }
   length_ns_ = 0;
+  // Of stretches that are too short to impose anything several do it together.
+  room_ns_ = static_cast<uint32_t>(std::min(uint64_t{room_ns_}, accrued_ns_));
   NoteSite(site);
   PublishRate(accrues() ? Find(site) : nullptr);
   Resume(now_ns);  // also restarts the time after a wait whose end was not noted
 }
 
 uint64_t Stretches::TakeAccrued(uint64_t least_ns) {
-  if (accrued_ns_ < least_ns) return 0;
-  const uint64_t taken_ns = accrued_ns_;
-  accrued_ns_ = 0;
+  const uint64_t taken_ns = std::min(accrued_ns_, uint64_t{room_ns_});
+  if (taken_ns < least_ns) return 0;
+  accrued_ns_ -= taken_ns;
+  room_ns_ -= static_cast<uint32_t>(taken_ns);
   return taken_ns;
 }
 

@@ -21,6 +21,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/sync/delay/call_pace.h"
+
 namespace coz::delay {
 
 // The unit that a sample fell in.
@@ -112,11 +114,20 @@ class Stretches {
   // Ends the stretch in progress and begins one behind `site`.
   void End(const void* site, uint64_t now_ns);
 
-  // Takes all accrued delay if that is `least_ns` or more. Else takes nothing and returns 0.
+  // Takes accrued delay, but no more than the stretch is long: it cannot take less than no time,
+  // and no thread may go back behind the meeting at its beginning (meeting.h). The rest is for the
+  // stretches that follow. Takes nothing and returns 0 where that is less than `least_ns`.
   uint64_t TakeAccrued(uint64_t least_ns);
 
+  // Takes all: the thread is at its end.
+  uint64_t TakeAllAccrued() {
+    const uint64_t taken_ns = accrued_ns_;
+    accrued_ns_ = 0;
+    return taken_ns;
+  }
+
   // Whether this wrapped call ends a stretch. Where calls follow each other quickly, few do.
-  bool CallEnds() { return (++calls_ & skipped_calls_) == 0; }
+  bool CallEnds() { return pace_.IsDue(); }
 
   // The thread stops running: it is about to wait or to pause.
   void Stop(uint64_t now_ns) {
@@ -187,11 +198,11 @@ class Stretches {
   uint64_t accrued_ns_;  // accrued and not imposed yet
   // The delay that samples stand for, less what has accrued for it.
   int64_t balance_ns_;
-  uint32_t calls_;
-  uint32_t calls_at_sample_;
-  uint32_t skipped_calls_;  // a mask: one of (mask + 1) calls ends a stretch
+  CallPace pace_;
   // The delay that accrues per running time of the stretch in progress; kWholeRate means all of it.
   std::atomic<uint32_t> rate_;
+  // Running time of the stretch for which no delay has been imposed.
+  uint32_t room_ns_;
   Kind kinds_[kKinds];
 };
 

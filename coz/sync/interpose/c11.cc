@@ -2,6 +2,7 @@
 // own. Process: target. Context: the program's threads.
 #include <threads.h>
 
+#include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -12,7 +13,7 @@ namespace {
 template <typename WaitCall>
 int AcquireC11(mtx_t* mutex, WaitCall wait_call) {
   if (CurrentThreadLedger() == nullptr) return wait_call();
-  PayIfBehind();
+  PayBeforeAcquire(mutex);
   const int tried = g_real.mtx_trylock(mutex);
   if (tried != thrd_busy) return tried;
   BlockedScope blocked(WaitStart::kIsAhead);
@@ -23,7 +24,7 @@ int AcquireC11(mtx_t* mutex, WaitCall wait_call) {
 
 template <typename WaitCall>
 int WaitOnC11Condition(cnd_t* condition, mtx_t* mutex, WaitCall wait_call) {
-  PayBeforeWake(mutex);  // the wait unlocks it
+  PayBeforeConditionWait(mutex);
   BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == thrd_success, condition);
@@ -55,12 +56,12 @@ int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
 }
 
 int mtx_trylock(mtx_t* mutex) {
-  coz::interpose::PayIfBehind();
+  coz::interpose::PayBeforeAcquire(mutex);
   return g_real.mtx_trylock(mutex);
 }
 
 int mtx_unlock(mtx_t* mutex) {
-  return PayAndCall(mutex, [=] { return g_real.mtx_unlock(mutex); });
+  return coz::interpose::PayAndRelease(mutex, [=] { return g_real.mtx_unlock(mutex); });
 }
 
 int cnd_wait(cnd_t* condition, mtx_t* mutex) {

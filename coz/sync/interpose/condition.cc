@@ -6,6 +6,7 @@
 
 #include "coz/sync/interpose/condition_wait.h"
 #include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -74,11 +75,29 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   return PayAndCall(condition, [=] { return g_real.pthread_cond_broadcast(condition); });
 }
 
+// A process-shared barrier has members whose arrivals this process does not see.
+int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t* attributes,
+                         unsigned count) noexcept {
+  const int result = g_real.pthread_barrier_init(barrier, attributes, count);
+  int shared = PTHREAD_PROCESS_PRIVATE;
+  if (attributes != nullptr) pthread_barrierattr_getpshared(attributes, &shared);
+  const bool is_ours = result == 0 && shared == PTHREAD_PROCESS_PRIVATE;
+  coz::interpose::NoteBarrier(barrier, is_ours ? count : 0);
+  return result;
+}
+
+int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
+  coz::interpose::NoteBarrier(barrier, 0);
+  return g_real.pthread_barrier_destroy(barrier);
+}
+
 int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   PayBeforeWake(barrier);  // the last to arrive wakes the others
+  const coz::delay::LatestTime* arrivals = coz::interpose::ArriveAtBarrier(barrier);
   coz::interpose::BlockedScope blocked;
   const int result = g_real.pthread_barrier_wait(barrier);
   blocked.End(result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD, barrier);
+  coz::interpose::LeaveMeeting(arrivals);
   return result;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 
+#include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 
@@ -23,7 +24,7 @@ namespace coz::interpose {
 template <typename WaitCall>
 inline int WaitOnCondition(const void* condition, const pthread_mutex_t* mutex,
                            WaitCall wait_call) {
-  PayBeforeWake(mutex);  // the wait unlocks it
+  PayBeforeConditionWait(mutex);
   BlockedScope blocked(WaitStart::kIsAhead);
   const int result = wait_call();
   blocked.End(result == 0 || result == EOWNERDEAD, condition);

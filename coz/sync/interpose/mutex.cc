@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -44,7 +45,8 @@ template <typename Lock, typename Try, typename WaitCall>
 template <typename Lock, typename Try, typename WaitCall>
 [[gnu::noinline, gnu::cold]] int PayAndAcquire(Lock* lock, const void* site, Try try_call,
                                                WaitCall wait_call) {
-  PayAtCall(*CurrentThreadLedger(), site);
+  PayBeforeAcquireAt(*CurrentThreadLedger(),
+                     const_cast<const void*>(static_cast<const volatile void*>(lock)), site);
   return TryOrWait(lock, try_call, wait_call);
 }
 
@@ -72,7 +74,7 @@ inline bool IsRobust(const pthread_mutex_t* mutex) {
 template <typename WaitCall>
 [[gnu::always_inline]] inline int AcquireMutex(pthread_mutex_t* mutex, WaitCall wait_call) {
   if (__builtin_expect(IsRobust(mutex), 0)) {
-    PayIfBehind();
+    PayBeforeAcquire(mutex);
     return WaitForLock(mutex, WaitStart::kMayBeOver, wait_call);
   }
   if (__libc_single_threaded) {
@@ -91,6 +93,7 @@ using coz::interpose::g_real;
 using coz::interpose::IsSupportedClock;
 using coz::interpose::IsValidDeadline;
 using coz::interpose::PayAndCall;
+using coz::interpose::PayAndRelease;
 using coz::interpose::WaitInVirtualTime;
 
 extern "C" {
@@ -100,7 +103,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 }
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
-  coz::interpose::PayIfBehind();
+  coz::interpose::PayBeforeAcquire(mutex);
   return g_real.pthread_mutex_trylock(mutex);
 }
 
@@ -123,7 +126,7 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
 }
 
 int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  return PayAndCall(mutex, [=] { return g_real.pthread_mutex_unlock(mutex); });
+  return PayAndRelease(mutex, [=] { return g_real.pthread_mutex_unlock(mutex); });
 }
 
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {

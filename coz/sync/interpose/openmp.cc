@@ -17,6 +17,7 @@
 #include <atomic>
 
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/openmp_calls.h"
 #include "coz/sync/interpose/openmp_calls_table.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -50,7 +51,10 @@ struct Arrival {
   std::atomic<const delay::ThreadLedger*> thread{nullptr};
   std::atomic<uint64_t> local_delay_ns{0};
 
+  delay::LatestTime latest;
+
   void Note(const delay::ThreadLedger& arrived) {
+    NoteArrival(arrived, latest);
     local_delay_ns.store(arrived.local_delay_ns.load(std::memory_order_relaxed),
                          std::memory_order_relaxed);
     thread.store(&arrived, std::memory_order_relaxed);
@@ -126,8 +130,12 @@ void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
 // Ends a wait for the last thread to arrive, which may be the calling thread itself.
 void EndTeamWaitAt(const Arrival& arrival) {
   const delay::ThreadLedger* last = arrival.thread.load(std::memory_order_relaxed);
-  if (last == nullptr || last == CurrentThreadLedger()) return EndTeamWait(GlobalDelayNs());
-  EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
+  if (last == nullptr || last == CurrentThreadLedger()) {
+    EndTeamWait(GlobalDelayNs());
+  } else {
+    EndTeamWaitFor(arrival.local_delay_ns.load(std::memory_order_relaxed));
+  }
+  LeaveMeeting(&arrival.latest);
 }
 
 // Makes `call` as a wait for others of the team, who have paid before they came.

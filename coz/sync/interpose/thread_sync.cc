@@ -180,11 +180,19 @@ void NoteCallHere(delay::ThreadLedger& thread, const void* site) {
   delay::NoteCallAt(*sync_internal::g_ledger, thread, site, MonotonicNowNs);
 }
 
-void PayAtCall(delay::ThreadLedger& thread, const void* site) {
+void ImposeAtCall(delay::ThreadLedger& thread, const void* site) {
   if (HasLeftThreadSync()) return;
   if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(thread);
   NoteCallHere(thread, site);
-  PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
+}
+
+void PayAfterImposing(delay::ThreadLedger& thread) {
+  if (!HasLeftThreadSync()) PayWhatIsOwed(thread, PauseBy::kWhatIsBest);
+}
+
+void PayAtCall(delay::ThreadLedger& thread, const void* site) {
+  ImposeAtCall(thread, site);
+  PayAfterImposing(thread);
 }
 
 void PayBeforeWakeAt(const void* object, const void* site) {

@@ -127,6 +127,9 @@ inline void BackOnCpu(delay::ThreadLedger& caller) {
 
 // As PayDebt, at a call of the program that returns to `site`. A stretch ends there.
 void PayAtCall(delay::ThreadLedger& thread, const void* site);
+// The same in two steps.
+void ImposeAtCall(delay::ThreadLedger& thread, const void* site);
+void PayAfterImposing(delay::ThreadLedger& thread);
 
 // As PayAtCall, without the pause.
 void NoteCallHere(delay::ThreadLedger& thread, const void* site);

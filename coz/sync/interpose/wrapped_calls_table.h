@@ -55,6 +55,8 @@
   X(kOptional, nullptr, int, pthread_cond_clockwait, (pthread_cond_t* c, pthread_mutex_t* m, clockid_t k, const timespec* d), (c, m, k, d)) \
   X(kRequired, "GLIBC_2.3.2", int, pthread_cond_signal, (pthread_cond_t* c), (c))                                                           \
   X(kRequired, "GLIBC_2.3.2", int, pthread_cond_broadcast, (pthread_cond_t* c), (c))                                                        \
+  X(kRequired, nullptr, int, pthread_barrier_init, (pthread_barrier_t* b, const pthread_barrierattr_t* a, unsigned n), (b, a, n))           \
+  X(kRequired, nullptr, int, pthread_barrier_destroy, (pthread_barrier_t* b), (b))                                                          \
   X(kRequired, nullptr, int, pthread_barrier_wait, (pthread_barrier_t* b), (b))                                                             \
   X(kRequired, nullptr, int, sem_wait, (sem_t* s), (s))                                                                                     \
   X(kRequired, nullptr, int, sem_trywait, (sem_t* s), (s))                                                                                  \

@@ -33,6 +33,8 @@ std::vector<Rule> Rules() {
       {"wakee takes over excess", [](MachineOptions* m) { m->publish_excess = false; }},
       {"no wait absorbs nothing", [](MachineOptions* m) { m->keep_excess_without_wait = false; }},
       {"joiner goes on after end", [](MachineOptions* m) { m->go_on_after_end = false; }},
+      {"barriers pass time", [](MachineOptions* m) { m->go_on_after_arrivals = false; }},
+      {"monitors pass time", [](MachineOptions* m) { m->go_on_after_release = false; }},
       {"time-outs in virtual time", [](MachineOptions* m) { m->extend_timeouts = false; }},
       {"calls pay until level", [](MachineOptions* m) { m->pauses_per_call = 1; }},
       {"spin probes", [](MachineOptions* m) { m->spin_probes = false; }},

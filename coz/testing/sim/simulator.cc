@@ -54,6 +54,8 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       options_(options),
       random_(options.seed, kNever),
       ledger_(new delay::GlobalLedger()),
+      monitors_(new delay::MonitorTable()),
+      barrier_rounds_(new delay::BarrierTable()),
       mutexes_(MakeObjects<Mutex>(program.mutexes)),
       conditions_(MakeObjects<Condition>(program.conditions)),
       barriers_(MakeObjects<Barrier>(program.barriers.size())),
@@ -66,7 +68,10 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       line_cpu_ns_(program.lines),
       line_samples_(program.lines) {
   for (uint32_t cpu = options.cpus; cpu > 0; --cpu) free_cpus_.push_back(cpu - 1);
-  for (size_t i = 0; i < barriers_.size(); ++i) barriers_[i]->wanted = program.barriers[i];
+  for (size_t i = 0; i < barriers_.size(); ++i) {
+    barriers_[i]->wanted = program.barriers[i];
+    barrier_rounds_->Add(barriers_[i].get(), program.barriers[i]);
+  }
   for (size_t i = 0; i < semaphores_.size(); ++i) semaphores_[i]->value = program.semaphores[i];
   for (uint32_t i = 0; i < program.inputs.size(); ++i) PushInput(i);
   for (const uint32_t code : program.threads) NewThread(code, 0);
@@ -307,6 +312,7 @@ bool Simulator::Spins(const Thread& thread) const {
 
 void Simulator::CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t samples) {
   SampleSeam seam(this, &thread, spins);
+  thread.ledger.releases.NoteSample();
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
     delay::NoteSpinAtSample(thread.ledger, spins, seam);
     if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);

@@ -24,6 +24,7 @@
 #include "coz/experiment/target.h"
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/sync/delay/meeting.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/testing/sim/program.h"
 
@@ -68,6 +69,10 @@ struct MachineOptions {
   bool keep_excess_without_wait = true;
   // A thread that joins another goes on no earlier than that thread's end in virtual time.
   bool go_on_after_end = true;
+  // Who leaves a barrier goes on no earlier than the latest arrival in virtual time.
+  bool go_on_after_arrivals = true;
+  // Who takes a mutex that conditions are used with goes on no earlier than its last release.
+  bool go_on_after_release = true;
   // Whether loops that spin have the hint by which a sample recognises them.
   bool spins_are_seen = true;
   // Whether threads that spin get spin probes. False: only regular samples find them, as where
@@ -197,6 +202,8 @@ class Simulator {
   Outcome Execute(Thread& thread, const Op& op);
   Outcome ExecuteWork(Thread& thread, const Op& op);
   Outcome ExecuteLock(Thread& thread, Mutex& mutex);
+  void NoteRelease(Thread& thread, Mutex& mutex);
+  void GoOnAfterRelease(Thread& thread, Mutex& mutex);
   Outcome ExecuteCondWait(Thread& thread, Condition& condition, Mutex& mutex, uint64_t timeout_ns);
   Outcome ExecuteNotify(Thread& thread, Condition& condition, bool all);
   Outcome ExecuteBarrier(Thread& thread, Barrier& barrier);
@@ -222,6 +229,8 @@ class Simulator {
   const MachineOptions options_;
   Random random_;
   std::unique_ptr<delay::GlobalLedger> ledger_;
+  std::unique_ptr<delay::MonitorTable> monitors_;
+  std::unique_ptr<delay::BarrierTable> barrier_rounds_;
   delay::SharedDelay shared_delay_;
   uint64_t now_ns_ = 0;
   uint64_t next_event_ = 0;

@@ -81,6 +81,9 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
   // All other instructions are wrapped calls.
   if (thread.phase == kEntry) {
     NoteCall(thread);
+    if (op.kind == OpKind::kLock && thread.pauses == 0) {
+      GoOnAfterRelease(thread, *mutexes_.at(op.a));
+    }
     if (PayInCall(thread)) return Outcome::kStop;
     thread.phase = kPaid;
   }
@@ -90,6 +93,7 @@ Simulator::Outcome Simulator::Execute(Thread& thread, const Op& op) {
     case OpKind::kUnlock:
       PublishBeforeWake(thread, mutexes_.at(op.a).get());
       if (mutexes_[op.a]->owner != &thread) Fail("a mutex is unlocked by another thread");
+      NoteRelease(thread, *mutexes_[op.a]);
       ReleaseMutex(*mutexes_[op.a]);
       return Outcome::kNext;
     case OpKind::kCondWait:
@@ -221,6 +225,16 @@ Simulator::Outcome Simulator::ExecuteLock(Thread& thread, Mutex& mutex) {
   return Outcome::kNext;
 }
 
+void Simulator::NoteRelease(Thread& thread, Mutex& mutex) {
+  if (!thread.ledger.releases.IsDue()) return;
+  delay::NoteRelease(*ledger_, *monitors_, thread.ledger, &mutex, [this] { return now_ns_; });
+}
+
+void Simulator::GoOnAfterRelease(Thread& thread, Mutex& mutex) {
+  if (!options_.go_on_after_release || !delay::Accrues(thread.ledger)) return;
+  delay::GoOnAfterRelease(*ledger_, *monitors_, thread.ledger, &mutex, [this] { return now_ns_; });
+}
+
 void Simulator::ReleaseMutex(Mutex& mutex) {
   mutex.owner = nullptr;
   if (mutex.waiters.empty()) return;
@@ -234,6 +248,8 @@ Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& conditi
                                               uint64_t timeout_ns) {
   if (thread.phase == kPaid) {
     PublishBeforeWake(thread, &mutex);
+    monitors_->Add(&mutex);
+    NoteRelease(thread, mutex);
     StartWait(thread);
     ReleaseMutex(mutex);
     thread.signaled = false;
@@ -274,6 +290,8 @@ Simulator::Outcome Simulator::ExecuteBarrier(Thread& thread, Barrier& barrier) {
   if (thread.phase == kPaid) {
     PublishBeforeWake(thread, &barrier);
     StartWait(thread);
+    thread.arrivals =
+        barrier_rounds_->Arrive(&barrier, delay::VirtualTimeAt(thread.ledger, now_ns_));
     if (barrier.waiters.size() + 1 < barrier.wanted) {
       barrier.waiters.push_back(&thread);
       thread.phase = kWaited;
@@ -284,6 +302,10 @@ Simulator::Outcome Simulator::ExecuteBarrier(Thread& thread, Barrier& barrier) {
     barrier.waiters.clear();
   }
   EndWait(thread, /*by_thread=*/true, &barrier);
+  if (options_.go_on_after_arrivals && thread.arrivals != nullptr &&
+      delay::TimePassesAtMeetings(*ledger_)) {
+    delay::GoOnAfterLatest(thread.ledger, *thread.arrivals, now_ns_);
+  }
   return Outcome::kNext;
 }
 

@@ -55,9 +55,10 @@ struct Simulator::Thread {
   uint64_t owed_ns = 0;
   uint32_t pauses = 0;  // of the call in progress
   delay::Wait wait = {};
-  uint64_t extended_ns = 0;       // by how much its time-out was put off
-  bool signaled = false;          // a thread ended its wait on a condition
-  Condition* waits_on = nullptr;  // with a time-out
+  uint64_t extended_ns = 0;                     // by how much its time-out was put off
+  bool signaled = false;                        // a thread ended its wait on a condition
+  Condition* waits_on = nullptr;                // with a time-out
+  const delay::LatestTime* arrivals = nullptr;  // at the barrier that it is at
 };
 
 struct Simulator::Mutex {

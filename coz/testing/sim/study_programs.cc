@@ -54,6 +54,42 @@ StudyProgram Barrier() {
   return study;
 }
 
+// A round together, and work alone by the one that has more to do in it.
+StudyProgram BarrierSerial() {
+  StudyProgram study = Named("barrier_serial", {"starter", "helping", "serial"}, 2);
+  study.program.barriers = {2};
+  Builder starter(&study.program.codes[0]);
+  starter.On(OpKind::kBarrier, 0);
+  starter.Us(0, 900).On(OpKind::kBarrier, 0);
+  starter.Us(2, 300).On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.On(OpKind::kBarrier, 0);
+  helper.Us(1, 600).On(OpKind::kBarrier, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
+// The same with a count under a mutex, which the starter waits for until it is 0.
+StudyProgram CountSerial() {
+  StudyProgram study = Named("count_serial", {"starter", "helping", "serial"}, 2);
+  study.program.variables = 1;
+  study.program.mutexes = 1;
+  study.program.conditions = 1;
+  study.program.semaphores = {0};
+  Builder starter(&study.program.codes[0]);
+  starter.Increase(0, 1).On(OpKind::kSemPost, 0);
+  starter.Us(0, 900).On(OpKind::kLock, 0);
+  starter.WhileNotLess(0, 1, [](CodeBuilder& c) { c.CondWait(0, 0); });
+  starter.On(OpKind::kUnlock, 0);
+  starter.Work(2, 300 * kNsPerUs, kSpreadPermille).On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.On(OpKind::kSemWait, 0);
+  helper.Us(1, 600).On(OpKind::kLock, 0).Increase(0, -1);
+  helper.On(OpKind::kSignal, 0).On(OpKind::kUnlock, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
 StudyProgram RwLock() {
   StudyProgram study = Named("rwlock", {"update", "lookup", "writer", "reader"}, 2);
   study.program.rwlocks = 1;
@@ -263,6 +299,8 @@ StudyProgram Latency() {
 std::vector<StudyProgram> StudyPrograms() {
   return {Mutex(),
           Barrier(),
+          BarrierSerial(),
+          CountSerial(),
           RwLock(),
           Semaphore(),
           Pipeline(),

@@ -62,6 +62,8 @@ int Report(int argc, char** argv) {
   machine.spread.spreads = argument("spread", 1) != 0;
   machine.fair_mutexes = argument("fair", 0) != 0;
   machine.pay_for_stretches_in_progress = argument("in_progress", 1) != 0;
+  machine.go_on_after_arrivals = argument("arrivals", 1) != 0;
+  machine.go_on_after_release = argument("release", 1) != 0;
   Question question;
   question.duration_ns = argument("seconds", 60) * kNsPerSecond;
   question.sampling_period_ns = argument("period_us", 500) * kNsPerUs;

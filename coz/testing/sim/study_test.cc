@@ -1,7 +1,9 @@
 // The programs of the accuracy study in simulated time, at sampling periods near that of coz run.
 // There is no error of a real machine, so all error is that of the method.
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "coz/base/clock.h"
 #include "coz/testing/sim/accuracy.h"
@@ -44,8 +46,27 @@ TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
   question.speedup = 0.75;
   MachineOptions machine;
   EXPECT_NEAR(Ask(Latency().program, machine, question).error(), 0, 0.01);
+  machine.go_on_after_release = false;
+  EXPECT_NEAR(Ask(Latency().program, machine, question).error(), 0, 0.01);
   machine.pay_for_stretches_in_progress = false;
   EXPECT_GT(Ask(Latency().program, machine, question).error(), 0.03);
+}
+
+// The one that comes last in real time comes first in virtual time, and works alone afterwards.
+TEST(MeetingTest, WhoGoesOnAloneMustNotGoOnBeforeTheOthersHaveCome) {
+  Question question;
+  question.speedup = 0.5;
+  question.sampling_period_ns = 500 * kNsPerUs;
+  for (const char* name : {"barrier_serial", "count_serial"}) {
+    const std::vector<StudyProgram> programs = StudyPrograms();
+    const auto study = std::find_if(programs.begin(), programs.end(),
+                                    [name](const StudyProgram& p) { return p.name == name; });
+    ASSERT_NE(study, programs.end());
+    MachineOptions machine;
+    EXPECT_NEAR(Ask(study->program, machine, question).error(), 0, 0.01) << name;
+    machine.go_on_after_arrivals = machine.go_on_after_release = false;
+    EXPECT_GT(Ask(study->program, machine, question).error(), 0.05) << name;
+  }
 }
 
 // Threads impose delay before the samples that stand for it. What they have imposed ahead at the

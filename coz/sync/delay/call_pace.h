@@ -1,0 +1,38 @@
+// Which of a thread's calls are looked at, so that few of many in quick succession are.
+//
+// Shape    one per thread and purpose; all zero at first, when every call is looked at
+// Units    calls
+// Errors   none
+// Threads  the owner's only
+// Signals  async-signal-safe; a handler of the same thread may skip or add one call
+// Source   docs/design/delays.md
+#ifndef COZ_SYNC_DELAY_CALL_PACE_H_
+#define COZ_SYNC_DELAY_CALL_PACE_H_
+
+#include <cstdint>
+
+namespace coz::delay {
+
+class CallPace {
+ public:
+  // So many calls in a sampling period are looked at, at most. A look reads the clock.
+  static constexpr uint32_t kMostLooks = 64;
+
+  // At each call: whether it is looked at.
+  bool IsDue() { return (++calls_ & skipped_) == 0; }
+
+  // At each sample of the thread.
+  void NoteSample() {
+    skipped_ = 0;
+    while (calls_ / (skipped_ + 1) > kMostLooks) skipped_ = skipped_ * 2 + 1;
+    calls_ = 0;
+  }
+
+ private:
+  uint32_t calls_;    // since the last sample
+  uint32_t skipped_;  // a mask: one of (mask + 1) calls is looked at
+};
+
+}  // namespace coz::delay
+
+#endif  // COZ_SYNC_DELAY_CALL_PACE_H_

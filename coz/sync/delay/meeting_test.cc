@@ -1,0 +1,158 @@
+#include "coz/sync/delay/meeting.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace coz::delay {
+namespace {
+
+TEST(LatestTimeTest, IsNeverSetBack) {
+  LatestTime latest = {};
+  EXPECT_EQ(latest.ns(), 0u);
+  latest.Note(30);
+  latest.Note(20);
+  EXPECT_EQ(latest.ns(), 30u);
+}
+
+TEST(LatestTimeTest, OnlyWhoIsEarlierGoesOnLater) {
+  LatestTime latest = {};
+  latest.Note(1000);
+  ThreadLedger early = {};
+  early.local_delay_ns = 500;
+  GoOnAfterLatest(early, latest, 1200);
+  EXPECT_EQ(VirtualTimeAt(early, 1200), 1000u);
+  ThreadLedger late = {};
+  late.local_delay_ns = 100;
+  GoOnAfterLatest(late, latest, 1200);
+  EXPECT_EQ(VirtualTimeAt(late, 1200), 1100u);
+}
+
+TEST(LatestTimeTest, NoArrivalIsNoTime) {
+  ThreadLedger thread = {};
+  thread.local_delay_ns = 500;
+  GoOnAfterLatest(thread, LatestTime{}, 300);
+  EXPECT_EQ(thread.local_delay_ns, 500u);
+}
+
+class BarrierTableTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<BarrierTable> table_{new BarrierTable()};
+  int barriers_[1000] = {};
+};
+
+TEST_F(BarrierTableTest, AllOfARoundSeeItsLatestArrival) {
+  table_->Add(&barriers_[0], 2);
+  const LatestTime* first = table_->Arrive(&barriers_[0], 70);
+  const LatestTime* second = table_->Arrive(&barriers_[0], 50);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first->ns(), 70u);
+}
+
+// As a thread that is slow to wake up does.
+TEST_F(BarrierTableTest, WhoLeavesLateDoesNotSeeTheNextRound) {
+  table_->Add(&barriers_[0], 2);
+  const LatestTime* late = table_->Arrive(&barriers_[0], 70);
+  table_->Arrive(&barriers_[0], 50);
+  EXPECT_NE(table_->Arrive(&barriers_[0], 90), late);
+  EXPECT_EQ(late->ns(), 70u);
+}
+
+TEST_F(BarrierTableTest, ABarrierThatIsMadeAnewHasNoArrivals) {
+  table_->Add(&barriers_[0], 2);
+  table_->Arrive(&barriers_[0], 70);
+  table_->Add(&barriers_[0], 3);
+  EXPECT_EQ(table_->Arrive(&barriers_[0], 20)->ns(), 20u);
+}
+
+TEST_F(BarrierTableTest, ForgetsBarriersButMixesNone) {
+  for (const int& barrier : barriers_) table_->Add(&barrier, 2);
+  int known = 0;
+  for (const int& barrier : barriers_) {
+    const auto at = static_cast<uint64_t>(&barrier - barriers_) + 1;
+    const LatestTime* latest = table_->Arrive(&barrier, at);
+    if (latest == nullptr) continue;
+    ++known;
+    EXPECT_EQ(latest->ns(), at);
+  }
+  EXPECT_GT(known, 64);
+  EXPECT_LE(known, 128);
+}
+
+TEST_F(BarrierTableTest, WhatIsNoBarrierAnyMoreIsNotKnown) {
+  EXPECT_EQ(table_->Arrive(&barriers_[0], 1), nullptr);
+  table_->Add(&barriers_[0], 2);
+  table_->Add(&barriers_[0], 0);
+  EXPECT_EQ(table_->Arrive(&barriers_[0], 1), nullptr);
+}
+
+class MonitorTest : public ::testing::Test {
+ protected:
+  MonitorTest() {
+    global_->selection = 1;
+    releasing_.local_delay_ns = 100;
+    acquiring_.local_delay_ns = 500;
+  }
+  void Release(uint64_t now_ns) {
+    NoteRelease(*global_, *monitors_, releasing_, &mutex_, [now_ns] { return now_ns; });
+  }
+  void Acquire(uint64_t now_ns) {
+    GoOnAfterRelease(*global_, *monitors_, acquiring_, &mutex_, [now_ns] { return now_ns; });
+  }
+
+  std::unique_ptr<GlobalLedger> global_{new GlobalLedger()};
+  std::unique_ptr<MonitorTable> monitors_{new MonitorTable()};
+  ThreadLedger releasing_ = {};
+  ThreadLedger acquiring_ = {};
+  int mutex_ = 0;
+};
+
+TEST_F(MonitorTest, WhoTakesItGoesOnAfterItsLastRelease) {
+  monitors_->Add(&mutex_);
+  Release(1000);
+  Acquire(1100);
+  EXPECT_EQ(VirtualTimeAt(acquiring_, 1100), 900u);
+}
+
+// Threads take it in any order, and none depends on the one before.
+TEST_F(MonitorTest, AMutexWithoutConditionPassesNoTime) {
+  Release(1000);
+  Acquire(1100);
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u);
+}
+
+TEST_F(MonitorTest, NoTimePassesWithoutDelayNorInACrowd) {
+  monitors_->Add(&mutex_);
+  Release(1000);
+  global_->selection = 0;
+  Acquire(1100);
+  global_->selection = 1;
+  global_->cpus_of_crowd = 2;
+  Acquire(1100);
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u);
+}
+
+TEST_F(MonitorTest, AForgottenMutexIsAddedWithoutTime) {
+  monitors_->Add(&mutex_);
+  Release(1000);
+  int others[10000] = {};
+  for (const int& other : others) monitors_->Add(&other);
+  ASSERT_EQ(monitors_->Find(&mutex_), nullptr);
+  EXPECT_EQ(monitors_->Add(&mutex_).ns(), 0u);
+}
+
+TEST(CallPaceTest, OfCallsInQuickSuccessionFewAreLookedAt) {
+  CallPace pace = {};
+  for (int i = 0; i < 10000; ++i) EXPECT_TRUE(pace.IsDue());
+  pace.NoteSample();
+  int due = 0;
+  for (int i = 0; i < 10000; ++i) due += pace.IsDue() ? 1 : 0;
+  EXPECT_GT(due, 16);
+  EXPECT_LE(due, 64);
+  pace.NoteSample();
+  pace.NoteSample();
+  EXPECT_TRUE(pace.IsDue());
+}
+
+}  // namespace
+}  // namespace coz::delay

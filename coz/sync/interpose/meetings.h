@@ -1,0 +1,87 @@
+// Meetings at which no thread blocks: virtual time passes there, too (delay/meeting.h).
+//
+// Shape    the process's tables of monitors and barriers, and what the wrapped calls do with them
+// Units    ns of CLOCK_MONOTONIC
+// Errors   none
+// Threads  safe
+// Signals  async-signal-safe
+// Source   docs/design/waits-and-credit.md, "Meetings"
+#ifndef COZ_SYNC_INTERPOSE_MEETINGS_H_
+#define COZ_SYNC_INTERPOSE_MEETINGS_H_
+
+#include <cstdint>
+
+#include "coz/sync/delay/meeting.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz::interpose {
+
+namespace sync_internal {
+extern delay::MonitorTable g_monitors __attribute__((visibility("hidden")));
+extern delay::BarrierTable g_barriers __attribute__((visibility("hidden")));
+}  // namespace sync_internal
+
+// A call that takes `mutex` and goes on at `site`: the caller pays, and goes on no earlier than the
+// last release where `mutex` is a monitor.
+void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const void* site);
+[[gnu::always_inline]] inline void PayBeforeAcquire(const void* mutex) {
+  delay::ThreadLedger* thread = CurrentThreadLedger();
+  if (thread == nullptr) return;
+  if (__builtin_expect(CallerIsBehind(*thread), 0)) {
+    PayBeforeAcquireAt(*thread, mutex, COZ_CALL_SITE());
+  } else {
+    NoteCall(*thread, COZ_CALL_SITE());
+  }
+}
+
+// The caller has paid and is about to release `mutex`.
+void NoteReleaseHere(const delay::ThreadLedger& thread, const void* mutex);
+
+// `call` releases `mutex`. As PayAndCall, and a release that is due is noted.
+template <typename Call>
+[[gnu::noinline, gnu::cold]] auto PayAndReleaseSlowly(const void* mutex, const void* site,
+                                                      bool is_due, Call call) {
+  PayBeforeWakeAt(mutex, site);
+  if (is_due) NoteReleaseHere(*CurrentThreadLedger(), mutex);
+  return call();
+}
+template <typename Call>
+[[gnu::always_inline]] inline auto PayAndRelease(const void* mutex, Call call) {
+  delay::ThreadLedger* thread = CurrentThreadLedger();
+  if (__builtin_expect(thread == nullptr, 0)) return call();
+  const bool is_due = thread->releases.IsDue();
+  // One branch for both.
+  if (__builtin_expect(int{!CallerHasNoBusiness(*thread)} | int{is_due}, 0)) {
+    return PayAndReleaseSlowly(mutex, COZ_CALL_SITE(), is_due, call);
+  }
+  NoteCall(*thread, COZ_CALL_SITE());
+  return call();
+}
+
+// The caller is about to wait on a condition with `mutex`, which releases it: `mutex` is a monitor.
+// Pays before.
+[[gnu::always_inline]] inline void PayBeforeConditionWait(const void* mutex) {
+  PayBeforeWake(mutex);
+  if (const delay::ThreadLedger* thread = CurrentThreadLedger()) {
+    sync_internal::g_monitors.Add(mutex);
+    NoteReleaseHere(*thread, mutex);
+  }
+}
+
+// A barrier for `threads` threads; 0: it is none any more.
+inline void NoteBarrier(const void* barrier, uint32_t threads) {
+  sync_internal::g_barriers.Add(barrier, threads);
+}
+
+// The caller has paid and comes to `barrier`. Returns what LeaveMeeting takes.
+const delay::LatestTime* ArriveAtBarrier(const void* barrier);
+
+// A thread that has paid comes to a meeting.
+void NoteArrival(const delay::ThreadLedger& thread, delay::LatestTime& arrivals);
+
+// The caller leaves it, however its wait ended. `arrivals` may be null.
+void LeaveMeeting(const delay::LatestTime* arrivals);
+
+}  // namespace coz::interpose
+
+#endif  // COZ_SYNC_INTERPOSE_MEETINGS_H_
