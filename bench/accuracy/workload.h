@@ -23,9 +23,9 @@
 // Work of `steps` steps, all of it on the line that uses the macro. Each step needs the one before,
 // so the time of a step is that of a multiplication, whatever runs on a sibling of the core. The
 // factor is the line's own, lest the compiler join two loops.
-#define WORK(state, steps)                                                       \
-  for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {           \
-    (state) = (state) * (6364136223846793005u + 2 * __LINE__) + ((state) >> 29); \
+#define WORK(state, steps)                                                         \
+  for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {             \
+    (state) = (state) * (6364136223846793005u + 2ul * __LINE__) + ((state) >> 29); \
   }
 
 // A visit to the program's progress point.

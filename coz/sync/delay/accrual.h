@@ -23,7 +23,7 @@ namespace coz::delay {
 
 // Less than this is kept and not imposed yet: each time that a thread imposes costs the others a
 // pause.
-inline constexpr uint64_t kLeastImposedNs = 10 * 1000;
+inline constexpr uint64_t kLeastImposedNs = 10'000;
 
 // Delay that is inserted during a pause is owed when the pause ends, and is paid too. The bound is
 // for a selected unit that spins, which inserts without end.

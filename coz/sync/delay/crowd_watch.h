@@ -21,7 +21,7 @@ namespace coz::delay {
 
 class CrowdWatch {
  public:
-  static constexpr uint64_t kLookNs = 20 * 1000 * 1000;
+  static constexpr uint64_t kLookNs = 20'000'000;
 
   // Both kinds of threads are the target's. True in a crowd. Two bounds keep an experiment from
   // being half of each.

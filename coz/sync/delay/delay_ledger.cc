@@ -6,9 +6,9 @@ namespace coz::delay {
 namespace {
 
 // Less than this is an interrupt, or the error of two clocks that are read one after the other.
-constexpr uint64_t kLeastQueuedNs = 20 * 1000;
+constexpr uint64_t kLeastQueuedNs = 20'000;
 // How long a thread that was queued makes all hold their CPUs.
-constexpr uint64_t kCrowdLastsNs = 50 * 1000 * 1000;
+constexpr uint64_t kCrowdLastsNs = 50'000'000;
 
 }  // namespace
 

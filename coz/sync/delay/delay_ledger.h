@@ -67,7 +67,7 @@ inline bool MayBeCrowded(const GlobalLedger& global) {
 }
 
 // Whether a thread that owes so little goes on: to hold its CPU costs some microseconds besides.
-inline constexpr uint64_t kLeastHeldNs = 30 * 1000;
+inline constexpr uint64_t kLeastHeldNs = 30'000;
 inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns) {
   return owed_ns < kLeastHeldNs && MayBeCrowded(global);
 }

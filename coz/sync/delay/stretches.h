@@ -130,7 +130,7 @@ class Stretches {
 
   // For any thread to ask: delay that accrues for the stretch in progress, of which the owner has
   // accounted for nothing yet. At most for so long.
-  static constexpr uint64_t kMostInProgressNs = 4 * 1000 * 1000;
+  static constexpr uint64_t kMostInProgressNs = 4'000'000;
   bool is_running_at(uint64_t now_ns) const {
     const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
     return since_ns != 0 && since_ns <= now_ns;
