@@ -98,8 +98,9 @@ std::string RepositoryFile(const std::string& path) {
   const std::string own = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   const char* workspace = getenv("TEST_WORKSPACE");
   std::vector<std::string> candidates = {path, own + ".runfiles/coz/" + path};
-  if (workspace != nullptr) {
-    candidates.push_back(std::string(getenv("TEST_SRCDIR")) + "/" + workspace + "/" + path);
+  const char* runfiles = getenv("TEST_SRCDIR");
+  if (workspace != nullptr && runfiles != nullptr) {
+    candidates.push_back(std::string(runfiles) + "/" + workspace + "/" + path);
   }
   for (const std::string& candidate : candidates) {
     if (access(candidate.c_str(), R_OK) == 0) {

@@ -23,9 +23,9 @@
 // Work of `steps` steps, all on the line that uses the macro. Each step needs the result of the
 // previous one. So a step takes the time of a multiplication, whatever runs on a sibling of the
 // core. The factor depends on the line, so that the compiler does not join two loops.
-#define WORK(state, steps)                                                       \
-  for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {           \
-    (state) = (state) * (6364136223846793005u + 2 * __LINE__) + ((state) >> 29); \
+#define WORK(state, steps)                                                         \
+  for (uint64_t work_left_ = (steps); work_left_ != 0; --work_left_) {             \
+    (state) = (state) * (6364136223846793005u + 2ul * __LINE__) + ((state) >> 29); \
   }
 
 // A visit to the program's progress point.

@@ -17,8 +17,8 @@
 namespace coz {
 
 inline constexpr uint64_t kNsPerUs = 1000;
-inline constexpr uint64_t kNsPerMs = 1000 * 1000;
-inline constexpr uint64_t kNsPerSecond = 1000 * 1000 * 1000;
+inline constexpr uint64_t kNsPerMs = 1'000'000;
+inline constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 inline uint64_t MonotonicNowNs() {
   timespec now;

@@ -41,6 +41,12 @@ inline long Invoke(long number, long a, long b, long c, long d, long e, long f) 
 
 }  // namespace raw_syscall_internal
 
+#ifdef __clang_analyzer__
+// The analyzer knows nothing of what assembly does to memory, and takes a function without a body
+// to write wherever its arguments point to.
+template <typename... T>
+long RawSyscall(long number, T... arguments);
+#else
 template <typename A = int, typename B = int, typename C = int, typename D = int, typename E = int,
           typename F = int>
 inline long RawSyscall(long number, A a = {}, B b = {}, C c = {}, D d = {}, E e = {}, F f = {}) {
@@ -48,6 +54,7 @@ inline long RawSyscall(long number, A a = {}, B b = {}, C c = {}, D d = {}, E e 
   return raw_syscall_internal::Invoke(number, ToRegister(a), ToRegister(b), ToRegister(c),
                                       ToRegister(d), ToRegister(e), ToRegister(f));
 }
+#endif
 
 }  // namespace coz
 

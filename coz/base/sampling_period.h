@@ -13,8 +13,8 @@
 
 namespace coz {
 
-inline constexpr uint64_t kLeastDefaultPeriodNs = 850 * 1000;
-inline constexpr uint64_t kMostDefaultPeriodNs = 1000 * 1000;
+inline constexpr uint64_t kLeastDefaultPeriodNs = 850'000;
+inline constexpr uint64_t kMostDefaultPeriodNs = 1'000'000;
 
 // For any period, a program whose rounds are just as long keeps step with it. So each run has
 // another period, and what is in step in one run is not in the next. The runs of a series have

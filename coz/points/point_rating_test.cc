@@ -6,7 +6,7 @@ namespace coz::points {
 namespace {
 
 constexpr double kCostNs = 10000;
-constexpr uint64_t kSliceNs = 100 * 1000 * 1000;
+constexpr uint64_t kSliceNs = 100'000'000;
 
 std::vector<VisitSlice> Slices(const std::vector<uint64_t>& visits) {
   std::vector<VisitSlice> slices;

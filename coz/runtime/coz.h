@@ -49,6 +49,8 @@ typedef struct {
 #define COZ_MARK_MAGIC_0 0x9ad3c1f05b7e24d8u
 #define COZ_MARK_MAGIC_1 0x63702d7a6f632e31u
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has none. */
+
 /* This thread's counter of a mark, or null without a profiler. */
 __attribute__((unused, noinline, cold)) static uint64_t* coz_find_counter_(coz_mark_t* mark) {
   typedef uint64_t* (*find_t)(int, const char*);
@@ -103,6 +105,8 @@ __attribute__((unused, noinline)) static void coz_timed_visit_(coz_mark_t* mark,
   visit.symbol = __atomic_load_n(&found, __ATOMIC_RELAXED);
   if (visit.symbol != 0) visit.call(mark->type, mark->name, handle, id);
 }
+
+/* NOLINTEND(modernize-use-nullptr) */
 
 #define COZ_TIMED_VISIT_(type_, name_, id_)                                                \
   if (1) {                                                                                 \

@@ -10,7 +10,7 @@ namespace coz::sampler {
 namespace {
 
 // Several times what a sample costs, so that the thread does work of its own too.
-constexpr uint64_t kShortestExtraNs = 20 * 1000;
+constexpr uint64_t kShortestExtraNs = 20'000;
 
 }  // namespace
 

@@ -64,8 +64,8 @@ namespace {
 using testing::RunInChild;
 using testing::SharedValue;
 
-constexpr uint64_t kPeriodNs = 200 * 1000;
-constexpr size_t kStackBytes = 256 * 1024;
+constexpr uint64_t kPeriodNs = 200'000;
+constexpr size_t kStackBytes = size_t{256} * 1024;
 constexpr unsigned char kPattern = 0xa7;
 constexpr size_t kAllowedBytes = 4096;
 

@@ -12,7 +12,7 @@
 namespace coz::sampler {
 namespace {
 
-constexpr uint64_t kPeriodNs = 1000 * 1000;
+constexpr uint64_t kPeriodNs = 1'000'000;
 
 TEST(PhaseKeeperTest, OnlyCreatorsOfThreadsThatComeAndGoNeedOne) {
   EndedThreads ended;

@@ -53,7 +53,7 @@ using SampleCallback = void (*)(const Sample& sample);
 using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context);
 
 struct SamplerOptions {
-  uint64_t sampling_period_ns = 1000 * 1000;
+  uint64_t sampling_period_ns = 1'000'000;
   // kNone: the best that works; any other: that one or nothing.
   SamplingSource source = SamplingSource::kNone;
   // True: do not even try to sample time in the kernel.

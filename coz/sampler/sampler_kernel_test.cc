@@ -18,7 +18,7 @@ namespace {
 using testing::RunInChild;
 using testing::SharedValue;
 
-constexpr uint64_t kMs = 1000 * 1000;
+constexpr uint64_t kMs = 1'000'000;
 
 struct Outcome {
   SamplerStatus status;

@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kMaxDropsInARow = 64;
 
 // A signal that was pending when the handler returned comes within this much CPU time.
-constexpr uint64_t kLateNs = 10 * 1000;
+constexpr uint64_t kLateNs = 10'000;
 
 // Sampling of the process, or of this thread, has ended, and its source has still sent a signal.
 void EndLateSource(const siginfo_t& info) {

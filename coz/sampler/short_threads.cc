@@ -9,7 +9,7 @@ constexpr uint64_t kThreadsToJudge = 16;
 constexpr uint64_t kUnsampledPart = 10;  // a tenth
 // To open it, close it and take its samples beside the inherited one's; fork_join in
 // bench/accuracy.
-constexpr uint64_t kEventCostNs = 250 * 1000;
+constexpr uint64_t kEventCostNs = 250'000;
 constexpr uint64_t kCostPart = 20;  // a twentieth of the threads' time
 constexpr uint64_t kMostThreadsPerEvent = 8;
 constexpr uint64_t kTimesMeanLength = 4;  // a first period beyond that is not waited for
@@ -22,7 +22,7 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 // time. If a tick costs more than that, the thread never leaves the kernel.
 uint64_t FirstPeriodNs(uint64_t index, uint64_t sampling_period_ns) {
   constexpr uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;
-  constexpr uint64_t kLeastNs = 100 * 1000;
+  constexpr uint64_t kLeastNs = 100'000;
   const uint64_t fraction = index * kGoldenRatio;
   const auto ns =
       static_cast<uint64_t>((static_cast<unsigned __int128>(fraction) * sampling_period_ns) >> 64);

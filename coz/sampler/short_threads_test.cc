@@ -5,7 +5,7 @@
 namespace coz::sampler {
 namespace {
 
-constexpr uint64_t kMs = 1000 * 1000;
+constexpr uint64_t kMs = 1'000'000;
 
 // So many threads of this length, of which `rest_ns` came after the last sample.
 void End(EndedThreads& ended, int threads, uint64_t cpu_ns, uint64_t rest_ns) {

@@ -15,7 +15,7 @@
 namespace coz::sampler {
 namespace {
 
-constexpr uint64_t kMs = 1000 * 1000;
+constexpr uint64_t kMs = 1'000'000;
 
 struct Outcome {
   int results[2];

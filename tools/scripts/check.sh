@@ -7,7 +7,8 @@
 #   includes      no room includes what it is not to know (docs/design.md, "Who includes what")
 #   dependencies  nor do Bazel targets
 #   signal_safe   what the sample handler is built of is tagged so
-#   tidy          clang-tidy finds nothing in the sources that differ from COZ_CHECK_BASE (default origin/main)
+#   tidy          clang-tidy finds nothing in the sources that differ from COZ_CHECK_BASE (default origin/main), the last
+#                 changed first, as far as it comes in COZ_TIDY_SECONDS (default 180)
 #
 # Without a name: all of them. The exit status is 1 where one finds something.
 # A check whose tool is missing says so and passes.
@@ -49,14 +50,8 @@ tidy() {
     echo "tidy: skipped, as there is no revision $base; set COZ_CHECK_BASE"
     return 0
   fi
-  timeout "$tidy_seconds" tools/scripts/lint.sh "$base"
-  local status=$?
-  if ((status == 124)); then
-    echo "tidy: stopped after $tidy_seconds s (COZ_TIDY_SECONDS); for the rest run: tools/scripts/lint.sh $base"
-    return 0
-  fi
-  if ((status == 0)); then echo "tidy: clean"; fi
-  return "$status"
+  tools/scripts/lint.sh --seconds "$tidy_seconds" "$base" || return
+  echo "tidy: clean"
 }
 
 wanted=("$@")

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kNameWidth = 40;
+constexpr int kHistoryNameWidth = 40;
 
 absl::Status FileError(const char* tried, const std::string& path, int error) {
   return absl::Status(
@@ -160,8 +160,8 @@ std::string HistoryText(const History& history) {
   table.AddRow({"date", "line", "point", "line faster", "predicted", "happened", "outcome"});
   for (const HistoryEntry& entry : history.entries) {
     const Verification& v = entry.verification;
-    table.AddRow({Date(entry.time_s), ElideFront(Printable(v.line), kNameWidth), Printable(v.point),
-                  absl::StrFormat("%.0f %%", v.line_speedup.value * 100),
+    table.AddRow({Date(entry.time_s), ElideFront(Printable(v.line), kHistoryNameWidth),
+                  Printable(v.point), absl::StrFormat("%.0f %%", v.line_speedup.value * 100),
                   absl::StrFormat("%+.1f %%", v.predicted.value * 100),
                   absl::StrFormat("%+.1f %%", v.happened.value * 100),
                   v.outcome == Outcome::kHeld      ? "held"

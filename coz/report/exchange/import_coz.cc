@@ -18,7 +18,7 @@ namespace coz::report {
 namespace {
 
 constexpr size_t kMaxLineBytes = 1 << 20;
-constexpr uint64_t kOriginalSamplingPeriodNs = 1000 * 1000;
+constexpr uint64_t kOriginalSamplingPeriodNs = 1'000'000;
 // ns in a century: a duration beyond it is damage, and sums of such stay within 64 bits.
 constexpr double kMaxNs = 3.2e18;
 

@@ -25,7 +25,7 @@
 
 namespace coz::sampler {
 
-inline constexpr uint64_t kMs = 1000 * 1000;
+inline constexpr uint64_t kMs = 1'000'000;
 
 struct Outcome {
   SamplerStatus status;

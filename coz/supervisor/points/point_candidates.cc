@@ -40,7 +40,7 @@ constexpr uint64_t kEnoughYardstickVisits = 100;
 // Of the time. Above it, the rest is the difference of two nearly equal numbers.
 constexpr double kMaxCountingToSubtract = 0.5;
 
-constexpr size_t kMaxScannedBytes = 64 * 1024;
+constexpr size_t kMaxScannedBytes = size_t{64} * 1024;
 constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
 constexpr char kCallOpcode = '\xe8';
 

@@ -20,7 +20,7 @@ namespace coz::delay {
 
 class CrowdWatch {
  public:
-  static constexpr uint64_t kLookNs = 20 * 1000 * 1000;
+  static constexpr uint64_t kLookNs = 20'000'000;
 
   // Takes one look and returns whether there is a crowd. Both counts are of the target's threads. A
   // crowd begins above one bound and ends below a lower one, so that an experiment is seldom half

@@ -24,7 +24,7 @@ inline bool IsValidDeadline(const timespec& deadline) {
 }
 
 inline timespec DurationOf(uint64_t ns) {
-  constexpr uint64_t kNsPerS = 1000 * 1000 * 1000;
+  constexpr uint64_t kNsPerS = 1'000'000'000;
   return {static_cast<time_t>(ns / kNsPerS), static_cast<long>(ns % kNsPerS)};
 }
 

@@ -69,7 +69,7 @@ void PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSide side);
 
 // Whether delays are being inserted and the wait took longer than a call that returns at once.
 inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
-  constexpr uint64_t kLongestWithoutWaitNs = 20 * 1000;
+  constexpr uint64_t kLongestWithoutWaitNs = 20'000;
   return __builtin_expect(t_clock.fresh_reads != 0, 0) &&
          MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
 }

@@ -35,7 +35,7 @@ uint64_t PauseSince(uint64_t start_ns, uint64_t duration_ns) {
 uint64_t HoldCpuSince(uint64_t start_ns, uint64_t duration_ns) {
   // If more time than this lies between two readings of the clock, the thread has lost its CPU in
   // between.
-  constexpr uint64_t kLongestStepNs = 20 * 1000;
+  constexpr uint64_t kLongestStepNs = 20'000;
   constexpr int kHintsPerStep = 16;
   uint64_t last_ns = MonotonicNowNs();
   uint64_t held_ns = last_ns - start_ns;
