@@ -22,15 +22,9 @@
 
 namespace coz::delay {
 
-<<<<<<< HEAD
 // A thread imposes no less than this at a time. It keeps smaller amounts for later, because each
 // time it imposes, the other threads pause.
-inline constexpr uint64_t kLeastImposedNs = 10 * 1000;
-=======
-// Less than this is kept and not imposed yet: each time that a thread imposes costs the others a
-// pause.
 inline constexpr uint64_t kLeastImposedNs = 10'000;
->>>>>>> build
 
 // Other threads may impose delay during a pause. The thread owes it when the pause ends, and pauses
 // again. This bound stops that where the selected unit spins and so imposes delay without end.

@@ -5,18 +5,11 @@
 namespace coz::delay {
 namespace {
 
-<<<<<<< HEAD
 // A shorter time in the queue is an interrupt, or an error because two clocks are read one after
 // the other.
-constexpr uint64_t kLeastQueuedNs = 20 * 1000;
-// For how long a thread that was queued makes all pauses hold their CPUs.
-constexpr uint64_t kCrowdLastsNs = 50 * 1000 * 1000;
-=======
-// Less than this is an interrupt, or the error of two clocks that are read one after the other.
 constexpr uint64_t kLeastQueuedNs = 20'000;
-// How long a thread that was queued makes all hold their CPUs.
+// For how long a thread that was queued makes all pauses hold their CPUs.
 constexpr uint64_t kCrowdLastsNs = 50'000'000;
->>>>>>> build
 
 }  // namespace
 

@@ -67,14 +67,9 @@ inline bool MayBeCrowded(const GlobalLedger& global) {
   return global.cpus_of_crowd.load(std::memory_order_relaxed) != 0;
 }
 
-<<<<<<< HEAD
 // Whether a thread that owes `owed_ns` goes on without a pause and pays later. A pause that holds
 // its CPU costs some microseconds of its own, so in a crowd small debts wait.
-inline constexpr uint64_t kLeastHeldNs = 30 * 1000;
-=======
-// Whether a thread that owes so little goes on: to hold its CPU costs some microseconds besides.
 inline constexpr uint64_t kLeastHeldNs = 30'000;
->>>>>>> build
 inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns) {
   return owed_ns < kLeastHeldNs && MayBeCrowded(global);
 }

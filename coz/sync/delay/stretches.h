@@ -143,15 +143,9 @@ class Stretches {
   }
   void Resume(uint64_t now_ns) { running_since_ns_.store(now_ns, std::memory_order_relaxed); }
 
-<<<<<<< HEAD
   // Any thread may call the next two functions. AccruingForOthers gives the delay of the stretch in
   // progress that the owner has not accounted for yet. It counts at most this much running time.
-  static constexpr uint64_t kMostInProgressNs = 4 * 1000 * 1000;
-=======
-  // For any thread to ask: delay that accrues for the stretch in progress, of which the owner has
-  // accounted for nothing yet. At most for so long.
   static constexpr uint64_t kMostInProgressNs = 4'000'000;
->>>>>>> build
   bool is_running_at(uint64_t now_ns) const {
     const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
     return since_ns != 0 && since_ns <= now_ns;
