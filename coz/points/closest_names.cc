@@ -75,9 +75,9 @@ void ClosestNames::Add(std::string_view name) {
   const int limit = std::max<int>(2, static_cast<int>(wanted_.size()) / 3);
   const int distance = EditDistance(wanted_, compared, limit);
   if (distance <= limit) {
-    Offer(2 * distance, name);
+    Offer(int64_t{2} * distance, name);
   } else if (wanted_.size() >= 3 && compared.find(wanted_) != std::string_view::npos) {
-    Offer(2 * limit + 1, name);
+    Offer(int64_t{2} * limit + 1, name);
   }
 }
 

@@ -16,7 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-double Seconds(uint64_t ns) { return static_cast<double>(ns / 1'000'000) / 1e3; }
+// To the millisecond.
+double Seconds(uint64_t ns) {
+  const uint64_t whole_ms = ns / 1'000'000;
+  return static_cast<double>(whole_ms) / 1e3;
+}
 
 std::string HowItEnded(const profile::SessionEnd* end) {
   if (end == nullptr) return "cut short, or still running";

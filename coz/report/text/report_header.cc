@@ -70,6 +70,7 @@ std::string ProcessesLine(const profile::Profile& profile) {
   }
   if (all.size() <= static_cast<size_t>(profile.session_size())) return "";
   std::vector<std::pair<size_t, std::string>> counts;
+  counts.reserve(by_program.size());
   for (const auto& [name, ids] : by_program) counts.emplace_back(ids.size(), name);
   std::stable_sort(counts.begin(), counts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

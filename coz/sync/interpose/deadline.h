@@ -20,7 +20,7 @@ inline bool IsSupportedClock(clockid_t clock) {
 }
 
 inline bool IsValidDeadline(const timespec& deadline) {
-  return deadline.tv_nsec >= 0 && deadline.tv_nsec < 1000 * 1000 * 1000;
+  return deadline.tv_nsec >= 0 && deadline.tv_nsec < 1'000'000'000;
 }
 
 inline timespec DurationOf(uint64_t ns) {
