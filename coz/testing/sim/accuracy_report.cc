@@ -51,6 +51,7 @@ int Report(int argc, char** argv) {
   machine.cancel_delays = argument("cancel", machine.cancel_delays) != 0;
   machine.hold_cpu_in_pauses = argument("hold", machine.hold_cpu_in_pauses) != 0;
   machine.credit_queued = argument("queued", machine.credit_queued) != 0;
+  machine.scheduling = argument("fair_class", 0) != 0 ? Scheduling::kFair : Scheduling::kFifo;
   machine.time_slice_ns = argument("slice_us", machine.time_slice_ns / kNsPerUs) * kNsPerUs;
   const auto threads = static_cast<uint32_t>(argument("threads", 0));
   machine.spread.spreads = argument("spread", machine.spread.spreads) != 0;

@@ -53,6 +53,7 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
     : program_(program),
       options_(options),
       random_(options.seed, kNever),
+      cpus_(options.cpus, options.scheduling),
       ledger_(new delay::GlobalLedger()),
       monitors_(new delay::MonitorTable()),
       barrier_rounds_(new delay::BarrierTable()),
@@ -67,7 +68,6 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       points_(program.points),
       line_cpu_ns_(program.lines),
       line_samples_(program.lines) {
-  for (uint32_t cpu = options.cpus; cpu > 0; --cpu) free_cpus_.push_back(cpu - 1);
   for (size_t i = 0; i < barriers_.size(); ++i) {
     barriers_[i]->wanted = program.barriers[i];
     barrier_rounds_->Add(barriers_[i].get(), program.barriers[i]);
@@ -84,6 +84,7 @@ void Simulator::RunUntil(uint64_t time_ns) {
   while (!events_.empty() && events_.top().time_ns <= time_ns) {
     const Event event = events_.top();
     events_.pop();
+    LookForCrowd(event.time_ns);
     now_ns_ = event.time_ns;
     if (event.thread == nullptr) {
       OnInput(static_cast<uint32_t>(event.generation_or_input));
@@ -130,7 +131,6 @@ Simulator::Thread& Simulator::NewThread(uint32_t code, uint64_t inherited_local_
   thread->ledger.cpu_share.Reset();
   thread->is_new = true;
   thread->created_ns = now_ns_;
-  NoteCrowd();
   MakeReady(*thread);
   return *thread;
 }
@@ -161,9 +161,23 @@ void Simulator::OnInput(uint32_t input) {
 }
 
 void Simulator::MakeReady(Thread& thread) {
+  const bool is_woken = thread.state != ThreadState::kRunning;
   thread.state = ThreadState::kReady;
   thread.ready_since_ns = now_ns_;
-  ready_.push_back(&thread);
+  Runnable* preempted = cpus_.Add(thread, is_woken, now_ns_);
+  if (preempted != nullptr) preempted_.push_back(static_cast<Thread*>(preempted));
+}
+
+// After the step in which a wake preempted it: no thread loses its CPU in the middle of a step.
+void Simulator::Preempt(Thread& thread) {
+  if (thread.state != ThreadState::kRunning) return;
+  if (Account(thread)) CountSamples(thread, LineOf(thread), Spins(thread), 1);
+  YieldCpu(thread);
+}
+
+void Simulator::YieldCpu(Thread& thread) {
+  LeaveCpu(thread, ThreadState::kRunning);
+  MakeReady(thread);
 }
 
 void Simulator::Wake(Thread& thread) {
@@ -178,16 +192,17 @@ void Simulator::Wake(Thread& thread) {
 }
 
 void Simulator::Dispatch() {
-  while (!free_cpus_.empty() && !ready_.empty()) {
-    Thread& thread = *ready_.front();
-    ready_.pop_front();
-    RunOnCpu(thread);
+  for (;;) {
+    std::vector<Thread*> preempted;
+    preempted.swap(preempted_);
+    for (Thread* thread : preempted) Preempt(*thread);
+    Runnable* const next = cpus_.Take(now_ns_);
+    if (next == nullptr) return;
+    RunOnCpu(*static_cast<Thread*>(next));
   }
 }
 
 void Simulator::RunOnCpu(Thread& thread) {
-  thread.cpu = free_cpus_.back();
-  free_cpus_.pop_back();
   thread.state = ThreadState::kRunning;
   thread.running_since_ns = now_ns_;
   thread.queued_ns += now_ns_ - thread.ready_since_ns;
@@ -205,9 +220,14 @@ void Simulator::RunOnCpu(Thread& thread) {
   Continue(thread);
 }
 
-// In the simulator more live threads than CPUs are always a crowd.
-void Simulator::NoteCrowd() {
-  ledger_->cpus_of_crowd = live_threads_ > options_.cpus ? options_.cpus : 0;
+// As the supervisor does.
+void Simulator::LookForCrowd(uint64_t until_ns) {
+  for (; next_crowd_look_ns_ <= until_ns; next_crowd_look_ns_ += delay::CrowdWatch::kLookNs) {
+    const bool is_crowd = crowd_.Look(static_cast<int>(live_threads_),
+                                      static_cast<int>(cpus_.running() + cpus_.queued()),
+                                      static_cast<int>(options_.cpus));
+    ledger_->cpus_of_crowd = is_crowd ? options_.cpus : 0;
+  }
 }
 
 void Simulator::LookAtCpu(Thread& thread) {
@@ -223,7 +243,7 @@ void Simulator::EndPause(Thread& thread, uint64_t paused_ns) {
 }
 
 void Simulator::LeaveCpu(Thread& thread, ThreadState state) {
-  free_cpus_.push_back(thread.cpu);
+  cpus_.Leave(thread, now_ns_);
   ++thread.generation;
   thread.state = state;
 }
@@ -333,11 +353,7 @@ void Simulator::OnCpuEvent(Thread& thread) {
   if (Account(thread)) Sample(thread);
   if (thread.state != ThreadState::kRunning) return;
   if (thread.slice_left_ns == 0) {
-    if (!ready_.empty()) {
-      LeaveCpu(thread, ThreadState::kReady);
-      MakeReady(thread);
-      return;
-    }
+    if (cpus_.MustYield(thread, now_ns_)) return YieldCpu(thread);
     thread.slice_left_ns = options_.time_slice_ns;
   }
   if (thread.hold_left_ns > 0) return ScheduleCpuEvent(thread);
@@ -540,7 +556,7 @@ experiment::TargetSnapshot Simulator::Snapshot() const {
   }
   snapshot.imposed_ns -= std::min(snapshot.imposed_ns, given_imposed_ns_);
   snapshot.live_threads = static_cast<int>(live_threads_);
-  snapshot.runnable_threads = static_cast<int>(options_.cpus - free_cpus_.size() + ready_.size());
+  snapshot.runnable_threads = static_cast<int>(cpus_.running() + cpus_.queued());
   snapshot.cpus = static_cast<int>(options_.cpus);
   snapshot.points = points_;
   return snapshot;

@@ -23,10 +23,12 @@
 #include "coz/base/random.h"
 #include "coz/experiment/target.h"
 #include "coz/sync/delay/accrual.h"
+#include "coz/sync/delay/crowd_watch.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/meeting.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/testing/sim/program.h"
+#include "coz/testing/sim/run_queues.h"
 
 namespace coz::sim {
 
@@ -34,6 +36,7 @@ struct MachineOptions {
   uint32_t cpus = 64;
   uint64_t seed = 1;
   uint64_t time_slice_ns = 3 * kNsPerMs;
+  Scheduling scheduling = Scheduling::kFifo;
   // Each pause sleeps too long by 0 to this, uniformly distributed. Each wake takes 0 to the other.
   uint64_t pause_overshoot_ns = 0;
   uint64_t wake_latency_ns = 0;
@@ -141,10 +144,12 @@ class Simulator {
   // Threads and CPUs.
   Thread& NewThread(uint32_t code, uint64_t inherited_local_delay_ns);
   void MakeReady(Thread& thread);
+  void Preempt(Thread& thread);
+  void YieldCpu(Thread& thread);
   void Dispatch();
   void RunOnCpu(Thread& thread);
   // For more threads than CPUs.
-  void NoteCrowd();
+  void LookForCrowd(uint64_t until_ns);
   void LookAtCpu(Thread& thread);
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Returns whether a sample falls on exactly this moment.
@@ -228,6 +233,9 @@ class Simulator {
   const Program program_;
   const MachineOptions options_;
   Random random_;
+  RunQueues cpus_;
+  delay::CrowdWatch crowd_;
+  uint64_t next_crowd_look_ns_ = 0;
   std::unique_ptr<delay::GlobalLedger> ledger_;
   std::unique_ptr<delay::MonitorTable> monitors_;
   std::unique_ptr<delay::BarrierTable> barrier_rounds_;
@@ -236,10 +244,9 @@ class Simulator {
   uint64_t next_event_ = 0;
   std::priority_queue<Event> events_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<Thread*> joined_;  // threads that are done; a new thread may reuse them
-  std::deque<Thread*> ready_;
+  std::vector<Thread*> joined_;     // threads that are done; a new thread may reuse them
+  std::vector<Thread*> preempted_;  // by a wake in the step in progress
   std::vector<Thread*> without_sample_event_;
-  std::vector<uint32_t> free_cpus_;
   uint32_t live_threads_ = 0;
 
   std::vector<std::unique_ptr<Mutex>> mutexes_;

@@ -416,7 +416,6 @@ void Simulator::ExecuteExit(Thread& thread) {
   thread.virtual_end_ns = now_ns_ - thread.ledger.local_delay_ns.load();
   LeaveCpu(thread, ThreadState::kDone);
   --live_threads_;
-  NoteCrowd();
   if (thread.joiner != nullptr) Wake(*thread.joiner);
 }
 

@@ -18,7 +18,7 @@
 
 namespace coz::sim {
 
-struct Simulator::Thread {
+struct Simulator::Thread : Runnable {
   Thread(uint64_t seed, uint64_t index) : random(seed, index) {}
 
   delay::ThreadLedger ledger = {};
@@ -46,7 +46,6 @@ struct Simulator::Thread {
   uint64_t queued_ns = 0;  // in all
   bool is_new = false;     // it has had no CPU yet
   uint64_t created_ns = 0;
-  uint32_t cpu = 0;
 
   bool pausing = false;        // from the start of the pause until the thread has a CPU again
   uint64_t hold_left_ns = 0;   // of a pause that holds its CPU

@@ -73,6 +73,7 @@ int Report(int argc, char** argv) {
   Errors of_crowds;
   MachineOptions small = machine;
   small.cpus = static_cast<uint32_t>(argument("cpus", 2));
+  small.scheduling = argument("fair_class", 1) != 0 ? Scheduling::kFair : Scheduling::kFifo;
   small.time_slice_ns = argument("slice_us", small.time_slice_ns / kNsPerUs) * kNsPerUs;
   for (const StudyProgram& study : CrowdedPrograms()) {
     PrintStudy(study, small, question, &of_crowds);
