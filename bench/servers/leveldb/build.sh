@@ -1,6 +1,6 @@
 #!/bin/bash
 # Fetches LevelDB (with Snappy, from the npm package leveldown) and builds its db_bench, unmodified, with -O2 -g.
-# Usage: bench/leveldb/build.sh FOLDER      makes FOLDER/db_bench, and FOLDER/db_bench_sse: the same, but for LevelDB's own CRC32C
+# Usage: bench/servers/leveldb/build.sh FOLDER      makes FOLDER/db_bench, and FOLDER/db_bench_sse: the same, but for LevelDB's own CRC32C
 # with the CPU's instruction, which needs -msse4.2 for one file
 set -euo pipefail
 folder=${1:?usage: build.sh FOLDER}

@@ -1,6 +1,0 @@
-# Sourced. database_for FOLDER prints where db_bench's database goes: memory where it has 4 GB, else FOLDER.
-database_for() {
-  local free_kb
-  free_kb=$(df --output=avail /dev/shm 2>/dev/null | tail -1)
-  if ((${free_kb:-0} > 4000000)); then echo /dev/shm/coz-leveldb-db; else echo "$1/db"; fi
-}
