@@ -20,7 +20,8 @@ PLACEHOLDERS = {
     "FILE": "profile.pb",
 }
 # Options of other programs.
-OTHERS = {"--security-opt", "--cap-add", "--cxxopt", "--peer", "--only", "--rounds", "--config"}
+OTHERS = {"--security-opt", "--cap-add", "--cxxopt", "--peer", "--only", "--rounds", "--config", "--cpus", "--cpuset-cpus",
+          "--all-units", "--pairs", "--load", "--coz-option"}
 USAGE = "--help\n"  # how the sentence on a wrong command line ends
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Fetches the SQLite amalgamation, and builds the load driver with it.
-# Usage: bench/sqlite/build.sh FOLDER [COMPILER OPTIONS...]      makes FOLDER/driver
+# Usage: bench/servers/sqlite/build.sh FOLDER [COMPILER OPTIONS...]      makes FOLDER/driver
 # COZ_H=FOLDER uses another coz.h than ours, for example the original's. SQLITE_C=FILE uses another
 # sqlite3.c.
 set -euo pipefail
@@ -14,6 +14,6 @@ if [[ ! -e package/deps/sqlite3/sqlite3.c ]]; then
   npm pack --silent "$package" >/dev/null
   tar xzf better-sqlite3-*.tgz package/deps/sqlite3
 fi
-gcc -O2 -g "$@" -DSQLITE_THREADSAFE=1 -I"${COZ_H:-$here/../../coz/runtime}" -Ipackage/deps/sqlite3 \
+gcc -O2 -g "$@" -DSQLITE_THREADSAFE=1 -I"${COZ_H:-$here/../../../coz/runtime}" -Ipackage/deps/sqlite3 \
   -o driver "$here/driver.c" "${SQLITE_C:-package/deps/sqlite3/sqlite3.c}" -lpthread -ldl -lm
 echo "$folder/driver"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Fetches LevelDB (with Snappy, from the npm package leveldown). Builds its unmodified db_bench with
 # -O2 -g.
-# Usage: bench/leveldb/build.sh FOLDER      makes FOLDER/db_bench and FOLDER/db_bench_sse. The
+# Usage: bench/servers/leveldb/build.sh FOLDER      makes FOLDER/db_bench and FOLDER/db_bench_sse. The
 # latter is the same, except that LevelDB's own CRC32C uses the CPU's instruction. One file needs
 # -msse4.2 for that.
 set -euo pipefail

@@ -1,0 +1,18 @@
+"""All servers of the bench, in the order of the table."""
+from leveldb_server import Leveldb
+from memcached_server import Memcached
+from nginx_server import NginxEight, NginxTwo
+from postgresql_server import PostgresqlEightSocket, PostgresqlEightTcp, PostgresqlTwoSocket, PostgresqlTwoTcp
+from redis_server import Redis
+from sqlite_server import Sqlite
+
+SERVERS = (NginxTwo, NginxEight, PostgresqlTwoSocket, PostgresqlTwoTcp, PostgresqlEightSocket, PostgresqlEightTcp,
+           Memcached, Redis, Leveldb, Sqlite)
+
+
+def chosen(names):
+    """Those whose name is one of `names` or begins with one; all where there are none. ValueError for a name of none."""
+    for name in names:
+        if not any(server.name.startswith(name) for server in SERVERS):
+            raise ValueError("no server is called %s; there are: %s" % (name, ", ".join(s.name for s in SERVERS)))
+    return [server for server in SERVERS if not names or any(server.name.startswith(name) for name in names)]

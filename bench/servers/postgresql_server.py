@@ -1,0 +1,103 @@
+"""PostgreSQL with pgbench that selects single rows. Debian's server is stripped: functions are known by the 10,000 names
+that it exports to its modules, and the progress point is one of them, called once for each query that has been answered.
+
+The change is artificial: slow_send.c puts so many microseconds of CPU time into each send(), and takes them out again.
+"""
+import glob
+import os
+import shutil
+import signal
+import subprocess
+
+import processes
+from server import BEFORE, HERE, Server, figure
+
+_SLOWER_US = 40
+_OPTIONS = ("listen_addresses=127.0.0.1", "fsync=off", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
+            "bgwriter_lru_maxpages=0")
+
+
+def rate_of_pgbench(output):
+    return figure(r"^tps = ([\d.]+)", output)
+
+
+class Postgresql(Server):
+    program = "postgresql"
+    packages = ("postgresql",)
+    binary = "%/bin/postgres"
+    unit = "secure_write"
+    line_options = ("--unit=function",)
+    point = "ReadyForQuery"
+    point_options = ("--progress=ReadyForQuery",)
+    change = "%d us less in each send()" % _SLOWER_US
+    kind = "artificial"
+    stop_signal = signal.SIGINT
+    refuses_root = True
+    clients = 0
+    by_socket = False
+
+    @property
+    def load(self):
+        return "pgbench, %d clients, %s" % (self.clients, "socket" if self.by_socket else "TCP")
+
+    @property
+    def tools(self):
+        """The newest installed version's folder."""
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))
+        if not found:
+            raise processes.Failed("no PostgreSQL was found in /usr/lib/postgresql; run: apt-get install postgresql")
+        return found[-1]
+
+    def build(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", self.folder / "slow_send.so",
+                        HERE / "postgresql/slow_send.c"], check=True)
+        data = self.folder / "data"
+        if (self.folder / "filled").exists():
+            return
+        shutil.rmtree(data, ignore_errors=True)
+        if os.getuid() == 0:
+            shutil.chown(self.folder, "nobody", "nogroup")
+        processes.run([*self.user_prefix(), self.tools + "/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"], 120,
+                      self.base / "postgresql-initdb.log", cwd=self.folder)
+
+    def command(self, variant):
+        server = [self.tools + "/postgres", "-D", self.folder / "data", "-p", self.port, "-k", self.folder]
+        for option in _OPTIONS:
+            server += ["-c", option]
+        # coz's library, where there is one, stays preloaded. Without slowness the function is in the way as well.
+        return ["sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" SLOW_SEND_US=%d exec "$@"' %
+                (_SLOWER_US if variant == BEFORE else 0), self.folder / "slow_send.so", *server]
+
+    def is_ready(self):
+        return subprocess.run([self.tools + "/pg_isready", "-q", *self._where()], check=False).returncode == 0
+
+    def fill(self, variant):
+        if (self.folder / "filled").exists():
+            return
+        self.run_load([self.tools + "/pgbench", *self._where(), "-i", "-q", "-s", "2", "-U", "postgres", "postgres"], 60)
+        (self.folder / "filled").touch()
+
+    def drive(self, variant, seconds):
+        return rate_of_pgbench(self.run_load(
+            [self.tools + "/pgbench", *self._where(), "-U", "postgres", "-S", "-n", "-c", self.clients, "-j",
+             min(self.clients, 2), "-T", max(1, round(seconds)), "postgres"], seconds))
+
+    def _where(self):
+        return ["-h", str(self.folder) if self.by_socket else "127.0.0.1", "-p", str(self.port)]
+
+
+class PostgresqlTwoSocket(Postgresql):
+    name, clients, by_socket = "postgresql-2-socket", 2, True
+
+
+class PostgresqlTwoTcp(Postgresql):
+    name, clients, by_socket = "postgresql-2-tcp", 2, False
+
+
+class PostgresqlEightSocket(Postgresql):
+    name, clients, by_socket = "postgresql-8-socket", 8, True
+
+
+class PostgresqlEightTcp(Postgresql):
+    name, clients, by_socket = "postgresql-8-tcp", 8, False
