@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "coz/report/analysis/coarse_samples.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/sampling_slowdown.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/statistics/multiple_testing.h"
@@ -27,6 +29,9 @@ namespace {
 // A phase factor this near to 1 is not worth a second figure.
 constexpr double kPhaseTolerance = 0.05;
 constexpr double kMaxBaselineWeight = 2;
+
+// The half width up to which a slope is a figure.
+double LargestKnown(const Estimate& slope) { return std::max(1.0, std::fabs(slope.value)); }
 
 bool IsTainted(const ExperimentRow& row) { return row.taints != 0; }
 
@@ -121,8 +126,13 @@ struct PhaseCorrection {
 class PointAnalyzer {
  public:
   PointAnalyzer(const ExperimentTable& table, const Index& index, const CoarseSamples& coarse,
-                const AnalysisOptions& options, size_t point)
-      : table_(table), index_(index), coarse_(coarse), options_(options) {
+                const std::set<uint64_t>& kernel_sampled, const AnalysisOptions& options,
+                size_t point)
+      : table_(table),
+        index_(index),
+        coarse_(coarse),
+        kernel_sampled_(kernel_sampled),
+        options_(options) {
     result_.point = point;
     result_.sampling_slowdown = EstimateSamplingSlowdown(table, point, options.min_visits);
     // A run ends once, so one visit is all that an end-to-end experiment can have.
@@ -138,6 +148,7 @@ class PointAnalyzer {
   PointAnalysis Run() {
     for (const auto& [unit, rows] : index_.selected) AnalyzeUnit(unit, rows);
     JudgeAll();
+    SetAsideUnknown();
     Rank();
     return std::move(result_);
   }
@@ -216,6 +227,8 @@ class PointAnalyzer {
     line.speedups = EstimateSpeedups(observations);
     line.curve = FitCurve(WithoutDrift(observations), *slope);
     Correct(Phases(unit, share), &line);
+    line.systematic = SystematicErrorOf(FactsOf(own));
+    Widen(&line);
     result_.lines.push_back(std::move(line));
   }
 
@@ -306,6 +319,59 @@ class PointAnalyzer {
     }
   }
 
+  ErrorFacts FactsOf(const std::vector<size_t>& own) const {
+    const auto kernel_is_sampled = [this](uint64_t session) {
+      return kernel_sampled_.count(session) != 0;
+    };
+    ErrorFacts facts = GatherErrorFacts(table_, own, result_.sampling_slowdown, kernel_is_sampled);
+    if (end_to_end_) return facts;
+    for (size_t i : own) facts.visits += static_cast<double>(usable_[i]->least_visits);
+    facts.visits /= static_cast<double>(own.size());
+    return facts;
+  }
+
+  // Adds what is systematic to all intervals.
+  static void Widen(LineAnalysis* line) {
+    const SystematicError& error = line->systematic;
+    line->statistical_slope = line->slope;
+    line->slope = error.Widen(line->slope, 1);
+    line->slope_while_active = error.Widen(line->slope_while_active, 1);
+    for (SpeedupEstimate& s : line->speedups) {
+      s.program_speedup = error.Widen(s.program_speedup, s.virtual_speedup);
+    }
+    for (CurvePoint& p : line->curve.points) {
+      p.program_speedup = error.Widen(p.program_speedup, p.virtual_speedup);
+    }
+    if (!line->curve.bend.has_value()) return;
+    line->curve.bend->slope_before = error.Widen(line->curve.bend->slope_before, 1);
+    line->curve.bend->slope_after = error.Widen(line->curve.bend->slope_after, 1);
+  }
+
+  // After all were judged, as a line whose slope is not known was looked at, too.
+  void SetAsideUnknown() {
+    const auto first =
+        std::stable_partition(result_.lines.begin(), result_.lines.end(),
+                              [](const LineAnalysis& line) { return IsKnown(line.slope); });
+    for (auto line = first; line != result_.lines.end(); ++line) {
+      const int made = line->baselines + line->others;
+      SetAside(line->unit, SetAsideReason::kNotKnown, static_cast<size_t>(made));
+      result_.set_aside.back().times_needed = TimesNeeded(*line);
+    }
+    result_.lines.erase(first, result_.lines.end());
+  }
+
+  // Chance shrinks with the root of the number of experiments, and the rest does not.
+  static double TimesNeeded(const LineAnalysis& line) {
+    const double known = LargestKnown(line.slope);
+    const double rest = line.systematic.HalfWidth(line.slope.value, 1);
+    if (!(rest < known)) return std::numeric_limits<double>::infinity();
+    const Estimate& chance = line.statistical_slope;
+    const double half = (chance.high - chance.low) / 2;
+    constexpr double kAtMost = 1000;
+    if (!std::isfinite(half)) return 2;
+    return std::clamp(half * half / (known * known - rest * rest), 1.0, kAtMost);
+  }
+
   // One line's verdict depends on how many were looked at.
   void JudgeAll() {
     std::vector<double> p_values;
@@ -367,11 +433,20 @@ class PointAnalyzer {
   const ExperimentTable& table_;
   const Index& index_;
   const CoarseSamples& coarse_;
+  const std::set<uint64_t>& kernel_sampled_;
   const AnalysisOptions& options_;
   bool end_to_end_ = false;
   std::vector<const PointSeen*> usable_;  // by row
   PointAnalysis result_;
 };
+
+std::set<uint64_t> SessionsWithKernelSamples(const profile::Profile& profile) {
+  std::set<uint64_t> sessions;
+  for (const profile::Session& session : profile.session()) {
+    if (session.kernel_samples_included()) sessions.insert(session.id());
+  }
+  return sessions;
+}
 
 // A run with `--fixed-speedup` cannot have more speedups than were asked for.
 int MinSpeedups(const profile::Profile& profile, int wanted) {
@@ -385,6 +460,10 @@ int MinSpeedups(const profile::Profile& profile, int wanted) {
 }
 
 }  // namespace
+
+bool IsKnown(const Estimate& slope) {
+  return (slope.high - slope.low) / 2 <= LargestKnown(slope);  // false for infinity and NaN
+}
 
 Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
                  const AnalysisOptions& options) {
@@ -407,8 +486,10 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   });
   const Index index(table);
   const CoarseSamples coarse(profile);
+  const std::set<uint64_t> kernel_sampled = SessionsWithKernelSamples(profile);
   for (size_t point : points) {
-    analysis.points.push_back(PointAnalyzer(table, index, coarse, effective, point).Run());
+    analysis.points.push_back(
+        PointAnalyzer(table, index, coarse, kernel_sampled, effective, point).Run());
   }
   return analysis;
 }

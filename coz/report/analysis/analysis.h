@@ -23,6 +23,9 @@
 // shares of samples, since a virtual speedup changes the time in which work is done but not the
 // work. The factor is applied when it differs from 1 by more than its error explains.
 //
+// Intervals. Those of slopes, speedups and curves hold what is systematic too (systematic_error.h);
+// `statistical_slope` is what experiments alone tell, and what more of them make narrower.
+//
 // Outliers. Experiments that took far longer or shorter than those like them are left out
 // (outliers.h).
 #ifndef COZ_REPORT_ANALYSIS_ANALYSIS_H_
@@ -35,6 +38,7 @@
 
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/sampling_slowdown.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/statistics/statistics.h"
@@ -61,6 +65,9 @@ struct LineAnalysis {
   size_t unit = 0;
   Verdict verdict = Verdict::kCannotTell;
   Estimate slope;  // of the whole run
+  // The same by the variation between experiments alone; p_value and q_value are by this one.
+  Estimate statistical_slope;
+  SystematicError systematic;  // in program speedup of the whole run
   // Probability that luck alone makes so steep a slope: for this line alone, and among all lines of
   // the point (Benjamini-Hochberg).
   double p_value = 1;
@@ -84,16 +91,35 @@ struct LineAnalysis {
   int pooled_baselines = 0;  // made for other lines, with this line active
   int others = 0;            // speedup above 0
   int outliers = 0;  // of all these, spoilt by something from outside (outliers.h); not used
+
+  // False where the run's own figures say that it went wrong: systematic.doubts say how.
+  bool IsSure() const { return systematic.doubts.empty(); }
 };
 
-enum class SetAsideReason { kNoBaseline, kFewSpeedups, kFewVisits, kNeverActive, kNoFit };
+// kNotKnown: the slope may be anything, see IsKnown.
+enum class SetAsideReason {
+  kNoBaseline,
+  kFewSpeedups,
+  kFewVisits,
+  kNeverActive,
+  kNoFit,
+  kNotKnown
+};
 
 struct LineSetAside {
   size_t unit = 0;
   SetAsideReason reason = SetAsideReason::kFewSpeedups;
   int experiments = 0;
   int missing_speedups = 0;
+  // kNotKnown: how often the experiments made would make the slope known. At least 1; infinite
+  // where no number of them does.
+  double times_needed = 1;
 };
+
+// Whether a slope is a figure that a reader can use. It is none where its 95 % interval is wider to
+// each side than from nothing to all, and than the slope itself. No output prints such a slope:
+// Analyze sets its line aside.
+bool IsKnown(const Estimate& slope);
 
 struct PointAnalysis {
   size_t point = 0;

@@ -19,7 +19,10 @@ constexpr double kSpeedupShare = 0.75;
 // An interval from very few experiments tells little about how many more it needs.
 constexpr double kMostAtOnce = 200;
 
-double Width(const LineAnalysis& line) { return line.slope.high - line.slope.low; }
+// What more experiments narrow.
+double Width(const LineAnalysis& line) {
+  return line.statistical_slope.high - line.statistical_slope.low;
+}
 
 double Potential(const LineAnalysis& line) { return std::max(line.slope.high, -line.slope.low); }
 
@@ -69,12 +72,16 @@ void AddUnknown(const ExperimentTable& table, const PointAnalysis& point, const 
   for (const LineSetAside& line : point.set_aside) {
     known.insert(line.unit);
     // More of the same does not help the other reasons.
-    const bool lacks_experiments = line.reason == SetAsideReason::kFewSpeedups ||
-                                   line.reason == SetAsideReason::kNoBaseline ||
-                                   line.reason == SetAsideReason::kNoFit;
+    const bool lacks_experiments =
+        line.reason == SetAsideReason::kFewSpeedups || line.reason == SetAsideReason::kNoBaseline ||
+        line.reason == SetAsideReason::kNoFit ||
+        (line.reason == SetAsideReason::kNotKnown && std::isfinite(line.times_needed));
     if (!lacks_experiments || SampleShare(table, line.unit) < goal.min_share) continue;
     if (!Counts(line.unit, goal)) continue;
-    state->open.push_back({line.unit, std::max(1, line.missing_speedups) / kSpeedupShare});
+    const double more = line.reason == SetAsideReason::kNotKnown
+                            ? (line.times_needed - 1) * line.experiments
+                            : line.missing_speedups;
+    state->open.push_back({line.unit, std::clamp(more, 1.0, kMostAtOnce) / kSpeedupShare});
   }
   for (size_t unit = 0; unit < table.units.size(); ++unit) {
     if (known.count(unit) != 0 || !Counts(unit, goal)) continue;
@@ -110,12 +117,17 @@ PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& anal
   AddUnknown(table, point, goal, analysis.options.min_speedups, &state);
   const bool all_have_figures = state.open.empty() && !point.lines.empty();
   double widest = 0;
+  double whole = 0;
   for (const LineAnalysis* line : TopLines(point, goal)) {
     widest = std::max(widest, Width(*line));
+    whole = std::max(whole, line->slope.high - line->slope.low);
     if (Width(*line) <= goal.width) continue;
     state.open.push_back({line->unit, ExperimentsNeeded(*line, goal.width)});
   }
-  if (all_have_figures) state.width = widest;
+  if (all_have_figures) {
+    state.width = widest;
+    state.whole_width = whole;
+  }
   state.reached = all_have_figures && state.open.empty();
   state.remaining_ns = Remaining(table, goal, state.open);
   return state;

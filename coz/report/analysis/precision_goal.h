@@ -7,6 +7,10 @@
 //          have none. The second have `min_share` or more of the samples and no figure yet. The
 //          goal is reached when there is a figure, none of the first has an interval above `width`,
 //          and the second set is empty
+//
+//          Widths are of what chance makes of a slope's interval (LineAnalysis::statistical_slope):
+//          more experiments narrow it to any width. What is systematic they do not narrow, so a
+//          goal that counted it might never be reached
 // Units    width: fraction of program speedup at a line speedup of 100 %, which is the width of the
 //          slope's 95 % interval; remaining time in ns of profiling
 // Errors   none
@@ -48,6 +52,8 @@ struct PrecisionState {
   bool reached = false;
   // The widest interval of units that matter; infinite while one of them has no figure.
   double width = std::numeric_limits<double>::infinity();
+  // The same with what is systematic, as reports show it.
+  double whole_width = std::numeric_limits<double>::infinity();
   std::vector<OpenUnit> open;
   uint64_t remaining_ns = 0;  // an estimate; 0: none, or reached
 };

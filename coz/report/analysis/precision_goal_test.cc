@@ -159,7 +159,8 @@ Coverage CoverageAtTheEnd(double width, uint64_t runs) {
     const Analysis analysis = Analyze(made.profile(), table);
     for (const LineAnalysis& line : analysis.points.at(0).lines) {
       const double truth = Lines()[table.units[line.unit].line - 1].slope;
-      coverage.covered += line.slope.low <= truth && truth <= line.slope.high ? 1 : 0;
+      coverage.covered +=
+          line.statistical_slope.low <= truth && truth <= line.statistical_slope.high ? 1 : 0;
       ++coverage.all;
     }
   }

@@ -14,8 +14,10 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
+#include "coz/report/wording/error_cause.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
@@ -205,12 +207,30 @@ Json SpeedupsJson(const LineAnalysis& line, const LatencyBySpeedup* latencies) {
   return speedups;
 }
 
+// What is in the slope's interval beside chance, and why a verdict is not sure.
+Json SystematicJson(const LineAnalysis& line) {
+  const SystematicError& error = line.systematic;
+  Json causes = Json::array();
+  for (const ErrorTerm& term : error.terms) {
+    const bool is_doubt =
+        std::find(error.doubts.begin(), error.doubts.end(), term.cause) != error.doubts.end();
+    causes.push_back({{"cause", ErrorCauseId(term.cause)},
+                      {"half_width", Number(term.HalfWidth(line.slope.value, 1))},
+                      {"doubt", is_doubt},
+                      {"sentence", ErrorCauseText(term.cause, error.facts)}});
+  }
+  return {{"half_width", Number(error.HalfWidth(line.slope.value, 1))}, {"causes", causes}};
+}
+
 Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySpeedup* latencies,
               const VerdictContext& context) {
   return {{"unit", line.unit},
           {"verdict", VerdictId(line.verdict)},
           {"verdict_sentence", VerdictSentence(line, point, context)},
+          {"sure", line.IsSure()},
           {"slope", Interval(line.slope)},
+          {"statistical_slope", Interval(line.statistical_slope)},
+          {"systematic", SystematicJson(line)},
           {"p_value", Number(line.p_value)},
           {"q_value", Number(line.q_value)},
           {"slope_while_active", Interval(line.slope_while_active)},
@@ -246,6 +266,7 @@ Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
     Json set_aside = Json::array();
     for (const LineSetAside& line : point.set_aside) {
       set_aside.push_back({{"unit", line.unit},
+                           {"slope", nullptr},
                            {"reason", SetAsideId(line.reason)},
                            {"sentence", SetAsideSentence(line, row, context)},
                            {"experiments", line.experiments},
@@ -293,6 +314,8 @@ const char* SetAsideId(SetAsideReason reason) {
       return "never_active";
     case SetAsideReason::kNoFit:
       return "no_fit";
+    case SetAsideReason::kNotKnown:
+      return "not_known";
   }
   return "";
 }

@@ -156,6 +156,39 @@ TEST(ReportJsonTest, FiguresThatAreMissingAreNull) {
   EXPECT_EQ(Json::parse(JsonText(json)), json);
 }
 
+TEST(ReportJsonTest, IntervalsSayWhatIsInThemBesideChance) {
+  profile::Profile profile = TwoLines().profile();
+  const Json good = JsonOf(profile)["points"][0]["lines"][0];
+  EXPECT_EQ(good["sure"], true);
+  ASSERT_EQ(good["systematic"]["causes"].size(), 2u);
+  EXPECT_EQ(good["systematic"]["causes"][0]["cause"], "method");
+  EXPECT_EQ(good["systematic"]["causes"][1]["cause"], "ends");
+  EXPECT_LT(good["slope"]["low"].get<double>(), good["statistical_slope"]["low"].get<double>());
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    experiment.mutable_validity()->set_runnable_threads_average(6);
+  }
+  const Json crowded = JsonOf(profile)["points"][0]["lines"][0];
+  EXPECT_EQ(crowded["sure"], false);
+  EXPECT_EQ(crowded["systematic"]["causes"][1]["cause"], "crowd");
+  EXPECT_EQ(crowded["systematic"]["causes"][1]["doubt"], true);
+  EXPECT_NE(crowded["verdict_sentence"].get<std::string>().find("; not sure: in 100 %"),
+            std::string::npos);
+}
+
+TEST(ReportJsonTest, ASlopeThatMayBeAnythingIsNullWithAReason) {
+  const profile::Profile profile = TwoLines().profile();
+  const ExperimentTable table = BuildExperimentTable(profile);
+  Analysis analysis = Analyze(profile, table);
+  LineSetAside unknown;
+  unknown.reason = SetAsideReason::kNotKnown;
+  unknown.times_needed = 4;
+  analysis.points.at(0).set_aside.insert(analysis.points[0].set_aside.begin(), unknown);
+  const Json line = ReportJson(profile, table, analysis, {})["points"][0]["set_aside"][0];
+  EXPECT_TRUE(line["slope"].is_null());
+  EXPECT_EQ(line["reason"], "not_known");
+  EXPECT_NE(line["sentence"].get<std::string>().find("not known yet"), std::string::npos);
+}
+
 TEST(ReportJsonTest, TextIsAsciiAndSurvivesBrokenUtf8) {
   profile::Profile profile = TwoLines().profile();
   profile.mutable_session(0)->set_command(0, "./gr\xc3\xb6\xff");

@@ -17,7 +17,8 @@
 //   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
-//   lines             ranked, each {p: point, u: unit, v: verdict, t: verdict in words, s: slope,
+//   lines             ranked, each {p: point, u: unit, v: verdict, y: whether the verdict is sure,
+//                     t: verdict in words, s: slope,
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
@@ -176,6 +177,7 @@ class Builder {
     }
     return {{"u", Unit(line.unit)},
             {"v", VerdictId(line.verdict)},
+            {"y", line.IsSure()},
             {"s", Numbers(line.slope)},
             {"f", Rounded(line.phase_factor)},
             {"a", Numbers(line.slope_while_active)},

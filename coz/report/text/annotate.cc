@@ -31,6 +31,7 @@ constexpr int kMarginWidth = 37;
 struct LineNote {
   uint64_t samples = 0;
   const LineAnalysis* analysis = nullptr;
+  bool not_known = false;  // it has a slope that may be anything
 };
 
 // The one file of the profile that the user means.
@@ -91,13 +92,15 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
   const double share = all_samples == 0 ? 0
                                         : 100.0 * static_cast<double>(note.samples) /
                                               static_cast<double>(all_samples);
-  if (note.analysis == nullptr) return absl::StrFormat("%15s%5.1f %%", "", share);
+  if (note.analysis == nullptr) {
+    return absl::StrFormat("%15s%5.1f %%%s", "", share, note.not_known ? "  not known yet" : "");
+  }
   const Estimate& slope = note.analysis->slope;
   const std::string half =
       std::isfinite(slope.low) ? absl::StrFormat("±%.2f", (slope.high - slope.low) / 2) : "±?";
   const double value = std::fabs(slope.value) < 0.005 ? 0 : slope.value;  // no "-0.00"
   return absl::StrFormat("%6.2f %s  %5.1f %%  %s", value, Pad(half, 6, Align::kLeft), share,
-                         VerdictWord(note.analysis->verdict));
+                         VerdictWord(*note.analysis));
 }
 
 // Lines that were edited since are not those that were measured.
@@ -137,6 +140,11 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
     if (unit.kind == profile::UNIT_KIND_LINE && unit.file == *file) {
       notes[unit.line].analysis = &line;
     }
+  }
+  for (const LineSetAside& line : (*point)->set_aside) {
+    const UnitRow& unit = table.units[line.unit];
+    if (unit.kind != profile::UNIT_KIND_LINE || unit.file != *file) continue;
+    notes[unit.line].not_known = line.reason == SetAsideReason::kNotKnown;
   }
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";

@@ -27,8 +27,8 @@ std::string Remaining(const std::optional<uint64_t>& ns) {
 }
 
 std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
-  const absl::string_view word = VerdictWord(line.verdict);
-  if (line.verdict != Verdict::kCannotTell) return std::string(word);
+  const std::string word = VerdictWord(line);
+  if (line.verdict != Verdict::kCannotTell) return word;
   return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
 }
 
@@ -84,7 +84,9 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
       table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
-                    absl::StrCat("too little data", Remaining(RemainingNs(line, context)))});
+                    absl::StrCat(line.reason == SetAsideReason::kNotKnown ? "not known yet"
+                                                                          : "too little data",
+                                 Remaining(RemainingNs(line, context)))});
     }
     for (absl::string_view text : absl::StrSplit(table.Render(0), '\n', absl::SkipEmpty())) {
       lines.emplace_back(text);

@@ -15,6 +15,7 @@
 #include "coz/report/analysis/coarse_samples.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/statistics/statistics.h"
@@ -72,9 +73,6 @@ void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
                    most == 1 ? "is" : "are", " not used for it"));
 }
 
-// Half a thread of tolerance: the coz command itself runs now and then.
-bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
-
 // More runnable threads than CPUs: a paused thread then only makes room for another.
 void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* notes) {
   int crowded = 0;
@@ -85,17 +83,17 @@ void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* n
     runnable += row.runnable_threads_average;
   }
   const int experiments = static_cast<int>(table.experiments.size());
-  if (crowded * 5 < experiments || crowded == 0) return;
+  if (crowded < kMuchCrowded * experiments || crowded == 0) return;
   notes->push_back(absl::StrFormat(
       "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
-      "so effects may look smaller than they are, or larger; leave the machine idle, or give the "
-      "program fewer threads",
+      "so effects may look smaller than they are, or larger: intervals are wider by that, and "
+      "verdicts with a question mark are not sure; leave the machine idle, or give the program "
+      "fewer threads",
       crowded, experiments, runnable / crowded));
 }
 
 // Delay owed at the end of an experiment was taken off its time, but is paid in the next.
 void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
-  constexpr double kMuch = 0.05;  // of an experiment, as in coz/experiment/recorder.cc
   int experiments = 0;
   int owing = 0;
   double shares = 0;
@@ -103,7 +101,7 @@ void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
     if (row.IsBaseline() || row.elapsed_ns == 0) continue;
     ++experiments;
     const double share = static_cast<double>(row.owed_ns) / static_cast<double>(row.elapsed_ns);
-    if (share <= kMuch) continue;
+    if (share <= kMuchOwed) continue;
     ++owing;
     shares += share;
   }
@@ -273,11 +271,29 @@ void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) 
     nominal += row.virtual_speedup;
     achieved += row.achieved_virtual_speedup;
   }
-  if (nominal <= 0 || std::fabs(achieved / nominal - 1) < 0.1) return;
+  if (nominal <= 0 || std::fabs(achieved / nominal - 1) <= kMuchMissed) return;
   notes->push_back(absl::StrFormat(
-      "pauses made %.0f %% of the virtual speedups asked for; slopes are over what they made, "
-      "`coz report --verbose` shows both",
+      "pauses made %.0f %% of the virtual speedups asked for; slopes are over what they made, and "
+      "intervals are wider by what was missed (`coz report --verbose` shows both); leave the "
+      "machine "
+      "idle and profile again with `coz run --awake`",
       100 * achieved / nominal));
+}
+
+// Of any line, the largest share of CPU time without samples, where a verdict is not sure for it.
+void AddUnseen(const Analysis& analysis, std::vector<std::string>* notes) {
+  double most = 0;
+  for (const PointAnalysis& point : analysis.points) {
+    for (const LineAnalysis& line : point.lines) {
+      most = std::max(most, line.systematic.facts.unseen_share);
+    }
+  }
+  if (most <= kMuchUnseen) return;
+  notes->push_back(absl::StrFormat(
+      "up to %.0f %% of the CPU time by the threads' clocks has no sample, so delays are missing: "
+      "intervals are wider by that, and verdicts with a question mark are not sure; profile again "
+      "with `coz run --sampling-period=2`",
+      100 * most));
 }
 
 }  // namespace
@@ -350,6 +366,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddCoarse(profile, &notes);
   AddSwitches(profile, &notes);
   AddAchieved(table, &notes);
+  AddUnseen(analysis, &notes);
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));

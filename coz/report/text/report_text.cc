@@ -52,8 +52,9 @@ std::string Prediction(const SpeedupEstimate& s) {
   const Estimate& e = s.program_speedup;
   const std::string half =
       std::isfinite(e.low) ? absl::StrFormat("±%.0f", 50 * (e.high - e.low)) : "±?";
-  return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half,
-                         100 * s.virtual_speedup);
+  // Rates are known at what pauses made, not at what was asked for; 0: unknown.
+  const double at = s.achieved_virtual_speedup > 0 ? s.achieved_virtual_speedup : s.virtual_speedup;
+  return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half, 100 * at);
 }
 
 absl::string_view KindName(profile::ProgressPointKind kind) {
@@ -194,7 +195,7 @@ class PointRenderer {
                     only_if(columns.samples, names_.Share(line.unit)),
                     only_if(columns.experiments,
                             absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others)),
-                    absl::StrCat(VerdictWord(line.verdict))});
+                    VerdictWord(line)});
     }
     std::string text;
     if (!names_.folder().empty()) {
@@ -241,7 +242,7 @@ class PointRenderer {
         continue;
       }
       const LineAnalysis& line = point.lines[row - 2];
-      const absl::string_view word = VerdictWord(line.verdict);
+      const std::string word = VerdictWord(line);
       if (options_.color) {
         absl::StrAppend(&text, shown.substr(0, shown.size() - word.size()),
                         Painted(word, ColorOf(line.verdict)), "\n");
@@ -331,10 +332,12 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
     absl::StrAppend(&text, renderer.Render(point));
   }
   if (any) {
-    absl::StrAppend(&text, "\nslope 0.40: making the ", renderer.UnitWord(),
-                    " 10 % faster makes the program 4 % faster\n",
-                    "± is a 95 % interval; exp. counts experiments at 0 % and others\n",
-                    FalseDiscoveries(analysis));
+    absl::StrAppend(
+        &text, "\nslope 0.40: making the ", renderer.UnitWord(),
+        " 10 % faster makes the program 4 % faster\n",
+        "± is a 95 % interval, with what no longer run narrows; exp. counts experiments at "
+        "0 % and others\n",
+        FalseDiscoveries(analysis));
   }
   return text;
 }

@@ -31,6 +31,8 @@ std::string Lacks(const LineSetAside& line, uint64_t min_visits) {
       return "not active in its experiments";
     case SetAsideReason::kNoFit:
       return "too few experiments for a slope";
+    case SetAsideReason::kNotKnown:
+      return "not known yet";
   }
   return "";
 }
@@ -47,6 +49,8 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
       return "not active in their experiments";
     case SetAsideReason::kNoFit:
       return "too few experiments for a slope";
+    case SetAsideReason::kNotKnown:
+      return "slope not known yet";
   }
   return "";
 }

@@ -5,14 +5,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
+#include "coz/report/wording/error_cause.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -96,6 +99,22 @@ std::string InWords(uint64_t ns) {
   return absl::StrFormat("about %.0f s", std::max(step, std::ceil(seconds / step) * step));
 }
 
+// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no effect".
+double HalfToTell(const LineAnalysis& line, const VerdictContext& context) {
+  const double distance = std::fabs(line.slope.value);
+  return std::max(distance, context.options.no_effect_slope - distance);
+}
+
+// The cause that widens the slope's interval most.
+std::string LargestCause(const LineAnalysis& line) {
+  const std::vector<ErrorTerm>& terms = line.systematic.terms;
+  const auto half = [&line](const ErrorTerm& t) { return t.HalfWidth(line.slope.value, 1); };
+  const auto largest = std::max_element(
+      terms.begin(), terms.end(),
+      [&half](const ErrorTerm& a, const ErrorTerm& b) { return half(a) < half(b); });
+  return largest == terms.end() ? "" : ErrorCauseText(largest->cause, line.systematic.facts);
+}
+
 std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
   if (line.missed_in_stretch_ns > 0 && line.missed_by_perf_events) {
     return absl::StrFormat(
@@ -109,10 +128,15 @@ std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) 
         "ran only %.2g ms between two waits, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
+  const double rest = line.systematic.HalfWidth(line.slope.value, 1);
+  if (rest >= HalfToTell(line, context)) {
+    const std::string why = line.IsSure() ? LargestCause(line) : DoubtsText(line.systematic);
+    return absl::StrCat("cannot tell, however long the run: ", why);
+  }
   std::string text = "cannot tell yet";
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
-  return text;
+  return line.IsSure() ? text : absl::StrCat(text, "; ", DoubtsText(line.systematic));
 }
 
 std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
@@ -127,6 +151,27 @@ std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
                          end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
                          What(point), change, Percent(shown.low), Percent(shown.high),
                          by_pauses ? ", which pauses alone may cost" : "");
+}
+
+std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
+                              const VerdictContext& context) {
+  const Curve& curve = line.curve;
+  switch (line.verdict) {
+    case Verdict::kFaster:
+      return absl::StrCat(Effect(line, QuotedSpeedup(line), point), Beyond(curve));
+    case Verdict::kSlower:
+      return absl::StrCat("speeding this up hurts: contention; ",
+                          Effect(line, QuotedSpeedup(line), point));
+    case Verdict::kNoEffect:
+      // Gain and loss can add up to a slope of nothing.
+      if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
+        return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
+      }
+      return NoEffect(line, point);
+    case Verdict::kCannotTell:
+      return CannotTell(line, context);
+  }
+  return "";
 }
 
 }  // namespace
@@ -145,25 +190,16 @@ absl::string_view VerdictWord(Verdict verdict) {
   return "";
 }
 
+std::string VerdictWord(const LineAnalysis& line) {
+  const bool unsure = !line.IsSure() && line.verdict != Verdict::kCannotTell;
+  return absl::StrCat(VerdictWord(line.verdict), unsure ? "?" : "");
+}
+
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
                             const VerdictContext& context) {
-  const Curve& curve = line.curve;
-  switch (line.verdict) {
-    case Verdict::kFaster:
-      return absl::StrCat(Effect(line, QuotedSpeedup(line), point), Beyond(curve));
-    case Verdict::kSlower:
-      return absl::StrCat("speeding this up hurts: contention; ",
-                          Effect(line, QuotedSpeedup(line), point));
-    case Verdict::kNoEffect:
-      // Gain and loss can add up to a slope of nothing.
-      if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
-        return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
-      }
-      return NoEffect(line, point);
-    case Verdict::kCannotTell:
-      return CannotTell(line, context);
-  }
-  return "";
+  std::string text = SentenceOfSureRun(line, point, context);
+  if (line.IsSure() || line.verdict == Verdict::kCannotTell) return text;
+  return absl::StrCat(text, "; not sure: ", DoubtsText(line.systematic));
 }
 
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
@@ -185,6 +221,13 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
     case SetAsideReason::kNoFit:
       text = "set aside: too few experiments for a slope";
       break;
+    case SetAsideReason::kNotKnown:
+      if (!std::isfinite(line.times_needed)) {
+        return "set aside: not known, and a longer run like this tells no more; its notes say what "
+               "went wrong";
+      }
+      text = "set aside: not known yet, the slope may be anything from a loss to all of the time";
+      break;
   }
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
@@ -194,19 +237,26 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context) {
   if (line.verdict != Verdict::kCannotTell || !std::isfinite(line.slope.high)) return std::nullopt;
   if (line.missed_in_stretch_ns > 0) return std::nullopt;
-  const double half = (line.slope.high - line.slope.low) / 2;
-  const double distance = std::fabs(line.slope.value);
-  const double target = std::max(distance, context.options.no_effect_slope - distance);
-  if (half <= target) return std::nullopt;
-  const double longer = std::pow(half / target, 2) - 1;
+  const double half = (line.statistical_slope.high - line.statistical_slope.low) / 2;
+  const double rest = line.systematic.HalfWidth(line.slope.value, 1);
+  const double target = HalfToTell(line, context);
+  if (rest >= target) return std::nullopt;
+  const double longer = half * half / (target * target - rest * rest) - 1;
+  if (longer <= 0) return std::nullopt;
   return static_cast<uint64_t>(std::min(longer * static_cast<double>(context.run_time_ns), 1e18));
 }
 
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context) {
-  const bool more_helps = line.reason == SetAsideReason::kFewSpeedups ||
-                          line.reason == SetAsideReason::kNoFit ||
-                          line.reason == SetAsideReason::kNoBaseline;
-  if (!more_helps || line.experiments == 0) return std::nullopt;
+  const bool more_helps =
+      line.reason == SetAsideReason::kFewSpeedups || line.reason == SetAsideReason::kNoFit ||
+      line.reason == SetAsideReason::kNoBaseline || line.reason == SetAsideReason::kNotKnown;
+  if (!more_helps || line.experiments == 0 || !std::isfinite(line.times_needed)) {
+    return std::nullopt;
+  }
+  if (line.reason == SetAsideReason::kNotKnown) {
+    const double run_ns = static_cast<double>(context.run_time_ns);
+    return static_cast<uint64_t>(std::min((line.times_needed - 1) * run_ns, 1e18));
+  }
   const double missing = std::max(1, line.missing_speedups) / kSpeedupShare;
   return static_cast<uint64_t>(missing * static_cast<double>(context.run_time_ns) /
                                line.experiments);

@@ -31,17 +31,19 @@ inline constexpr double kQuotedSpeedup = 0.30;
 
 // "faster", "slower", "no effect" or "cannot tell".
 absl::string_view VerdictWord(Verdict verdict);
+// The same, with a question mark where the run went wrong: "faster?".
+std::string VerdictWord(const LineAnalysis& line);
 
 // "making this 30 % faster speeds `requests` up by 12 % (9 to 15); beyond 60 % nothing more is
-// gained"
+// gained". Where the run went wrong: "…; not sure: " and why, and what to do.
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
                             const VerdictContext& context);
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context);
 
 // How much longer to run until the slope's interval excludes 0 or lies within what counts as no
-// effect. Assumes that it shrinks with the root of the number of experiments. nullopt: unknown, or
-// told already.
+// effect. Assumes that what chance makes of it shrinks with the root of the number of experiments,
+// and that what is systematic stays. nullopt: unknown, told already, or no time is enough.
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/systematic_error.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gmock/gmock.h"
@@ -46,6 +48,54 @@ double Half(double s) { return 0.5 * s; }
 TEST(VerdictTest, GainIsQuotedAtOneSpeedupWithItsInterval) {
   EXPECT_THAT(Said(Half), MatchesRegex("making this 30 % faster speeds `requests` up by 15 % "
                                        "\\([0-9]+ to [0-9]+\\)"));
+}
+
+TEST(VerdictTest, ARunThatWentWrongIsNotSureAndSaysWhyAndWhatToDo) {
+  SyntheticOptions missed;
+  missed.achieved_share = 0.83;
+  EXPECT_THAT(Said(Half, 150, missed),
+              MatchesRegex("making this 30 % faster .*; not sure: pauses made 83 % of the virtual "
+                           "speedups asked for: leave the machine idle and profile again with "
+                           "`coz run --awake`"));
+  missed.achieved_share = 0.98;
+  EXPECT_THAT(Said(Half, 150, missed), ::testing::Not(HasSubstr("not sure")));
+}
+
+TEST(VerdictTest, AQuestionMarkStandsBehindTheWordOfAVerdictThatIsNotSure) {
+  LineAnalysis line;
+  line.verdict = Verdict::kFaster;
+  EXPECT_EQ(VerdictWord(line), "faster");
+  line.systematic.doubts = {ErrorCause::kCrowd};
+  EXPECT_EQ(VerdictWord(line), "faster?");
+  line.verdict = Verdict::kCannotTell;
+  EXPECT_EQ(VerdictWord(line), "cannot tell");
+}
+
+TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
+  ErrorFacts facts;
+  facts.crowded_share = 1;
+  facts.runnable_threads = 6;
+  facts.cpus = 2;
+  LineAnalysis line;
+  line.slope = {0.05, -0.06, 0.16};
+  line.statistical_slope = {0.05, 0.03, 0.07};
+  line.systematic = SystematicErrorOf(facts);
+  EXPECT_EQ(VerdictSentence(line, PointRow(), Context()),
+            "cannot tell, however long the run: in 100 % of its experiments 6.0 threads were "
+            "runnable on 2 CPUs: leave the machine idle, or give the program fewer threads");
+  EXPECT_FALSE(RemainingNs(line, Context()).has_value());
+}
+
+TEST(VerdictTest, ASlopeThatMayBeAnythingIsNotKnownYet) {
+  LineSetAside line;
+  line.reason = SetAsideReason::kNotKnown;
+  line.experiments = 12;
+  line.times_needed = 3;
+  EXPECT_EQ(SetAsideSentence(line, PointRow(), Context()),
+            "set aside: not known yet, the slope may be anything from a loss to all of the time, "
+            "about 40 s more");
+  line.times_needed = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(SetAsideSentence(line, PointRow(), Context()), HasSubstr("tells no more"));
 }
 
 TEST(VerdictTest, PlateauIsNamed) {
@@ -103,11 +153,15 @@ TEST(VerdictTest, LatencyGetsShorter) {
 
 TEST(VerdictTest, TimeNeededGrowsWithTheSquareOfTheInterval) {
   LineAnalysis line;
-  line.slope = {0.2, -0.2, 0.6};
+  line.slope = line.statistical_slope = {0.2, -0.2, 0.6};
   EXPECT_EQ(RemainingNs(line, Context()), 60'000'000'000u);
-  line.slope = {0.0, -0.2, 0.2};
+  line.slope = line.statistical_slope = {0.0, -0.2, 0.2};
   EXPECT_EQ(RemainingNs(line, Context()), 60'000'000'000u);
-  line.slope = {};
+  // What is systematic stays, so chance has to become narrower still.
+  line.systematic.terms = {{ErrorCause::kMethod, 0.06, 0, 0}};
+  EXPECT_NEAR(static_cast<double>(*RemainingNs(line, Context())), 20e9 * (0.04 / 0.0064 - 1), 1e6);
+  line.systematic = {};
+  line.slope = line.statistical_slope = {};
   EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);
   line.verdict = Verdict::kFaster;
   EXPECT_EQ(RemainingNs(line, Context()), std::nullopt);

@@ -282,7 +282,8 @@ void Run::PursueGoal(bool at_end) {
 
 void Run::SayGoalIsReached(bool at_end) {
   Say(absl::StrFormat(
-      "the intervals of the top lines are at most %g points wide%s; %s", 100 * options_.until_width,
+      "chance makes the intervals of the top lines at most %g points wide%s%s; %s",
+      100 * options_.until_width, until_->WhatStays(),
       series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
                        : "",
       at_end ? "the program has ended" : "profiling has ended, the program runs on"));

@@ -65,6 +65,12 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   return true;
 }
 
+std::string UntilGoal::WhatStays() const {
+  if (!std::isfinite(state_.whole_width) || state_.whole_width <= goal_.width) return "";
+  return absl::StrFormat(", and reports show up to %.1f, as no longer run narrows the rest",
+                         100 * state_.whole_width);
+}
+
 std::string UntilGoal::Text() const {
   std::string text;
   if (std::isfinite(state_.width)) {

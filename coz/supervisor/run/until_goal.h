@@ -49,6 +49,9 @@ class UntilGoal {
   // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…,
   // about 12 runs more".
   std::string Text() const;
+  // ", and reports show up to 6.1, as no longer run narrows the rest"; "" where the whole intervals
+  // are as narrow as asked for.
+  std::string WhatStays() const;
 
  private:
   bool IsHere(const report::UnitRow& unit) const {

@@ -44,6 +44,21 @@ TEST(UntilGoalTest, FocusIsOnWhatIsStillWide) {
   EXPECT_TRUE(fixed.state().reached);
 }
 
+TEST(UntilGoalTest, AGoalThatIsNarrowerThanWhatStaysIsReachedAndSaysSo) {
+  report_testing::SyntheticOptions options;
+  options.noise = 0.001;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.9, 0.5, {}}});
+  for (int i = 0; i < 200; ++i) made.AddExperiment(0, i % 4 == 0 ? 0 : 0.05 * (i % 20 + 1));
+  UntilGoal narrow(0.02, 0.5, {});
+  narrow.Update(made.profile(), 1);
+  EXPECT_TRUE(narrow.state().reached);
+  EXPECT_THAT(narrow.WhatStays(), HasSubstr(", and reports show up to 2.8, as no longer run"));
+  UntilGoal wide(0.1, 0.5, {});
+  wide.Update(made.profile(), 1);
+  EXPECT_TRUE(wide.state().reached);
+  EXPECT_EQ(wide.WhatStays(), "");
+}
+
 TEST(UntilGoalTest, EstimatesInRunsWhereThereAreSeveral) {
   report_testing::SyntheticOptions options;
   options.noise = 0.1;

@@ -81,11 +81,11 @@ const grid = {
     const column = index % this.columns;
     item.style.transform = `translate(${column * (this.cardWidth + CARD_GAP)}px, ${Math.floor(index / this.columns) * (CARD_HEIGHT + CARD_GAP)}px)`;
     const button = element('button', {type: 'button', class: 'card-button', tabindex: index === this.current ? '0' : '-1',
-      'aria-label': `${unit.place} ${unit.under}: ${VERDICTS[line.verdict].word}. ${line.sentence}`,
+      'aria-label': `${unit.place} ${unit.under}: ${verdictWord(line)}. ${line.sentence}`,
       onclick: () => this.open(index, true)});
     button.append(
       element('span', {class: 'card-head'},
-        element('span', {class: 'place', title: unit.path || unit.place}, unit.place), verdictBadge(line.verdict)),
+        element('span', {class: 'place', title: unit.path || unit.place}, unit.place), verdictBadge(line)),
       element('span', {class: 'function', title: unit.under}, unit.under || '\u00a0'),
       unit.text ? element('span', {class: 'source'}, unit.text) : '',
       this.plot(line),

@@ -57,14 +57,14 @@ function curveAt(curve, speedup) {
 const units = data.units.map(makeUnit);
 
 const lines = data.lines.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: line.v, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
+  unit: units[line.u], point: line.p, verdict: line.v, sure: line.y, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
   baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.pb + line.n,
   speedups: line.d, curve: line.c, bend: line.k, luck: line.q, sentence: line.t, rank,
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
 
 const aside = data.aside.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: 'aside', slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  unit: units[line.u], point: line.p, verdict: 'aside', sure: true, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
   others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, sentence: line.t,
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));

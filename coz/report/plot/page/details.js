@@ -13,7 +13,7 @@ const details = {
     panel.replaceChildren(
       element('div', {class: 'details-head'}, element('div', {}, heading, element('p', {class: 'function'}, ...breakable(line.unit.under))),
         element('button', {type: 'button', class: 'icon', 'aria-label': 'Close the details', onclick: () => this.close()}, '✕')),
-      element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line.verdict), ' ', ...sentence(line.sentence)),
+      element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line), ' ', ...sentence(line.sentence)),
       element('div', {id: 'large-plot'}),
       this.figures(line),
       this.source(line.unit),
@@ -88,7 +88,7 @@ const details = {
     const others = [...lines, ...aside].filter((other) => other.unit === line.unit && other.point !== line.point);
     if (!others.length) return null;
     return element('section', {}, element('h3', {}, 'At other progress points'), element('ul', {class: 'elsewhere'},
-      ...others.map((other) => element('li', {}, verdictBadge(other.verdict), ' ',
+      ...others.map((other) => element('li', {}, verdictBadge(other), ' ',
         element('button', {type: 'button', class: 'link', onclick: () => { filters.set({point: other.point}); openLine(other, true); }}, data.points[other.point].name),
         ' ', ...sentence(other.sentence)))));
   },

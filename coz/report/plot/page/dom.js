@@ -26,9 +26,14 @@ function sentence(text) {
     (part.length > 1 && part.startsWith('`') && part.endsWith('`') ? element('code', {}, part.slice(1, -1)) : part));
 }
 
-function verdictBadge(verdict) {
-  const {word, mark} = VERDICTS[verdict];
-  return element('span', {class: `verdict ${verdict}`}, element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), word);
+function verdictWord({verdict, sure}) {
+  return VERDICTS[verdict].word + (sure || verdict === 'cannot_tell' ? '' : '?');
+}
+
+function verdictBadge(line) {
+  const {verdict} = line;
+  const {mark} = VERDICTS[verdict];
+  return element('span', {class: `verdict ${verdict}`}, element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), verdictWord(line));
 }
 
 // Cells are texts or lists of texts and elements. On narrow screens each row becomes a list, in which its cells carry their heads (page.css).

@@ -1,0 +1,153 @@
+#include "coz/report/analysis/systematic_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace coz::report {
+namespace {
+
+// A share of nearly everything says no more than that nothing is known.
+constexpr double kLargestShare = 0.9;
+
+// If `share` of a whole is missing or too much, the rest is off by at most this.
+double OfTheRest(double share) {
+  const double most = std::clamp(share, 0.0, kLargestShare);
+  return most / (1 - most);
+}
+
+// Adds up over experiments what ErrorFacts are shares of.
+class Sums {
+ public:
+  void Add(const ExperimentRow& row, bool kernel_is_sampled) {
+    ++rows_;
+    if (IsCrowded(row)) {
+      ++crowded_;
+      runnable_ += row.runnable_threads_average;
+      cpus_ += row.cpus;
+    }
+    const double sampled = static_cast<double>(row.total_samples);
+    const double silent = static_cast<double>(kernel_is_sampled ? row.lost_periods : row.throttled);
+    const double unseen = static_cast<double>(row.lost_samples) + silent;
+    unseen_ += unseen;
+    periods_ += sampled + unseen;
+    if (!row.IsBaseline()) AddSpeedup(row);
+  }
+
+  ErrorFacts Facts() const {
+    ErrorFacts facts;
+    if (asked_ > 0) facts.achieved_share = achieved_ / asked_;
+    if (periods_ > 0) facts.unseen_share = unseen_ / periods_;
+    if (crowded_ > 0) {
+      facts.crowded_share = crowded_ / rows_;
+      facts.runnable_threads = runnable_ / crowded_;
+      facts.cpus = cpus_ / crowded_;
+    }
+    if (line_ns_ > 0) {
+      facts.owed = owed_ns_ / line_ns_;
+      facts.overslept = overslept_ns_ / line_ns_;
+    }
+    return facts;
+  }
+
+ private:
+  void AddSpeedup(const ExperimentRow& row) {
+    // 0 in old profiles, NaN where it could not be measured.
+    if (row.achieved_virtual_speedup > 0) {
+      asked_ += row.virtual_speedup;
+      achieved_ += row.achieved_virtual_speedup;
+    }
+    const double owed_ns = static_cast<double>(row.owed_ns);
+    if (owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) owed_ns_ += owed_ns;
+    // The excess is a sum over threads, and all but the line's own pause.
+    const uint32_t pausing = std::max(2u, row.live_threads) - 1;
+    overslept_ns_ += static_cast<double>(row.excess_ns) / pausing;
+    line_ns_ += row.virtual_speedup * static_cast<double>(row.effective_duration_ns);
+  }
+
+  double rows_ = 0;
+  double crowded_ = 0;
+  double runnable_ = 0;
+  double cpus_ = 0;
+  double unseen_ = 0;
+  double periods_ = 0;
+  double asked_ = 0;
+  double achieved_ = 0;
+  double owed_ns_ = 0;
+  double overslept_ns_ = 0;
+  double line_ns_ = 0;
+};
+
+}  // namespace
+
+double ErrorTerm::HalfWidth(double effect, double virtual_speedup) const {
+  const double studied = std::min(1.0, virtual_speedup / kLeastStudiedSpeedup);
+  return std::hypot(always * studied, of_speedup * virtual_speedup, of_effect * effect);
+}
+
+double SystematicError::HalfWidth(double effect, double virtual_speedup) const {
+  double squares = 0;
+  for (const ErrorTerm& term : terms) {
+    squares += std::pow(term.HalfWidth(effect, virtual_speedup), 2);
+  }
+  return std::sqrt(squares);
+}
+
+Estimate SystematicError::Widen(const Estimate& estimate, double virtual_speedup) const {
+  const double half = HalfWidth(estimate.value, virtual_speedup);
+  return {estimate.value, estimate.value - std::hypot(estimate.value - estimate.low, half),
+          estimate.value + std::hypot(estimate.high - estimate.value, half)};
+}
+
+SystematicError SystematicErrorOf(const ErrorFacts& facts) {
+  SystematicError error;
+  error.facts = facts;
+  const auto add = [&error](const ErrorTerm& term) {
+    if (term.always > 0 || term.of_speedup > 0 || term.of_effect > 0) error.terms.push_back(term);
+  };
+  // What is wrong in any run: what is left in the accuracy study.
+  add({ErrorCause::kMethod, kMethodError, 0, 0});
+  // Rates are known where pauses put them, so figures are at the speedup achieved and not at the
+  // one asked for. What made pauses miss it may have made that figure miss as much.
+  const double missed = std::fabs(facts.achieved_share - 1);
+  add({ErrorCause::kAchieved, 0, 0, missed});
+  // The time between visits holds this share that nothing speeds up, and that a bare run lacks.
+  add({ErrorCause::kSampling, 0, 0, OfTheRest(facts.sampling_share)});
+  // All of the CPU time without samples may be the line's, or none: it imposed no delay.
+  add({ErrorCause::kClocks, 0, 0, OfTheRest(facts.unseen_share)});
+  // A paused thread frees its CPU for a queued one, and a line that is really faster changes who is
+  // queued for whom.
+  add({ErrorCause::kCrowd, 0, kCrowdErrorOfSpeedup * facts.crowded_share,
+       kCrowdErrorOfEffect * facts.crowded_share});
+  // It was taken off the experiment's time, and the thread slept it off in the next.
+  add({ErrorCause::kOwed, 0, facts.owed, 0});
+  // Threads lose it beside the pause, as a fall in speed that no faster line makes.
+  add({ErrorCause::kPauses, 0, kPauseLoss * facts.overslept, 0});
+  // An experiment begins with the queues of the program as it is, not as it would be.
+  if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});
+  if (missed > kMuchMissed) error.doubts.push_back(ErrorCause::kAchieved);
+  if (facts.unseen_share > kMuchUnseen) error.doubts.push_back(ErrorCause::kClocks);
+  if (facts.crowded_share >= kMuchCrowded) error.doubts.push_back(ErrorCause::kCrowd);
+  return error;
+}
+
+bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
+
+ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size_t>& rows,
+                            const std::optional<SamplingSlowdown>& slowdown,
+                            const std::function<bool(uint64_t session)>& kernel_is_sampled) {
+  Sums sums;
+  for (size_t i : rows) {
+    const ExperimentRow& row = table.experiments[i];
+    sums.Add(row, kernel_is_sampled(row.session));
+  }
+  ErrorFacts facts = sums.Facts();
+  if (slowdown.has_value()) facts.sampling_share = std::max(0.0, slowdown->share.value);
+  return facts;
+}
+
+}  // namespace coz::report

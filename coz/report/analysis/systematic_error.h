@@ -1,0 +1,97 @@
+// What may be wrong with a line's figures beyond chance, by what the run recorded of itself.
+//
+// Shape    facts in, one term for each cause that the facts have a trace of. A term says how far
+//          off a predicted program speedup may be. Causes have nothing to do with each other, nor
+//          with chance, so half widths add up as squares
+// Units    shares, virtual and program speedups, slopes: fractions
+// Errors   none; what is not recorded counts as absent
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   docs/results.md, whose tables bench/accuracy/coverage.py compares with the constants
+//          below; docs/design/statistics.md, "What is systematic"
+#ifndef COZ_REPORT_ANALYSIS_SYSTEMATIC_ERROR_H_
+#define COZ_REPORT_ANALYSIS_SYSTEMATIC_ERROR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/sampling_slowdown.h"
+#include "coz/report/statistics/statistics.h"
+
+namespace coz::report {
+
+// What no run can measure of itself: together with intervals of chance of 0.6 points, this holds 95
+// in 100 errors of the accuracy study. A smaller virtual speedup than the study's smallest makes it
+// smaller, down to nothing at 0.
+inline constexpr double kMethodError = 0.01375;
+inline constexpr double kLeastStudiedSpeedup = 0.25;
+// Where more threads can run than CPUs: per virtual speedup, and of the effect.
+inline constexpr double kCrowdErrorOfSpeedup = 0.10;
+inline constexpr double kCrowdErrorOfEffect = 0.25;
+// A pause is overslept by 60 µs, and 5 µs of that are lost.
+inline constexpr double kPauseLoss = 5.0 / 60;
+
+// Visits of an experiment by which queues between threads may fill or drain in it, so that it has
+// them for nothing: coz/testing/sim/coverage_test.cc.
+inline constexpr double kVisitsAtEnds = 1.0;
+
+// From here on a run's own figures say that it went wrong.
+inline constexpr double kMuchMissed = 0.1;   // of the virtual speedup asked for
+inline constexpr double kMuchUnseen = 0.1;   // of the CPU time
+inline constexpr double kMuchCrowded = 0.2;  // of the experiments
+inline constexpr double kMuchOwed = 0.05;    // of an experiment, as in coz/experiment/recorder.cc
+
+// Over the experiments that a line's figures are from.
+struct ErrorFacts {
+  double achieved_share = 1;  // virtual speedup that pauses made, of what was asked for
+  double sampling_share = 0;  // of the time of a visit, what sampling takes
+  double unseen_share = 0;    // CPU time by the threads' clocks without a sample, of all
+  double crowded_share = 0;   // of the experiments; the next two are of those
+  double runnable_threads = 0;
+  double cpus = 0;
+  double owed = 0;       // what a sleeping thread pays only in the next experiment: slope
+  double visits = 0;     // mean of an experiment; 0: all that there are, as end to end, or unknown
+  double overslept = 0;  // what pauses lasted longer than asked: slope, were all of it lost
+};
+
+enum class ErrorCause { kMethod, kAchieved, kSampling, kClocks, kCrowd, kOwed, kPauses, kEnds };
+
+struct ErrorTerm {
+  ErrorCause cause = ErrorCause::kMethod;
+  double always = 0;      // from kLeastStudiedSpeedup on
+  double of_speedup = 0;  // times the virtual speedup
+  double of_effect = 0;   // times the program speedup
+
+  double HalfWidth(double effect, double virtual_speedup) const;
+};
+
+struct SystematicError {
+  ErrorFacts facts;
+  std::vector<ErrorTerm> terms;
+  // The causes for which a verdict is not sure. Empty: the run went well.
+  std::vector<ErrorCause> doubts;
+
+  double HalfWidth(double effect, double virtual_speedup) const;
+  // The whole interval of a program speedup whose own is of chance alone. A slope is the one at 1.
+  Estimate Widen(const Estimate& estimate, double virtual_speedup) const;
+};
+
+SystematicError SystematicErrorOf(const ErrorFacts& facts);
+
+// Whether an experiment had more runnable threads than CPUs. Half a thread is tolerated, as the coz
+// command itself runs now and then.
+bool IsCrowded(const ExperimentRow& row);
+
+// `rows`: indices into table.experiments. `kernel_is_sampled` of a session: else CPU time in the
+// kernel has no samples, and nothing is wrong with that.
+ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size_t>& rows,
+                            const std::optional<SamplingSlowdown>& slowdown,
+                            const std::function<bool(uint64_t session)>& kernel_is_sampled);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_ANALYSIS_SYSTEMATIC_ERROR_H_

@@ -1,0 +1,95 @@
+#include "coz/report/wording/error_cause.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/analysis/systematic_error.h"
+
+namespace coz::report {
+namespace {
+
+// An experiment of half a second with fewer is worth making longer.
+constexpr double kVisitsWanted = 100;
+
+// What to do about a doubt.
+const char* Remedy(ErrorCause cause) {
+  switch (cause) {
+    case ErrorCause::kAchieved:
+      return "leave the machine idle and profile again with `coz run --awake`";
+    case ErrorCause::kClocks:
+      return "profile again with fewer samples, `coz run --sampling-period=2`";
+    case ErrorCause::kCrowd:
+      return "leave the machine idle, or give the program fewer threads";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+const char* ErrorCauseId(ErrorCause cause) {
+  switch (cause) {
+    case ErrorCause::kMethod:
+      return "method";
+    case ErrorCause::kAchieved:
+      return "achieved";
+    case ErrorCause::kSampling:
+      return "sampling";
+    case ErrorCause::kClocks:
+      return "clocks";
+    case ErrorCause::kCrowd:
+      return "crowd";
+    case ErrorCause::kOwed:
+      return "owed";
+    case ErrorCause::kPauses:
+      return "pauses";
+    case ErrorCause::kEnds:
+      return "ends";
+  }
+  return "";
+}
+
+std::string ErrorCauseText(ErrorCause cause, const ErrorFacts& facts) {
+  switch (cause) {
+    case ErrorCause::kMethod:
+      return "virtual speedups differ from real ones by as much in programs whose answer is known";
+    case ErrorCause::kAchieved:
+      return absl::StrFormat("pauses made %.0f %% of the virtual speedups asked for",
+                             100 * facts.achieved_share);
+    case ErrorCause::kSampling:
+      return absl::StrFormat("being sampled takes %.1f %% of the time of a visit",
+                             100 * facts.sampling_share);
+    case ErrorCause::kClocks:
+      return absl::StrFormat("%.0f %% of the CPU time by the threads' clocks has no sample",
+                             100 * facts.unseen_share);
+    case ErrorCause::kCrowd:
+      return absl::StrFormat(
+          "in %.0f %% of its experiments %.1f threads were runnable on %.0f CPUs",
+          100 * facts.crowded_share, facts.runnable_threads, facts.cpus);
+    case ErrorCause::kOwed:
+      return "a thread that slept for long paid its pauses only in the next experiment";
+    case ErrorCause::kPauses:
+      return "pauses were overslept, and a part of that is lost";
+    case ErrorCause::kEnds:
+      return absl::StrFormat(
+          "an experiment has only %.0f visits, and queues may fill or drain in it: make them "
+          "longer "
+          "with `coz run --experiment-length=%.0f`",
+          facts.visits, std::max(1.0, std::ceil(kVisitsWanted / facts.visits / 2)));
+  }
+  return "";
+}
+
+std::string DoubtsText(const SystematicError& error) {
+  std::string text;
+  for (ErrorCause cause : error.doubts) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", ErrorCauseText(cause, error.facts), ": ",
+                    Remedy(cause));
+  }
+  return text;
+}
+
+}  // namespace coz::report
