@@ -1,7 +1,8 @@
 """Programs that the bench starts: each is bounded in time, and none is left behind.
 
 A program gets a process group of its own, so that its children can be ended with it. Below coz (session.py) it stays
-in the group of the session, which the bench outside ends as a whole.
+in the group of coz, which the bench outside ends as a whole. All stay in one terminal session: the kernel shares the
+CPUs out by session first, and a program that is alone in its session gets another part than one that is not.
 """
 import os
 import signal
@@ -24,7 +25,7 @@ def start(command, log, **options):
     """Starts `command`, whose output goes to the file `log`."""
     with open(log, "wb") as output:
         process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT, start_new_session=own_groups, **options)
+                                   stderr=subprocess.STDOUT, process_group=0 if own_groups else None, **options)
     if own_groups:
         _groups.add(process.pid)
     return process

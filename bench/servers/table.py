@@ -3,6 +3,8 @@ import math
 
 HEADINGS = ("server", "load", "load is", "bare, requests/s", "sampled ÷ bare", "with delays ÷ bare", "change", "function",
             "is faster by", "predicted", "real", "agree")
+# An interval with more points on either side tells nothing of whether the two agree.
+_WIDEST = 0.2
 _FIGURES = {3, 4, 5, 8, 9, 10}  # columns on the right
 
 
@@ -31,12 +33,19 @@ def _or_empty(form, value):
 
 def cells(row, agree):
     """A row's texts in the order of HEADINGS; `agree` tells whether two intervals meet."""
-    both = row.predicted is not None and row.real is not None
     return (row.server, row.load, {True: "followed", False: "not followed", None: ""}[row.followed],
             _or_empty(rate, row.bare), _or_empty(factor, row.sampled), _or_empty("{:.2f}".format, row.delayed),
             "%s (%s)" % (row.change, row.kind), row.unit, _or_empty("{:.0%}".format, row.unit_speedup),
             _or_empty(percent, row.predicted), _or_empty(percent, row.real),
-            ("yes" if agree(row.predicted, row.real) else "no") if both else "")
+            _verdict(row, agree))
+
+
+def _verdict(row, agree):
+    if row.predicted is None or row.real is None:
+        return ""
+    if max((interval.high - interval.low) / 2 for interval in (row.predicted, row.real)) > _WIDEST:
+        return "too wide"
+    return "yes" if agree(row.predicted, row.real) else "no"
 
 
 def markdown(rows, agree):

@@ -22,6 +22,11 @@ class TableTest(unittest.TestCase):
                          ("nginx-2", "wrk", "followed", "1000 ± 10", "0.97 ± 0.02", "0.93", "level 1 (knob)", "deflate",
                           "75%", "50.0 % (45.0 to 55.0)", "60.0 % (58.0 to 62.0)", "no"))
 
+    def test_wide_intervals_do_not_agree_by_their_width(self):
+        self.assertEqual(table.cells(whole_row(real=Interval(0.6, 0.35, 0.85)), intervals.agree)[-1], "too wide")
+        self.assertEqual(table.cells(whole_row(predicted=Interval(0.6, -math.inf, math.inf)), intervals.agree)[-1], "too wide")
+        self.assertEqual(table.cells(whole_row(predicted=Interval(0.6, 0.41, 0.79)), intervals.agree)[-1], "yes")
+
     def test_what_was_not_measured_is_empty(self):
         cells = table.cells(Row("redis", "asks", False), intervals.agree)
         self.assertEqual(cells[2], "not followed")
