@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,6 +19,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/statistics/statistics.h"
+#include "coz/report/wording/missed_parts.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -350,6 +352,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddCoarse(profile, &notes);
   AddSwitches(profile, &notes);
   AddAchieved(table, &notes);
+  for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));

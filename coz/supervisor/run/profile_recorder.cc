@@ -331,7 +331,8 @@ void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& p
 }
 
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
-                               const experiment::TargetSnapshot& last, const SwitchLoad& switches) {
+                               const experiment::TargetSnapshot& last, const SwitchLoad& switches,
+                               const RunCounters& counters) {
   WriteBetweenExperiments();
   profile::Profile chunk;
   profile::SessionEnd* end = chunk.add_session_end();
@@ -348,6 +349,10 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_processes(processes_);
   end->set_thread_switches(switches.switches);
   end->set_switch_cost_ns(switches.cost_ns);
+  end->set_broken_unwinds(counters.broken_unwinds);
+  end->set_threads_without_slot(counters.threads_without_slot);
+  end->set_points_without_slot(counters.points_without_slot);
+  end->set_modules_without_slot(counters.modules_without_slot);
   Append(chunk);
   if (status_.ok()) status_ = writer_.Sync();
 }

@@ -18,6 +18,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "coz/base/target_counters.h"
 #include "coz/experiment/record.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_writer.h"
@@ -54,7 +55,8 @@ class ProfileRecorder {
   // Samples come from CPU timers from now on.
   void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
   void WriteEnd(profile::EndReason reason, const ExitState& exit,
-                const experiment::TargetSnapshot& last, const SwitchLoad& switches);
+                const experiment::TargetSnapshot& last, const SwitchLoad& switches,
+                const RunCounters& counters);
 
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);

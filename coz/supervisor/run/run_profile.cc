@@ -420,7 +420,7 @@ RunResult Run::Finish() {
                                                            : profile::END_REASON_TARGET_EXITED;
   const experiment::TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(processes_->processes());
-  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last));
+  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters);
   for (const experiment::PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }
