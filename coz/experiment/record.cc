@@ -20,6 +20,8 @@ std::string_view TaintName(TaintKind kind) {
       return "target-ended";
     case TaintKind::kInterrupted:
       return "interrupted";
+    case TaintKind::kCpuQuota:
+      return "cpu-quota";
     case TaintKind::kSupervisorLate:
       return "supervisor-late";
   }
@@ -27,11 +29,12 @@ std::string_view TaintName(TaintKind kind) {
 }
 
 bool Invalidates(TaintKind kind) {
-  // Lost samples insert no delay, so the speedup was smaller than recorded. The other taints leave
+  // Lost samples insert no delay, so the speedup was smaller than recorded. Time in which a quota
+  // stops the target is neither work nor wait: docs/design/experiments.md. The other taints leave
   // figures usable: phase correction needs inactive units, few visits are pooled with others, and
   // the rest shifts a prediction by less than its interval or in a way that the reader can judge.
   return kind == TaintKind::kInterrupted || kind == TaintKind::kSupervisorLate ||
-         kind == TaintKind::kSamplesLost;
+         kind == TaintKind::kSamplesLost || kind == TaintKind::kCpuQuota;
 }
 
 bool IsValid(const ExperimentRecord& record) {

@@ -27,6 +27,7 @@ enum class TaintKind {
   kTooFewVisits,    // fewer than required, at every progress point
   kTargetEnded,     // the target ended, or was ending, during the experiment
   kInterrupted,     // stopped by a signal or a debugger, or the machine was suspended
+  kCpuQuota,        // a CPU quota stopped the target for too large a part
   kSupervisorLate,  // the scheduler was not stepped in time, and delays stopped at the deadline
 };
 
@@ -90,6 +91,9 @@ struct ExperimentRecord : ExperimentCounters {
   double mean_runnable_threads = 0;
   double oversubscribed_share = 0;  // share of looks that saw more runnable threads than CPUs
   int cpus = 0;
+  uint64_t quota_throttled_ns = 0;  // summed over CPUs
+  CpuUse cpu_use;
+  int most_realtime_threads = 0;  // at any look
 
   std::vector<Taint> taints;
 };

@@ -13,6 +13,7 @@ namespace {
 constexpr double kOversubscribedShare = 0.2;
 constexpr double kOwedShare = 0.05;
 constexpr double kLostShare = 0.05;
+constexpr double kQuotaShare = 0.05;
 
 double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -85,6 +86,25 @@ double SpedUpShare(const ExperimentRecord& record) {
   return 1 - Ratio(static_cast<double>(record.drain_ns), static_cast<double>(record.elapsed_ns));
 }
 
+// The kernel's own figures fall now and then: proc(5) on iowait.
+CpuUse UseBetween(const CpuUse& start, const CpuUse& end) {
+  const auto grown = [](uint64_t from, uint64_t to) { return to > from ? to - from : 0; };
+  return {grown(start.busy_ns, end.busy_ns), grown(start.idle_ns, end.idle_ns),
+          grown(start.stolen_ns, end.stolen_ns)};
+}
+
+// The share of the time for which threads wanted to run that a CPU quota took from them. At least
+// the time of one thread is wanted: figures are by the clock, and so are their errors.
+double QuotaShare(const SchedulerOptions& options, const ExperimentRecord& record) {
+  const double ran_ns =
+      static_cast<double>((record.total_samples + record.lost_samples + record.lost_periods) *
+                              options.sampling_period_ns +
+                          record.unsampled_ns);
+  const double throttled_ns = static_cast<double>(record.quota_throttled_ns);
+  return Ratio(throttled_ns,
+               throttled_ns + std::max(ran_ns, static_cast<double>(record.elapsed_ns)));
+}
+
 }  // namespace
 
 ExperimentRecorder::ExperimentRecorder(const ExperimentPlan& plan, const TargetSnapshot& start)
@@ -103,6 +123,7 @@ void ExperimentRecorder::Look(const TargetSnapshot& now) {
   ++looks_;
   if (now.runnable_threads > now.cpus) ++oversubscribed_looks_;
   live_thread_sum_ += static_cast<uint64_t>(std::max(now.live_threads, 0));
+  most_realtime_threads_ = std::max(most_realtime_threads_, now.realtime_threads);
   runnable_thread_sum_ += static_cast<uint64_t>(std::max(now.runnable_threads, 0));
   last_ = now;
 }
@@ -181,6 +202,9 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.mean_runnable_threads = static_cast<double>(runnable_thread_sum_) / looks;
   record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;
   record.cpus = end.cpus;
+  record.quota_throttled_ns = end.quota_throttled_ns - start_.quota_throttled_ns;
+  record.cpu_use = UseBetween(start_.cpu_use, end.cpu_use);
+  record.most_realtime_threads = most_realtime_threads_;
 
   // Not by what was inserted: delays that threads impose on each other cancel.
   const double imposed_ns = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
@@ -236,6 +260,13 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
   if (end.interruptions > start_.interruptions) {
     taint(TaintKind::kInterrupted, absl::StrFormat("The target was stopped or suspended %d times.",
                                                    end.interruptions - start_.interruptions));
+  }
+  if (const double share = QuotaShare(options, *record); share > kQuotaShare) {
+    taint(
+        TaintKind::kCpuQuota,
+        absl::StrFormat("A CPU quota stopped threads for %.0f %% of the time for which they wanted "
+                        "to run (%.1f ms).",
+                        share * 100, static_cast<double>(record->quota_throttled_ns) / kNsPerMs));
   }
   if (late_ns_ > 0) {
     taint(TaintKind::kSupervisorLate,

@@ -189,6 +189,60 @@ TEST(RecorderTest, LostSamplesInvalidate) {
   EXPECT_FALSE(IsValid(record));
 }
 
+// Two threads on a CPU and a half: half a second of the clock each.
+TEST(RecorderTest, TimeThatACpuQuotaTookInvalidates) {
+  SchedulerOptions options;
+  options.sampling_period_ns = kNsPerMs;
+  TargetSnapshot start = At(0, 0);
+  start.quota_throttled_ns = 700 * kNsPerMs;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(500 * kNsPerMs, 0);
+  end.total_samples = 700;
+  end.lost_periods = 30;
+  end.unsampled_ns = 20 * kNsPerMs;
+  end.quota_throttled_ns = 950 * kNsPerMs;
+  const ExperimentRecord record = recorder.Finish(options, end, end.now_ns, true);
+  EXPECT_EQ(record.quota_throttled_ns, 250 * kNsPerMs);
+  ASSERT_TRUE(HasTaint(record, TaintKind::kCpuQuota));
+  EXPECT_FALSE(IsValid(record));
+  const auto taint = std::find_if(record.taints.begin(), record.taints.end(), [](const Taint& one) {
+    return one.kind == TaintKind::kCpuQuota;
+  });
+  EXPECT_EQ(taint->reason,
+            "A CPU quota stopped threads for 25 % of the time for which they wanted to run (250.0 "
+            "ms).");
+}
+
+// What a quota takes of a program that is mostly idle is measured by the clock, as its progress is.
+TEST(RecorderTest, LittleTimeThatACpuQuotaTookIsOnlyRecorded) {
+  SchedulerOptions options;
+  options.sampling_period_ns = kNsPerMs;
+  ExperimentRecorder recorder(kHalf, At(0, 0));
+  TargetSnapshot end = At(500 * kNsPerMs, 0);
+  end.total_samples = 20;
+  end.quota_throttled_ns = 20 * kNsPerMs;
+  const ExperimentRecord record = recorder.Finish(options, end, end.now_ns, true);
+  EXPECT_EQ(record.quota_throttled_ns, 20 * kNsPerMs);
+  EXPECT_FALSE(HasTaint(record, TaintKind::kCpuQuota));
+}
+
+TEST(RecorderTest, UseOfTheCpusIsThatOfTheExperiment) {
+  TargetSnapshot start = At(0, 0);
+  start.cpu_use = {100, 200, 300};
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot middle = At(10, 0);
+  middle.realtime_threads = 3;
+  recorder.Look(middle);
+  TargetSnapshot end = At(20, 0);
+  end.cpu_use = {150, 190, 310};  // idle time fell
+  end.realtime_threads = 1;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, 20, true);
+  EXPECT_EQ(record.cpu_use.busy_ns, 50u);
+  EXPECT_EQ(record.cpu_use.idle_ns, 0u);
+  EXPECT_EQ(record.cpu_use.stolen_ns, 10u);
+  EXPECT_EQ(record.most_realtime_threads, 3);
+}
+
 TEST(RecorderTest, WhatWasNotSampledIsRecorded) {
   TargetSnapshot start = At(0, 0);
   start.lost_periods = 5;

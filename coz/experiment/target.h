@@ -39,6 +39,13 @@ struct PointCounts {
   uint64_t charged_in_flight_ns = 0;
 };
 
+// What the CPUs did that the target may use, summed over them. Cumulative, to a clock tick or more.
+struct CpuUse {
+  uint64_t busy_ns = 0;    // by any program but the profiler, interrupts left out
+  uint64_t idle_ns = 0;    // waits for disks included
+  uint64_t stolen_ns = 0;  // the host of a virtual machine ran something else
+};
+
 // Every counter is cumulative and never falls, unless said otherwise. The base holds what the
 // target counts of itself.
 struct TargetSnapshot : ExperimentCounters {
@@ -53,14 +60,18 @@ struct TargetSnapshot : ExperimentCounters {
   // Now: the largest debt of threads asleep by the clock that have run since the last Select. They
   // pay when they wake.
   uint64_t max_owed_asleep_ns = 0;
-  uint64_t imposed_ns = 0;          // by samples in selected units, over all threads
-  uint64_t paid_ns = 0;             // slept in pauses, over all threads
-  uint64_t credited_ns = 0;         // credited, over all threads
-  uint64_t excess_ns = 0;           // slept longer than asked, over all threads; part of paid_ns
-  uint64_t interruptions = 0;       // times the target was stopped, or the machine suspended
-  int live_threads = 0;             // now
-  int runnable_threads = 0;         // now: on a CPU or waiting for one
-  int cpus = 1;                     // now: that the target may run on
+  uint64_t imposed_ns = 0;     // by samples in selected units, over all threads
+  uint64_t paid_ns = 0;        // slept in pauses, over all threads
+  uint64_t credited_ns = 0;    // credited, over all threads
+  uint64_t excess_ns = 0;      // slept longer than asked, over all threads; part of paid_ns
+  uint64_t interruptions = 0;  // times the target was stopped, or the machine suspended
+  int live_threads = 0;        // now
+  int runnable_threads = 0;    // now: on a CPU or waiting for one
+  int cpus = 1;                // now: that the target may run on
+  // For which a CPU quota stopped threads that wanted to run, summed over CPUs.
+  uint64_t quota_throttled_ns = 0;
+  CpuUse cpu_use;
+  int realtime_threads = 0;         // now: with a real-time priority
   std::vector<PointCounts> points;  // may grow, never shrinks
 };
 

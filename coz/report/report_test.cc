@@ -262,6 +262,50 @@ TEST(ReportTest, SaysThatTheMachineWasCrowded) {
   EXPECT_THAT(ReportOf(made), HasSubstr("more threads were runnable (3.5 on average)"));
 }
 
+// A thread of the program and two of others on two CPUs.
+TEST(ReportTest, OtherProgramsAreNotTakenForTheProgramsOwnThreads) {
+  profile::Profile made = FourLines();
+  const auto live_threads = [&made](uint32_t threads) {
+    for (profile::Experiment& experiment : *made.mutable_experiment()) {
+      profile::Validity* validity = experiment.mutable_validity();
+      validity->set_cpus(2);
+      validity->set_live_threads(threads);
+      validity->set_runnable_threads_average(3);
+      validity->set_busy_cpu_ns(4 * experiment.elapsed_ns());
+      validity->set_idle_cpu_ns(experiment.elapsed_ns() / 10);
+    }
+  };
+  live_threads(1);
+  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("note: other programs used"),
+                                    Not(HasSubstr("more threads were runnable"))));
+  live_threads(3);
+  EXPECT_THAT(ReportOf(made), AllOf(HasSubstr("note: other programs used"),
+                                    HasSubstr("more threads were runnable")));
+}
+
+TEST(ReportTest, TimeThatAQuotaTookIsNoWait) {
+  report_testing::SyntheticOptions options;
+  options.running_threads = 0.5;
+  SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(60);
+  made.End();
+  profile::Profile profile = made.profile();
+  EXPECT_THAT(ReportOf(profile), HasSubstr("no thread of the program ran"));
+  for (profile::Experiment& experiment : *profile.mutable_experiment()) {
+    experiment.mutable_validity()->set_quota_throttled_ns(experiment.elapsed_ns() / 2);
+    experiment.mutable_validity()->add_taint()->set_reason(profile::Taint::CPU_QUOTA);
+  }
+  EXPECT_THAT(ReportOf(profile),
+              AllOf(Not(HasSubstr("no thread of the program ran")), HasSubstr("note: a CPU quota"),
+                    HasSubstr("60 experiments not used: 60 stopped by a CPU quota")));
+}
+
+TEST(ReportTest, SaysThatThreadsFoundNoPlace) {
+  profile::Profile made = FourLines();
+  made.mutable_session_end(0)->set_threads_without_slot(2);
+  EXPECT_THAT(ReportOf(made), HasSubstr("note: a thread found all places for threads taken"));
+}
+
 TEST(ReportTest, SaysThatDelayWasStillOwed) {
   profile::Profile made = FourLines();
   const auto owe = [&made](double share) {

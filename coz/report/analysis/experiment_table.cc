@@ -60,6 +60,12 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.runnable_threads_average = validity.runnable_threads_average();
   row.cpus = validity.cpus();
   row.live_threads = validity.live_threads();
+  row.paid_ns = validity.paid_ns();
+  row.quota_throttled_ns = validity.quota_throttled_ns();
+  row.busy_cpu_ns = validity.busy_cpu_ns();
+  row.idle_cpu_ns = validity.idle_cpu_ns();
+  row.stolen_cpu_ns = validity.stolen_cpu_ns();
+  row.realtime_threads = validity.realtime_threads();
   row.taints = TaintBits(validity);
   return row;
 }

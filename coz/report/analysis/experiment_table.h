@@ -87,6 +87,12 @@ struct ExperimentRow {
   double runnable_threads_average = 0;
   uint32_t cpus = 0;
   uint32_t live_threads = 0;
+  uint64_t paid_ns = 0;
+  uint64_t quota_throttled_ns = 0;
+  uint64_t busy_cpu_ns = 0;
+  uint64_t idle_cpu_ns = 0;
+  uint64_t stolen_cpu_ns = 0;
+  uint32_t realtime_threads = 0;
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 
   bool IsBaseline() const;

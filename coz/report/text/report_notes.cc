@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +19,9 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/statistics/statistics.h"
+#include "coz/report/wording/baseline_use.h"
+#include "coz/report/wording/missed_parts.h"
+#include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -73,12 +76,14 @@ void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
                    most == 1 ? "is" : "are", " not used for it"));
 }
 
-// More runnable threads than CPUs: a paused thread then only makes room for another.
-void AddOversubscribed(const ExperimentTable& table, std::vector<std::string>* notes) {
+// More runnable threads than CPUs: a paused thread then only makes room for another. Where other
+// programs are noted, the program's own threads have to outnumber the CPUs.
+void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
+                       std::vector<std::string>* notes) {
   int crowded = 0;
   double runnable = 0;
   for (const ExperimentRow& row : table.experiments) {
-    if (!IsCrowded(row)) continue;
+    if (!IsCrowded(row) || (others_are_noted && row.live_threads <= row.cpus)) continue;
     ++crowded;
     runnable += row.runnable_threads_average;
   }
@@ -114,43 +119,13 @@ void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
       owing, experiments, 100 * shares / owing));
 }
 
-// Sums over the baselines, which insert no delay: what the program does by itself.
-struct BaselineUse {
-  double elapsed_ns = 0;
-  double running_ns = 0;    // CPU time, of all threads
-  double unsampled_ns = 0;  // part of it
-  int baselines = 0;
-  int crowded = 0;
-};
-
-BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
-  absl::flat_hash_map<uint64_t, double> periods;
-  for (const profile::Session& session : profile.session()) {
-    periods[session.id()] = static_cast<double>(session.sampling_period_ns());
-  }
-  BaselineUse use;
-  for (const ExperimentRow& row : table.experiments) {
-    const auto period = periods.find(row.session);
-    if (row.virtual_speedup != 0 || period == periods.end()) continue;
-    // Imported experiments know only the samples of the selected line.
-    if (row.total_samples == 0 && !row.unit_samples.empty()) continue;
-    const double sampled = static_cast<double>(row.total_samples) +
-                           static_cast<double>(row.lost_samples) +
-                           static_cast<double>(row.lost_periods);
-    use.elapsed_ns += static_cast<double>(row.elapsed_ns);
-    use.unsampled_ns += static_cast<double>(row.unsampled_ns);
-    use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
-    ++use.baselines;
-    use.crowded += IsCrowded(row) ? 1 : 0;
-  }
-  return use;
-}
-
 // If fewer than one thread runs on average, at times none runs: all wait for something outside. Coz
 // cannot tell how often input comes, so it notes this and does not blame the experiments.
 void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
-  const double idle = use.elapsed_ns > 0 ? 1 - use.running_ns / use.elapsed_ns : 0;
+  // A thread that a CPU quota stopped does not wait for anything outside.
+  const double idle =
+      use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;
   // Threads that wait for a CPU look idle too.
   if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
   notes->push_back(absl::StrFormat(
@@ -333,6 +308,8 @@ const char* TaintWords(int reason) {
       return "more runnable threads than CPUs";
     case profile::Taint::SUSPENDED:
       return "suspended";
+    case profile::Taint::CPU_QUOTA:
+      return "stopped by a CPU quota";
     default:
       return "other reasons";
   }
@@ -355,9 +332,12 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddEnds(profile, &notes);
   AddTaints(analysis, &notes);
   AddOutliers(analysis, &notes);
-  AddOversubscribed(table, &notes);
-  AddOwed(table, &notes);
   const BaselineUse use = SumBaselines(profile, table);
+  AddOversubscribed(table, OthersCrowd(use), &notes);
+  for (std::string& note : NotesOfSurroundings(profile, table, use)) {
+    notes.push_back(std::move(note));
+  }
+  AddOwed(table, &notes);
   AddIdle(use, &notes);
   AddSpinning(table, &notes);
   AddUnsampled(use, &notes);
@@ -367,6 +347,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddSwitches(profile, &notes);
   AddAchieved(table, &notes);
   AddUnseen(analysis, &notes);
+  for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
   if (table.orphans > 0) {
     notes.push_back(absl::StrCat(Counted(table.orphans, "count"),
                                  " without a name, as records before were lost"));

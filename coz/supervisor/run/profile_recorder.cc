@@ -27,6 +27,8 @@ profile::Taint::Reason ReasonOf(experiment::TaintKind kind) {
       return profile::Taint::CUT_SHORT;
     case experiment::TaintKind::kInterrupted:
       return profile::Taint::SUSPENDED;
+    case experiment::TaintKind::kCpuQuota:
+      return profile::Taint::CPU_QUOTA;
     case experiment::TaintKind::kUnitInactive:
     case experiment::TaintKind::kTooFewVisits:
     case experiment::TaintKind::kSupervisorLate:
@@ -70,6 +72,11 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));
   validity->set_drain_ns(record.drain_ns);
+  validity->set_quota_throttled_ns(record.quota_throttled_ns);
+  validity->set_busy_cpu_ns(record.cpu_use.busy_ns);
+  validity->set_idle_cpu_ns(record.cpu_use.idle_ns);
+  validity->set_stolen_cpu_ns(record.cpu_use.stolen_ns);
+  validity->set_realtime_threads(static_cast<uint32_t>(record.most_realtime_threads));
   AddTaints(record, validity);
 }
 
@@ -331,7 +338,9 @@ void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& p
 }
 
 void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
-                               const experiment::TargetSnapshot& last, const SwitchLoad& switches) {
+                               const experiment::TargetSnapshot& last, const SwitchLoad& switches,
+                               const RunCounters& counters,
+                               const std::vector<NeighbourWatch::Neighbour>& neighbours) {
   WriteBetweenExperiments();
   profile::Profile chunk;
   profile::SessionEnd* end = chunk.add_session_end();
@@ -348,6 +357,16 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_processes(processes_);
   end->set_thread_switches(switches.switches);
   end->set_switch_cost_ns(switches.cost_ns);
+  end->set_broken_unwinds(counters.broken_unwinds);
+  end->set_threads_without_slot(counters.threads_without_slot);
+  end->set_points_without_slot(counters.points_without_slot);
+  end->set_modules_without_slot(counters.modules_without_slot);
+  for (const NeighbourWatch::Neighbour& neighbour : neighbours) {
+    profile::Neighbour* written = end->add_neighbour();
+    written->set_name(neighbour.name);
+    written->set_cpu_ns(neighbour.cpu_ns);
+    written->set_talks_to_target(neighbour.talks_to_target);
+  }
   Append(chunk);
   if (status_.ok()) status_ = writer_.Sync();
 }

@@ -18,11 +18,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "coz/base/target_counters.h"
 #include "coz/experiment/record.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_writer.h"
 #include "coz/supervisor/target/child_process.h"
 #include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
@@ -54,7 +56,9 @@ class ProfileRecorder {
   // Samples come from CPU timers from now on.
   void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
   void WriteEnd(profile::EndReason reason, const ExitState& exit,
-                const experiment::TargetSnapshot& last, const SwitchLoad& switches);
+                const experiment::TargetSnapshot& last, const SwitchLoad& switches,
+                const RunCounters& counters,
+                const std::vector<NeighbourWatch::Neighbour>& neighbours);
 
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);

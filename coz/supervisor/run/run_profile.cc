@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,7 +29,9 @@
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "coz/supervisor/target/awake_cpus.h"
+#include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
@@ -48,6 +51,9 @@ constexpr uint64_t kStartNs = 200 * kNsPerMs;
 
 // A process that was forked just before its parent ended has shown itself by then.
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
+
+// In the profile; a report names one or two.
+constexpr size_t kMostNeighbours = 5;
 
 // Everything that lives as long as one run.
 class Run : public experiment::ExperimentSink {
@@ -86,6 +92,7 @@ class Run : public experiment::ExperimentSink {
   void StartExperiments();
   bool UsesPerfEvents() const;
   void ChooseSource(uint64_t now_ns);
+  void LookForNeighbours();
   SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;
   void PursueGoal(bool at_end = false);
   void SayGoalIsReached(bool at_end);
@@ -105,6 +112,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<ProfileRecorder> recorder_;
   std::optional<experiment::Scheduler> scheduler_;
   SourceChoice source_choice_;
+  NeighbourWatch neighbours_{UsableCpus()};
   uint64_t start_ns_ = 0;
   uint64_t switches_before_ = SwitchesOfChildren();
   uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
@@ -170,9 +178,9 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
 void Run::WriteHead() {
   head_written_ = true;
   const sampler::SamplerStatus sampler = control_.block().sampler_status;
-  recorder_->WriteSession(
-      DescribeSession(options_, series_, scheduler_options_, sampler, target_->Read().cpus),
-      start_ns_);
+  recorder_->WriteSession(DescribeSession(options_, series_, scheduler_options_, sampler,
+                                          target_->Read().cpus, target_->cpu_quota().cpus()),
+                          start_ns_);
   const std::string explanation = sampler::ExplainSamplerStatus(sampler);
   if (!explanation.empty()) Say(explanation);
 }
@@ -330,6 +338,7 @@ void Run::Loop() {
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
+    if (head_written_ && neighbours_.IsDue(now_ns)) LookForNeighbours();
     ChooseSource(now_ns);
     // A unit that was named may belong to a library that is opened later.
     if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
@@ -380,6 +389,15 @@ void Run::ChooseSource(uint64_t now_ns) {
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 
+// Beside the profiled processes and the one that was started, which may not be profiled yet.
+void Run::LookForNeighbours() {
+  std::set<pid_t> own = {child_->pid()};
+  for (const ProcessWatch::Process& process : processes_->processes()) {
+    if (process.end_ns == 0) own.insert(process.pid);
+  }
+  neighbours_.Look(MonotonicNowNs(), own);
+}
+
 // Measures where samples come by perf events. kPerfSigtrap has one for all threads of a process.
 SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
@@ -419,9 +437,11 @@ RunResult Run::Finish() {
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
+  LookForNeighbours();
   const experiment::TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(processes_->processes());
-  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last));
+  recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
+                      neighbours_.Busiest(kMostNeighbours));
   for (const experiment::PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }

@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/version.h"
 #include "coz/supervisor/run/profile_recorder.h"
+#include "coz/supervisor/target/idle_halts.h"
 
 namespace coz::supervisor {
 namespace {
@@ -116,7 +117,8 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
 
 profile::Session DescribeSession(const RunOptions& options, const Series& series,
                                  const experiment::SchedulerOptions& scheduler,
-                                 const sampler::SamplerStatus& sampler, int cpus) {
+                                 const sampler::SamplerStatus& sampler, int cpus,
+                                 double cpu_quota) {
   profile::Session session;
   for (const std::string& argument : options.command) session.add_command(argument);
   std::error_code ignored;
@@ -131,6 +133,10 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   session.mutable_machine()->set_kernel(names.release);
   session.mutable_machine()->set_cpu_model(CpuModel());
   session.mutable_machine()->set_cpu_count(static_cast<uint32_t>(cpus));
+  session.mutable_machine()->set_cpu_quota(cpu_quota);
+  const IdleMachine idle = LookAtIdleMachine();
+  session.mutable_machine()->set_virtual_machine(idle.is_virtual);
+  session.mutable_machine()->set_idle_driver(idle.idle_driver);
   session.set_coz_version(kCozVersion);
   session.set_sampling_source(SourceInProfile(sampler.source));
   session.set_fallback_reason(sampler::ExplainSamplerStatus(sampler));

@@ -26,7 +26,7 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series);
 // Complete but for its id.
 profile::Session DescribeSession(const RunOptions& options, const Series& series,
                                  const experiment::SchedulerOptions& scheduler,
-                                 const sampler::SamplerStatus& sampler, int cpus);
+                                 const sampler::SamplerStatus& sampler, int cpus, double cpu_quota);
 
 // The patterns of the binaries in scope: the user's, or the default.
 std::vector<std::string> BinaryScopeOf(const RunOptions& options);

@@ -142,6 +142,10 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.runnable_threads = load_.runnable();
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = load_.cpus();
+  snapshot.realtime_threads = load_.realtime();
+  snapshot.quota_throttled_ns = cpu_quota_.ThrottledNs();
+  cpu_use_.Poll(snapshot.now_ns);
+  snapshot.cpu_use = cpu_use_.use();
   control_.ledger.cpus_of_crowd.store(load_.is_crowd() ? static_cast<uint32_t>(snapshot.cpus) : 0,
                                       std::memory_order_relaxed);
   last_read_ = snapshot;

@@ -18,6 +18,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/cpu_quota.h"
+#include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/sampling_switch.h"
 #include "coz/supervisor/target/target_points.h"
 #include "coz/supervisor/target/thread_load.h"
@@ -64,6 +66,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   }
   uint64_t samples_lost_in_ring() const { return samples_.lost(); }
   int threads_started() const;
+  const CpuQuota& cpu_quota() const { return cpu_quota_; }
 
   uint64_t NowNs() override;
   void Select(experiment::UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
@@ -93,6 +96,8 @@ class LiveTarget : public experiment::ExperimentTarget {
   TargetPoints points_;
   UnitSamples samples_;
   ThreadLoad load_;
+  CpuQuota cpu_quota_;
+  CpuUseWatch cpu_use_;
   uint64_t stops_ = 0;
   experiment::TargetSnapshot last_read_;
   uint64_t given_delay_ns_ = 0;

@@ -49,6 +49,13 @@ char ThreadStateLetter(pid_t pid, pid_t tid) {
   return end_of_name != nullptr && end_of_name[1] == ' ' ? end_of_name[2] : 0;
 }
 
+bool IsRealtime(pid_t tid) {
+  const int policy = sched_getscheduler(tid);
+  if (policy < 0) return false;
+  const int without_flag = policy & ~SCHED_RESET_ON_FORK;
+  return without_flag == SCHED_FIFO || without_flag == SCHED_RR || without_flag == SCHED_DEADLINE;
+}
+
 ThreadLoad::ThreadLoad(const shared::ControlBlock* control) : control_(*control) {
   // The target inherits this process's CPUs. What its threads do with them is their own affair.
   cpu_set_t cpus;
@@ -64,10 +71,14 @@ void ThreadLoad::Poll(uint64_t now_ns) {
   live_ = static_cast<int>(threads.size());
   const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
   uint32_t running = 0;
+  uint32_t realtime = 0;
   for (uint32_t i = 0; i < looks; ++i) {
     const shared::ThreadSlot& slot = *threads[cursor_++ % threads.size()];
     if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
+    if (IsRealtime(slot.tid)) ++realtime;
   }
+  // Rounded up: a single one matters.
+  realtime_ = looks == 0 ? 0 : static_cast<int>((realtime * threads.size() + looks - 1) / looks);
   const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
   is_crowd_ = crowd_.Look(live_, own, cpus_);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.

@@ -5,7 +5,7 @@
 // Errors   0 where /proc cannot be read
 // Threads  compatible
 // Signals  none
-// Source   proc(5)
+// Source   proc(5); sched(7)
 #ifndef COZ_SUPERVISOR_TARGET_THREAD_LOAD_H_
 #define COZ_SUPERVISOR_TARGET_THREAD_LOAD_H_
 
@@ -21,6 +21,10 @@ namespace coz::supervisor {
 // The state letter of a thread in /proc/PID/task/TID/stat, or 0 where it is gone.
 char ThreadStateLetter(pid_t pid, pid_t tid);
 
+// Whether the kernel runs the thread before all ordinary ones (SCHED_FIFO, SCHED_RR,
+// SCHED_DEADLINE).
+bool IsRealtime(pid_t tid);
+
 class ThreadLoad {
  public:
   explicit ThreadLoad(const shared::ControlBlock* control);
@@ -32,6 +36,8 @@ class ThreadLoad {
   // Threads on one of the target's CPUs or waiting for one, other programs' included.
   int runnable() const { return runnable_; }
   int cpus() const { return cpus_; }
+  // Threads of the target with a real-time policy, as far as they were looked at.
+  int realtime() const { return realtime_; }
   bool is_crowd() const { return is_crowd_; }
 
  private:
@@ -40,6 +46,7 @@ class ThreadLoad {
   uint32_t cursor_ = 0;
   int live_ = 0;
   int runnable_ = 0;
+  int realtime_ = 0;
   int cpus_ = 1;
   delay::CrowdWatch crowd_;
   bool is_crowd_ = false;

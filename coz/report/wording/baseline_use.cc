@@ -1,0 +1,54 @@
+#include "coz/report/wording/baseline_use.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace coz::report {
+namespace {
+
+double Ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+double Whole(const BaselineUse& use) { return use.busy_ns + use.idle_ns + use.stolen_ns; }
+
+}  // namespace
+
+double BaselineUse::OthersShare() const {
+  return Ratio(std::max(0.0, busy_ns - running_ns), Whole(*this));
+}
+
+double BaselineUse::IdleShare() const { return Ratio(idle_ns, Whole(*this)); }
+
+double BaselineUse::StolenShare() const { return Ratio(stolen_ns, Whole(*this)); }
+
+bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
+
+BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
+  absl::flat_hash_map<uint64_t, double> periods;
+  for (const profile::Session& session : profile.session()) {
+    periods[session.id()] = static_cast<double>(session.sampling_period_ns());
+  }
+  BaselineUse use;
+  for (const ExperimentRow& row : table.experiments) {
+    const auto period = periods.find(row.session);
+    if (row.virtual_speedup != 0 || period == periods.end()) continue;
+    // Imported experiments know only the samples of the selected line.
+    if (row.total_samples == 0 && !row.unit_samples.empty()) continue;
+    const double sampled = static_cast<double>(row.total_samples) +
+                           static_cast<double>(row.lost_samples) +
+                           static_cast<double>(row.lost_periods);
+    use.elapsed_ns += static_cast<double>(row.elapsed_ns);
+    use.unsampled_ns += static_cast<double>(row.unsampled_ns);
+    use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
+    use.quota_throttled_ns += static_cast<double>(row.quota_throttled_ns);
+    use.busy_ns += static_cast<double>(row.busy_cpu_ns);
+    use.idle_ns += static_cast<double>(row.idle_cpu_ns);
+    use.stolen_ns += static_cast<double>(row.stolen_cpu_ns);
+    ++use.baselines;
+    use.crowded += IsCrowded(row) ? 1 : 0;
+  }
+  return use;
+}
+
+}  // namespace coz::report

@@ -1,0 +1,166 @@
+#include "coz/report/wording/surroundings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+// Where more than half of the CPUs are idle, there is room for everybody.
+constexpr double kRoom = 0.5;
+constexpr double kMuchOfOthers = 0.1;
+
+struct Neighbour {
+  std::string name;
+  double cpus = 0;  // CPU time by run time
+  bool talks_to_target = false;
+};
+
+// Busiest first, over all sessions.
+std::vector<Neighbour> Neighbours(const profile::Profile& profile) {
+  std::map<std::string, Neighbour> by_name;
+  double run_time_ns = 0;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    run_time_ns += static_cast<double>(end.run_time_ns());
+    for (const profile::Neighbour& one : end.neighbour()) {
+      Neighbour& sum = by_name[one.name()];
+      sum.name = one.name();
+      sum.cpus += static_cast<double>(one.cpu_ns());
+      sum.talks_to_target |= one.talks_to_target();
+    }
+  }
+  std::vector<Neighbour> neighbours;
+  for (auto& [name, neighbour] : by_name) {
+    if (run_time_ns > 0) neighbour.cpus /= run_time_ns;
+    neighbours.push_back(neighbour);
+  }
+  std::stable_sort(neighbours.begin(), neighbours.end(),
+                   [](const Neighbour& a, const Neighbour& b) { return a.cpus > b.cpus; });
+  return neighbours;
+}
+
+// "wrk (0.8 CPUs)".
+std::string Described(const Neighbour& neighbour) {
+  return absl::StrFormat("%s (%.1f CPUs)", Printable(neighbour.name), neighbour.cpus);
+}
+
+void AddOthers(const profile::Profile& profile, const BaselineUse& use,
+               std::vector<std::string>* notes) {
+  if (!OthersCrowd(use)) return;
+  const std::vector<Neighbour> neighbours = Neighbours(profile);
+  const std::string share = absl::StrFormat("%.0f %%", 100 * use.OthersShare());
+  const std::string idle = absl::StrFormat("%.0f %%", 100 * use.IdleShare());
+  if (!neighbours.empty() && neighbours.front().talks_to_target) {
+    notes->push_back(absl::StrCat(
+        "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
+        idle, ", most of it ", Described(neighbours.front()),
+        ", which talks to the program; if it makes the load, it works on while the program is "
+        "paused, so effects may look larger than they are; run it on other CPUs (`taskset -c LIST "
+        "…`, and coz on the rest) or on another machine"));
+    return;
+  }
+  notes->push_back(absl::StrCat(
+      "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
+      idle, neighbours.empty() ? "" : absl::StrCat(", most of it ", Described(neighbours.front())),
+      "; they take what a paused thread leaves, so effects may look smaller than they are, or "
+      "larger; stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
+}
+
+// The same share as coz/experiment/recorder.cc judges by.
+void AddQuota(const profile::Profile& profile, const BaselineUse& use,
+              std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.02;
+  const double wanted = use.quota_throttled_ns + std::max(use.running_ns, use.elapsed_ns);
+  if (wanted <= 0 || use.quota_throttled_ns < kWorthSaying * wanted) return;
+  double quota = 0;
+  for (const profile::Session& session : profile.session()) {
+    const double one = session.machine().cpu_quota();
+    if (one > 0 && (quota == 0 || one < quota)) quota = one;
+  }
+  const std::string what =
+      quota > 0 ? absl::StrFormat("a quota of %.4g CPUs", quota) : "a CPU quota";
+  notes->push_back(absl::StrFormat(
+      "%s (cpu.max of the cgroup) stopped threads for %.0f %% of the time for "
+      "which they wanted to run; a faster program would be stopped less, which no experiment "
+      "shows, "
+      "so effects look smaller or larger than they are, and experiments with more than 5 %% of "
+      "that are not used; raise the quota (docker: --cpus, systemd: CPUQuota=), or give the "
+      "program no more threads than that allows",
+      what, 100 * use.quota_throttled_ns / wanted));
+}
+
+void AddStolen(const BaselineUse& use, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.05;
+  if (use.StolenShare() < kWorthSaying) return;
+  notes->push_back(absl::StrFormat(
+      "the host of this virtual machine kept %.0f %% of the CPU time for itself or others (steal), "
+      "so threads stood still in the middle of their work and intervals are wide; where it gives "
+      "the time back in pauses, effects look larger than they are; profile where the CPUs are "
+      "yours alone, or for longer (`coz run --until=5`)",
+      100 * use.StolenShare()));
+}
+
+// Names the facts of the first session that was in a virtual machine without --awake.
+void AddHalts(const profile::Profile& profile, const ExperimentTable& table, const BaselineUse& use,
+              std::vector<std::string>* notes) {
+  constexpr double kOversleptMuch = 0.05;
+  constexpr double kIdleMuch = 0.1;
+  double excess = 0;
+  double paid = 0;
+  for (const ExperimentRow& row : table.experiments) {
+    excess += static_cast<double>(row.excess_ns);
+    paid += static_cast<double>(row.paid_ns);
+  }
+  if (use.IdleShare() < kIdleMuch || excess <= kOversleptMuch * paid) return;
+  const auto session = std::find_if(
+      profile.session().begin(), profile.session().end(), [](const profile::Session& one) {
+        return one.machine().virtual_machine() && !one.options().awake();
+      });
+  if (session == profile.session().end()) return;
+  const std::string& driver = session->machine().idle_driver();
+  notes->push_back(absl::StrFormat(
+      "the program runs in a virtual machine whose CPUs halt when they are idle%s, for %.0f %% of "
+      "the time here, and are slow to go on: pauses lasted %.0f %% longer than asked, and the "
+      "program's own waits do too, so intervals are wide and a small loss may come from that "
+      "alone; `sudo coz run --awake` keeps CPUs from halting",
+      driver.empty() || driver == "none" ? "" : absl::StrCat(" (", Printable(driver), ")"),
+      100 * use.IdleShare(), 100 * excess / (paid - excess)));
+}
+
+void AddRealtime(const ExperimentTable& table, std::vector<std::string>* notes) {
+  uint32_t most = 0;
+  for (const ExperimentRow& row : table.experiments) most = std::max(most, row.realtime_threads);
+  if (most == 0) return;
+  notes->push_back(absl::StrFormat(
+      "%d of the program's threads had a real-time priority (SCHED_FIFO, SCHED_RR or "
+      "SCHED_DEADLINE); pauses make them late for their deadlines, and while they are paused, "
+      "threads run that they keep off the CPU else, so effects may look larger than they are; "
+      "profile them with an ordinary priority (`chrt --other 0 …`), or give each a CPU of its own",
+      most));
+}
+
+}  // namespace
+
+bool OthersCrowd(const BaselineUse& use) {
+  return use.OthersShare() >= kMuchOfOthers && use.IdleShare() < kRoom;
+}
+
+std::vector<std::string> NotesOfSurroundings(const profile::Profile& profile,
+                                             const ExperimentTable& table, const BaselineUse& use) {
+  std::vector<std::string> notes;
+  AddOthers(profile, use, &notes);
+  AddQuota(profile, use, &notes);
+  AddStolen(use, &notes);
+  AddHalts(profile, table, use, &notes);
+  AddRealtime(table, &notes);
+  return notes;
+}
+
+}  // namespace coz::report

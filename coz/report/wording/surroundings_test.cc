@@ -1,0 +1,139 @@
+#include "coz/report/wording/surroundings.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr uint64_t kSecond = 1'000'000'000;
+
+// A baseline of a second on two CPUs, in which the program runs on one of them.
+class SurroundingsTest : public ::testing::Test {
+ protected:
+  SurroundingsTest() {
+    session().set_id(1);
+    session().set_sampling_period_ns(1'000'000);
+    profile_.add_session_end()->set_session(1);
+    end().set_run_time_ns(10 * kSecond);
+    ExperimentRow& row = table_.experiments.emplace_back();
+    row.session = 1;
+    row.elapsed_ns = kSecond;
+    row.total_samples = 1000;
+    row.cpus = 2;
+    row.live_threads = 2;
+    row.busy_cpu_ns = kSecond;
+    row.idle_cpu_ns = kSecond;
+  }
+
+  profile::Session& session() {
+    return profile_.session_size() == 0 ? *profile_.add_session() : *profile_.mutable_session(0);
+  }
+  profile::SessionEnd& end() { return *profile_.mutable_session_end(0); }
+  ExperimentRow& row() { return table_.experiments.front(); }
+  void AddNeighbour(const std::string& name, uint64_t cpu_ns, bool talks) {
+    profile::Neighbour* neighbour = end().add_neighbour();
+    neighbour->set_name(name);
+    neighbour->set_cpu_ns(cpu_ns);
+    neighbour->set_talks_to_target(talks);
+  }
+  std::vector<std::string> Notes() const {
+    return NotesOfSurroundings(profile_, table_, SumBaselines(profile_, table_));
+  }
+
+  profile::Profile profile_;
+  ExperimentTable table_;
+};
+
+TEST_F(SurroundingsTest, AQuietMachineHasNoNotes) { EXPECT_THAT(Notes(), IsEmpty()); }
+
+TEST_F(SurroundingsTest, OlderProfilesHaveNoNotes) {
+  row().busy_cpu_ns = row().idle_cpu_ns = 0;
+  EXPECT_THAT(Notes(), IsEmpty());
+}
+
+TEST_F(SurroundingsTest, OtherProgramsAreNamedWithTheirShare) {
+  row().busy_cpu_ns = 18 * kSecond / 10;
+  row().idle_cpu_ns = 2 * kSecond / 10;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("other programs used 40 % of the time"),
+                                         Not(HasSubstr("most of it")))));
+  AddNeighbour("backup", 3 * kSecond, false);
+  AddNeighbour("stress", 5 * kSecond, false);
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("idle for 10 %, most of it stress (0.5 CPUs)"),
+                                         HasSubstr("taskset"), Not(HasSubstr("talks")))));
+}
+
+TEST_F(SurroundingsTest, OtherProgramsWithRoomEnoughDoNotMatter) {
+  row().busy_cpu_ns = 14 * kSecond / 10;
+  row().idle_cpu_ns = 26 * kSecond / 10;
+  EXPECT_THAT(Notes(), IsEmpty());
+}
+
+TEST_F(SurroundingsTest, ALoadGeneratorBelongsOnOtherCpus) {
+  row().busy_cpu_ns = 18 * kSecond / 10;
+  row().idle_cpu_ns = 2 * kSecond / 10;
+  AddNeighbour("wrk", 8 * kSecond, true);
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("wrk (0.8 CPUs), which talks to the program"),
+                                         HasSubstr("larger than they are"), HasSubstr("taskset"))));
+}
+
+TEST_F(SurroundingsTest, QuotaIsSaidWithWhatItTook) {
+  session().mutable_machine()->set_cpu_quota(0.5);
+  row().quota_throttled_ns = kSecond / 100;
+  EXPECT_THAT(Notes(), IsEmpty());
+  row().quota_throttled_ns = kSecond;
+  EXPECT_THAT(Notes(),
+              ElementsAre(AllOf(HasSubstr("a quota of 0.5 CPUs"), HasSubstr("for 50 % of the time"),
+                                HasSubstr("docker: --cpus"))));
+}
+
+TEST_F(SurroundingsTest, TimeThatTheHostTookIsSaid) {
+  row().stolen_cpu_ns = kSecond / 20;
+  EXPECT_THAT(Notes(), IsEmpty());
+  row().stolen_cpu_ns = 2 * kSecond;
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("kept 50 % of the CPU time for itself or others")));
+}
+
+TEST_F(SurroundingsTest, HaltingCpusAreSaidWherePausesShowThem) {
+  session().mutable_machine()->set_virtual_machine(true);
+  session().mutable_machine()->set_idle_driver("haltpoll");
+  row().paid_ns = 110;
+  row().excess_ns = 5;
+  EXPECT_THAT(Notes(), IsEmpty());
+  row().excess_ns = 10;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("(haltpoll), for 50 % of the time"),
+                                         HasSubstr("pauses lasted 10 % longer"),
+                                         HasSubstr("`sudo coz run --awake`"))));
+  session().mutable_options()->set_awake(true);
+  EXPECT_THAT(Notes(), IsEmpty());
+  session().mutable_options()->set_awake(false);
+  session().mutable_machine()->set_virtual_machine(false);
+  EXPECT_THAT(Notes(), IsEmpty());
+}
+
+TEST_F(SurroundingsTest, CpusThatAreNeverIdleDoNotHalt) {
+  session().mutable_machine()->set_virtual_machine(true);
+  row().paid_ns = 110;
+  row().excess_ns = 10;
+  row().idle_cpu_ns = kSecond / 20;
+  EXPECT_THAT(Notes(), IsEmpty());
+}
+
+TEST_F(SurroundingsTest, RealtimeThreadsAreCounted) {
+  row().realtime_threads = 3;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("3 of the program's threads"),
+                                         HasSubstr("chrt --other 0"))));
+}
+
+}  // namespace
+}  // namespace coz::report

@@ -1,0 +1,52 @@
+// How many CPUs the cgroups of a process let it use, and for how long they have stopped it for
+// that.
+//
+// Shape    the cgroup and those around it, up to where this process can see; of cgroup v2 (cpu.max)
+//          and of v1 (cpu.cfs_quota_us)
+// Units    CPUs; ns, summed over CPUs and cumulative
+// Errors   none: 0 where there is no quota, or nothing can be read
+// Threads  compatible
+// Signals  none
+// Source   Documentation/admin-guide/cgroup-v2.rst and Documentation/scheduler/sched-bwc.rst of the
+//          kernel; proc(5), mountinfo
+#ifndef COZ_SUPERVISOR_TARGET_CPU_QUOTA_H_
+#define COZ_SUPERVISOR_TARGET_CPU_QUOTA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace coz::supervisor {
+
+// The folders of a process's cgroup, innermost first, from its /proc/PID/cgroup and mountinfo.
+std::vector<std::string> CgroupFolders(absl::string_view cgroup, absl::string_view mountinfo);
+
+// CPUs, by the text of cpu.max; 0: no quota.
+double QuotaOfCpuMax(absl::string_view cpu_max);
+// The same by those of cpu.cfs_quota_us and cpu.cfs_period_us.
+double QuotaOfCfs(absl::string_view quota_us, absl::string_view period_us);
+
+// By the text of cpu.stat of either version.
+uint64_t ThrottledNs(absl::string_view cpu_stat);
+
+// Of this process, whose cgroup its children inherit: the quotas that hold when it is made. Where
+// there is none, nothing is read later on; the kernel makes cpu.stat at some cost.
+class CpuQuota {
+ public:
+  // `root`: what stands for "/", in tests.
+  explicit CpuQuota(const std::string& root = "");
+
+  // The least of all quotas; 0: none.
+  double cpus() const { return cpus_; }
+  uint64_t ThrottledNs() const;
+
+ private:
+  double cpus_ = 0;
+  std::vector<std::string> folders_;  // with a quota
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_CPU_QUOTA_H_

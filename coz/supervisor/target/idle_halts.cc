@@ -1,0 +1,32 @@
+#include "coz/supervisor/target/idle_halts.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+
+namespace coz::supervisor {
+
+bool IsVirtual(absl::string_view cpuinfo) {
+  // CPUs are alike: the first one tells.
+  for (absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+    if (!absl::StartsWith(line, "flags")) continue;
+    const std::vector<absl::string_view> flags = absl::StrSplit(line, ' ');
+    return std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
+  }
+  return false;
+}
+
+IdleMachine LookAtIdleMachine(const std::string& root) {
+  std::ifstream cpuinfo(root + "/proc/cpuinfo");
+  IdleMachine machine;
+  machine.is_virtual = IsVirtual(std::string(std::istreambuf_iterator<char>(cpuinfo), {}));
+  std::ifstream driver(root + "/sys/devices/system/cpu/cpuidle/current_driver");
+  std::getline(driver, machine.idle_driver);
+  return machine;
+}
+
+}  // namespace coz::supervisor

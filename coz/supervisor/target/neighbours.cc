@@ -1,0 +1,196 @@
+#include "coz/supervisor/target/neighbours.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "coz/base/clock.h"
+
+namespace coz::supervisor {
+namespace {
+
+// A look takes about 10 us for each process of the machine.
+constexpr uint64_t kLookNs = 2 * kNsPerSecond;
+// Of a process; and processes whose descriptors are looked at. Bounds the time of a look.
+constexpr size_t kMostDescriptors = 4096;
+constexpr size_t kMostProcesses = 64;
+constexpr size_t kMostBytes = 4 << 20;
+
+std::string ReadStart(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  char part[4096];
+  while (text.size() < kMostBytes && (file.read(part, sizeof(part)) || file.gcount() > 0)) {
+    text.append(part, static_cast<size_t>(file.gcount()));
+  }
+  return text;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder, size_t most) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+  while (open != nullptr && names.size() < most) {
+    const dirent* entry = readdir(open.get());
+    if (entry == nullptr) break;
+    names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+// An IPv4 address of a socket for IPv6 is written with a prefix.
+absl::string_view WithoutMapping(absl::string_view address) {
+  absl::ConsumePrefix(&address, "0000000000000000FFFF0000");
+  return address;
+}
+
+}  // namespace
+
+std::optional<ProcessTimes> ParseProcessStat(absl::string_view stat) {
+  // The name in parentheses may contain anything, even parentheses.
+  const size_t open = stat.find('(');
+  const size_t close = stat.rfind(')');
+  if (open == absl::string_view::npos || close == absl::string_view::npos || close < open) {
+    return std::nullopt;
+  }
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(stat.substr(close + 1), ' ', absl::SkipEmpty());
+  // The first word is the third field.
+  constexpr size_t kUser = 14 - 3;
+  constexpr size_t kSystem = 15 - 3;
+  constexpr size_t kStart = 22 - 3;
+  constexpr size_t kCpu = 39 - 3;
+  ProcessTimes times;
+  uint64_t user = 0;
+  uint64_t system = 0;
+  if (words.size() <= kCpu || !absl::SimpleAtoi(words[kCpu], &times.cpu) ||
+      !absl::SimpleAtoi(words[kUser], &user) || !absl::SimpleAtoi(words[kSystem], &system) ||
+      !absl::SimpleAtoi(words[kStart], &times.start_tick)) {
+    return std::nullopt;
+  }
+  times.name = std::string(stat.substr(open + 1, close - open - 1));
+  times.ticks = user + system;
+  return times;
+}
+
+bool AreConnected(absl::string_view tcp, const std::set<uint64_t>& sockets,
+                  const std::set<uint64_t>& others) {
+  constexpr size_t kLocal = 1;
+  constexpr size_t kRemote = 2;
+  constexpr size_t kInode = 9;
+  std::set<std::pair<absl::string_view, absl::string_view>> from;
+  std::set<std::pair<absl::string_view, absl::string_view>> to;
+  for (absl::string_view line : absl::StrSplit(tcp, '\n')) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    uint64_t inode = 0;
+    if (words.size() <= kInode || !absl::SimpleAtoi(words[kInode], &inode)) continue;
+    const absl::string_view local = WithoutMapping(words[kLocal]);
+    const absl::string_view remote = WithoutMapping(words[kRemote]);
+    if (sockets.count(inode) != 0) from.insert({local, remote});
+    if (others.count(inode) != 0) to.insert({remote, local});
+  }
+  return std::any_of(from.begin(), from.end(),
+                     [&to](const auto& connection) { return to.count(connection) != 0; });
+}
+
+std::set<uint64_t> NeighbourWatch::SocketsOf(pid_t pid) const {
+  std::set<uint64_t> inodes;
+  const std::string folder = absl::StrCat(proc_, "/", pid, "/fd");
+  for (const std::string& name : NamesIn(folder, kMostDescriptors)) {
+    char target[64];
+    const ssize_t length = readlink(absl::StrCat(folder, "/", name).c_str(), target, sizeof target);
+    if (length <= 0) continue;
+    absl::string_view text(target, static_cast<size_t>(length));
+    uint64_t inode = 0;
+    if (absl::ConsumePrefix(&text, "socket:[") && absl::ConsumeSuffix(&text, "]") &&
+        absl::SimpleAtoi(text, &inode)) {
+      inodes.insert(inode);
+    }
+  }
+  return inodes;
+}
+
+bool NeighbourWatch::Talks(pid_t pid, const std::set<pid_t>& own) const {
+  const std::set<uint64_t> sockets = SocketsOf(pid);
+  if (sockets.empty()) return false;
+  std::set<uint64_t> others;
+  size_t processes = 0;
+  for (const pid_t one : own) {
+    if (++processes > kMostProcesses) break;
+    others.merge(SocketsOf(one));
+  }
+  const std::string net = absl::StrCat(proc_, "/", pid, "/net/");
+  return AreConnected(absl::StrCat(ReadStart(net + "tcp"), "\n", ReadStart(net + "tcp6")), sockets,
+                      others);
+}
+
+pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t>& own) {
+  absl::flat_hash_map<pid_t, Seen> now;
+  pid_t busiest = 0;
+  uint64_t most = 0;
+  for (const pid_t pid : pids) {
+    if (own.count(pid) != 0) continue;
+    const std::optional<ProcessTimes> times =
+        ParseProcessStat(ReadStart(absl::StrCat(proc_, "/", pid, "/stat")));
+    if (!times.has_value()) continue;
+    now[pid] = {times->start_tick, times->ticks};
+    if (!has_looked_) continue;
+    // One that was not there at the last look counts from its start.
+    const auto found = seen_.find(pid);
+    const bool is_known = found != seen_.end() && found->second.start_tick == times->start_tick;
+    const uint64_t before = is_known ? found->second.ticks : 0;
+    const uint64_t gained = times->ticks - std::min(times->ticks, before);
+    if (gained == 0 || times->cpu >= cpus_.size() || !cpus_[times->cpu]) continue;
+    ticks_by_name_[times->name] += gained;
+    if (gained > most && judged_.count(pid) == 0) std::tie(most, busiest) = std::pair(gained, pid);
+  }
+  seen_ = std::move(now);
+  return busiest;
+}
+
+bool NeighbourWatch::IsDue(uint64_t now_ns) const {
+  return !has_looked_ || now_ns >= read_ns_ + kLookNs;
+}
+
+void NeighbourWatch::Look(uint64_t now_ns, const std::set<pid_t>& own) {
+  read_ns_ = now_ns;
+  std::vector<pid_t> pids;
+  for (const std::string& name : NamesIn(proc_, ~size_t{0})) {
+    pid_t pid = 0;
+    if (absl::SimpleAtoi(name, &pid) && pid != getpid()) pids.push_back(pid);
+  }
+  const pid_t busiest = Count(pids, own);
+  has_looked_ = true;
+  if (busiest == 0) return;
+  judged_.insert(busiest);
+  if (!Talks(busiest, own)) return;
+  const std::optional<ProcessTimes> times =
+      ParseProcessStat(ReadStart(absl::StrCat(proc_, "/", busiest, "/stat")));
+  if (times.has_value()) talkers_.insert(times->name);
+}
+
+std::vector<NeighbourWatch::Neighbour> NeighbourWatch::Busiest(size_t most) const {
+  const uint64_t tick_ns = kNsPerSecond / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  std::vector<Neighbour> neighbours;
+  for (const auto& [name, ticks] : ticks_by_name_) {
+    neighbours.push_back({name, ticks * tick_ns, talkers_.count(name) != 0});
+  }
+  // By name where the time is the same, so that the same run writes the same bytes.
+  std::sort(neighbours.begin(), neighbours.end(), [](const Neighbour& a, const Neighbour& b) {
+    return std::tie(b.cpu_ns, a.name) < std::tie(a.cpu_ns, b.name);
+  });
+  if (neighbours.size() > most) neighbours.resize(most);
+  return neighbours;
+}
+
+}  // namespace coz::supervisor

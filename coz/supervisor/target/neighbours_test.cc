@@ -1,0 +1,158 @@
+#include "coz/supervisor/target/neighbours.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "coz/base/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string Stat(const std::string& name, int user, int system, int start = 1000, int cpu = 1) {
+  return absl::StrCat("7 (", name, ") S 1 7 7 0 -1 4194304 9 9 0 0 ", user, " ", system,
+                      " 55 66 20 0 1 0 ", start, " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 17 ", cpu,
+                      " 0 0\n");
+}
+
+TEST(NeighboursTest, StatTellsNameTimesAndStart) {
+  const std::optional<ProcessTimes> times = ParseProcessStat(Stat("a ) (b", 30, 4));
+  ASSERT_TRUE(times.has_value());
+  EXPECT_EQ(times->name, "a ) (b");
+  EXPECT_EQ(times->ticks, 34u);
+  EXPECT_EQ(times->start_tick, 1000u);
+  EXPECT_EQ(times->cpu, 1u);
+  for (const char* text : {"", "7", "7 (a", "7 )a(", "7 (a) S 1 2", "7 (a)"}) {
+    EXPECT_FALSE(ParseProcessStat(text).has_value()) << text;
+  }
+}
+
+constexpr char kTcp[] =
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+    "inode\n"
+    "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 10 1 0 100\n"
+    "   1: 0100007F:1F90 0100007F:D431 01 00000000:00000000 00:00000000 00000000 0 0 11 1 0 100\n"
+    "   2: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000 0 0 20 1 0 100\n"
+    "   3: 0000000000000000FFFF00000100007F:1F91 0000000000000000FFFF00000100007F:D432 01 "
+    "00000000:00000000 00:00000000 00000000 0 0 12 1 0 100\n"
+    "   4: 0100007F:D432 0100007F:1F91 01 00000000:00000000 00:00000000 00000000 0 0 21 1 0 100\n";
+
+TEST(NeighboursTest, TwoEndsOfAConnectionFindEachOther) {
+  EXPECT_TRUE(AreConnected(kTcp, {20}, {10, 11}));
+  EXPECT_TRUE(AreConnected(kTcp, {11}, {20}));
+  EXPECT_FALSE(AreConnected(kTcp, {20}, {10, 12}));
+  EXPECT_FALSE(AreConnected(kTcp, {20}, {}));
+  EXPECT_TRUE(AreConnected(kTcp, {21}, {12})) << "one end is a socket for IPv6";
+  EXPECT_FALSE(AreConnected("1 2\nx\n", {20}, {11}));
+}
+
+class NeighbourWatchTest : public ::testing::Test {
+ protected:
+  NeighbourWatchTest() { Write("self/stat", "not a number"); }
+
+  void Write(const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(proc_ + path).parent_path());
+    std::ofstream(proc_ + path) << text;
+  }
+  void GiveSocket(int pid, int inode) {
+    std::filesystem::create_directories(absl::StrCat(proc_, pid, "/fd"));
+    std::filesystem::create_symlink(absl::StrCat("socket:[", inode, "]"),
+                                    absl::StrCat(proc_, pid, "/fd/3"));
+  }
+  uint64_t TicksNs(int ticks) {
+    return static_cast<uint64_t>(ticks) * kNsPerSecond /
+           static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  }
+
+  const std::string root_ =
+      ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string proc_ = root_ + "/proc/";
+  NeighbourWatch watch_{{true, true}, root_};
+};
+
+TEST_F(NeighbourWatchTest, NamesWhoGainedMostSinceTheFirstLook) {
+  Write("10/stat", Stat("old", 900, 0));
+  Write("11/stat", Stat("wrk", 0, 0));
+  Write("12/stat", Stat("target", 0, 0));
+  watch_.Look(0, {12});
+  EXPECT_THAT(watch_.Busiest(9), IsEmpty());
+  Write("10/stat", Stat("old", 901, 0));
+  Write("11/stat", Stat("wrk", 50, 5));
+  Write("12/stat", Stat("target", 500, 0));
+  Write("13/stat", Stat("wrk", 7, 0));  // another one, new
+  watch_.Look(2 * kNsPerSecond, {12});
+  const auto busiest = watch_.Busiest(9);
+  ASSERT_THAT(busiest, SizeIs(2));
+  EXPECT_EQ(busiest[0].name, "wrk");
+  EXPECT_EQ(busiest[0].cpu_ns, TicksNs(62));
+  EXPECT_EQ(busiest[1].name, "old");
+  EXPECT_EQ(busiest[1].cpu_ns, TicksNs(1));
+  EXPECT_THAT(watch_.Busiest(1), SizeIs(1));
+}
+
+TEST_F(NeighbourWatchTest, ANumberThatIsUsedAgainIsAnotherProcess) {
+  Write("10/stat", Stat("first", 900, 0, 1000));
+  watch_.Look(0, {});
+  Write("10/stat", Stat("second", 8, 0, 2000));
+  watch_.Look(2 * kNsPerSecond, {});
+  const auto busiest = watch_.Busiest(9);
+  ASSERT_THAT(busiest, SizeIs(1));
+  EXPECT_EQ(busiest[0].name, "second");
+  EXPECT_EQ(busiest[0].cpu_ns, TicksNs(8));
+}
+
+TEST_F(NeighbourWatchTest, LooksEveryTwoSeconds) {
+  EXPECT_TRUE(watch_.IsDue(0));
+  watch_.Look(0, {});
+  EXPECT_FALSE(watch_.IsDue(kNsPerSecond));
+  EXPECT_TRUE(watch_.IsDue(2 * kNsPerSecond));
+}
+
+TEST_F(NeighbourWatchTest, ProgramsOnOtherCpusAreNoNeighbours) {
+  Write("10/stat", Stat("a", 0, 0, 1000, 2));
+  watch_.Look(0, {});
+  Write("10/stat", Stat("a", 5, 0, 1000, 2));
+  watch_.Look(2 * kNsPerSecond, {});
+  EXPECT_THAT(watch_.Busiest(9), IsEmpty());
+}
+
+TEST_F(NeighbourWatchTest, BusiestIsKnownToTalkToTheTarget) {
+  for (const int pid : {10, 11, 12}) Write(absl::StrCat(pid, "/stat"), Stat("a", 0, 0));
+  Write("10/net/tcp", kTcp);
+  GiveSocket(10, 20);
+  GiveSocket(12, 11);
+  watch_.Look(0, {12});
+  Write("10/stat", Stat("wrk", 90, 0));
+  Write("11/stat", Stat("other", 10, 0));
+  watch_.Look(2 * kNsPerSecond, {12});
+  const auto busiest = watch_.Busiest(9);
+  ASSERT_THAT(busiest, SizeIs(2));
+  EXPECT_TRUE(busiest[0].talks_to_target);
+  EXPECT_FALSE(busiest[1].talks_to_target);
+}
+
+TEST_F(NeighbourWatchTest, NextBusiestHasItsTurnAtTheNextLook) {
+  for (const int pid : {10, 11, 12}) Write(absl::StrCat(pid, "/stat"), Stat("a", 0, 0));
+  Write("10/net/tcp", kTcp);
+  GiveSocket(10, 20);
+  GiveSocket(12, 11);
+  watch_.Look(0, {12});
+  for (const int look : {1, 2}) {
+    Write("10/stat", Stat("wrk", 10 * look, 0));
+    Write("11/stat", Stat("other", 90 * look, 0));
+    watch_.Look(static_cast<uint64_t>(look) * 2 * kNsPerSecond, {12});
+    EXPECT_EQ(watch_.Busiest(9).back().name, "wrk");
+    EXPECT_EQ(watch_.Busiest(9).back().talks_to_target, look == 2);
+  }
+}
+
+}  // namespace
+}  // namespace coz::supervisor
