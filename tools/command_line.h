@@ -1,7 +1,9 @@
-// What all subcommands share: where the product's other files are, and how a command ends.
+// What all subcommands share: how they were started, where the product's other files are, and how a
+// command ends.
 #ifndef COZ_TOOLS_COMMAND_LINE_H_
 #define COZ_TOOLS_COMMAND_LINE_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,10 +22,17 @@ inline constexpr int kFailure = 125;
 std::string FindProductFile(const std::string& path_in_repository,
                             const std::string& path_installed);
 
-// Changes to the folder in which the user typed the command, when Bazel or bazelw has changed it.
-void EnterCallersFolder();
+// Changes to the folder in which the user typed the command, when Bazel or bazelw has changed it,
+// and remembers what to type there to start this command again (coz/base/command_name.h).
+void StartAs(const std::string& argv0);
 
-// Prints "coz: MESSAGE" on standard error and returns kFailure; 0 for OK.
+// Prints "coz: MESSAGE" on standard error. Commands to type are named as this one was started.
+void Say(const std::string& message);
+
+// "1 experiment", "2 experiments".
+std::string Counted(uint64_t count, const std::string& noun);
+
+// Says what went wrong and returns kFailure; 0 for OK.
 int Report(const absl::Status& status);
 
 // Each adds one subcommand to the application. `exit_status` is what the process ends with.

@@ -62,12 +62,12 @@ std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
       given.empty() ? "coz" : absl::StrCat("coz ", given.front()->get_name());
   std::string what = WithPlainRange(error.what());
   const std::string unknown = FirstUnknown(app.remaining(/*recurse=*/true));
-  if (!unknown.empty()) what = absl::StrFormat("`%s` does not know %s", command, unknown);
+  if (!unknown.empty()) what = absl::StrFormat("%s does not know %s", command, unknown);
   return absl::StrFormat("%s; look with: %s --help", what, command);
 }
 
 int Main(int argc, char** argv) {
-  EnterCallersFolder();
+  StartAs(argv[0]);
   CLI::App app(
       "coz finds out by experiment how much faster a program gets when one of its lines gets "
       "faster.",

@@ -7,6 +7,7 @@
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_pprof.h"
@@ -67,8 +68,8 @@ absl::Status Import(const ImportArguments& arguments) {
     absl::StatusOr<report::ImportResult> imported = ImportFile(path);
     if (!imported.ok()) return imported.status();
     if (imported->skipped_lines != 0) {
-      absl::FPrintF(stderr, "coz: %d lines of %s make no sense and were left out, the first: %s\n",
-                    imported->skipped_lines, path, imported->first_skipped);
+      Say(absl::StrFormat("%d lines of %s make no sense and were left out, the first: %s",
+                          imported->skipped_lines, path, imported->first_skipped));
     }
     all.MergeFrom(imported->profile);
   }
@@ -77,9 +78,9 @@ absl::Status Import(const ImportArguments& arguments) {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  absl::FPrintF(stderr, "coz: %d experiments of %d session%s are in %s: coz report %s\n",
-                all.experiment_size(), all.session_size(), all.session_size() == 1 ? "" : "s",
-                arguments.output, arguments.output);
+  Say(absl::StrFormat(
+      "%s of %s are in %s: coz report %s", Counted(all.experiment_size(), "experiment"),
+      Counted(all.session_size(), "session"), arguments.output, report::Quoted(arguments.output)));
   return absl::OkStatus();
 }
 

@@ -1,7 +1,9 @@
 #include <memory>
 
 #include "CLI/App.hpp"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"
 
@@ -11,17 +13,22 @@ namespace {
 absl::Status Merge(const report::MergeOptions& options) {
   const absl::StatusOr<report::MergeResult> result = report::MergeProfiles(options);
   if (!result.ok()) return result.status();
-  for (const std::string& note : result->notes) absl::FPrintF(stderr, "coz: note: %s\n", note);
+  for (const std::string& note : result->notes) Say(absl::StrCat("note: ", note));
   if (result->noted_inputs > result->notes.size()) {
-    absl::FPrintF(stderr, "coz: note: %d more profiles were cut or damaged\n",
-                  result->noted_inputs - result->notes.size());
+    const size_t more = result->noted_inputs - result->notes.size();
+    Say(absl::StrFormat("note: %d more %s cut or damaged", more,
+                        more == 1 ? "profile was" : "profiles were"));
   }
   if (result->repeated_sessions != 0) {
-    absl::FPrintF(stderr, "coz: note: %d sessions were given twice and count once\n",
-                  result->repeated_sessions);
+    Say(absl::StrFormat("note: %s given twice and %s once",
+                        result->repeated_sessions == 1
+                            ? "1 session was"
+                            : absl::StrCat(result->repeated_sessions, " sessions were"),
+                        result->repeated_sessions == 1 ? "counts" : "count"));
   }
-  absl::FPrintF(stderr, "coz: %d experiments of %d sessions are in %s: coz report %s\n",
-                result->experiments, result->sessions, options.output, options.output);
+  Say(absl::StrFormat(
+      "%s of %s are in %s: coz report %s", Counted(result->experiments, "experiment"),
+      Counted(result->sessions, "session"), options.output, report::Quoted(options.output)));
   return absl::OkStatus();
 }
 

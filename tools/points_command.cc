@@ -44,8 +44,7 @@ size_t Rows(const std::vector<supervisor::FoundPoint>& points, size_t shown) {
 }
 
 void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size_t shown) {
-  absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
-                elapsed_s);
+  Say(absl::StrFormat("functions called at a steady rate in %.1f s, best first\n", elapsed_s));
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
@@ -82,19 +81,19 @@ void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPoin
   const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
   const std::string left_out = LeftOut(found);
   if (found.points.empty() && found.frequent.empty()) {
-    absl::FPrintF(stderr,
-                  "coz: in %.1f s no function was called at a steady rate of %g or more "
-                  "times a second (%s); %s, name a line with coz run --progress=FILE:LINE, or "
-                  "measure the whole with coz run --end-to-end\n",
-                  elapsed_s, points::kMinVisitsPerSecond,
-                  found.counted == 0 ? "samples showed no function of the program itself"
-                                     : absl::StrCat("functions: ", left_out),
-                  outcome.program_runs ? "give it longer with --duration" : "give it more to do");
+    Say(absl::StrFormat(
+        "in %.1f s no function was called at a steady rate of %g or more times a second (%s); %s, "
+        "name a line with `coz run --progress=FILE:LINE`, or measure the whole with `coz run "
+        "--end-to-end`",
+        elapsed_s, points::kMinVisitsPerSecond,
+        found.counted == 0 ? "samples showed no function of the program itself"
+                           : absl::StrCat("functions: ", left_out),
+        outcome.program_runs ? "give it longer with --duration" : "give it more to do"));
     return;
   }
   if (!found.points.empty()) PrintCountable(found, elapsed_s, arguments.shown);
   if (!found.frequent.empty()) PrintFrequent(found, arguments.shown);
-  if (!left_out.empty()) absl::FPrintF(stderr, "coz: left out: %s\n", left_out);
+  if (!left_out.empty()) Say(absl::StrCat("left out: ", left_out));
 }
 
 void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArguments& arguments) {
@@ -104,8 +103,7 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
     PrintFound(*outcome.found, outcome, arguments);
   }
   if (!outcome.program_runs) return;
-  absl::FPrintF(stderr, arguments.find.stop ? "coz: ending the program\n"
-                                            : "coz: the program runs on; Ctrl-C ends it\n");
+  Say(arguments.find.stop ? "ending the program" : "the program runs on; Ctrl-C ends it");
 }
 
 void Execute(PointsArguments* arguments, int* exit_status) {

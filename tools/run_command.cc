@@ -108,10 +108,10 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
     result = supervisor::RunProfile(run, {++runs, most, std::move(result->profile)});
   }
   if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
-    absl::FPrintF(stderr,
-                  "coz: after %d runs the profile is not as precise as --until asks (%s); go on "
-                  "with: coz run --append --repeat=...\n",
-                  runs, result->precision);
+    Say(absl::StrFormat(
+        "after %d runs the profile is not as precise as --until asks (%s); go on with: coz run "
+        "--append --repeat=...",
+        runs, result->precision));
   }
   return result;
 }

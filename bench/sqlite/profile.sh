@@ -29,7 +29,7 @@ echo "== coz, $seconds s"
 
 if [[ $peer ]]; then
   # The original needs DWARF 4 without view numbers, and its own header.
-  COZ_H=/usr/include "$root/bench/sqlite/build.sh" "$folder/peer" -gdwarf-4 -gno-variable-location-views >/dev/null
+  COZ_H=$(dirname "$(dirname "$peer")")/include "$root/bench/sqlite/build.sh" "$folder/peer" -gdwarf-4 -gno-variable-location-views >/dev/null
   cd "$folder/peer"
   rm -f peer.coz
   echo "== $peer, $seconds s"

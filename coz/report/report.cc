@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "coz/base/command_name.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
@@ -62,10 +63,10 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";
   } else {
-    const std::string text =
+    const std::string text = WithCommandName(
         absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)
                                     : RenderNotes(profile, table, analysis, stats),
-                     RenderPoints(profile, table, analysis, options.text));
+                     RenderPoints(profile, table, analysis, options.text)));
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);

@@ -124,7 +124,7 @@ TEST(PointsTest, LostBreakpointsDoNotEndTheProgram) {
 // Bad input: one sentence, before the program starts.
 
 TEST(PointsTest, SaysWhyAProgramCannotBeCounted) {
-  ExpectRefused(Points({}), "write: coz points --- PROGRAM ARGUMENTS");
+  ExpectRefused(Points({}), "coz points --- PROGRAM ARGUMENTS");
   ExpectRefused(Points({"---", "no-such-program"}), "no folder of $PATH");
   ExpectRefused(Points({"---", Puppet("busy_static"), "1"}), "is statically linked");
   ExpectRefused(Points({"---", Puppet("busy_stripped"), "1"}), "has no symbols (stripped)");

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/command_name.h"
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/experiment/seed.h"
@@ -241,7 +242,7 @@ void Run::OnNoProgress(uint64_t waited_ns) {
 
 void Run::Say(const std::string& message) {
   display_.Clear();
-  absl::FPrintF(stderr, "coz: %s\n", message);
+  absl::FPrintF(stderr, "coz: %s\n", WithCommandName(message));
 }
 
 void Run::Wait(uint64_t until_ns) {
