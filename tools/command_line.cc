@@ -88,7 +88,13 @@ std::string Counted(uint64_t count, const std::string& noun) {
 int Report(const absl::Status& status) {
   if (status.ok()) return 0;
   Say(std::string(status.message()));
-  return kFailure;
+  const int of_program = supervisor::ShellStatus(status);
+  return of_program != 0 ? of_program : kFailure;
+}
+
+int ReportUsage(const absl::Status& status) {
+  const int exit_status = Report(status);
+  return absl::IsInvalidArgument(status) ? kUsage : exit_status;
 }
 
 }  // namespace coz

@@ -14,7 +14,11 @@ class App;
 
 namespace coz {
 
-// Exit status of `coz` when coz itself fails; the program's own statuses are passed through.
+// Exit statuses of coz itself (coz(1), EXIT STATUS); those of the program are passed through. 126
+// and 127 are for a program that cannot be executed or found, as in a shell.
+inline constexpr int kConditionHolds = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kNothingMeasured = 3;
 inline constexpr int kFailure = 125;
 
 // A file of the product, by its path in the repository: beside this executable in Bazel's output
@@ -32,8 +36,15 @@ void Say(const std::string& message);
 // "1 experiment", "2 experiments".
 std::string Counted(uint64_t count, const std::string& noun);
 
-// Says what went wrong and returns kFailure; 0 for OK.
+// Says what went wrong and returns kFailure, or what a shell would return where the program did not
+// start; 0 for OK.
 int Report(const absl::Status& status);
+
+// The same of what is wrong with the command line: an INVALID_ARGUMENT returns kUsage.
+int ReportUsage(const absl::Status& status);
+
+// Prints the page of a subcommand, or of all where the name is empty. Returns the exit status.
+int PrintHelp(const CLI::App& app, const std::string& name);
 
 // Each adds one subcommand to the application. `exit_status` is what the process ends with.
 void AddRunCommand(CLI::App& app, int* exit_status);
@@ -47,6 +58,7 @@ void AddImportCommand(CLI::App& app, int* exit_status);
 void AddMergeCommand(CLI::App& app, int* exit_status);
 void AddCompareCommands(CLI::App& app, int* exit_status);  // diff, verify, history
 void AddWatchCommand(CLI::App& app, int* exit_status);
+void AddHelpCommand(CLI::App& app, int* exit_status);
 void AddDocumentationCommand(CLI::App& app, int* exit_status);  // of all that were added
 
 }  // namespace coz

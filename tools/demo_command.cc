@@ -31,15 +31,17 @@ absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::strin
 
 void AddDemoCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "demo", "profile a small bundled program for some 20 seconds and show its report");
+      "demo", "profile a small program that comes with coz, and show its report");
   struct Arguments {
     uint64_t seconds = 20;
     std::string output = "profile.pb";
   };
   auto arguments = std::make_shared<Arguments>();
   command->add_option("--seconds", arguments->seconds, "how long (default 20)")
-      ->check(CLI::Range(2, 3600));
-  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)");
+      ->check(CLI::Range(2, 3600))
+      ->type_name("SECONDS");
+  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
+      ->type_name("FILE");
   command->callback([arguments, exit_status] {
     const absl::StatusOr<supervisor::RunResult> result =
         RunDemo(arguments->seconds, arguments->output);
@@ -48,6 +50,7 @@ void AddDemoCommand(CLI::App& app, int* exit_status) {
       return;
     }
     PrintRunSummary(*result, stdout);
+    if (result->profile.experiment_size() == 0) *exit_status = kNothingMeasured;
   });
 }
 

@@ -14,6 +14,7 @@
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
 
 namespace coz {
@@ -99,6 +100,7 @@ void AddExportCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::IsMember({"pprof", "csv", "speedscope", "coz", "coz-text"}));
   command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
       ->type_name("FILE");
+  SetExamples(command, {{"export --format=pprof -o profile.pb.gz", "for go tool pprof"}});
   command->callback([arguments, exit_status] { *exit_status = Report(Export(*arguments)); });
 }
 
@@ -110,6 +112,7 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
       ->required();
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
       ->type_name("FILE");
+  SetExamples(command, {{"import profile.coz -o old.pb", "then: coz report old.pb"}});
   command->callback([arguments, exit_status] { *exit_status = Report(Import(*arguments)); });
 }
 

@@ -6,6 +6,7 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 
 namespace coz {
 namespace {
@@ -35,8 +36,7 @@ absl::Status Merge(const report::MergeOptions& options) {
 }  // namespace
 
 void AddMergeCommand(CLI::App& app, int* exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "merge", "put profiles of one program into one: coz merge a.pb b.pb -o c.pb");
+  CLI::App* command = app.add_subcommand("merge", "put profiles of one program into one");
   auto options = std::make_shared<report::MergeOptions>();
   command->add_option("profiles", options->inputs, "profiles to read, any number")->required();
   command->add_option("-o,--output", options->output, "profile to write")
@@ -44,6 +44,7 @@ void AddMergeCommand(CLI::App& app, int* exit_status) {
       ->type_name("FILE");
   command->add_flag("--any-program", options->any_program,
                     "do not ask whether they are of the same program (by build-id)");
+  SetExamples(command, {{"merge a.pb b.pb -o all.pb", "more runs, narrower intervals"}});
   command->callback([options, exit_status] { *exit_status = Report(Merge(*options)); });
 }
 

@@ -11,6 +11,7 @@
 #include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 
 namespace coz {
 namespace {
@@ -107,6 +108,11 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
 }
 
 void Execute(PointsArguments* arguments, int* exit_status) {
+  if (arguments->find.command.empty()) {
+    *exit_status = ReportUsage(absl::InvalidArgumentError(
+        "no program was named; write: coz points --- PROGRAM ARGUMENTS"));
+    return;
+  }
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
   arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   bool was_stopped = false;
@@ -128,9 +134,7 @@ void Execute(PointsArguments* arguments, int* exit_status) {
 
 void AddPointsCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "points",
-      "run a program and list functions that would do as progress points: coz points [options] "
-      "--- PROGRAM ARGUMENTS");
+      "points", "run a program and list functions that would do as progress points");
   auto arguments = std::make_shared<PointsArguments>();
   command
       ->add_option("--duration", arguments->duration_s,
@@ -141,9 +145,9 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
   command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
       ->type_name("COUNT");
-  command
-      ->add_option("program", arguments->find.command, "the program and its arguments, after ---")
+  command->add_option("program", arguments->find.command, "the program and its arguments")
       ->type_name("");
+  SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"}});
   command->callback([arguments, exit_status] { Execute(arguments.get(), exit_status); });
 }
 

@@ -1,11 +1,17 @@
 // What somebody meets who runs coz for the first time: commands that work when they are pasted.
+#include <cctype>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "coz/report/wording/text_layout.h"
 #include "coz/testing/coz_run.h"
+#include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -22,6 +28,9 @@ class FirstRunTest : public ::coz::testing::CozRunTest {
  protected:
   CommandResult Shell(const std::string& command) {
     return testing::RunCommand({"/bin/bash", "-c", command}, options_);
+  }
+  static std::vector<std::string> Lines(const std::string& text) {
+    return absl::StrSplit(text, '\n');
   }
   // The options and the program of a short run.
   static std::string ShortRun(const std::string& output) {
@@ -85,6 +94,55 @@ TEST_F(FirstRunTest, HintNamesBazelsLink) {
 TEST_F(FirstRunTest, ErrorsNameItToo) {
   const CommandResult result = testing::RunCommand({Coz(), "report", "missing.pb"}, options_);
   EXPECT_THAT(result.errors, HasSubstr(absl::StrCat("`", Coz(), " run --- ")));
+}
+
+// Each page at several widths; what is left of the parser would stand here first.
+TEST_F(FirstRunTest, HelpFitsTheTerminal) {
+  const CommandResult all = Shell(absl::StrCat("COLUMNS=72 ", Coz()));
+  EXPECT_EQ(all.status, 0);
+  EXPECT_EQ(all.output, Shell(absl::StrCat("COLUMNS=72 ", Coz(), " help")).output);
+  EXPECT_EQ(all.output, Shell(absl::StrCat("COLUMNS=72 ", Coz(), " --help")).output);
+  std::vector<std::string> commands = {""};
+  for (const std::string& line : Lines(all.output)) {
+    const bool is_entry = line.size() > 3 && line.substr(0, 2) == "  " && islower(line[2]) != 0;
+    if (is_entry) commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  EXPECT_GE(commands.size(), 14u);
+  for (const std::string& command : commands) {
+    for (const int width : {50, 72, 100}) {
+      const std::string page =
+          Shell(absl::StrCat("COLUMNS=", width, " ", Coz(), " help ", command)).output;
+      EXPECT_THAT(page, HasSubstr("Usage: coz"));
+      EXPECT_THAT(page, HasSubstr("\nOptions:\n"));
+      for (const char* debris : {"INT", "FLOAT", "UINT", "TEXT", ":{", "NONNEG", "REQUIRED"}) {
+        EXPECT_THAT(page, Not(HasSubstr(debris))) << command;
+      }
+      for (const std::string& line : Lines(page)) {
+        // A command of an example stays whole.
+        if (absl::StrContains(line, Coz())) continue;
+        EXPECT_LE(report::DisplayWidth(line), width) << line;
+      }
+    }
+  }
+}
+
+TEST_F(FirstRunTest, WordsBehindTheProgramAreTheProgramsOwn) {
+  const std::string run = absl::StrCat(Coz(), " run --follow=exec -o x.pb ");
+  for (const char* separator : {"", "--- ", "-- "}) {
+    const CommandResult echo =
+        Shell(absl::StrCat(run, "--seed 3 ", separator, "echo --output=y.pb -v --- -- --help"));
+    EXPECT_EQ(echo.output, "--output=y.pb -v --- -- --help\n") << separator << echo.errors;
+  }
+  EXPECT_FALSE(std::filesystem::exists(Path("y.pb")));
+  EXPECT_EQ(Shell(absl::StrCat(run, "--append echo -o")).output, "-o\n") << "a flag has no value";
+}
+
+TEST_F(FirstRunTest, NothingMeasuredHasAStatusOfItsOwn) {
+  const CommandResult run = Run({}, {Puppet("busy"), "0.3", "never"});
+  EXPECT_EQ(run.status, 0) << "the program's own";
+  const CommandResult report = testing::RunCommand({Coz(), "report"}, options_);
+  EXPECT_EQ(report.status, 3);
+  EXPECT_THAT(report.output, HasSubstr("Nothing was measured: no progress point "));
 }
 
 }  // namespace

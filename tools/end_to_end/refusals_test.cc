@@ -1,5 +1,6 @@
 // What coz cannot do gets one sentence, and the program is not started or runs as without coz.
 // Names of code: bad_input_test.
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -21,17 +22,24 @@ using ::testing::HasSubstr;
 using RefusalsTest = ::coz::testing::CozRunTest;
 
 TEST_F(RefusalsTest, SaysThatAProgramIsNotFound) {
-  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name");
-  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory");
+  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name",
+                    127);
+  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory", 127);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsNotExecutable) {
   std::ofstream(Path("plain")) << "text";
-  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain");
+  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain", 126);
+}
+
+TEST_F(RefusalsTest, SaysThatAFileIsNoProgram) {
+  std::ofstream(Path("text")) << "text";
+  std::filesystem::permissions(Path("text"), std::filesystem::perms::owner_all);
+  ExpectOneSentence(Run({"--follow=all"}, {"./text"}), "file ./text", 126);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsAFolder) {
-  ExpectOneSentence(Run({}, {Path("")}), "it is a folder");
+  ExpectOneSentence(Run({}, {Path("")}), "it is a folder", 126);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsStatic) {
@@ -64,7 +72,7 @@ TEST_F(RefusalsTest, SaysWhatIsWrongWithAnOption) {
                                                   {"--duration=-1"},
                                                   {"--nonsense"}}) {
     const CommandResult result = Run(options, {Puppet("busy"), "1"});
-    EXPECT_EQ(result.status, 125) << options[0];
+    EXPECT_EQ(result.status, testing::kUsageStatus) << options[0];
     EXPECT_EQ(result.output, "");
     EXPECT_THAT(result.errors, HasSubstr(options[0].substr(0, 6)));
   }
