@@ -24,7 +24,12 @@ absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::strin
   run.output = output;
   // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
   run.awake = supervisor::KeepCpusAwake().ok();
-  return supervisor::RunProfile(run);
+  absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run);
+  if (result.ok()) {
+    result->earlier_came_back =
+        supervisor::SettleProfiles(result->earlier, output, result->profile.experiment_size() > 0);
+  }
+  return result;
 }
 
 }  // namespace

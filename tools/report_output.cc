@@ -76,6 +76,11 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   PrintProcesses(result);
   if (result.profile.experiment_size() == 0) {
     Say(WhyNothing(result));
+    if (result.earlier_came_back) {
+      Say(absl::StrFormat(
+          "%s is still the profile of an earlier run, as this one has no experiment",
+          result.profile_path));
+    }
     return;
   }
   report::ReportOptions options;
@@ -91,6 +96,10 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   }
   absl::FPrintF(output, "%s\nThe profile is in %s. For all of it: %s report %s\n", text.str(),
                 result.profile_path, CommandName(), report::Quoted(result.profile_path));
+  if (!result.earlier.last.empty()) {
+    absl::FPrintF(output, "The one before is in %s; the last %d are kept.\n", result.earlier.last,
+                  supervisor::kEarlierProfiles);
+  }
 }
 
 }  // namespace coz

@@ -105,12 +105,19 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
   // Each run makes other random choices. The same seed repeats them all.
   if (most > 1 && !run.seed) run.seed = experiment::DrawSeed();
   absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run, {1, most, {}});
+  const supervisor::EarlierProfiles earlier =
+      result.ok() ? result->earlier : supervisor::EarlierProfiles();
+  bool has_experiments = result.ok() && result->profile.experiment_size() > 0;
   int runs = 1;
   while (result.ok() && IsToRunAgain(*result) && runs < most) {
     run.append = true;
     run.seed = *run.seed + 1;
     result = supervisor::RunProfile(run, {++runs, most, std::move(result->profile)});
+    has_experiments |= result.ok() && result->profile.experiment_size() > 0;
   }
+  const bool came_back = supervisor::SettleProfiles(earlier, run.output, has_experiments);
+  if (result.ok()) result->earlier = earlier;
+  if (result.ok()) result->earlier_came_back = came_back;
   if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
     Say(absl::StrFormat(
         "after %d runs the profile is not as precise as --until asks (%s); go on with: coz run "
@@ -214,7 +221,7 @@ void AddOutputOptions(CLI::App* command, RunArguments* a) {
                    "%q{NAME} a variable of the environment")
       ->type_name("FILE");
   command->add_flag("--append", a->run.append,
-                    "add to an existing profile instead of keeping it as FILE.old");
+                    "add to an existing profile instead of keeping it as FILE.1");
   command->add_flag(
       "--live", a->run.live,
       "show a ranked table while the program runs, on the terminal's lower two thirds");

@@ -45,6 +45,10 @@ Servers that separate debug information is asked from.
 .TP
 .I profile.pb
 The profile in the current folder that commands write and read when none is named.
+.TP
+.IR profile.pb.1 " to " profile.pb.9
+Earlier ones, the last first, that runs have replaced.
+A run without experiments replaces none that has some.
 .SH SEE ALSO
 .BR perf (1),
 .BR gdb (1),

@@ -145,5 +145,27 @@ TEST_F(FirstRunTest, NothingMeasuredHasAStatusOfItsOwn) {
   EXPECT_THAT(report.output, HasSubstr("Nothing was measured: no progress point "));
 }
 
+TEST_F(FirstRunTest, RunThatMeasuresNothingReplacesNoProfile) {
+  Run({"-o", "kept.pb"}, {Puppet("busy"), "1.5"});
+  const uint64_t first = Profile("kept.pb").session(0).id();
+  const CommandResult nothing = Run({"-o", "kept.pb"}, {Puppet("busy"), "0.3", "never"});
+  EXPECT_THAT(nothing.errors, HasSubstr("kept.pb is still the profile of an earlier run"));
+  EXPECT_EQ(Profile("kept.pb").session(0).id(), first);
+  EXPECT_FALSE(std::filesystem::exists(Path("kept.pb.1")));
+  const CommandResult second = Run({"-o", "kept.pb"}, {Puppet("busy"), "1.5"});
+  EXPECT_THAT(second.errors, HasSubstr("The one before is in kept.pb.1; the last 9 are kept.\n"));
+  EXPECT_EQ(Profile("kept.pb.1").session(0).id(), first);
+}
+
+// Neither does one whose program cannot be started.
+TEST_F(FirstRunTest, RunThatDoesNotStartReplacesNoProfile) {
+  Run({}, {Puppet("busy"), "1.5"});
+  const uint64_t first = Profile().session(0).id();
+  std::ofstream(Path("text")) << "text";
+  std::filesystem::permissions(Path("text"), std::filesystem::perms::owner_all);
+  EXPECT_EQ(Run({"--follow=all"}, {"./text"}).status, 126);
+  EXPECT_EQ(Profile().session(0).id(), first);
+}
+
 }  // namespace
 }  // namespace coz

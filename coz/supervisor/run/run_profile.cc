@@ -478,12 +478,29 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake();
   if (options.awake && !awake.ok()) return awake.status();
-  absl::StatusOr<report::ProfileWriter> writer = OpenOutput(options, series);
-  if (!writer.ok()) return writer.status();
+  absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
+  if (!opened.ok()) return opened.status();
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
-  if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
+  absl::Status started = run.Start(*program, std::move(opened->writer));
+  if (!started.ok()) {
+    SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
+    return started;
+  }
   run.Loop();
-  return run.Finish();
+  RunResult result = run.Finish();
+  result.earlier = std::move(opened->earlier);
+  return result;
+}
+
+bool SettleProfiles(const EarlierProfiles& earlier, const std::string& output,
+                    bool has_experiments) {
+  if (earlier.last.empty()) return false;
+  if (has_experiments) {
+    SettleEarlier(output);
+  } else {
+    GiveBackEarlier(output, earlier);
+  }
+  return !has_experiments;
 }
 
 }  // namespace coz::supervisor
