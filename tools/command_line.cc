@@ -48,6 +48,12 @@ std::string WordToType(const std::string& argv0, const std::string& workspace) {
   return error ? argv0 : self.string();
 }
 
+// What was typed, before it is quoted.
+std::filesystem::path& StartedAs() {
+  static auto* const path = new std::filesystem::path;
+  return *path;
+}
+
 }  // namespace
 
 std::string FindProductFile(const std::string& path_in_repository,
@@ -64,13 +70,23 @@ std::string FindProductFile(const std::string& path_in_repository,
   return "";
 }
 
+std::string AsStarted(const std::string& file, const std::string& path_in_repository) {
+  const std::filesystem::path root = StartedAs().parent_path().parent_path();
+  if (root.empty()) return file;
+  std::error_code error;
+  const std::string near = (root / path_in_repository).string();
+  return std::filesystem::equivalent(near, file, error) && !error ? near : file;
+}
+
 void StartAs(const std::string& argv0) {
   std::string folder = Environment("COZ_CALLER_PWD");
   if (folder.empty()) folder = Environment("BUILD_WORKING_DIRECTORY");
   if (!folder.empty() && chdir(folder.c_str()) != 0) {
     Say(absl::StrFormat("cannot enter %s, staying in this folder", folder));
   }
-  SetCommandName(report::Quoted(WordToType(argv0, Environment("BUILD_WORKSPACE_DIRECTORY"))));
+  const std::string word = WordToType(argv0, Environment("BUILD_WORKSPACE_DIRECTORY"));
+  StartedAs() = word;
+  SetCommandName(report::Quoted(word));
   // The program is not to see them.
   unsetenv("COZ_CALLER_PWD");
   unsetenv("BUILD_WORKING_DIRECTORY");

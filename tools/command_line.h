@@ -26,6 +26,10 @@ inline constexpr int kFailure = 125;
 std::string FindProductFile(const std::string& path_in_repository,
                             const std::string& path_installed);
 
+// A product file by a path from the current folder, where the command was started by such a path:
+// bazel-bin/tools/coz lies beside bazel-bin/examples. Else as it is.
+std::string AsStarted(const std::string& file, const std::string& path_in_repository);
+
 // Changes to the folder in which the user typed the command, when Bazel or bazelw has changed it,
 // and remembers what to type there to start this command again (coz/base/command_name.h).
 void StartAs(const std::string& argv0);

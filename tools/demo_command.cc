@@ -20,7 +20,7 @@ absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::strin
         "cannot find the demo's files beside the coz command; build them with: ./bazelw build "
         "//tools:coz");
   }
-  run.command = {program, absl::StrFormat("%d", seconds)};
+  run.command = {AsStarted(program, "examples/pipeline"), absl::StrFormat("%d", seconds)};
   run.output = output;
   // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
   run.awake = supervisor::KeepCpusAwake().ok();

@@ -78,8 +78,8 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
                    "file to write (default report.html; - is standard output)")
       ->type_name("FILE");
   command
-      ->add_option("--source", arguments->plot.data.source_folders,
-                   "folder with the sources, where they are not at their path; may be repeated")
+      ->add_option("--source-path,--source", arguments->plot.data.source_folders,
+                   "folder to look for sources in that are not at their path; may be repeated")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
   command
@@ -103,7 +103,6 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
       arguments->plot.path = std::exchange(arguments->serve, "0");
     }
     arguments->plot.data.coz_version = kCozVersion;
-    arguments->plot.data.source_folders.push_back(".");
     if (absl::Status status = CheckPort(*arguments); !status.ok()) {
       *exit_status = ReportUsage(status);
       return;

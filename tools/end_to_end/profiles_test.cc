@@ -281,6 +281,37 @@ TEST_F(ProfilesTest, AnnotatePrintsTheSourceWithSlopes) {
   ExpectOneSentence(Coz({"annotate", "other.cc", "p.pb"}), "other.cc");
 }
 
+TEST_F(ProfilesTest, AnnotateSearchesForTheSource) {
+  profile::Profile profile = Make(1);
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_file("/proc/self/cwd/elsewhere/work.cc");
+  }
+  Write("p.pb", profile);
+  ExpectOneSentence(Coz({"annotate", "work.cc", "p.pb"}),
+                    "the source elsewhere/work.cc is not here; name the folder that it is in: ");
+  std::filesystem::create_directories(Path("tree/elsewhere"));
+  std::ofstream(Path("tree/elsewhere/work.cc")) << "int Found();\n";
+  const CommandResult found = Coz({"annotate", "--source-path=tree", "work.cc", "p.pb"});
+  EXPECT_THAT(found.output, HasSubstr("int Found();")) << found.errors;
+  // The current folder and below it need no option.
+  std::filesystem::rename(Path("tree/elsewhere"), Path("elsewhere"));
+  EXPECT_THAT(Coz({"annotate", "work.cc", "p.pb"}).output, HasSubstr("int Found();"));
+}
+
+TEST_F(ProfilesTest, NoBuildFolderIsShown) {
+  profile::Profile profile = Make(1);
+  for (profile::Unit& unit : *profile.mutable_unit()) unit.set_file("/proc/self/cwd/src/work.cc");
+  profile.mutable_session(0)->clear_command();
+  profile.mutable_session(0)->add_command("/home/me/.cache/execroot/app/bazel-out/k8/bin/server");
+  Write("p.pb", profile);
+  const std::string report = Coz({"report", "p.pb"}).output;
+  EXPECT_THAT(report, HasSubstr("Causal profile of server\n"));
+  EXPECT_THAT(report, HasSubstr("lines are in src/\n"));
+  EXPECT_THAT(report, Not(HasSubstr("/proc/self")));
+  const CommandResult fails = Coz({"report", "p.pb", "--fail-if", "slope(work.cc:1) > 0.3"});
+  EXPECT_THAT(fails.errors, HasSubstr("the slope of src/work.cc:1 "));
+}
+
 TEST_F(ProfilesTest, OutputNamesAreFilledIn) {
   options_.environment = {"RANK=7"};
   const CommandResult result =
