@@ -69,8 +69,8 @@ absl::Status Import(const ImportArguments& arguments) {
     absl::StatusOr<report::ImportResult> imported = ImportFile(path);
     if (!imported.ok()) return imported.status();
     if (imported->skipped_lines != 0) {
-      Say(absl::StrFormat("%d lines of %s make no sense and were left out, the first: %s",
-                          imported->skipped_lines, path, imported->first_skipped));
+      Say(absl::StrFormat("left out what makes no sense: %s of %s, the first: %s",
+                          Counted(imported->skipped_lines, "line"), path, imported->first_skipped));
     }
     all.MergeFrom(imported->profile);
   }

@@ -66,6 +66,20 @@ TEST_F(RefusalsTest, SaysThatALineHasNoCode) {
   ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}), "busy.c:1");
 }
 
+TEST_F(RefusalsTest, SaysThatAScopeMatchesNothing) {
+  ExpectOneSentence(Run({"-s", "no/such.cc"}, {Puppet("busy"), "1"}),
+                    "--source-scope=no/such.cc matches no source file of the program");
+  ExpectOneSentence(Run({"-s", "busy.c", "-s", "buzzy.c"}, {Puppet("busy"), "1"}),
+                    "--source-scope=buzzy.c matches no source file");
+  ExpectOneSentence(Run({"-b", "bussy"}, {Puppet("busy"), "1"}),
+                    "--binary-scope=bussy is neither the program nor a library");
+  EXPECT_EQ(Run({"-b", "busy", "-s", "busy.c"}, {Puppet("busy"), "0.3"}).status, 0);
+  // A library may still come.
+  const CommandResult later = Run({"-b", "MAIN", "-b", "libnone.so%"}, {Puppet("busy"), "0.3"});
+  EXPECT_EQ(later.status, 0);
+  EXPECT_THAT(later.errors, HasSubstr("--binary-scope=libnone.so% matched no binary"));
+}
+
 TEST_F(RefusalsTest, SaysWhatIsWrongWithAnOption) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--fixed-speedup=150"},
                                                   {"--sampler=magic"},

@@ -284,7 +284,8 @@ void Run::PursueGoal(bool at_end) {
 void Run::SayGoalIsReached(bool at_end) {
   Say(absl::StrFormat(
       "the intervals of the top lines are at most %g points wide%s; %s", 100 * options_.until_width,
-      series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
+      series_.most > 1 ? absl::StrFormat(" after %d run%s of at most %d", series_.run,
+                                         series_.run == 1 ? "" : "s", series_.most)
                        : "",
       at_end ? "the program has ended" : "profiling has ended, the program runs on"));
 }
@@ -466,6 +467,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok())
     return status;
+  if (absl::Status status = CheckScopes(options, *program, units); !status.ok()) return status;
   if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
   if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
   OutsidePointOptions points = options.points;
