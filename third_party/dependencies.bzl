@@ -1,6 +1,6 @@
 """What coz is built from, for its own WORKSPACE and for others that use its libraries."""
 
-load("//third_party/debian:debian.bzl", "debian_system")
+load("//third_party/debian:debian.bzl", "debian_system", "debian_unpacked")
 
 _BOOST_MATH_FOLDERS = [
     folder + "/"
@@ -52,12 +52,12 @@ _BOOST_MATH_HEADERS = [
     ]
 ]
 
-def _debian(name, build_file = None, **attributes):
+def _debian(name, build_file = None, rule = debian_system, **attributes):
     # A workspace that has brought its own keeps it.
     if native.existing_rule(name) == None:
         # Said from another workspace, a plain "//third_party" would be that one's.
         label = Label("//third_party:" + build_file) if build_file else None
-        debian_system(name = name, build_file = label, **attributes)
+        rule(name = name, build_file = label, **attributes)
 
 def coz_dependencies():
     """Declares the external repositories of coz that are not declared yet. Each is made only when something needs it."""
@@ -172,6 +172,7 @@ def coz_dependencies():
     # The original's header, for the test that programs built with it run unchanged.
     _debian(
         name = "coz_profiler",
+        rule = debian_unpacked,
         build_file = "coz_profiler.BUILD",
         packages = ["coz-profiler"],
     )

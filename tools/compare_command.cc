@@ -11,6 +11,7 @@
 #include "coz/report/json/report_json.h"
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
 
 namespace coz {
@@ -117,6 +118,7 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
       ->excludes(json);
   diff->add_option("-n,--lines", arguments->lines,
                    "lines to show for each progress point, 0 for all (default 20)");
+  SetExamples(diff, {{"diff before.pb after.pb --markdown", "for a pull request"}});
   diff->callback([arguments, exit_status] { *exit_status = Report(Diff(*arguments)); });
 
   CLI::App* verify = app.add_subcommand(
@@ -134,6 +136,7 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
   verify->add_flag("--record", arguments->record, "add the outcome to the history");
   verify->add_option("--history", arguments->history, "the history (default coz-history.jsonl)")
       ->type_name("FILE");
+  SetExamples(verify, {{"verify before.pb after.pb --line a.cc:12", "did it come true?"}});
   verify->callback([arguments, exit_status] { *exit_status = Report(VerifyLine(*arguments)); });
 
   CLI::App* history = app.add_subcommand(

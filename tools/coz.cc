@@ -8,91 +8,106 @@
 #include "CLI/Formatter.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "coz/base/version.h"
 #include "tools/command_line.h"
+#include "tools/complaint.h"
+#include "tools/documentation/command_tree.h"
 
 namespace coz {
 namespace {
 
-// "---" separates the program's command line from coz's, as the original has it; CLI11 knows "--".
-std::vector<std::string> ArgumentsInReverse(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (std::string& argument : arguments) {
-    if (argument == "--") break;
+// Whether the option's value is the next word. Of an option that is none, the parser complains.
+bool TakesNextWord(const CLI::App& command, const std::string& option) {
+  if (option.find('=') != std::string::npos) return false;
+  const bool is_short = !absl::StartsWith(option, "--");
+  const CLI::Option* known = command.get_option_no_throw(is_short ? option.substr(0, 2) : option);
+  if (known == nullptr || known->get_expected_max() == 0) return false;
+  return !is_short || option.size() == 2;  // -oFILE
+}
+
+// All that follows the program is the program's. "--" tells the parser so, and "---" as the
+// original has it; where there is neither, the first word that is no option is the program.
+void SeparateProgram(const CLI::App& command, std::vector<std::string>* arguments) {
+  for (size_t i = 1; i < arguments->size(); ++i) {
+    std::string& argument = (*arguments)[i];
+    if (argument == "--") return;
     if (argument == "---") {
       argument = "--";
-      break;
+      return;
     }
+    if (argument.size() < 2 || argument[0] != '-') {
+      arguments->insert(arguments->begin() + static_cast<ptrdiff_t>(i), "--");
+      return;
+    }
+    if (command.get_option_no_throw(argument.substr(0, argument.find('='))) == nullptr &&
+        absl::StartsWith(argument, "--")) {
+      return;
+    }
+    if (TakesNextWord(command, argument)) ++i;
   }
-  return {arguments.rbegin(), arguments.rend()};
 }
 
-// "--lines: Value x not in range 0.000000 to 1797693134862315708145…" in words.
-std::string WithPlainRange(const std::string& what) {
-  const size_t range = what.find(" not in range ");
-  double low = 0;
-  double high = 0;
-  if (range == std::string::npos ||
-      sscanf(what.c_str() + range, " not in range %lf to %lf", &low, &high) != 2) {
-    return what;
+std::vector<std::string> Arguments(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  const auto is_it = [&name](const CLI::App* command) { return command->get_name() == name; };
+  for (const CLI::App* command : app.get_subcommands(is_it)) {
+    if (command->get_option_no_throw("program") != nullptr) SeparateProgram(*command, &arguments);
   }
-  const std::string value = absl::StrReplaceAll(what.substr(0, range), {{": Value ", ": "}});
-  return high > 1e15 ? absl::StrFormat("%s is not a number of %g or more", value, low)
-                     : absl::StrFormat("%s is not a number from %.9g to %.9g", value, low, high);
+  return arguments;
 }
 
-// The first option, else the first word: a word before an option may be its value.
-std::string FirstUnknown(const std::vector<std::string>& unknown) {
-  std::string first;
-  for (const std::string& text : unknown) {
-    if (text == "--") continue;
-    if (absl::StartsWith(text, "-")) return text;
-    if (first.empty()) first = text;
-  }
-  return first;
-}
-
-// In one sentence; CLI11 takes two, and names the separator where only an option is unknown.
-std::string Complaint(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<CLI::App*> given = app.get_subcommands();
-  const std::string command =
-      given.empty() ? "coz" : absl::StrCat("coz ", given.front()->get_name());
-  std::string what = WithPlainRange(error.what());
-  const std::string unknown = FirstUnknown(app.remaining(/*recurse=*/true));
-  if (!unknown.empty()) what = absl::StrFormat("`%s` does not know %s", command, unknown);
-  return absl::StrFormat("%s; look with: %s --help", what, command);
+void AddCommands(CLI::App& app, int* exit_status) {
+  const auto heading = [&app](const char* group) {
+    for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (command->get_group() == "Subcommands") command->group(group);
+    }
+  };
+  AddRunCommand(app, exit_status);
+  AddPointsCommand(app, exit_status);
+  AddDemoCommand(app, exit_status);
+  heading("Measure");
+  AddReportCommand(app, exit_status);
+  AddAnnotateCommand(app, exit_status);
+  AddPlotCommand(app, exit_status);
+  AddWatchCommand(app, exit_status);
+  heading("Look at a profile");
+  AddCompareCommands(app, exit_status);
+  AddMergeCommand(app, exit_status);
+  heading("With several profiles");
+  AddExportCommand(app, exit_status);
+  AddImportCommand(app, exit_status);
+  heading("With other tools");
+  AddHelpCommand(app, exit_status);
+  heading("Help");
+  AddDocumentationCommand(app, exit_status);
 }
 
 int Main(int argc, char** argv) {
-  EnterCallersFolder();
+  StartAs(argv[0]);
   CLI::App app(
       "coz finds out by experiment how much faster a program gets when one of its lines gets "
       "faster.",
       "coz");
-  app.set_version_flag("--version", kCozVersion);
+  app.set_version_flag("--version", kCozVersion, "print the version");
+  app.get_help_ptr()->description("print this page");
   app.require_subcommand(1);
+  SetExamples(&app, {{"demo", "see what coz does: it profiles a small program of its own"},
+                     {"run --- ./server --port 8080", "profile a program of yours, built with -g"},
+                     {"report", "rank its lines by what making them faster would bring"}});
   int exit_status = 0;
-  AddRunCommand(app, &exit_status);
-  AddPointsCommand(app, &exit_status);
-  AddReportCommand(app, &exit_status);
-  AddAnnotateCommand(app, &exit_status);
-  AddPlotCommand(app, &exit_status);
-  AddWatchCommand(app, &exit_status);
-  AddCompareCommands(app, &exit_status);
-  AddMergeCommand(app, &exit_status);
-  AddExportCommand(app, &exit_status);
-  AddImportCommand(app, &exit_status);
-  AddDemoCommand(app, &exit_status);
-  AddDocumentationCommand(app, &exit_status);
+  AddCommands(app, &exit_status);
+  std::vector<std::string> arguments = Arguments(app, argc, argv);
+  if (arguments.empty()) return PrintHelp(app, "");
   try {
-    app.parse(ArgumentsInReverse(argc, argv));
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    const std::vector<CLI::App*> given = app.get_subcommands();
+    return PrintHelp(app, given.empty() ? "" : given.front()->get_name());
   } catch (const CLI::ParseError& error) {
-    // Help and version are "errors" of CLI11 with status 0.
+    // The version is an "error" of CLI11 with status 0.
     if (error.get_exit_code() == 0) return app.exit(error);
-    return Report(absl::InvalidArgumentError(Complaint(app, error)));
+    return ReportUsage(absl::InvalidArgumentError(Complaint(app, error)));
   }
   return exit_status;
 }

@@ -20,26 +20,33 @@ absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::strin
         "cannot find the demo's files beside the coz command; build them with: ./bazelw build "
         "//tools:coz");
   }
-  run.command = {program, absl::StrFormat("%d", seconds)};
+  run.command = {AsStarted(program, "examples/pipeline"), absl::StrFormat("%d", seconds)};
   run.output = output;
   // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
   run.awake = supervisor::KeepCpusAwake().ok();
-  return supervisor::RunProfile(run);
+  absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run);
+  if (result.ok()) {
+    result->earlier_came_back =
+        supervisor::SettleProfiles(result->earlier, output, result->profile.experiment_size() > 0);
+  }
+  return result;
 }
 
 }  // namespace
 
 void AddDemoCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "demo", "profile a small bundled program for some 20 seconds and show its report");
+      "demo", "profile a small program that comes with coz, and show its report");
   struct Arguments {
     uint64_t seconds = 20;
     std::string output = "profile.pb";
   };
   auto arguments = std::make_shared<Arguments>();
   command->add_option("--seconds", arguments->seconds, "how long (default 20)")
-      ->check(CLI::Range(2, 3600));
-  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)");
+      ->check(CLI::Range(2, 3600))
+      ->type_name("SECONDS");
+  command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
+      ->type_name("FILE");
   command->callback([arguments, exit_status] {
     const absl::StatusOr<supervisor::RunResult> result =
         RunDemo(arguments->seconds, arguments->output);
@@ -48,6 +55,7 @@ void AddDemoCommand(CLI::App& app, int* exit_status) {
       return;
     }
     PrintRunSummary(*result, stdout);
+    if (result->profile.experiment_size() == 0) *exit_status = kNothingMeasured;
   });
 }
 

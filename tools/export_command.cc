@@ -7,12 +7,14 @@
 
 #include "CLI/App.hpp"
 #include "absl/strings/str_format.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
 
 namespace coz {
@@ -67,8 +69,8 @@ absl::Status Import(const ImportArguments& arguments) {
     absl::StatusOr<report::ImportResult> imported = ImportFile(path);
     if (!imported.ok()) return imported.status();
     if (imported->skipped_lines != 0) {
-      absl::FPrintF(stderr, "coz: %d lines of %s make no sense and were left out, the first: %s\n",
-                    imported->skipped_lines, path, imported->first_skipped);
+      Say(absl::StrFormat("left out what makes no sense: %s of %s, the first: %s",
+                          Counted(imported->skipped_lines, "line"), path, imported->first_skipped));
     }
     all.MergeFrom(imported->profile);
   }
@@ -77,9 +79,9 @@ absl::Status Import(const ImportArguments& arguments) {
     return absl::OkStatus();
   });
   if (!status.ok()) return status;
-  absl::FPrintF(stderr, "coz: %d experiments of %d session%s are in %s: coz report %s\n",
-                all.experiment_size(), all.session_size(), all.session_size() == 1 ? "" : "s",
-                arguments.output, arguments.output);
+  Say(absl::StrFormat(
+      "%s of %s are in %s: coz report %s", Counted(all.experiment_size(), "experiment"),
+      Counted(all.session_size(), "session"), arguments.output, report::Quoted(arguments.output)));
   return absl::OkStatus();
 }
 
@@ -98,6 +100,7 @@ void AddExportCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::IsMember({"pprof", "csv", "speedscope", "coz", "coz-text"}));
   command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
       ->type_name("FILE");
+  SetExamples(command, {{"export --format=pprof -o profile.pb.gz", "for go tool pprof"}});
   command->callback([arguments, exit_status] { *exit_status = Report(Export(*arguments)); });
 }
 
@@ -109,6 +112,7 @@ void AddImportCommand(CLI::App& app, int* exit_status) {
       ->required();
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")
       ->type_name("FILE");
+  SetExamples(command, {{"import profile.coz -o old.pb", "then: coz report old.pb"}});
   command->callback([arguments, exit_status] { *exit_status = Report(Import(*arguments)); });
 }
 

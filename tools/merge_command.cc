@@ -1,9 +1,12 @@
 #include <memory>
 
 #include "CLI/App.hpp"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 
 namespace coz {
 namespace {
@@ -11,25 +14,29 @@ namespace {
 absl::Status Merge(const report::MergeOptions& options) {
   const absl::StatusOr<report::MergeResult> result = report::MergeProfiles(options);
   if (!result.ok()) return result.status();
-  for (const std::string& note : result->notes) absl::FPrintF(stderr, "coz: note: %s\n", note);
+  for (const std::string& note : result->notes) Say(absl::StrCat("note: ", note));
   if (result->noted_inputs > result->notes.size()) {
-    absl::FPrintF(stderr, "coz: note: %d more profiles were cut or damaged\n",
-                  result->noted_inputs - result->notes.size());
+    const size_t more = result->noted_inputs - result->notes.size();
+    Say(absl::StrFormat("note: %d more %s cut or damaged", more,
+                        more == 1 ? "profile was" : "profiles were"));
   }
   if (result->repeated_sessions != 0) {
-    absl::FPrintF(stderr, "coz: note: %d sessions were given twice and count once\n",
-                  result->repeated_sessions);
+    Say(absl::StrFormat("note: %s given twice and %s once",
+                        result->repeated_sessions == 1
+                            ? "1 session was"
+                            : absl::StrCat(result->repeated_sessions, " sessions were"),
+                        result->repeated_sessions == 1 ? "counts" : "count"));
   }
-  absl::FPrintF(stderr, "coz: %d experiments of %d sessions are in %s: coz report %s\n",
-                result->experiments, result->sessions, options.output, options.output);
+  Say(absl::StrFormat(
+      "%s of %s are in %s: coz report %s", Counted(result->experiments, "experiment"),
+      Counted(result->sessions, "session"), options.output, report::Quoted(options.output)));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 void AddMergeCommand(CLI::App& app, int* exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "merge", "put profiles of one program into one: coz merge a.pb b.pb -o c.pb");
+  CLI::App* command = app.add_subcommand("merge", "put profiles of one program into one");
   auto options = std::make_shared<report::MergeOptions>();
   command->add_option("profiles", options->inputs, "profiles to read, any number")->required();
   command->add_option("-o,--output", options->output, "profile to write")
@@ -37,6 +44,7 @@ void AddMergeCommand(CLI::App& app, int* exit_status) {
       ->type_name("FILE");
   command->add_flag("--any-program", options->any_program,
                     "do not ask whether they are of the same program (by build-id)");
+  SetExamples(command, {{"merge a.pb b.pb -o all.pb", "more runs, narrower intervals"}});
   command->callback([options, exit_status] { *exit_status = Report(Merge(*options)); });
 }
 

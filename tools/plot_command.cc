@@ -12,6 +12,7 @@
 #include "coz/base/version.h"
 #include "coz/report/plot/plot_page.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/plot_server.h"
 
 namespace coz {
@@ -24,14 +25,22 @@ struct Arguments {
   bool open = false;
 };
 
+int Port(const Arguments& arguments) {
+  int port = -1;
+  return absl::SimpleAtoi(arguments.serve, &port) ? port : -1;
+}
+
+absl::Status CheckPort(const Arguments& arguments) {
+  const int port = Port(arguments);
+  if (arguments.serve.empty() || (port >= 0 && port <= 65535)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--serve=%s is not a port from 0 to 65535; write --serve for a free one, or --serve=8080",
+      arguments.serve));
+}
+
 absl::Status Serve(const Arguments& arguments, const std::string& page) {
-  int port = 0;
-  if (!absl::SimpleAtoi(arguments.serve, &port) || port < 0 || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--serve=%s is not a port from 0 to 65535; write --serve for a free one, or --serve=8080",
-        arguments.serve));
-  }
-  absl::StatusOr<PlotServer> server = PlotServer::Listen(static_cast<uint16_t>(port), page);
+  const uint16_t port = static_cast<uint16_t>(Port(arguments));
+  absl::StatusOr<PlotServer> server = PlotServer::Listen(port, page);
   if (!server.ok()) return server.status();
   const std::string address = absl::StrFormat("http://127.0.0.1:%d/", server->port());
   absl::PrintF("The report is at %s (this machine only). Ctrl-C ends it.\n", address);
@@ -69,8 +78,8 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
                    "file to write (default report.html; - is standard output)")
       ->type_name("FILE");
   command
-      ->add_option("--source", arguments->plot.data.source_folders,
-                   "folder with the sources, where they are not at their path; may be repeated")
+      ->add_option("--source-path,--source", arguments->plot.data.source_folders,
+                   "folder to look for sources in that are not at their path; may be repeated")
       ->allow_extra_args(false)
       ->type_name("FOLDER");
   command
@@ -85,6 +94,8 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
       ->add_option("--min-speedups", arguments->plot.analysis.min_speedups,
                    "set a line aside that was tried with fewer speedups (default 5)")
       ->check(CLI::Range(1, 20));
+  SetExamples(command, {{"plot --open", "write report.html and show it"},
+                        {"plot --serve a.pb", "show it at an address of this machine alone"}});
   command->callback([command, arguments, exit_status] {
     if (command->count("--serve") != 0 && arguments->serve.empty()) arguments->serve = "0";
     // In `coz plot --serve profile.pb` the word after --serve is meant as the profile.
@@ -92,7 +103,10 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
       arguments->plot.path = std::exchange(arguments->serve, "0");
     }
     arguments->plot.data.coz_version = kCozVersion;
-    arguments->plot.data.source_folders.push_back(".");
+    if (absl::Status status = CheckPort(*arguments); !status.ok()) {
+      *exit_status = ReportUsage(status);
+      return;
+    }
     *exit_status = Report(Plot(*arguments));
   });
 }

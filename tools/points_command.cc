@@ -11,6 +11,7 @@
 #include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 
 namespace coz {
 namespace {
@@ -44,8 +45,7 @@ size_t Rows(const std::vector<supervisor::FoundPoint>& points, size_t shown) {
 }
 
 void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size_t shown) {
-  absl::FPrintF(stderr, "coz: functions called at a steady rate in %.1f s, best first\n\n",
-                elapsed_s);
+  Say(absl::StrFormat("functions called at a steady rate in %.1f s, best first\n", elapsed_s));
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "for coz run", "where"});
@@ -82,19 +82,19 @@ void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPoin
   const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
   const std::string left_out = LeftOut(found);
   if (found.points.empty() && found.frequent.empty()) {
-    absl::FPrintF(stderr,
-                  "coz: in %.1f s no function was called at a steady rate of %g or more "
-                  "times a second (%s); %s, name a line with coz run --progress=FILE:LINE, or "
-                  "measure the whole with coz run --end-to-end\n",
-                  elapsed_s, points::kMinVisitsPerSecond,
-                  found.counted == 0 ? "samples showed no function of the program itself"
-                                     : absl::StrCat("functions: ", left_out),
-                  outcome.program_runs ? "give it longer with --duration" : "give it more to do");
+    Say(absl::StrFormat(
+        "in %.1f s no function was called at a steady rate of %g or more times a second (%s); %s, "
+        "name a line with `coz run --progress=FILE:LINE`, or measure the whole with `coz run "
+        "--end-to-end`",
+        elapsed_s, points::kMinVisitsPerSecond,
+        found.counted == 0 ? "samples showed no function of the program itself"
+                           : absl::StrCat("functions: ", left_out),
+        outcome.program_runs ? "give it longer with --duration" : "give it more to do"));
     return;
   }
   if (!found.points.empty()) PrintCountable(found, elapsed_s, arguments.shown);
   if (!found.frequent.empty()) PrintFrequent(found, arguments.shown);
-  if (!left_out.empty()) absl::FPrintF(stderr, "coz: left out: %s\n", left_out);
+  if (!left_out.empty()) Say(absl::StrCat("left out: ", left_out));
 }
 
 void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArguments& arguments) {
@@ -104,11 +104,15 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
     PrintFound(*outcome.found, outcome, arguments);
   }
   if (!outcome.program_runs) return;
-  absl::FPrintF(stderr, arguments.find.stop ? "coz: ending the program\n"
-                                            : "coz: the program runs on; Ctrl-C ends it\n");
+  Say(arguments.find.stop ? "ending the program" : "the program runs on; Ctrl-C ends it");
 }
 
 void Execute(PointsArguments* arguments, int* exit_status) {
+  if (arguments->find.command.empty()) {
+    *exit_status = ReportUsage(absl::InvalidArgumentError(
+        "no program was named; write: coz points --- PROGRAM ARGUMENTS"));
+    return;
+  }
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
   arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   bool was_stopped = false;
@@ -130,9 +134,7 @@ void Execute(PointsArguments* arguments, int* exit_status) {
 
 void AddPointsCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "points",
-      "run a program and list functions that would do as progress points: coz points [options] "
-      "--- PROGRAM ARGUMENTS");
+      "points", "run a program and list functions that would do as progress points");
   auto arguments = std::make_shared<PointsArguments>();
   command
       ->add_option("--duration", arguments->duration_s,
@@ -143,9 +145,9 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
   command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
       ->type_name("COUNT");
-  command
-      ->add_option("program", arguments->find.command, "the program and its arguments, after ---")
+  command->add_option("program", arguments->find.command, "the program and its arguments")
       ->type_name("");
+  SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"}});
   command->callback([arguments, exit_status] { Execute(arguments.get(), exit_status); });
 }
 

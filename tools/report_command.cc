@@ -8,13 +8,12 @@
 #include "CLI/App.hpp"
 #include "coz/report/report.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/suggest_names.h"
 
 namespace coz {
 
 namespace {
-
-constexpr int kConditionHolds = 1;
 
 bool WantsColor(const std::string& when) {
   if (when != "auto") return when == "always";
@@ -36,7 +35,8 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   command
       ->add_option("-n,--lines", options->text.max_lines,
                    "lines to show for each progress point, 0 for all (default 20)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("COUNT");
   command
       ->add_option("--min-speedups", options->analysis.min_speedups,
                    "set a line aside that was tried with fewer speedups (default 5)")
@@ -61,6 +61,9 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   command->add_flag_callback(
       "--json", [options] { options->format = report::ReportFormat::kJson; },
       "print JSON, as described in docs/report-json.md");
+  SetExamples(command, {{"report", "the profile in profile.pb"},
+                        {"report -n 0 --verbose a.pb", "every line of another, with all figures"},
+                        {"report --fail-if 'slope(server.cc:12) > 0.3'", "for a CI job"}});
   command->callback([command, options, color, exit_status] {
     options->text.color = WantsColor(*color);
     if (command->count("--width") != 0) {
@@ -69,8 +72,14 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       report::FitTerminal(STDOUT_FILENO, &options->text);
     }
     options->suggest = SuggestNames;
-    const absl::Status status = report::RunReport(*options, std::cout);
+    if (absl::Status status = report::CheckConditions(*options); !status.ok()) {
+      *exit_status = ReportUsage(status);
+      return;
+    }
+    bool measured = true;
+    const absl::Status status = report::RunReport(*options, std::cout, &measured);
     *exit_status = Report(status);
+    if (status.ok() && !measured) *exit_status = kNothingMeasured;
     // A finding, not a failure of coz.
     if (absl::IsAborted(status)) *exit_status = kConditionHolds;
   });

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/command_name.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/report.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
@@ -42,31 +44,28 @@ std::string ProcessesWere(uint32_t count) {
 // Processes that are not, or not wholly, in the profile.
 void PrintProcesses(const supervisor::RunResult& result) {
   if (result.processes_left > 0) {
-    absl::FPrintF(stderr,
-                  "coz: the program has ended; %s left running, not profiled from here on; to "
-                  "profile to the end: coz run --daemon\n",
-                  ProcessesWere(result.processes_left));
+    Say(absl::StrFormat(
+        "the program has ended; %s left running, not profiled from here on; to profile to the "
+        "end: coz run --daemon",
+        ProcessesWere(result.processes_left)));
   }
   if (result.processes_unprofiled > 0) {
-    absl::FPrintF(
-        stderr,
-        "coz: %s not profiled, as more than %d ran at a time or the system refused to sample "
-        "them; look at: ulimit -n\n",
-        ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses);
+    Say(absl::StrFormat(
+        "%s not profiled, as more than %d ran at a time or the system refused to sample them; "
+        "look at: ulimit -n",
+        ProcessesWere(result.processes_unprofiled), shared::kMaxProcesses));
   }
   if (result.programs_unreachable) {
-    absl::FPrintF(stderr,
-                  "coz: programs were not profiled that a process started after it had changed its "
-                  "user, root folder or mounts, as the profiler cannot be reached from there; to "
-                  "have them in the report, run coz itself as that user, or there\n");
+    Say("programs were not profiled that a process started after it had changed its user, root "
+        "folder or mounts, as the profiler cannot be reached from there; to have them in the "
+        "report, run coz itself as that user, or there");
   }
   if (result.processes_unfollowed > 0) {
-    absl::FPrintF(
-        stderr,
-        "coz: %s not profiled, for which the program called clone() itself to share memory or "
+    Say(absl::StrFormat(
+        "%s not profiled, for which the program called clone() itself to share memory or "
         "descriptors; that is nobody's work in the report: to have it there, call fork() or "
-        "posix_spawn()\n",
-        ProcessesWere(result.processes_unfollowed));
+        "posix_spawn()",
+        ProcessesWere(result.processes_unfollowed)));
   }
 }
 
@@ -76,7 +75,12 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   if (!result.profile_status.ok()) Report(result.profile_status);
   PrintProcesses(result);
   if (result.profile.experiment_size() == 0) {
-    absl::FPrintF(stderr, "coz: %s\n", WhyNothing(result));
+    Say(WhyNothing(result));
+    if (result.earlier_came_back) {
+      Say(absl::StrFormat(
+          "%s is still the profile of an earlier run, as this one has no experiment",
+          result.profile_path));
+    }
     return;
   }
   report::ReportOptions options;
@@ -90,8 +94,12 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
     Report(status);
     return;
   }
-  absl::FPrintF(output, "%s\nThe profile is in %s. For all of it: coz report %s\n", text.str(),
-                result.profile_path, result.profile_path);
+  absl::FPrintF(output, "%s\nThe profile is in %s. For all of it: %s report %s\n", text.str(),
+                result.profile_path, CommandName(), report::Quoted(result.profile_path));
+  if (!result.earlier.last.empty()) {
+    absl::FPrintF(output, "The one before is in %s; the last %d are kept.\n", result.earlier.last,
+                  supervisor::kEarlierProfiles);
+  }
 }
 
 }  // namespace coz

@@ -7,6 +7,7 @@
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "tools/command_line.h"
+#include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
 #include "tools/report_output.h"
 #include "tools/unit_options.h"
@@ -49,6 +50,9 @@ absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunO
 
 absl::Status Complete(const CLI::App& command, RunArguments* arguments) {
   supervisor::RunOptions& run = arguments->run;
+  if (run.command.empty()) {
+    return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
+  }
   run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   if (run.runtime_library.empty()) {
     return absl::NotFoundError(
@@ -101,17 +105,24 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
   // Each run makes other random choices. The same seed repeats them all.
   if (most > 1 && !run.seed) run.seed = experiment::DrawSeed();
   absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(run, {1, most, {}});
+  const supervisor::EarlierProfiles earlier =
+      result.ok() ? result->earlier : supervisor::EarlierProfiles();
+  bool has_experiments = result.ok() && result->profile.experiment_size() > 0;
   int runs = 1;
   while (result.ok() && IsToRunAgain(*result) && runs < most) {
     run.append = true;
     run.seed = *run.seed + 1;
     result = supervisor::RunProfile(run, {++runs, most, std::move(result->profile)});
+    has_experiments |= result.ok() && result->profile.experiment_size() > 0;
   }
+  const bool came_back = supervisor::SettleProfiles(earlier, run.output, has_experiments);
+  if (result.ok()) result->earlier = earlier;
+  if (result.ok()) result->earlier_came_back = came_back;
   if (most > 1 && result.ok() && IsToRunAgain(*result) && !result->precision.empty()) {
-    absl::FPrintF(stderr,
-                  "coz: after %d runs the profile is not as precise as --until asks (%s); go on "
-                  "with: coz run --append --repeat=...\n",
-                  runs, result->precision);
+    Say(absl::StrFormat(
+        "after %d runs the profile is not as precise as --until asks (%s); go on with: coz run "
+        "--append --repeat=...",
+        runs, result->precision));
   }
   return result;
 }
@@ -119,7 +130,7 @@ absl::StatusOr<supervisor::RunResult> RunRepeatedly(supervisor::RunOptions run, 
 void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status) {
   absl::Status status = Complete(command, arguments);
   if (!status.ok()) {
-    *exit_status = Report(status);
+    *exit_status = ReportUsage(status);
     return;
   }
   absl::StatusOr<supervisor::RunResult> result = RunRepeatedly(arguments->run, arguments->repeat);
@@ -132,6 +143,7 @@ void Execute(const CLI::App& command, RunArguments* arguments, int* exit_status)
 }
 
 void AddPointOptions(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("What to measure");
   command
       ->add_option("--progress", a->run.points.progress,
                    "count visits to a line, or calls of a function (name, glob or linkage name; "
@@ -150,14 +162,37 @@ void AddPointOptions(CLI::App* command, RunArguments* a) {
           "COZ_PROGRESS_NAMED of the source")
       ->allow_extra_args(false)
       ->type_name("BEGIN,END");
-  command
-      ->add_option("--progress-source", a->point_source,
-                   "how places are counted (default auto: hardware breakpoints, or probes where "
-                   "there are more than four and it is permitted)")
-      ->check(CLI::IsMember({"auto", "breakpoint", "uprobe"}));
+  command->add_flag(
+      "--end-to-end", a->run.end_to_end,
+      "one experiment for the whole run: measure the run time instead of progress points");
 }
 
-void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
+void AddScopeOptions(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("Where");
+  command
+      ->add_option("-b,--binary-scope", a->run.binary_scope,
+                   "binaries whose lines are experimented on; % is a wildcard (default MAIN: the "
+                   "program itself)")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  command
+      ->add_option("-s,--source-scope", a->run.source_scope,
+                   "source files whose lines are experimented on (default: the program's own)")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  AddUnitOptions(command, &a->units);
+  command
+      ->add_option(
+          "--follow", a->follow,
+          "all (default): profile every process that the program starts, too; exec: the first "
+          "alone, and what "
+          "it becomes by exec; none: the program alone. Said explicitly, the program need not have "
+          "debug information itself (env, sh -c, a script), but with none")
+      ->check(CLI::IsMember({"all", "exec", "none"}));
+}
+
+void AddLengthOptions(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("How long");
   command
       ->add_option("--duration", a->duration_s,
                    "end the profile after so many seconds; the program runs on")
@@ -169,16 +204,49 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
           "end the profile when the top lines' 95 % intervals of program speedup are at most "
           "so many percentage points wide, 10 say (README: Precision); the program runs on")
       ->type_name("WIDTH");
-  command->add_option("--seed", a->seed,
-                      "seed of the choice of lines and speedups (default: random)");
-  command->add_flag(
-      "--end-to-end", a->run.end_to_end,
-      "one experiment for the whole run: measure the run time instead of progress points");
   command
       ->add_option("--repeat", a->repeat,
                    "run the program so many times into one profile; with --until, at most so many")
       ->check(CLI::Range(1, 1000000))
       ->type_name("RUNS");
+  command->add_flag("--daemon", a->run.until_last,
+                    "profile until the last of the processes has ended, not only the first");
+}
+
+void AddOutputOptions(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("Output");
+  command
+      ->add_option("-o,--output", a->run.output,
+                   "profile to write (default profile.pb); %p is the process id, %h the host, "
+                   "%q{NAME} a variable of the environment")
+      ->type_name("FILE");
+  command->add_flag("--append", a->run.append,
+                    "add to an existing profile instead of keeping it as FILE.1");
+  command->add_flag(
+      "--live", a->run.live,
+      "show a ranked table while the program runs, on the terminal's lower two thirds");
+  command->add_flag("-v,--verbose", a->run.verbose, "say what each experiment did");
+}
+
+void AddExperimentOptions(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("Expert");
+  AddExpertUnitOptions(command, &a->units);
+  command->add_option("--seed", a->seed,
+                      "seed of the choice of lines and speedups (default: random)");
+  command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
+      ->check(CLI::Range(0.05, 600.0))
+      ->type_name("SECONDS");
+  command
+      ->add_option("--progress-source", a->point_source,
+                   "how places are counted (default auto: hardware breakpoints, or probes where "
+                   "there are more than four and it is permitted)")
+      ->check(CLI::IsMember({"auto", "breakpoint", "uprobe"}));
+  command->add_flag("--awake", a->run.awake,
+                    "keep idle CPUs from halting meanwhile (needs root): on a busy host, waking a "
+                    "virtual machine's CPU takes long, and not always as long");
+}
+
+void AddSamplingOptions(CLI::App* command, RunArguments* a) {
   command
       ->add_option(
           "--sampling-period", a->sampling_period_ms,
@@ -186,15 +254,6 @@ void AddMeasuringOptions(CLI::App* command, RunArguments* a) {
           "seed)")
       ->check(CLI::Range(0.1, 1000.0))
       ->type_name("MS");
-  command->add_flag("--awake", a->run.awake,
-                    "keep idle CPUs from halting meanwhile (needs root): on a busy host, waking a "
-                    "virtual machine's CPU takes long, and not always as long");
-  command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
-      ->check(CLI::Range(0.05, 600.0))
-      ->type_name("SECONDS");
-}
-
-void AddSourceOptions(CLI::App* command, RunArguments* a) {
   command
       ->add_option(
           "--sampler", a->sampler,
@@ -205,53 +264,28 @@ void AddSourceOptions(CLI::App* command, RunArguments* a) {
       ->add_option("--unwinder", a->unwinder,
                    "how callers of library code are found (default auto)")
       ->check(CLI::IsMember({"auto", "eh-frame", "libunwind"}));
-  command
-      ->add_option(
-          "--follow", a->follow,
-          "all (default): profile every process that the program starts, too; exec: the first "
-          "alone, and what "
-          "it becomes by exec; none: the program alone. Said explicitly, the program need not have "
-          "debug information itself (env, sh -c, a script), but with none")
-      ->check(CLI::IsMember({"all", "exec", "none"}));
-  command->add_flag("--daemon", a->run.until_last,
-                    "profile until the last of the processes has ended, not only the first");
   command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
 }
 
 }  // namespace
 
 void AddRunCommand(CLI::App& app, int* exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "run", "run a program and profile it: coz run [options] --- PROGRAM ARGUMENTS");
+  CLI::App* command = app.add_subcommand("run", "run a program and profile it");
   auto arguments = std::make_shared<RunArguments>();
-  command
-      ->add_option("-o,--output", arguments->run.output,
-                   "profile to write (default profile.pb); %p is the process id, %h the host, "
-                   "%q{NAME} a variable of the environment")
-      ->type_name("FILE");
-  command->add_flag("--append", arguments->run.append,
-                    "add to an existing profile instead of keeping it as FILE.old");
-  command
-      ->add_option("-b,--binary-scope", arguments->run.binary_scope,
-                   "binaries whose lines are experimented on; % is a wildcard (default MAIN: the "
-                   "program itself)")
-      ->allow_extra_args(false)
-      ->type_name("PATTERN");
-  command
-      ->add_option("-s,--source-scope", arguments->run.source_scope,
-                   "source files whose lines are experimented on (default: the program's own)")
-      ->allow_extra_args(false)
-      ->type_name("PATTERN");
-  AddUnitOptions(command, &arguments->units);
-  AddPointOptions(command, arguments.get());
-  AddMeasuringOptions(command, arguments.get());
-  AddSourceOptions(command, arguments.get());
-  command->add_flag(
-      "--live", arguments->run.live,
-      "show a ranked table while the program runs, on the terminal's lower two thirds");
-  command->add_flag("-v,--verbose", arguments->run.verbose, "say what each experiment did");
-  command->add_option("program", arguments->run.command, "the program and its arguments, after ---")
+  command->add_option("program", arguments->run.command, "the program and its arguments")
       ->type_name("");
+  AddPointOptions(command, arguments.get());
+  AddScopeOptions(command, arguments.get());
+  AddLengthOptions(command, arguments.get());
+  AddOutputOptions(command, arguments.get());
+  AddExperimentOptions(command, arguments.get());
+  AddSamplingOptions(command, arguments.get());
+  SetExamples(command,
+              {{"run --- ./server --port 8080", "profile a program until it ends, or Ctrl-C"},
+               {"run --until=10 --- ./server", "until the figures are precise enough"},
+               {"run --progress=Handle --- ./server", "count calls of a function as progress"},
+               {"run --end-to-end --repeat=40 --- ./convert a.png", "a program that ends soon"},
+               {"run --unit=function --- ./server", "a program built without -g"}});
   command->callback(
       [command, arguments, exit_status] { Execute(*command, arguments.get(), exit_status); });
 }

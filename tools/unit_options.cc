@@ -92,9 +92,6 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
           "what is sped up as a whole: line (default), function, file or library; function "
           "and library need no debug information")
       ->check(CLI::IsMember({"line", "function", "file", "library"}));
-  command->add_flag(
-      "--without-inlined-copies", a->without_inlined_copies,
-      "with --unit=function: inlined code counts for the function it was inlined into");
   command
       ->add_option(
           "--group", a->groups,
@@ -126,6 +123,12 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
                    "speed this up in every experiment, baselines too: what is left to gain after "
                    "that optimization?")
       ->type_name("UNIT=PERCENT");
+}
+
+void AddExpertUnitOptions(CLI::App* command, UnitArguments* a) {
+  command->add_flag(
+      "--without-inlined-copies", a->without_inlined_copies,
+      "with --unit=function: inlined code counts for the function it was inlined into");
   command
       ->add_option(
           "--attribution", a->attribution,

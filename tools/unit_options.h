@@ -27,6 +27,7 @@ struct UnitArguments {
 };
 
 // `arguments` must outlive the parsing.
+void AddExpertUnitOptions(CLI::App* command, UnitArguments* arguments);
 void AddUnitOptions(CLI::App* command, UnitArguments* arguments);
 
 // INVALID_ARGUMENT: one sentence on the first option that makes no sense.

@@ -83,7 +83,7 @@ class Watch {
 
   absl::Status WaitingFor(const char* why) {
     if (!said_waiting_) {
-      absl::FPrintF(stderr, "coz: waiting for %s: %s\n", arguments_.path, why);
+      Say(absl::StrFormat("waiting for %s: %s", arguments_.path, why));
     }
     said_waiting_ = true;
     return absl::OkStatus();

@@ -1,7 +1,7 @@
 // The accuracy study. For each program and line it compares the prediction with what really
 // happens, and prints a Markdown table.
 //
-//   ./bazelw run //bench:accuracy -- --seconds=60 --peer=/usr/bin/coz
+//   ./bazelw run //bench:accuracy -- --seconds=60 --peer=/tmp/original/usr/bin/coz
 #include <sys/utsname.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // Prints what the profiler costs a program when it samples and inserts no delays, as a Markdown
 // table.
 //
-//   ./bazelw run //bench:overhead -- --peer=/usr/bin/coz
+//   ./bazelw run //bench:overhead -- --peer=/tmp/original/usr/bin/coz
 #include <sys/utsname.h>
 #include <unistd.h>
 

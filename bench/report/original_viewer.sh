@@ -1,18 +1,19 @@
 #!/bin/bash
 # Draws a profile that was exported with --format=coz or coz-text in the viewer of Debian's
-# coz-profiler, in a headless Chromium. Prints how many plots and lines it has drawn.
+# coz-profiler, which it downloads, in a headless Chromium. Prints how many plots and lines it has drawn.
 #
 #   bench/report/original_viewer.sh PROFILE.coz PICTURE.png
 set -euo pipefail
 profile=$1
 picture=$(realpath -m "$2")
-viewer=/usr/share/coz-profiler/viewer
-[[ -d $viewer ]] || { echo "$viewer is missing; apt-get install coz-profiler" >&2; exit 1; }
 command -v chromium >/dev/null || { echo "chromium is missing; apt-get install chromium" >&2; exit 1; }
 
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cp -r "$viewer/." "$folder"
+# Beside, for the package would put another coz on the path.
+"$root/third_party/debian/unpack.sh" coz-profiler "$folder/package" >/dev/null
+cp -r "$folder/package/usr/share/coz-profiler/viewer/." "$folder"
 python3 - "$profile" "$folder/index.htm" <<'PYTHON'
 import json, sys
 text = open(sys.argv[1]).read()

@@ -67,7 +67,7 @@ absl::Status StartError(int error) {
   if (error == ESRCH) return absl::NotFoundError("the program ended before it could be sampled");
   return absl::UnavailableError(absl::StrFormat(
       "the program cannot be sampled (perf_event_open: %s); name a place yourself with "
-      "coz run --progress",
+      "`coz run --progress=PLACE`",
       strerror(error)));
 }
 

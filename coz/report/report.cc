@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "coz/base/command_name.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
@@ -17,6 +18,7 @@
 #include "coz/report/json/report_json.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
+#include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/typed_name.h"
 #include "nlohmann/json.hpp"
@@ -32,10 +34,20 @@ absl::Status Finish(std::ostream& out) {
       "with `> FILE`");
 }
 
+absl::StatusOr<std::vector<FailCondition>> ParseConditions(const ReportOptions& options) {
+  std::vector<FailCondition> conditions;
+  for (const std::string& text : options.fail_if) {
+    absl::StatusOr<FailCondition> condition = FailCondition::Parse(text);
+    if (!condition.ok()) return condition.status();
+    conditions.push_back(*std::move(condition));
+  }
+  return conditions;
+}
+
 // ABORTED with the sentence of the first that holds.
-absl::Status CheckConditions(const std::vector<FailCondition>& conditions,
-                             const ReportOptions& options, const ExperimentTable& table,
-                             const Analysis& analysis) {
+absl::Status FirstThatHolds(const std::vector<FailCondition>& conditions,
+                            const ReportOptions& options, const ExperimentTable& table,
+                            const Analysis& analysis) {
   const Suggest nothing = [](const std::string&, const std::vector<std::string>&) { return ""; };
   for (const FailCondition& condition : conditions) {
     const auto found =
@@ -48,28 +60,29 @@ absl::Status CheckConditions(const std::vector<FailCondition>& conditions,
 
 }  // namespace
 
-absl::Status RunReport(const ReportOptions& options, std::ostream& out) {
-  std::vector<FailCondition> conditions;
-  for (const std::string& text : options.fail_if) {
-    absl::StatusOr<FailCondition> condition = FailCondition::Parse(text);
-    if (!condition.ok()) return condition.status();
-    conditions.push_back(*std::move(condition));
-  }
+absl::Status CheckConditions(const ReportOptions& options) {
+  return ParseConditions(options).status();
+}
+
+absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* measured) {
+  const absl::StatusOr<std::vector<FailCondition>> conditions = ParseConditions(options);
+  if (!conditions.ok()) return conditions.status();
   const auto whole = ReadAndAnalyze(options.path, options.analysis);
   if (!whole.ok()) return whole.status();
   const auto& [profile, stats, table, analysis] = **whole;
+  if (measured != nullptr) *measured = !FindNothingMeasured(profile, table, analysis).has_value();
   if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";
   } else {
-    const std::string text =
+    const std::string text = WithCommandName(
         absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)
                                     : RenderNotes(profile, table, analysis, stats),
-                     RenderPoints(profile, table, analysis, options.text));
+                     RenderPoints(profile, table, analysis, options.text)));
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);
-  return status.ok() ? CheckConditions(conditions, options, table, analysis) : status;
+  return status.ok() ? FirstThatHolds(*conditions, options, table, analysis) : status;
 }
 
 void FitTerminal(int fd, TextOptions* text) {

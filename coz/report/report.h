@@ -36,7 +36,11 @@ struct ReportOptions {
   Suggest suggest;
 };
 
-absl::Status RunReport(const ReportOptions& options, std::ostream& out);
+// INVALID_ARGUMENT for a condition of `fail_if` that is none.
+absl::Status CheckConditions(const ReportOptions& options);
+
+// `measured` is whether there was something to show.
+absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* measured = nullptr);
 
 // Where the descriptor is a terminal, makes the text as wide as it, with prose broken at its edge.
 void FitTerminal(int fd, TextOptions* text);

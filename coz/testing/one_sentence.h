@@ -1,6 +1,6 @@
 // What every refusal of a coz command looks like.
 //
-// Shape    status 125, nothing on standard output, one line on standard error that starts with
+// Shape    its status, nothing on standard output, one line on standard error that starts with
 //          "coz: "
 // Errors   failed expectations of the test that calls it
 // Threads  compatible
@@ -18,9 +18,13 @@
 
 namespace coz::testing {
 
+// What coz ends with where the command line is wrong.
+inline constexpr int kUsageStatus = 2;
+
 // One sentence of ours with `part` in it, and nothing of a crash.
-inline void ExpectOneSentence(const CommandResult& result, const std::string& part) {
-  EXPECT_EQ(result.status, 125);
+inline void ExpectOneSentence(const CommandResult& result, const std::string& part,
+                              int status = 125) {
+  EXPECT_EQ(result.status, status);
   EXPECT_EQ(result.output, "");
   EXPECT_THAT(result.errors, ::testing::StartsWith("coz: "));
   EXPECT_THAT(result.errors, ::testing::HasSubstr(part));

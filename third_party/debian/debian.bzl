@@ -1,4 +1,4 @@
-"""External repositories made of installed Debian packages: only the files of the named packages are visible."""
+"""External repositories made of Debian packages: only the files of the named packages are visible."""
 
 load("//third_party/debian:absl.bzl", "generate_absl")
 
@@ -12,19 +12,26 @@ def _tested_versions(ctx):
             versions[words[0]] = words[1]
     return versions
 
+def _is_tested(ctx, tested, package):
+    if package not in tested:
+        fail("@%s: add %s with its version to third_party/debian/%s" % (ctx.name, package, ctx.attr._lock.name))
+
+def _compare_version(tested, package, version):
+    if version != tested[package]:
+        # buildifier: disable=print
+        print("%s is %s here, tested was %s" % (package, version, tested[package]))
+
 def _check_installed(ctx):
     tested = _tested_versions(ctx)
     missing = []
     for package in ctx.attr.packages:
-        if package not in tested:
-            fail("@%s: add %s with its version to third_party/debian/packages.lock" % (ctx.name, package))
+        _is_tested(ctx, tested, package)
         r = ctx.execute(["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", package])
         status, _, version = r.stdout.partition(" ")
         if r.return_code or status != "installed":
             missing.append(package)
-        elif version != tested[package]:
-            # buildifier: disable=print
-            print("%s is %s here, tested was %s" % (package, version, tested[package]))
+        else:
+            _compare_version(tested, package, version)
     if missing:
         fail("@%s needs Debian packages that are not installed; run\n\n    apt-get install %s\n" % (ctx.name, " ".join(missing)))
 
@@ -52,4 +59,25 @@ debian_system = repository_rule(
         "_lock": attr.label(default = "//third_party/debian:packages.lock", allow_single_file = True),
     },
     configure = True,
+)
+
+def _debian_unpacked_impl(ctx):
+    tested = _tested_versions(ctx)
+    for package in ctx.attr.packages:
+        _is_tested(ctx, tested, package)
+        r = ctx.execute([ctx.path(ctx.attr._unpack), package, "."])
+        if r.return_code:
+            fail("@%s: %s" % (ctx.name, r.stderr))
+        _compare_version(tested, package, ctx.execute(["sh", "-c", "zcat usr/share/doc/%s/changelog.Debian.gz | sed -n '1s/.*(\\(.*\\)).*/\\1/p'" % package]).stdout.strip())
+    ctx.symlink(ctx.attr.build_file, "BUILD.bazel")
+
+# The same of packages that are downloaded and unpacked, and not installed.
+debian_unpacked = repository_rule(
+    implementation = _debian_unpacked_impl,
+    attrs = {
+        "packages": attr.string_list(mandatory = True),
+        "build_file": attr.label(allow_single_file = True, mandatory = True),
+        "_lock": attr.label(default = "//third_party/debian:unpacked.lock", allow_single_file = True),
+        "_unpack": attr.label(default = "//third_party/debian:unpack.sh", allow_single_file = True),
+    },
 )

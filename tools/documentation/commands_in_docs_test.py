@@ -71,7 +71,7 @@ def main():
     os.environ["PATH"] = "/usr/bin:/bin"
     known = set()
     helped = subprocess.run([COZ, "--help"], capture_output=True, text=True, check=True).stdout
-    subcommands = re.findall(r"^  ([a-z]+) +\S", helped.split("Subcommands:")[1], re.M)
+    subcommands = re.findall(r"^  ([a-z]+) +\S", helped, re.M)
     for name in subcommands:
         known |= options_of(subprocess.run([COZ, name, "--help"], capture_output=True, text=True, check=True).stdout)
     known |= options_of(helped)

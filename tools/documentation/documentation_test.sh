@@ -18,7 +18,7 @@ has() {
   return 1
 }
 
-names=$("$coz" --help | sed -n '/^Subcommands:/,$p' | sed -nE 's/^  ([a-z]+) .*/\1/p')
+names=$("$coz" --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
 (($(wc -w <<<"$names") >= 10)) || fail "--help names too few subcommands: $names"
 plain=$TEST_TMPDIR/plain.1
 sed 's/\\-/-/g; s/\\f[BRI]//g' coz.1 >"$plain"
@@ -32,7 +32,7 @@ for name in $names; do
   [[ $bash_options ]] || fail "bash lacks $name"
   [[ $zsh_options ]] || fail "zsh lacks $name"
   grep -q -- "-a $name " coz.fish || fail "fish lacks $name"
-  for option in $("$coz" "$name" --help | sed -nE 's/^  (-[^ ]+).*/\1/p' | tr ',' '\n'); do
+  for option in $("$coz" "$name" --help | sed -nE 's/^  (-.*)/\1/p' | sed -E 's/  .*//' | grep -oE -- '(^|, )-[a-z-]+' | tr -d ', '); do
     checked=$((checked + 1))
     grep -qE -- "(^|[ ,])$option([ =,]|\$)" <<<"$page" || fail "man page lacks $name $option"
     grep -qE -- "[ ']${option}[ ']" <<<"$bash_options" || fail "bash lacks $name $option"
@@ -79,8 +79,9 @@ fi
 if has groff; then
   groff -man -Tutf8 -ww -rLL=100n -P-cbou coz.1 2>"$TEST_TMPDIR/warnings" >"$TEST_TMPDIR/page"
   [[ -s $TEST_TMPDIR/warnings ]] && fail "groff warns: $(cat "$TEST_TMPDIR/warnings")"
-  grep -qF 'coz run [options] [PROGRAM ...]' "$TEST_TMPDIR/page" || fail "the synopsis is not readable"
-  grep -q 'EXAMPLES' "$TEST_TMPDIR/page" || fail "the page ends early"
+  grep -qF 'coz run [options] --- PROGRAM [ARGUMENTS]' "$TEST_TMPDIR/page" || fail "the synopsis is not readable"
+  grep -qF 'coz run --- ./server --port 8080' "$TEST_TMPDIR/page" || fail "an example cannot be copied"
+  grep -q 'SEE ALSO' "$TEST_TMPDIR/page" || fail "the page ends early"
 fi
 bash -n coz.bash || fail "bash refuses its script"
 if has zsh; then

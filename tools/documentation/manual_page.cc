@@ -11,7 +11,32 @@ namespace {
 constexpr char kPlainSections[] = R"(.SH EXIT STATUS
 .B coz run
 ends as the program ends, by the same status or signal.
-Where coz itself fails the status is 125, and one sentence on standard error says what was tried, what was seen and what to do.
+What coz itself ends with, after one sentence on standard error that says what was tried, what was seen and what to do:
+.TP
+.B 1
+A condition holds:
+.BR "coz report \-\-fail\-if" .
+.TP
+.B 2
+The command line is wrong: a command, an option or a value that there is not.
+.TP
+.B 3
+Nothing was measured:
+.B coz report
+and
+.B coz demo
+have no experiment to show.
+.B coz run
+then ends as the program does.
+.TP
+.B 125
+Something else kept coz from doing its work.
+.TP
+.B 126
+The program was found and cannot be executed.
+.TP
+.B 127
+The program was not found.
 .SH ENVIRONMENT
 .TP
 .B DEBUGINFOD_URLS
@@ -20,14 +45,10 @@ Servers that separate debug information is asked from.
 .TP
 .I profile.pb
 The profile in the current folder that commands write and read when none is named.
-.SH EXAMPLES
-Profile a server for ten minutes, then see what matters:
-.PP
-.nf
-    coz run \-\-duration=600 \-\-\- ./server \-\-port 8080
-    coz report
-    coz plot \-\-open
-.fi
+.TP
+.IR profile.pb.1 " to " profile.pb.9
+Earlier ones, the last first, that runs have replaced.
+A run without experiments replaces none that has some.
 .SH SEE ALSO
 .BR perf (1),
 .BR gdb (1),
@@ -66,17 +87,26 @@ std::string Option(const OptionDescription& option) {
 std::string Options(const CommandDescription& command) {
   std::string text;
   for (const OptionDescription& option : command.positionals) text += Option(option);
-  for (const OptionDescription& option : command.options) text += Option(option);
+  for (const std::string& group : OptionGroups(command.options)) {
+    if (group != kCommonGroup) absl::StrAppend(&text, ".PP\n\\fI", Escape(group), "\\fR\n");
+    for (const OptionDescription& option : command.options) {
+      if (option.group == group) text += Option(option);
+    }
+  }
   return text;
 }
 
 std::string Synopsis(const std::string& program, const CommandDescription& command) {
-  std::string text = absl::StrCat("\\fB", program, " ", command.name, "\\fR [\\fIoptions\\fR]");
-  for (const OptionDescription& positional : command.positionals) {
-    absl::StrAppend(&text, " [\\fI", Escape(positional.value), "\\fR",
-                    positional.is_repeatable ? " ...]" : "]");
+  return absl::StrCat("\\fB", program, " ", command.name, "\\fR ", Escape(command.usage), "\n");
+}
+
+std::string Examples(const CommandDescription& command) {
+  std::string text;
+  for (const Example& example : command.examples) {
+    absl::StrAppend(&text, ".PP\n", TextLine(Sentence(example.what)), ".PP\n.nf\n",
+                    TextLine(absl::StrCat("    coz ", example.arguments)), ".fi\n");
   }
-  return text + "\n";
+  return text;
 }
 
 }  // namespace
@@ -99,6 +129,8 @@ std::string ManualPage(const CommandDescription& command, const std::string& ver
     absl::StrAppend(&page, ".SS ", command.name, " ", sub.name, "\n",
                     TextLine(Sentence(sub.description)), Options(sub));
   }
+  absl::StrAppend(&page, ".SH EXAMPLES\n", Examples(command));
+  for (const CommandDescription& sub : command.subcommands) page += Examples(sub);
   return page + kPlainSections;
 }
 

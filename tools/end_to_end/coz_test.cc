@@ -188,12 +188,12 @@ TEST_F(CozTest, SplitsItsCommandLineAtTwoOrThreeDashes) {
 }
 
 TEST_F(CozTest, KeepsThePreviousProfile) {
-  Run({}, {Puppet("busy"), "0.5"});
+  Run({}, {Puppet("busy"), "1.5"});
   const uint64_t first = Profile().session(0).id();
-  Run({}, {Puppet("busy"), "0.5"});
-  EXPECT_EQ(Profile("profile.pb.old").session(0).id(), first);
+  Run({}, {Puppet("busy"), "1.5"});
+  EXPECT_EQ(Profile("profile.pb.1").session(0).id(), first);
   EXPECT_NE(Profile().session(0).id(), first);
-  Run({"--append"}, {Puppet("busy"), "0.5"});
+  Run({"--append"}, {Puppet("busy"), "1.5"});
   EXPECT_EQ(Profile().session_size(), 2);
 }
 

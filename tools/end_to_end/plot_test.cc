@@ -28,6 +28,7 @@ namespace {
 using ::coz::testing::CommandOptions;
 using ::coz::testing::CommandResult;
 using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::kUsageStatus;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -89,9 +90,10 @@ TEST_F(PlotTest, BadInputIsOneSentence) {
   ExpectOneSentence(Plot({"-o", "no/such/folder/report.html"}),
                     "cannot write no/such/folder/report.html: No such file or directory");
   ExpectOneSentence(Plot({"-o", "/dev/full"}), "cannot write /dev/full: No space left");
-  ExpectOneSentence(Plot({"--serve=eighty"}), "--serve=eighty is not a port");
-  ExpectOneSentence(Plot({"--serve", "missing.pb"}), "--serve=missing.pb is not a port");
-  ExpectOneSentence(Plot({"--serve=70000"}), "not a port from 0 to 65535");
+  ExpectOneSentence(Plot({"--serve=eighty"}), "--serve=eighty is not a port", kUsageStatus);
+  ExpectOneSentence(Plot({"--serve", "missing.pb"}), "--serve=missing.pb is not a port",
+                    kUsageStatus);
+  ExpectOneSentence(Plot({"--serve=70000"}), "not a port from 0 to 65535", kUsageStatus);
 }
 
 TEST_F(PlotTest, FailedWriteLeavesTheOldReportAndNoPart) {

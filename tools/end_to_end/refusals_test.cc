@@ -1,5 +1,6 @@
 // What coz cannot do gets one sentence, and the program is not started or runs as without coz.
 // Names of code: bad_input_test.
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -21,17 +22,24 @@ using ::testing::HasSubstr;
 using RefusalsTest = ::coz::testing::CozRunTest;
 
 TEST_F(RefusalsTest, SaysThatAProgramIsNotFound) {
-  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name");
-  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory");
+  ExpectOneSentence(Run({}, {"no-such-program"}), "no folder of $PATH has a program of this name",
+                    127);
+  ExpectOneSentence(Run({}, {"./no-such-program"}), "No such file or directory", 127);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsNotExecutable) {
   std::ofstream(Path("plain")) << "text";
-  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain");
+  ExpectOneSentence(Run({}, {"./plain"}), "chmod +x ./plain", 126);
+}
+
+TEST_F(RefusalsTest, SaysThatAFileIsNoProgram) {
+  std::ofstream(Path("text")) << "text";
+  std::filesystem::permissions(Path("text"), std::filesystem::perms::owner_all);
+  ExpectOneSentence(Run({"--follow=all"}, {"./text"}), "file ./text", 126);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsAFolder) {
-  ExpectOneSentence(Run({}, {Path("")}), "it is a folder");
+  ExpectOneSentence(Run({}, {Path("")}), "it is a folder", 126);
 }
 
 TEST_F(RefusalsTest, SaysThatAProgramIsStatic) {
@@ -58,13 +66,27 @@ TEST_F(RefusalsTest, SaysThatALineHasNoCode) {
   ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}), "busy.c:1");
 }
 
+TEST_F(RefusalsTest, SaysThatAScopeMatchesNothing) {
+  ExpectOneSentence(Run({"-s", "no/such.cc"}, {Puppet("busy"), "1"}),
+                    "--source-scope=no/such.cc matches no source file of the program");
+  ExpectOneSentence(Run({"-s", "busy.c", "-s", "buzzy.c"}, {Puppet("busy"), "1"}),
+                    "--source-scope=buzzy.c matches no source file");
+  ExpectOneSentence(Run({"-b", "bussy"}, {Puppet("busy"), "1"}),
+                    "--binary-scope=bussy is neither the program nor a library");
+  EXPECT_EQ(Run({"-b", "busy", "-s", "busy.c"}, {Puppet("busy"), "0.3"}).status, 0);
+  // A library may still come.
+  const CommandResult later = Run({"-b", "MAIN", "-b", "libnone.so%"}, {Puppet("busy"), "0.3"});
+  EXPECT_EQ(later.status, 0);
+  EXPECT_THAT(later.errors, HasSubstr("--binary-scope=libnone.so% matched no binary"));
+}
+
 TEST_F(RefusalsTest, SaysWhatIsWrongWithAnOption) {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--fixed-speedup=150"},
                                                   {"--sampler=magic"},
                                                   {"--duration=-1"},
                                                   {"--nonsense"}}) {
     const CommandResult result = Run(options, {Puppet("busy"), "1"});
-    EXPECT_EQ(result.status, 125) << options[0];
+    EXPECT_EQ(result.status, testing::kUsageStatus) << options[0];
     EXPECT_EQ(result.output, "");
     EXPECT_THAT(result.errors, HasSubstr(options[0].substr(0, 6)));
   }

@@ -103,7 +103,7 @@ TEST_F(RepeatTest, AddsNothingOfAnotherKind) {
     EXPECT_EQ(result.status, 125);
     EXPECT_EQ(result.output, "") << "the program was started";
     EXPECT_THAT(result.errors, HasSubstr("it was made with --unit=function --given=spin=10%"));
-    EXPECT_THAT(result.errors, HasSubstr("`coz run -o FILE --- …`"));
+    EXPECT_THAT(result.errors, HasSubstr("coz run -o FILE --- …`"));
     EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
   }
   EXPECT_EQ(Profile().session_size(), 1);

@@ -15,6 +15,7 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::kUsageStatus;
 using ::coz::testing::LineWith;
 using ::coz::testing::Puppet;
 using ::coz::testing::RunfilePath;
@@ -169,16 +170,16 @@ TEST_F(UnitsTest, GroupsThatMakeNoSenseAreRefused) {
   ExpectOneSentence(Run({"--group", "a=spinn"}, {Puppet("busy"), "1"}), "the closest is spin");
   ExpectOneSentence(Run({"--group", "a=busy.c", "--group", "b=spin"}, {Puppet("busy"), "1"}),
                     "a and b both hold");
-  ExpectOneSentence(Run({"--group", "spin"}, {Puppet("busy"), "1"}), "NAME=PATTERN");
+  ExpectOneSentence(Run({"--group", "spin"}, {Puppet("busy"), "1"}), "NAME=PATTERN", kUsageStatus);
 }
 
 TEST_F(UnitsTest, OptionsThatMakeNoSenseAreRefused) {
   const std::vector<std::string> program = {Puppet("busy"), "1"};
-  ExpectOneSentence(Run({"--fixed-speedup=0,20-120"}, program), "20-120");
-  ExpectOneSentence(Run({"--fixed-speedup=50-20"}, program), "50-20");
-  ExpectOneSentence(Run({"--given=busy.c:30"}, program), "--given busy.c:30");
-  ExpectOneSentence(Run({"--given=spin=0", "--unit=function"}, program), "above 0");
-  ExpectOneSentence(Run({"--without-inlined-copies"}, program), "--unit=function");
+  ExpectOneSentence(Run({"--fixed-speedup=0,20-120"}, program), "20-120", kUsageStatus);
+  ExpectOneSentence(Run({"--fixed-speedup=50-20"}, program), "50-20", kUsageStatus);
+  ExpectOneSentence(Run({"--given=busy.c:30"}, program), "--given busy.c:30", kUsageStatus);
+  ExpectOneSentence(Run({"--given=spin=0", "--unit=function"}, program), "above 0", kUsageStatus);
+  ExpectOneSentence(Run({"--without-inlined-copies"}, program), "--unit=function", kUsageStatus);
   ExpectOneSentence(Run({"--unit=function", "--given=spin=50", "--fixed-unit=spin"}, program),
                     "both name spin");
 }

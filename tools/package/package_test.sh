@@ -69,6 +69,9 @@ mv from_deb/usr/share/zsh/vendor-completions from_deb/usr/share/zsh/site-functio
 diff -r moved from_deb/usr >/dev/null || fail "the .deb holds other files"
 diff -r moved from_tar/coz-0.1.0-linux-x86_64 >/dev/null || fail "the tarball holds other files"
 [[ $(dpkg-deb -f "$deb" Version) == 0.1.0 ]] || fail "version of the .deb"
+for field in Conflicts Replaces; do
+  [[ $(dpkg-deb -f "$deb" $field) == coz-profiler ]] || fail "$field of the .deb: the original would keep its /usr/bin/coz"
+done
 owners=$(dpkg-deb -c "$deb" | awk '{print $2}' | sort -u)
 [[ $owners == root/root ]] || fail "owners in the .deb: $owners"
 

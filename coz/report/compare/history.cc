@@ -146,7 +146,7 @@ absl::StatusOr<History> ReadHistory(const std::string& path) {
 std::string HistoryText(const History& history) {
   std::string text;
   if (history.damaged_lines != 0) {
-    absl::StrAppendFormat(&text, "note: %d lines are no entries of a history\n",
+    absl::StrAppendFormat(&text, "note: lines that are no entries of a history: %d\n",
                           history.damaged_lines);
   }
   if (history.entries.empty()) {

@@ -121,10 +121,12 @@ std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
                                                : "";
   const std::string what =
       figure_ == Figure::kSlope
-          ? absl::StrFormat("%sthe slope of %s at %s is %.3f", bound, Printable(unit.Name()),
-                            Printable(point.name), figure)
+          ? absl::StrFormat("%sthe slope of %s at %s is %.3f", bound,
+                            Printable(WithoutBuildFolder(unit.Name())), Printable(point.name),
+                            figure)
           : absl::StrFormat("%sthe best predicted program speedup of %s at %s is %.1f %%", bound,
-                            Printable(unit.Name()), Printable(point.name), 100 * figure);
+                            Printable(WithoutBuildFolder(unit.Name())), Printable(point.name),
+                            100 * figure);
   return absl::StrCat(what, ", so --fail-if='", Printable(text_), "' holds");
 }
 

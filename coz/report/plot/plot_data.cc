@@ -47,6 +47,7 @@
 #include "coz/report/plot/source_lines.h"
 #include "coz/report/plot/timeline.h"
 #include "coz/report/text/report_notes.h"
+#include "coz/report/wording/find_source.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
@@ -96,7 +97,7 @@ class Builder {
   json Build(const ReadStats& stats, const PlotDataOptions& options) {
     json data;
     data["version"] = options.coz_version;
-    data["title"] = TargetCommand(profile_);
+    data["title"] = TargetTitle(profile_);
     data["facts"] = RunFacts(table_, analysis_);
     data["sessions"] = json::array();
     const SessionEnds ends(profile_);
@@ -221,7 +222,7 @@ class Builder {
     for (const profile::Session& session : profile_.session()) {
       start = start == 0 ? session.start_unix_ns() : std::min(start, session.start_unix_ns());
     }
-    SourceReader reader(start, SourceFolders(folders));
+    SourceReader reader(start, SourceFolders(folders, profile_));
     json files = json::array();
     for (const File& file : files_) {
       json entry = {{"path", file.path}};
@@ -244,22 +245,6 @@ class Builder {
       runs.push_back(std::move(lines));
     }
     (*entry)["runs"] = std::move(runs);
-  }
-
-  // Adds where the program was started, and the base of Bazel's relative paths.
-  std::vector<std::string> SourceFolders(std::vector<std::string> folders) const {
-    std::set<std::string> known(folders.begin(), folders.end());
-    const auto add = [&](const std::string& folder) {
-      if (!folder.empty() && known.insert(folder).second) folders.push_back(folder);
-    };
-    for (const profile::Session& session : profile_.session()) {
-      add(session.working_folder());
-      if (session.command_size() == 0) continue;
-      const std::string& program = session.command(0);
-      const size_t outputs = program.find("/bazel-out/");
-      if (outputs != std::string::npos) add(program.substr(0, outputs));
-    }
-    return folders;
   }
 
   json TimelineData() {

@@ -6,8 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "coz/report/wording/find_source.h"
 
 namespace coz::report {
 namespace {
@@ -33,35 +32,12 @@ bool IsReadable(const std::string& path, struct stat* status) {
   return stat(path.c_str(), status) == 0 && S_ISREG(status->st_mode) && std::ifstream(path).good();
 }
 
-std::string LongestEndIn(const std::string& folder, absl::string_view file) {
-  struct stat status;
-  while (!file.empty()) {
-    while (!file.empty() && file[0] == '/') file.remove_prefix(1);
-    const std::string candidate = absl::StrCat(folder, "/", file);
-    if (!file.empty() && IsReadable(candidate, &status)) return candidate;
-    const size_t slash = file.find('/');
-    if (slash == absl::string_view::npos) break;
-    file.remove_prefix(slash);
-  }
-  return "";
-}
-
 }  // namespace
-
-std::string SourceReader::Locate(const std::string& file) const {
-  struct stat status;
-  if (!file.empty() && file[0] == '/' && IsReadable(file, &status)) return file;
-  for (const std::string& folder : folders_) {
-    const std::string found = LongestEndIn(folder, file);
-    if (!found.empty()) return found;
-  }
-  return "";
-}
 
 SourceText SourceReader::Read(const std::string& file, const std::set<uint32_t>& lines) {
   SourceText text;
   struct stat status;
-  const std::string path = Locate(file);
+  const std::string path = FindSource(file, folders_);
   if (path.empty() || !IsReadable(path, &status)) {
     text.missing = "it is not on the machine that made this report";
     return text;

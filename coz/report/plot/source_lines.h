@@ -35,15 +35,13 @@ struct SourceText {
 class SourceReader {
  public:
   // `start_unix_ns`: a file modified later is not what was profiled; 0 if unknown. `folders` are
-  // searched for a file that is not at its path, by the longest end of the path that exists.
+  // as of FindSource.
   SourceReader(uint64_t start_unix_ns, std::vector<std::string> folders)
       : start_unix_ns_(start_unix_ns), folders_(std::move(folders)) {}
 
   SourceText Read(const std::string& file, const std::set<uint32_t>& lines);
 
  private:
-  std::string Locate(const std::string& file) const;
-
   const uint64_t start_unix_ns_;
   const std::vector<std::string> folders_;
   size_t bytes_left_ = 16u << 20;

@@ -20,6 +20,7 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/wording/find_source.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
 
@@ -69,22 +70,27 @@ absl::StatusOr<const PointAnalysis*> FindPoint(const ExperimentTable& table,
                                           names.empty() ? "none" : absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<std::vector<std::string>> ReadSource(const std::string& typed,
-                                                    const std::string& recorded,
-                                                    std::string* opened) {
-  for (const std::string& path : {typed, recorded}) {
-    struct stat info;
-    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-    std::ifstream source(path);
-    std::vector<std::string> lines;
-    std::string line;
-    while (std::getline(source, line)) lines.push_back(line);
-    *opened = path;
-    return lines;
+absl::StatusOr<std::vector<std::string>> ReadSource(const std::string& path,
+                                                    const std::string& recorded) {
+  std::ifstream source(path);
+  if (path.empty() || !source) {
+    return absl::NotFoundError(
+        absl::StrCat("the source ", Printable(WithoutBuildFolder(recorded)),
+                     " is not here; name the folder that it is in: coz annotate "
+                     "--source-path=FOLDER FILE"));
   }
-  return absl::NotFoundError(absl::StrCat("cannot read the source ", Printable(recorded),
-                                          "; go to the folder that it is in and name it: coz "
-                                          "annotate FILE"));
+  std::vector<std::string> lines;
+  std::string line;
+  while (std::getline(source, line)) lines.push_back(line);
+  return lines;
+}
+
+// The file as typed, where it is one; else what the profile calls it.
+std::string Locate(const AnnotateOptions& options, const std::string& recorded,
+                   const profile::Profile& profile) {
+  struct stat info;
+  const bool is_file = stat(options.file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return is_file ? options.file : FindSource(recorded, SourceFolders(options.source_path, profile));
 }
 
 std::string Margin(const LineNote& note, uint64_t all_samples) {
@@ -125,8 +131,8 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   if (!file.ok()) return file.status();
   const absl::StatusOr<const PointAnalysis*> point = FindPoint(table, analysis, options.point);
   if (!point.ok()) return point.status();
-  std::string opened;
-  const absl::StatusOr<std::vector<std::string>> source = ReadSource(options.file, *file, &opened);
+  const std::string opened = Locate(options, *file, (*whole)->profile);
+  const absl::StatusOr<std::vector<std::string>> source = ReadSource(opened, *file);
   if (!source.ok()) return source.status();
 
   std::map<uint32_t, LineNote> notes;

@@ -13,6 +13,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "coz/report/wording/typed_name.h"
@@ -22,8 +23,9 @@ namespace coz::report {
 struct AnnotateOptions {
   std::string file;  // as typed: a path, or the end of one that is in the profile
   std::string path = "profile.pb";
-  std::string point;  // a progress point's name; empty: the most visited
-  Suggest suggest;    // for names that are not there
+  std::string point;                     // a progress point's name; empty: the most visited
+  std::vector<std::string> source_path;  // folders to look for the source in, before the usual
+  Suggest suggest;                       // for names that are not there
 };
 
 absl::Status Annotate(const AnnotateOptions& options, std::ostream& out);

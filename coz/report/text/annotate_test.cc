@@ -57,7 +57,7 @@ TEST_F(AnnotateTest, SaysThatTheSourceIsNewerThanTheProfile) {
 
 TEST_F(AnnotateTest, BadNamesAreErrors) {
   EXPECT_THAT(Run("nowhere.cc"), HasSubstr("no sample in a line of nowhere.cc"));
-  EXPECT_THAT(Run("other.cc"), HasSubstr("cannot read the source /src/other.cc"));
+  EXPECT_THAT(Run("other.cc"), HasSubstr("the source /src/other.cc is not here"));
   EXPECT_THAT(Run("*.cc"), HasSubstr("fits 2 files"));
   options_.point = "replies";
   EXPECT_THAT(Run(source_), HasSubstr("no progress point replies; it has requests"));

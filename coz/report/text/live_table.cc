@@ -39,8 +39,9 @@ std::string PlusMinus(const Estimate& slope) {
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
   if (point == nullptr) return "no progress point was visited yet";
-  return absl::StrFormat("%s: %d visits, %d samples", Printable(point->name), point->visits,
-                         whole.table.samples);
+  return absl::StrFormat("%s: %d visit%s, %d sample%s", Printable(point->name), point->visits,
+                         point->visits == 1 ? "" : "s", whole.table.samples,
+                         whole.table.samples == 1 ? "" : "s");
 }
 
 // Paths without their folders: the screen is narrow and seen by who runs the program.
@@ -53,9 +54,10 @@ std::string ShortName(const UnitRow& unit) {
 }  // namespace
 
 std::string RunSoFar(const AnalyzedProfile& whole) {
-  return absl::StrFormat("%.0f s, %d experiments",
-                         static_cast<double>(whole.table.run_time_ns) / 1e9,
-                         whole.table.experiments.size());
+  const size_t experiments = whole.table.experiments.size();
+  return absl::StrFormat("%.0f s, %d experiment%s",
+                         static_cast<double>(whole.table.run_time_ns) / 1e9, experiments,
+                         experiments == 1 ? "" : "s");
 }
 
 std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int columns) {

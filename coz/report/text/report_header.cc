@@ -86,7 +86,7 @@ std::string ProcessesLine(const profile::Profile& profile) {
 std::string RenderHeader(const profile::Profile& profile, const ExperimentTable& table,
                          const Analysis& analysis, const ReadStats& stats,
                          const TextOptions& options) {
-  std::string text = absl::StrCat("Causal profile of ", TargetCommand(profile), "\n");
+  std::string text = absl::StrCat("Causal profile of ", TargetTitle(profile), "\n");
   constexpr int kSessionsShown = 3;
   const SessionEnds ends(profile);
   for (int i = 0; i < std::min(profile.session_size(), kSessionsShown); ++i) {

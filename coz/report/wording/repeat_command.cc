@@ -99,6 +99,14 @@ std::string TargetCommand(const profile::Profile& profile) {
   return command.empty() ? "PROGRAM ARGS" : command;
 }
 
+std::string TargetTitle(const profile::Profile& profile) {
+  if (profile.session_size() == 0 || profile.session(0).command_size() == 0) return "a program";
+  profile::Session session = profile.session(0);
+  std::string* const program = session.mutable_command(0);
+  program->erase(0, program->rfind('/') + 1);
+  return Printable(CommandText(session));
+}
+
 std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   Words words;
   AddText("--unit", UnitKindOption(options.unit_kind()), &words);

@@ -19,6 +19,9 @@ namespace coz::report {
 // The target's command line as one types it, for messages that name the next command.
 std::string TargetCommand(const profile::Profile& profile);
 
+// The same for headings: the program without its folder.
+std::string TargetTitle(const profile::Profile& profile);
+
 // The options that say what was measured and for what: units, groups, what is given, places of
 // progress points. Figures of sessions that differ in them do not belong in one profile.
 std::vector<std::string> MeasuredOptions(const profile::Options& options);

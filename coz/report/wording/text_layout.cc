@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "utf8proc.h"
 
 namespace coz::report {
@@ -192,6 +193,22 @@ std::string ShortenFunction(absl::string_view function, int width) {
 
 std::string WithoutAnonymous(absl::string_view function) {
   return absl::StrReplaceAll(function, {{"(anonymous namespace)::", ""}});
+}
+
+std::string WithoutBuildFolder(absl::string_view path) {
+  absl::ConsumePrefix(&path, "/proc/self/cwd/");
+  constexpr absl::string_view kRoot = "/execroot/";
+  const size_t root = path.find(kRoot);
+  if (root != absl::string_view::npos) {
+    const size_t end = path.find('/', root + kRoot.size());
+    if (end != absl::string_view::npos) path.remove_prefix(end + 1);
+  }
+  constexpr absl::string_view kOutputs = "bazel-out/";
+  const size_t bin = path.find("/bin/");
+  if (absl::StartsWith(path, kOutputs) && bin != absl::string_view::npos) {
+    path.remove_prefix(bin + 5);
+  }
+  return std::string(path);
 }
 
 std::string CommonFolder(const std::vector<std::string>& paths) {

@@ -34,6 +34,10 @@ std::string ElideEnd(absl::string_view text, int width);
 // "ns::f<int>(long)" → "ns::f<…>(…)" → "ns::f" → "f".
 std::string ShortenFunction(absl::string_view function, int width);
 
+// The path without what a build put before it: /proc/self/cwd/, where Bazel runs, and the folder
+// that its outputs are in.
+std::string WithoutBuildFolder(absl::string_view path);
+
 // The folder that all paths are in, with its last '/'; "" if there is none.
 std::string CommonFolder(const std::vector<std::string>& paths);
 

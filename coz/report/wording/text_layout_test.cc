@@ -8,6 +8,17 @@
 namespace coz::report {
 namespace {
 
+TEST(TextLayoutTest, PathsBeginBehindTheBuildsFolder) {
+  EXPECT_EQ(WithoutBuildFolder("/proc/self/cwd/src/a.cc"), "src/a.cc");
+  EXPECT_EQ(WithoutBuildFolder("/proc/self/cwd/"), "");
+  EXPECT_EQ(WithoutBuildFolder("/home/me/.cache/bazel/x/execroot/app/src/a.cc"), "src/a.cc");
+  EXPECT_EQ(WithoutBuildFolder("/x/execroot/app/bazel-out/k8-opt/bin/src/gen.cc"), "src/gen.cc");
+  EXPECT_EQ(WithoutBuildFolder("/proc/self/cwd/bazel-out/k8-opt/bin/gen.cc"), "gen.cc");
+  for (const char* plain : {"/home/me/app/a.cc", "a.cc", "src/bin/a.cc", "", "/x/execroot"}) {
+    EXPECT_EQ(WithoutBuildFolder(plain), plain);
+  }
+}
+
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("größe"), 5);

@@ -46,9 +46,12 @@ std::string UnitNames::Count(size_t n) const {
   return absl::StrCat(n, " ", n == 1 ? word_ : Plural());
 }
 
+std::string UnitNames::folder() const { return WithoutBuildFolder(folder_); }
+
 std::string UnitNames::InFolder(std::string name) const {
-  if (absl::StartsWith(name, folder_)) name.erase(0, folder_.size());
-  return Printable(name);
+  if (!absl::StartsWith(name, folder_)) return Printable(WithoutBuildFolder(name));
+  name.erase(0, folder_.size());
+  return Printable(folder_.empty() ? WithoutBuildFolder(name) : name);
 }
 
 bool UnitNames::IsLine(size_t unit) const {

@@ -27,8 +27,8 @@ class UnitNames {
   std::string Count(size_t n) const;
   std::string Plural() const;
 
-  // The common folder with its last '/', or "".
-  const std::string& folder() const { return folder_; }
+  // The common folder with its last '/', without the build's, or "".
+  std::string folder() const;
 
   // `unit` is an index of the table's units. The name, and the text of the second column: a line's
   // function, a function's place.

@@ -30,7 +30,8 @@ std::string Headline(const LiveDisplay::State& state) {
   if (state.duration_ns != 0) {
     absl::StrAppendFormat(&line, " of %.0f", static_cast<double>(state.duration_ns) / 1e9);
   }
-  absl::StrAppendFormat(&line, ", %d experiments", state.experiments);
+  absl::StrAppendFormat(&line, ", %d experiment%s", state.experiments,
+                        state.experiments == 1 ? "" : "s");
   if (!state.goal.empty()) absl::StrAppend(&line, ", ", state.goal);
   if (state.waiting_for_progress) {
     absl::StrAppend(&line, ", waiting for a progress point to be visited");

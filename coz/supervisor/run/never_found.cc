@@ -1,8 +1,11 @@
 #include "coz/supervisor/run/never_found.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "coz/sourcemap/scope.h"
+#include "coz/supervisor/run/run_checks.h"
 
 namespace coz::supervisor {
 
@@ -18,6 +21,21 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
     if (units.exclude_has_code()[i]) continue;
     missing.push_back(absl::StrFormat("--exclude=%s matched no code that was loaded",
                                       units.rules().exclude[i].text()));
+  }
+  for (const std::string& pattern : options.binary_scope) {
+    const sourcemap::BinaryScope scope({pattern});
+    const bool is_found = std::any_of(
+        units.objects().begin(), units.objects().end(),
+        [&](const UnitIndex::Object& object) { return scope.Contains(object.path, true); });
+    if (!is_found) {
+      missing.push_back(
+          absl::StrFormat("--binary-scope=%s matched no binary that was loaded", pattern));
+    }
+  }
+  for (const std::string& pattern : options.source_scope) {
+    if (HasSource(units, pattern)) continue;
+    missing.push_back(
+        absl::StrFormat("--source-scope=%s matched no source file of a binary in scope", pattern));
   }
   for (std::string& point : points.Missing(target)) missing.push_back(std::move(point));
   for (const std::string& line : options.points.sampled) {

@@ -3,9 +3,8 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -59,19 +58,26 @@ absl::Status CheckAppend(const RunOptions& options) {
 
 }  // namespace
 
-absl::StatusOr<report::ProfileWriter> OpenOutput(const RunOptions& options, const Series& series) {
+absl::StatusOr<OpenedOutput> OpenOutput(const RunOptions& options, const Series& series) {
+  EarlierProfiles earlier;
   if (options.append) {
     // Of a series, only the first run meets what others have written.
     if (series.run == 1) {
       if (absl::Status status = CheckAppend(options); !status.ok()) return status;
     }
-    return report::ProfileWriter::Open(options.output, report::ProfileOpenMode::kAppend);
+  } else {
+    absl::StatusOr<EarlierProfiles> kept = KeepEarlier(options.output);
+    if (!kept.ok()) return kept.status();
+    earlier = *std::move(kept);
   }
-  std::error_code error;
-  if (std::filesystem::is_regular_file(options.output, error)) {
-    std::filesystem::rename(options.output, options.output + ".old", error);
+  absl::StatusOr<report::ProfileWriter> writer = report::ProfileWriter::Open(
+      options.output,
+      options.append ? report::ProfileOpenMode::kAppend : report::ProfileOpenMode::kTruncate);
+  if (!writer.ok()) {
+    GiveBackEarlier(options.output, earlier);
+    return writer.status();
   }
-  return report::ProfileWriter::Open(options.output, report::ProfileOpenMode::kTruncate);
+  return OpenedOutput{*std::move(writer), std::move(earlier)};
 }
 
 }  // namespace coz::supervisor

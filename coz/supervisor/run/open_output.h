@@ -1,9 +1,9 @@
 // Opens the profile that a run writes.
 //
-// Shape    an existing profile is kept as OUTPUT.old, unless it is to be added to
+// Shape    an existing profile is kept by number, unless it is to be added to
 // Units    none
-// Errors   as ProfileWriter::Open; FAILED_PRECONDITION: the run would measure something else than
-//          the profile that it is added to
+// Errors   as KeepEarlier and ProfileWriter::Open; FAILED_PRECONDITION: the run would measure
+//          something else than the profile that it is added to
 // Threads  safe
 // Signals  none
 // Source   coz/report/wording/repeat_command.h, MeasuredOptions
@@ -12,11 +12,17 @@
 
 #include "absl/status/statusor.h"
 #include "coz/report/format/profile_writer.h"
+#include "coz/supervisor/run/earlier_profiles.h"
 #include "coz/supervisor/run/run_profile.h"
 
 namespace coz::supervisor {
 
-absl::StatusOr<report::ProfileWriter> OpenOutput(const RunOptions& options, const Series& series);
+struct OpenedOutput {
+  report::ProfileWriter writer;
+  EarlierProfiles earlier;
+};
+
+absl::StatusOr<OpenedOutput> OpenOutput(const RunOptions& options, const Series& series);
 
 }  // namespace coz::supervisor
 

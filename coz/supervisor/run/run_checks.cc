@@ -3,11 +3,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/points/closest_names.h"
 #include "coz/points/point_spec.h"
 #include "coz/sourcemap/binary_info.h"
+#include "coz/sourcemap/line_table.h"
+#include "coz/sourcemap/scope.h"
 
 namespace coz::supervisor {
 namespace {
@@ -36,6 +39,48 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
                                    " (if it only starts the program in question: --follow=all)"));
+}
+
+bool HasSource(const UnitIndex& units, const std::string& pattern) {
+  const sourcemap::SourceScope scope({pattern});
+  for (const UnitIndex::Object& object : units.objects()) {
+    if (object.table == nullptr) continue;
+    const sourcemap::LineTable& table = object.table->table();
+    std::string_view last;
+    for (uint32_t i = 0; i < table.line_count(); ++i) {
+      // Lines of a file follow each other.
+      const std::string_view file = table.line(i).file;
+      if (file.data() != last.data() && scope.Contains(file)) return true;
+      last = file;
+    }
+  }
+  return false;
+}
+
+absl::Status CheckScopes(const RunOptions& options, const std::string& program,
+                         const UnitIndex& units) {
+  if (options.is_launcher) return absl::OkStatus();
+  for (const std::string& pattern : options.binary_scope) {
+    const bool may_be_library =
+        absl::StrContains(pattern, ".so") || absl::StrContains(pattern, "%");
+    if (may_be_library || sourcemap::BinaryScope({pattern}).Contains(program, true)) continue;
+    return absl::NotFoundError(absl::StrFormat(
+        "--binary-scope=%s is neither the program nor a library; write MAIN for the program, "
+        "libNAME.so%% for a library, or add --follow=all where it is a program that this one "
+        "starts",
+        pattern));
+  }
+  const bool needs_lines = options.units.kind == sourcemap::UnitKind::kLine ||
+                           options.units.kind == sourcemap::UnitKind::kFile;
+  if (!options.binary_scope.empty() || !needs_lines) return absl::OkStatus();
+  for (const std::string& pattern : options.source_scope) {
+    if (HasSource(units, pattern)) continue;
+    return absl::NotFoundError(absl::StrFormat(
+        "--source-scope=%s matches no source file of the program; write a path or the end of one, "
+        "where %% stands for anything, as in src/%%.cc, or leave it out to take the program's own",
+        pattern));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units) {

@@ -21,6 +21,14 @@ namespace coz::supervisor {
 absl::Status CheckProgram(const RunOptions& options, const std::string& program);
 
 // Whether the lines exist whose samples are to be counted. After UnitIndex::Prepare.
+// Patterns of --source-scope and --binary-scope that match nothing: what cannot match later is
+// refused. A library may be opened later; other programs follow a launcher.
+absl::Status CheckScopes(const RunOptions& options, const std::string& program,
+                         const UnitIndex& units);
+
+// Whether the pattern of --source-scope fits the file of a line that was read.
+bool HasSource(const UnitIndex& units, const std::string& pattern);
+
 absl::Status CheckSampledLines(const RunOptions& options, const UnitIndex& units);
 
 }  // namespace coz::supervisor

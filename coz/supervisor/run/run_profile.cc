@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/command_name.h"
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/experiment/seed.h"
@@ -249,7 +250,7 @@ void Run::OnNoProgress(uint64_t waited_ns) {
 
 void Run::Say(const std::string& message) {
   display_.Clear();
-  absl::FPrintF(stderr, "coz: %s\n", message);
+  absl::FPrintF(stderr, "coz: %s\n", WithCommandName(message));
 }
 
 void Run::Wait(uint64_t until_ns) {
@@ -292,7 +293,8 @@ void Run::SayGoalIsReached(bool at_end) {
   Say(absl::StrFormat(
       "chance makes the intervals of the top lines at most %g points wide%s%s; %s",
       100 * options_.until_width, until_->WhatStays(),
-      series_.most > 1 ? absl::StrFormat(" after %d runs of at most %d", series_.run, series_.most)
+      series_.most > 1 ? absl::StrFormat(" after %d run%s of at most %d", series_.run,
+                                          series_.run == 1 ? "" : "s", series_.most)
                        : "",
       at_end ? "the program has ended" : "profiling has ended, the program runs on"));
 }
@@ -486,6 +488,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok())
     return status;
+  if (absl::Status status = CheckScopes(options, *program, units); !status.ok()) return status;
   if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
   if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;
   OutsidePointOptions points = options.points;
@@ -498,12 +501,29 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake();
   if (options.awake && !awake.ok()) return awake.status();
-  absl::StatusOr<report::ProfileWriter> writer = OpenOutput(options, series);
-  if (!writer.ok()) return writer.status();
+  absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
+  if (!opened.ok()) return opened.status();
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
-  if (absl::Status status = run.Start(*program, *std::move(writer)); !status.ok()) return status;
+  absl::Status started = run.Start(*program, std::move(opened->writer));
+  if (!started.ok()) {
+    SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
+    return started;
+  }
   run.Loop();
-  return run.Finish();
+  RunResult result = run.Finish();
+  result.earlier = std::move(opened->earlier);
+  return result;
+}
+
+bool SettleProfiles(const EarlierProfiles& earlier, const std::string& output,
+                    bool has_experiments) {
+  if (earlier.last.empty()) return false;
+  if (has_experiments) {
+    SettleEarlier(output);
+  } else {
+    GiveBackEarlier(output, earlier);
+  }
+  return !has_experiments;
 }
 
 }  // namespace coz::supervisor

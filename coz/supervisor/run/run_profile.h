@@ -22,6 +22,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/run/earlier_profiles.h"
 #include "coz/supervisor/target/child_process.h"
 
 namespace coz::supervisor {
@@ -30,7 +31,7 @@ struct RunOptions {
   std::vector<std::string> command;
   std::string runtime_library;  // path of libcoz.so
   std::string output = "profile.pb";
-  bool append = false;  // to an existing profile; otherwise that is kept as OUTPUT.old
+  bool append = false;  // to an existing profile; otherwise that is kept by number
   std::vector<std::string> binary_scope;  // empty: MAIN
   std::vector<std::string> source_scope;  // empty: the program's own sources
   sourcemap::UnitRules units;
@@ -78,6 +79,8 @@ struct RunResult {
   std::string precision;        // how far that is, in words; empty where it is not asked for
   std::string profile_path;
   absl::Status profile_status;      // of writing the profile
+  EarlierProfiles earlier;          // what the run has put aside; see SettleProfiles
+  bool earlier_came_back = false;   // as no run has made an experiment
   std::vector<std::string> points;  // names of all known progress points
   bool end_to_end = false;          // was asked for
   bool visited_points = false;
@@ -92,6 +95,11 @@ struct RunResult {
 };
 
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
+
+// After the last run of a series: the profile that it would replace comes back where no run has
+// made an experiment. Returns whether it did.
+bool SettleProfiles(const EarlierProfiles& earlier, const std::string& output,
+                    bool has_experiments);
 
 }  // namespace coz::supervisor
 

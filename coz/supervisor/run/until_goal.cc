@@ -77,7 +77,8 @@ std::string UntilGoal::Text() const {
     text =
         absl::StrFormat("widest interval %.1f of %g points", 100 * state_.width, 100 * goal_.width);
   } else {
-    text = absl::StrCat(state_.open.size(), " lines without a figure yet");
+    text = absl::StrCat(state_.open.size(), state_.open.size() == 1 ? " line" : " lines",
+                        " without a figure yet");
   }
   if (state_.remaining_ns > mean_run_ns_ && mean_run_ns_ > 0) {
     const double runs =

@@ -36,7 +36,7 @@ TEST(UntilGoalTest, FocusIsOnWhatIsStillWide) {
   EXPECT_FALSE(goal.state().reached);
   ASSERT_EQ(goal.focus().size(), 1u);
   EXPECT_EQ(goal.focus()[0].first, 1u);  // B, which has samples and no experiment
-  EXPECT_THAT(goal.Text(), HasSubstr("1 lines without a figure yet, about"));
+  EXPECT_THAT(goal.Text(), HasSubstr("1 line without a figure yet, about"));
 
   // With experiments confined to A, B does not matter.
   UntilGoal fixed(0.2, 0.5, {0});

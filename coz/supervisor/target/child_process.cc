@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
@@ -21,24 +23,38 @@
 namespace coz::supervisor {
 namespace {
 
+constexpr char kShellStatus[] = "coz/shell_status";
+
+absl::Status WithShellStatus(absl::Status error, int shell_status) {
+  error.SetPayload(kShellStatus, absl::Cord(absl::StrCat(shell_status)));
+  return error;
+}
+
+absl::Status NotFound(const std::string& message) {
+  return WithShellStatus(absl::NotFoundError(message), 127);
+}
+
 bool IsFolder(const std::string& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 absl::Status NotExecutable(const std::string& path) {
-  return absl::PermissionDeniedError(absl::StrFormat(
-      "cannot run %s: it is not executable; make it so with: chmod +x %s", path, path));
+  return WithShellStatus(
+      absl::PermissionDeniedError(absl::StrFormat(
+          "cannot run %s: it is not executable; make it so with: chmod +x %s", path, path)),
+      126);
 }
 
 absl::StatusOr<std::string> CheckPath(const std::string& path) {
   if (access(path.c_str(), F_OK) != 0) {
-    return absl::NotFoundError(
+    return NotFound(
         absl::StrFormat("cannot run %s: %s; look with: ls -l %s", path, strerror(errno), path));
   }
   if (IsFolder(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("cannot run %s: it is a folder; name a program in it", path));
+    return WithShellStatus(absl::InvalidArgumentError(absl::StrFormat(
+                               "cannot run %s: it is a folder; name a program in it", path)),
+                           126);
   }
   if (access(path.c_str(), X_OK) != 0) return NotExecutable(path);
   return path;
@@ -97,18 +113,22 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 
 absl::Status ExecError(const std::string& program, int error) {
   if (error == ENOEXEC) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "cannot run %s: it is neither a program nor a script with a #! line; see: file %s", program,
-        program));
+    return WithShellStatus(
+        absl::InvalidArgumentError(absl::StrFormat(
+            "cannot run %s: it is neither a program nor a script with a #! line; see: file %s",
+            program, program)),
+        126);
   }
-  return absl::UnavailableError(
-      absl::StrFormat("cannot run %s: %s; try it without coz first", program, strerror(error)));
+  return WithShellStatus(
+      absl::UnavailableError(
+          absl::StrFormat("cannot run %s: %s; try it without coz first", program, strerror(error))),
+      error == ENOENT ? 127 : 126);
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> FindProgram(const std::string& name) {
-  if (name.empty()) return absl::InvalidArgumentError("cannot run a program without a name");
+  if (name.empty()) return NotFound("cannot run a program without a name; write one after ---");
   if (name.find('/') != std::string::npos) return CheckPath(name);
   const char* path = getenv("PATH");
   std::string found_not_executable;
@@ -120,12 +140,18 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
   }
   if (!found_not_executable.empty()) return NotExecutable(found_not_executable);
   if (access(name.c_str(), X_OK) == 0 && !IsFolder(name)) {
-    return absl::NotFoundError(absl::StrFormat(
+    return NotFound(absl::StrFormat(
         "cannot run %s: it is in no folder of $PATH, but in this folder; write ./%s", name, name));
   }
-  return absl::NotFoundError(absl::StrFormat(
+  return NotFound(absl::StrFormat(
       "cannot run %s: no folder of $PATH has a program of this name; look with: type %s", name,
       name));
+}
+
+int ShellStatus(const absl::Status& error) {
+  const auto text = error.GetPayload(kShellStatus);
+  int shell_status = 0;
+  return text.has_value() && absl::SimpleAtoi(std::string(*text), &shell_status) ? shell_status : 0;
 }
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(const StartOptions& options) {

@@ -30,6 +30,10 @@ namespace coz::supervisor {
 // executable of that name in $PATH.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
+// What a shell ends with for an error of FindProgram or Start: 127 where the program was not found,
+// 126 where it was and could not be executed; 0 for any other.
+int ShellStatus(const absl::Status& error);
+
 struct ExitState {
   bool exited = false;  // false while it runs
   int status = 0;       // exit status, where it ended by itself

@@ -62,7 +62,7 @@ const details = {
     section.append(element('p', {class: 'path'}, ...breakable(`${file.path}:${unit.line}`)));
     const around = sourceLines(unit.file, unit.line - 6, unit.line + 6);
     if (!around.length) {
-      section.append(element('p', {class: 'muted'}, `No text: ${file.missing || 'the file has no such line now'}. Make the report where the sources are, or name their folder with --source.`));
+      section.append(element('p', {class: 'muted'}, `No text: ${file.missing || 'the file has no such line now'}. Make the report where the sources are, or name their folder with --source-path.`));
       return section;
     }
     if (file.changed) section.append(element('p', {class: 'warning'}, 'The file was changed after the profile was begun, so the lines may have moved.'));

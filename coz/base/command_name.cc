@@ -1,0 +1,44 @@
+#include "coz/base/command_name.h"
+
+#include <string_view>
+#include <utility>
+
+namespace coz {
+namespace {
+
+constexpr std::string_view kPlainName = "coz";
+
+std::string& Name() {
+  static std::string* const name = new std::string(kPlainName);
+  return *name;
+}
+
+// Whether a command to type begins there.
+bool IsCommand(std::string_view text, size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const bool is_quoted = !before.empty() && before.back() == '`';
+  const bool is_announced = before.size() >= 2 && before.substr(before.size() - 2) == ": ";
+  const size_t next = at + kPlainName.size();
+  return (is_quoted || is_announced) && next + 1 < text.size() && text[next] == ' ' &&
+         ((text[next + 1] >= 'a' && text[next + 1] <= 'z') || text[next + 1] == '-');
+}
+
+}  // namespace
+
+void SetCommandName(std::string name) { Name() = std::move(name); }
+
+const std::string& CommandName() { return Name(); }
+
+std::string WithCommandName(std::string text) {
+  for (size_t at = text.find(kPlainName); at != std::string::npos; at = text.find(kPlainName, at)) {
+    if (IsCommand(text, at)) {
+      text.replace(at, kPlainName.size(), Name());
+      at += Name().size();
+    } else {
+      at += kPlainName.size();
+    }
+  }
+  return text;
+}
+
+}  // namespace coz

@@ -1,0 +1,25 @@
+// How the user starts coz, for messages that name the next command: what they say can be pasted.
+//
+// Shape    the name is set once, when the command starts; "coz" until then
+// Units    none
+// Errors   none
+// Threads  set before others start; then safe
+// Signals  not async-signal-safe
+// Source   none
+#ifndef COZ_BASE_COMMAND_NAME_H_
+#define COZ_BASE_COMMAND_NAME_H_
+
+#include <string>
+
+namespace coz {
+
+void SetCommandName(std::string name);
+const std::string& CommandName();
+
+// The text with that name in each command to type: a "coz" with a subcommand behind a backquote, or
+// behind a colon and a blank.
+std::string WithCommandName(std::string text);
+
+}  // namespace coz
+
+#endif  // COZ_BASE_COMMAND_NAME_H_

@@ -1,0 +1,31 @@
+// Finds a source file of a profile on this machine, which need not be where it was compiled.
+//
+// Shape    a path in, a path that can be read out
+// Units    none
+// Errors   "" where it is nowhere
+// Threads  safe
+// Signals  not async-signal-safe
+// Source   none
+#ifndef COZ_REPORT_WORDING_FIND_SOURCE_H_
+#define COZ_REPORT_WORDING_FIND_SOURCE_H_
+
+#include <string>
+#include <vector>
+
+#include "coz/report/format/profile.pb.h"
+
+namespace coz::report {
+
+// `file` as the profile names it: at its path; else, in each folder, by the longest end of the path
+// that exists there.
+std::string FindSource(const std::string& file, const std::vector<std::string>& folders);
+
+// Folders to look in: the user's, then the current one, that in which the program was profiled, the
+// base of Bazel's relative paths, that of the program and the one above it, where builds often have
+// the sources.
+std::vector<std::string> SourceFolders(const std::vector<std::string>& wanted,
+                                       const profile::Profile& profile);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_FIND_SOURCE_H_
