@@ -96,6 +96,9 @@ struct ExperimentRow {
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 
   bool IsBaseline() const;
+  // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself
+  // runs now and then.
+  bool IsCrowded() const { return runnable_threads_average > cpus + 0.5; }
 };
 
 // What is used of a profile::BareInterval.

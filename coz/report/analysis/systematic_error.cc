@@ -25,7 +25,7 @@ class Sums {
  public:
   void Add(const ExperimentRow& row, bool kernel_is_sampled) {
     ++rows_;
-    if (IsCrowded(row)) {
+    if (row.IsCrowded()) {
       ++crowded_;
       runnable_ += row.runnable_threads_average;
       cpus_ += row.cpus;
@@ -134,8 +134,6 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   if (facts.crowded_share >= kMuchCrowded) error.doubts.push_back(ErrorCause::kCrowd);
   return error;
 }
-
-bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
 
 ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size_t>& rows,
                             const std::optional<SamplingSlowdown>& slowdown,

@@ -82,10 +82,6 @@ struct SystematicError {
 
 SystematicError SystematicErrorOf(const ErrorFacts& facts);
 
-// Whether an experiment had more runnable threads than CPUs. Half a thread is tolerated, as the coz
-// command itself runs now and then.
-bool IsCrowded(const ExperimentRow& row);
-
 // `rows`: indices into table.experiments. `kernel_is_sampled` of a session: else CPU time in the
 // kernel has no samples, and nothing is wrong with that.
 ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size_t>& rows,

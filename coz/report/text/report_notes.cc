@@ -83,7 +83,7 @@ void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
   int crowded = 0;
   double runnable = 0;
   for (const ExperimentRow& row : table.experiments) {
-    if (!IsCrowded(row) || (others_are_noted && row.live_threads <= row.cpus)) continue;
+    if (!row.IsCrowded() || (others_are_noted && row.live_threads <= row.cpus)) continue;
     ++crowded;
     runnable += row.runnable_threads_average;
   }

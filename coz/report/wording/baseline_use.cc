@@ -22,8 +22,6 @@ double BaselineUse::IdleShare() const { return Ratio(idle_ns, Whole(*this)); }
 
 double BaselineUse::StolenShare() const { return Ratio(stolen_ns, Whole(*this)); }
 
-bool IsCrowded(const ExperimentRow& row) { return row.runnable_threads_average > row.cpus + 0.5; }
-
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
   absl::flat_hash_map<uint64_t, double> periods;
   for (const profile::Session& session : profile.session()) {
@@ -46,7 +44,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
     use.idle_ns += static_cast<double>(row.idle_cpu_ns);
     use.stolen_ns += static_cast<double>(row.stolen_cpu_ns);
     ++use.baselines;
-    use.crowded += IsCrowded(row) ? 1 : 0;
+    use.crowded += row.IsCrowded() ? 1 : 0;
   }
   return use;
 }

@@ -34,9 +34,6 @@ struct BaselineUse {
   double StolenShare() const;
 };
 
-// Half a thread of tolerance: the coz command itself runs now and then.
-bool IsCrowded(const ExperimentRow& row);
-
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table);
 
 }  // namespace coz::report
