@@ -47,7 +47,7 @@ void SeparateProgram(const CLI::App& command, std::vector<std::string>* argument
   }
 }
 
-std::vector<std::string> Arguments(const CLI::App& app, int argc, char** argv) {
+std::vector<std::string> SeparatedWords(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::string name = arguments.empty() ? "" : arguments.front();
   const auto is_it = [&name](const CLI::App* command) { return command->get_name() == name; };
@@ -97,7 +97,7 @@ int Main(int argc, char** argv) {
                      {"report", "rank its lines by what making them faster would bring"}});
   int exit_status = 0;
   AddCommands(app, &exit_status);
-  std::vector<std::string> arguments = Arguments(app, argc, argv);
+  std::vector<std::string> arguments = SeparatedWords(app, argc, argv);
   if (arguments.empty()) return PrintHelp(app, "");
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
