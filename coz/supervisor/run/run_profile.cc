@@ -294,7 +294,7 @@ void Run::SayGoalIsReached(bool at_end) {
       "chance makes the intervals of the top lines at most %g points wide%s%s; %s",
       100 * options_.until_width, until_->WhatStays(),
       series_.most > 1 ? absl::StrFormat(" after %d run%s of at most %d", series_.run,
-                                          series_.run == 1 ? "" : "s", series_.most)
+                                         series_.run == 1 ? "" : "s", series_.most)
                        : "",
       at_end ? "the program has ended" : "profiling has ended, the program runs on"));
 }
