@@ -103,8 +103,9 @@ std::string Synopsis(const std::string& program, const CommandDescription& comma
 std::string Examples(const CommandDescription& command) {
   std::string text;
   for (const Example& example : command.examples) {
-    absl::StrAppend(&text, ".PP\n", TextLine(Sentence(example.what)), ".PP\n.nf\n",
-                    TextLine(absl::StrCat("    coz ", example.arguments)), ".fi\n");
+    // The first paragraph of a section needs no macro.
+    absl::StrAppend(&text, text.empty() ? "" : ".PP\n", TextLine(Sentence(example.what)),
+                    ".PP\n.nf\n", TextLine(absl::StrCat("    coz ", example.arguments)), ".fi\n");
   }
   return text;
 }

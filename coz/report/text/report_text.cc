@@ -332,12 +332,12 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
     absl::StrAppend(&text, renderer.Render(point));
   }
   if (any) {
-    absl::StrAppend(
-        &text, "\nslope 0.40: making the ", renderer.UnitWord(),
-        " 10 % faster makes the program 4 % faster\n",
-        "± is a 95 % interval, with what no longer run narrows; exp. counts experiments at "
-        "0 % and others\n",
-        FalseDiscoveries(analysis));
+    absl::StrAppend(&text, "\nslope 0.40: making the ", renderer.UnitWord(),
+                    " 10 % faster makes the program 4 % faster\n",
+                    "± is a 95 % interval, part of which stays however long you run; exp. counts "
+                    "experiments at "
+                    "0 % and others\n",
+                    FalseDiscoveries(analysis));
   }
   return text;
 }

@@ -67,7 +67,7 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
 
 std::string UntilGoal::WhatStays() const {
   if (!std::isfinite(state_.whole_width) || state_.whole_width <= goal_.width) return "";
-  return absl::StrFormat(", and reports show up to %.1f, as no longer run narrows the rest",
+  return absl::StrFormat(", and reports show up to %.1f, as the rest stays however long you run",
                          100 * state_.whole_width);
 }
 

@@ -49,8 +49,8 @@ class UntilGoal {
   // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…,
   // about 12 runs more".
   std::string Text() const;
-  // ", and reports show up to 6.1, as no longer run narrows the rest"; "" where the whole intervals
-  // are as narrow as asked for.
+  // ", and reports show up to 6.1, as the rest stays however long you run"; "" where the whole
+  // intervals are as narrow as the goal.
   std::string WhatStays() const;
 
  private:

@@ -52,7 +52,7 @@ TEST(UntilGoalTest, AGoalThatIsNarrowerThanWhatStaysIsReachedAndSaysSo) {
   UntilGoal narrow(0.02, 0.5, {});
   narrow.Update(made.profile(), 1);
   EXPECT_TRUE(narrow.state().reached);
-  EXPECT_THAT(narrow.WhatStays(), HasSubstr(", and reports show up to 2.8, as no longer run"));
+  EXPECT_THAT(narrow.WhatStays(), HasSubstr(", and reports show up to 2.8, as the rest stays"));
   UntilGoal wide(0.1, 0.5, {});
   wide.Update(made.profile(), 1);
   EXPECT_TRUE(wide.state().reached);
