@@ -7,8 +7,8 @@
 #   includes      no room includes what it is not to know (docs/design.md, "Who includes what")
 #   dependencies  nor do Bazel targets
 #   signal_safe   what the sample handler is built of is tagged so
-#   tidy          clang-tidy finds nothing in the sources that differ from COZ_CHECK_BASE (default origin/main), the last
-#                 changed first, as far as it comes in COZ_TIDY_SECONDS (default 180)
+#   tidy          clang-tidy finds nothing in the sources that differ from COZ_CHECK_BASE (default origin/main): of
+#                 those changed last, COZ_TIDY_SOURCES (default 30)
 #
 # Without a name: all of them. The exit status is 1 where one finds something.
 # A check whose tool is missing says so and passes.
@@ -16,7 +16,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 checks=tools/scripts/checks
 base=${COZ_CHECK_BASE:-origin/main}
-tidy_seconds=${COZ_TIDY_SECONDS:-180}
+tidy_sources=${COZ_TIDY_SOURCES:-30}
 
 is_here() {
   command -v "$1" >/dev/null && return
@@ -50,7 +50,7 @@ tidy() {
     echo "tidy: skipped, as there is no revision $base; set COZ_CHECK_BASE"
     return 0
   fi
-  tools/scripts/lint.sh --seconds "$tidy_seconds" "$base" || return
+  tools/scripts/lint.sh --most "$tidy_sources" "$base" || return
   echo "tidy: clean"
 }
 

@@ -1,18 +1,19 @@
 #!/bin/bash
 # Runs clang-tidy over the C++ sources that differ from a revision (default HEAD), with those beside
 # such a header, the last changed first; or over all with --all. Build first: they include files that
-# Bazel makes. Usage: lint.sh [--seconds N] [REVISION | --all]
+# Bazel makes. Usage: lint.sh [--most M] [--seconds N] [REVISION | --all]
 #
-# After N seconds it says what it has not looked at. Exit status: 0 where it found nothing, be it
-# that time ran out.
+# It looks at M sources at most, so that the same commit always has the same result. After N seconds
+# it says what it has not looked at. Exit status: 0 where it found nothing, be it that time ran out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 started=$(date +%s)
 seconds=0
-if [[ ${1-} == --seconds ]]; then
-  seconds=$2
+most=0
+while [[ ${1-} == --seconds || ${1-} == --most ]]; do
+  if [[ $1 == --seconds ]]; then seconds=$2; else most=$2; fi
   shift 2
-fi
+done
 
 # Sources of HEAD and of the working tree that differ from the revision $1, the last changed first.
 changed() {
@@ -33,6 +34,10 @@ if ((${#files[@]})); then
   compiled=$(tools/scripts/compile_commands.py "${files[@]}")
   files=()
   while read -r file; do if [[ $file ]]; then files+=("$file"); fi; done <<<"$compiled"
+fi
+if ((most && ${#files[@]} > most)); then
+  echo "lint.sh: the $most of ${#files[@]} sources that were changed last"
+  files=("${files[@]:0:most}")
 fi
 if ((${#files[@]} == 0)); then
   echo "lint.sh: no source to look at"

@@ -72,6 +72,10 @@ expect 0 "new.cc beside.cc" --seconds 100 "$first"
 said "looked at 2 of 3 sources"
 said "no time after 100 s for the other 1; the next is old.cc"
 
+expect 0 "new.cc beside.cc" --most 2 "$first"
+said "the 2 of 3 sources that were changed last"
+expect 0 "new.cc" --most 2 --seconds 60 "$first"
+
 commit slow.cc
 expect 0 "slow.cc" --seconds 60 "$first"
 said "looked at 0 of 4 sources"
