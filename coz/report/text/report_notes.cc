@@ -224,7 +224,7 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
     most = share;
     slowed = &end;
   }
-  if (most < kWorthSaying) return;
+  if (slowed == nullptr || most < kWorthSaying) return;
   const double per_second = static_cast<double>(slowed->thread_switches()) /
                             static_cast<double>(slowed->run_time_ns()) * 1e9;
   notes->push_back(absl::StrFormat(
