@@ -27,7 +27,7 @@ std::string Remaining(const std::optional<uint64_t>& ns) {
 }
 
 std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
-  const std::string word = VerdictWord(line);
+  std::string word = VerdictWord(line);
   if (line.verdict != Verdict::kCannotTell) return word;
   return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
 }
