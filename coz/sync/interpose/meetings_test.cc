@@ -5,7 +5,9 @@
 #include <threads.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -46,7 +48,9 @@ class MeetingsTest : public ::testing::Test {
   const uint64_t start_ns_;
 };
 
-void MeetAtBarrier(pthread_barrier_t* barrier, const std::function<void()>& get_ahead) {
+// `check` comes before the join, which is a meeting, too.
+void MeetAtBarrier(pthread_barrier_t* barrier, const std::function<void()>& get_ahead,
+                   const std::function<void()>& check) {
   WatchedThread other;
   std::thread thread([&] {
     other.Announce();
@@ -55,6 +59,7 @@ void MeetAtBarrier(pthread_barrier_t* barrier, const std::function<void()>& get_
   WaitUntil("the other waits", [&] { return other.IsBlocked(/*asleep=*/true); });
   get_ahead();
   pthread_barrier_wait(barrier);
+  check();
   thread.join();
 }
 
@@ -62,8 +67,8 @@ TEST_F(MeetingsTest, LastToComeToABarrierGoesOnAfterWhoCameBefore) {
   pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, nullptr, 2);
   for (int round = 0; round < 3; ++round) {
-    MeetAtBarrier(&barrier, [this] { GetAhead(); });
-    ExpectToGoOnWithTheOther();
+    MeetAtBarrier(
+        &barrier, [this] { GetAhead(); }, [this] { ExpectToGoOnWithTheOther(); });
   }
   pthread_barrier_destroy(&barrier);
 }
@@ -72,9 +77,9 @@ TEST_F(MeetingsTest, WithoutDelayNoTimePassesAtABarrier) {
   pthread_barrier_t barrier;
   pthread_barrier_init(&barrier, nullptr, 2);
   process_.global().selection = 0;
-  MeetAtBarrier(&barrier, [this] { main().local_delay_ns += kLongNs; });
+  MeetAtBarrier(
+      &barrier, [this] { main().local_delay_ns += kLongNs; }, [this] { ExpectToBeAhead(); });
   pthread_barrier_destroy(&barrier);
-  // The join of the other, which ended later, is a meeting of its own.
 }
 
 // Releases `mutex` in another thread, and takes it in this one.
