@@ -1,0 +1,92 @@
+// coz doctor: of this machine, of programs and of profiles.
+#include <string>
+#include <vector>
+
+#include "coz/testing/coz_run.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::Coz;
+using ::coz::testing::Puppet;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+class DoctorTest : public ::coz::testing::CozRunTest {
+ protected:
+  CommandResult Doctor(const std::vector<std::string>& words) {
+    std::vector<std::string> command = {Coz(), "doctor"};
+    command.insert(command.end(), words.begin(), words.end());
+    return testing::RunCommand(command, options_);
+  }
+  // The grade of a subject, or "".
+  static std::string Grade(const Json& report, const std::string& subject) {
+    for (const Json& group : report["groups"]) {
+      for (const Json& finding : group["findings"]) {
+        if (finding["subject"] == subject) return finding["grade"];
+      }
+    }
+    return "";
+  }
+};
+
+TEST_F(DoctorTest, LooksAtTheMachine) {
+  const CommandResult result = Doctor({});
+  EXPECT_THAT(result.output, HasSubstr("This machine\n"));
+  for (const char* subject : {"kernel", "permission", "sampling", "idle CPUs", "quota"}) {
+    EXPECT_THAT(result.output, HasSubstr(subject));
+  }
+  EXPECT_EQ(result.errors, "");
+}
+
+TEST_F(DoctorTest, LooksAtAProgramAndDoesNotRunIt) {
+  const CommandResult result = Doctor({"--json", Puppet("busy"), "--no-such-option"});
+  EXPECT_EQ(result.errors, "");
+  const Json report = Json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << result.output;
+  EXPECT_EQ(Grade(report, "file"), "ok");
+  EXPECT_EQ(Grade(report, "debug info"), "ok");
+  EXPECT_EQ(Grade(report, "points"), "ok");
+  EXPECT_NE(Grade(report, "kernel"), "");
+}
+
+TEST_F(DoctorTest, ProgramThatCannotBeProfiledIsAProblem) {
+  const CommandResult result = Doctor({Puppet("busy_stripped")});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.output, HasSubstr("problem  debug info"));
+  EXPECT_THAT(result.output, HasSubstr("→ build with -g"));
+  EXPECT_THAT(result.output, Not(HasSubstr("Nothing stands in the way")));
+}
+
+TEST_F(DoctorTest, WhatIsNotThereIsReportedAsAShellDoes) {
+  const CommandResult result = Doctor({"no-such-program"});
+  EXPECT_EQ(result.status, 127);
+  EXPECT_THAT(result.errors, HasSubstr("no-such-program"));
+}
+
+TEST_F(DoctorTest, ProfileWithoutVisitsSaysWhatToDo) {
+  Run({}, {Puppet("busy"), "0.3", "never"});
+  const CommandResult result = Doctor({"profile.pb"});
+  EXPECT_EQ(result.status, 1) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("The profile profile.pb\n"));
+  EXPECT_THAT(result.output, HasSubstr("problem  figures  there are none: no progress point "));
+  EXPECT_THAT(result.output, Not(HasSubstr("This machine")));
+}
+
+TEST_F(DoctorTest, ShortProfileSaysHowMuchLonger) {
+  Run({}, {Puppet("busy"), "1"});
+  const CommandResult result = Doctor({"--json", "profile.pb"});
+  const Json report = Json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << result.output << result.errors;
+  EXPECT_EQ(report["has_problem"], false);
+  EXPECT_EQ(result.status, 0);
+}
+
+}  // namespace
+}  // namespace coz
