@@ -55,6 +55,7 @@ void AddRunCommand(CLI::App& app, int* exit_status);
 void AddPointsCommand(CLI::App& app, int* exit_status);
 void AddDemoCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);
+void AddSelftestCommand(CLI::App& app, int* exit_status);
 void AddReportCommand(CLI::App& app, int* exit_status);
 void AddAnnotateCommand(CLI::App& app, int* exit_status);
 void AddPlotCommand(CLI::App& app, int* exit_status);

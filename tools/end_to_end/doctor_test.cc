@@ -1,7 +1,10 @@
 // coz doctor: of this machine, of programs and of profiles.
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "coz/supervisor/calibration/calibration.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -86,6 +89,41 @@ TEST_F(DoctorTest, ShortProfileSaysHowMuchLonger) {
   ASSERT_TRUE(report.is_object()) << result.output << result.errors;
   EXPECT_EQ(report["has_problem"], false);
   EXPECT_EQ(result.status, 0);
+}
+
+// How exact it is depends on what else runs; that it ends with figures, or says why not, does not.
+TEST_F(DoctorTest, SelftestComparesPredictionsWithKnownAnswers) {
+  options_.environment.push_back("XDG_STATE_HOME=" + Path("state"));
+  const CommandResult result =
+      testing::RunCommand({Coz(), "selftest", "--seconds=9", "--json"}, options_);
+  if (result.status != 0) {
+    EXPECT_THAT(result.errors, HasSubstr("gave no figure"));
+    return;
+  }
+  const Json report = Json::parse(result.output, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << result.output << result.errors;
+  EXPECT_EQ(report["schema"], "coz-selftest");
+  ASSERT_FALSE(report["figures"].empty());
+  double worst = 0;
+  for (const Json& figure : report["figures"]) {
+    const double known = figure["known"];
+    const double error = figure["predicted"]["value"].get<double>() - known;
+    EXPECT_LE(known, 0.375) << figure;
+    worst = std::max(worst, std::fabs(error));
+  }
+  EXPECT_NEAR(report["worst_error"].get<double>(), worst, 1e-9);
+}
+
+TEST_F(DoctorTest, LaterProfilesCarryWhatTheSelftestFound) {
+  options_.environment.push_back("XDG_STATE_HOME=" + Path("state"));
+  ASSERT_TRUE(supervisor::WriteCalibration(Path("state/coz/calibration.json"),
+                                           supervisor::CalibrationOf({0.01, 0.03}, 86400))
+                  .ok());
+  Run({}, {Puppet("busy"), "1"});
+  EXPECT_EQ(Profile().session(0).machine().calibration().figures(), 2u);
+  const CommandResult report = testing::RunCommand({Coz(), "report"}, options_);
+  EXPECT_THAT(report.output,
+              HasSubstr("predictions were off by 2.0 points on average, 3.0 at worst, in "));
 }
 
 }  // namespace
