@@ -1,7 +1,7 @@
 // Programs whose answers are known, for `coz selftest`. known_answers SHAPE SECONDS
 //
-//   alone      one thread: First takes 0.7 ms of an item, Second 0.3. Each is worth its share. If it is
-//              50 % faster, First saves 35 %, Second 15 %
+//   alone      one thread: First takes 0.7 ms of an item, Second 0.3. Each is worth its share: if
+//              it is 50 % faster, First saves 35 %, Second 15 %
 //   pipeline   one thread decodes (0.6 ms) and checks (0.4) an item, another compresses it (0.7); a
 //              short queue lies between them. 50 % faster: Decode saves 30 %, Check 20 %, Compress
 //              nothing
