@@ -54,6 +54,8 @@ int PrintHelp(const CLI::App& app, const std::string& name);
 void AddRunCommand(CLI::App& app, int* exit_status);
 void AddPointsCommand(CLI::App& app, int* exit_status);
 void AddDemoCommand(CLI::App& app, int* exit_status);
+void AddDoctorCommand(CLI::App& app, int* exit_status);
+void AddSelftestCommand(CLI::App& app, int* exit_status);
 void AddReportCommand(CLI::App& app, int* exit_status);
 void AddAnnotateCommand(CLI::App& app, int* exit_status);
 void AddPlotCommand(CLI::App& app, int* exit_status);

@@ -80,7 +80,8 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
   for (const report::Verification& verification : *found) {
     text += report::VerificationText(verification);
     json.push_back(report::VerificationJson(verification));
-    if (!arguments.record) continue;
+    // The score is of predictions that were tested.
+    if (!arguments.record || verification.outcome == report::Outcome::kUntested) continue;
     absl::Status status = report::AppendHistory(
         arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
     if (!status.ok()) return status;

@@ -66,6 +66,8 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddRunCommand(app, exit_status);
   AddPointsCommand(app, exit_status);
   AddDemoCommand(app, exit_status);
+  AddDoctorCommand(app, exit_status);
+  AddSelftestCommand(app, exit_status);
   heading("Measure");
   AddReportCommand(app, exit_status);
   AddAnnotateCommand(app, exit_status);

@@ -202,7 +202,7 @@ void AddLengthOptions(CLI::App* command, RunArguments* a) {
       ->add_option(
           "--until", a->until,
           "end the profile when the top lines' 95 % intervals of program speedup are at most "
-          "so many percentage points wide, 10 say (README: Precision); the program runs on")
+          "so many percentage points wide, 10 say (docs/running.md); the program runs on")
       ->type_name("WIDTH");
   command
       ->add_option("--repeat", a->repeat,

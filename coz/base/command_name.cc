@@ -17,7 +17,10 @@ std::string& Name() {
 bool IsCommand(std::string_view text, size_t at) {
   const std::string_view before = text.substr(0, at);
   const bool is_quoted = !before.empty() && before.back() == '`';
-  const bool is_announced = before.size() >= 2 && before.substr(before.size() - 2) == ": ";
+  const auto ends_with = [before](std::string_view end) {
+    return before.size() >= end.size() && before.substr(before.size() - end.size()) == end;
+  };
+  const bool is_announced = ends_with(": ") || ends_with("sudo ");
   const size_t next = at + kPlainName.size();
   return (is_quoted || is_announced) && next + 1 < text.size() && text[next] == ' ' &&
          ((text[next + 1] >= 'a' && text[next + 1] <= 'z') || text[next + 1] == '-');

@@ -16,8 +16,8 @@ namespace coz {
 void SetCommandName(std::string name);
 const std::string& CommandName();
 
-// The text with that name in each command to type: a "coz" with a subcommand behind a backquote, or
-// behind a colon and a blank.
+// The text with that name in each command to type: a "coz" with a subcommand behind a backquote,
+// behind a colon and a blank, or behind "sudo".
 std::string WithCommandName(std::string text);
 
 }  // namespace coz

@@ -20,6 +20,7 @@ TEST_F(CommandNameTest, StandsInEachCommandToType) {
   EXPECT_EQ(WithCommandName("`coz run -b %` or `coz report`"),
             "`bazel-bin/tools/coz run -b %` or `bazel-bin/tools/coz report`");
   EXPECT_EQ(WithCommandName("look with: coz --help"), "look with: bazel-bin/tools/coz --help");
+  EXPECT_EQ(WithCommandName("sudo coz run"), "sudo bazel-bin/tools/coz run");
 }
 
 TEST_F(CommandNameTest, LeavesOtherWordsAlone) {

@@ -1,5 +1,6 @@
 // The HTML report in a real browser: it loads without a complaint, and filters, sorts, keys and
 // views do what they say.
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ using ::coz::testing::Browser;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr char kEnter[] = "\uE007";
 constexpr char kEscape[] = "\uE00C";
@@ -115,6 +117,66 @@ TEST_F(PlotBrowserTest, OneLineAndNoneAreShown) {
   Show(bare);
   EXPECT_THAT(Text("#empty"), HasSubstr("No progress point was seen"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, SentenceSaysFirstWhatIsWorthMost) {
+  Show(Fifty());
+  EXPECT_THAT(Text("#headline"), HasSubstr(Places()[0] + ": Making this 30"));
+  EXPECT_THAT(Text("#headline"), HasSubstr(" other lines are worth it, too."));
+  Click("#points button:nth-child(2)");
+  EXPECT_THAT(Text("#headline"), HasSubstr("transaction"));
+  Show(report_testing::SampleProfile(1));
+  EXPECT_THAT(Text("#headline"), Not(HasSubstr("other")));
+}
+
+TEST_F(PlotBrowserTest, FiltersAreOfferedWhereThereIsSomethingToFilter) {
+  const auto is_shown = [this](const std::string& id) {
+    return browser_->Run(absl::StrCat("return document.getElementById('", id,
+                                      "').getClientRects().length > 0;")) == true;
+  };
+  Show(Fifty());
+  for (const char* id : {"points", "search-field", "sort-field", "file-field", "verdicts"}) {
+    EXPECT_TRUE(is_shown(id)) << id;
+  }
+  Show(report_testing::SampleProfile(3));
+  EXPECT_TRUE(is_shown("points"));
+  for (const char* id : {"search-field", "sort-field", "file-field", "minimum-field", "verdicts"}) {
+    EXPECT_FALSE(is_shown(id)) << id;
+  }
+  // What the address asks for can be taken back.
+  Show(report_testing::SampleProfile(3), "#search=arena");
+  EXPECT_TRUE(is_shown("search-field"));
+}
+
+TEST_F(PlotBrowserTest, LinesSetAsideAreShownWithWhatTheyLack) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  // Few are left, so that some lines have too few speedups.
+  profile.mutable_experiment()->DeleteSubrange(12, profile.experiment_size() - 12);
+  Show(profile);
+  ASSERT_GT(Count("#cards .card.aside"), 0);
+  EXPECT_THAT(Text("#cards .card.aside .verdict"), HasSubstr("Set aside"));
+  EXPECT_THAT(Text("#cards .card.aside .sentence"), HasSubstr("Needs "));
+  EXPECT_THAT(Text("#headline"), HasSubstr("it is not yet known"));
+}
+
+// Figures that are missing have words.
+TEST_F(PlotBrowserTest, NoPlaceholderOfTheLanguageIsShown) {
+  for (const int points : {1, 2}) {
+    for (const int experiments : {6, 40, 1 << 20}) {
+      profile::Profile profile = report_testing::SampleProfile(3);
+      if (points == 1) profile.mutable_progress_point()->RemoveLast();
+      const int kept = std::min(experiments, profile.experiment_size());
+      profile.mutable_experiment()->DeleteSubrange(kept, profile.experiment_size() - kept);
+      for (const char* view : {"lines", "timeline", "run"}) {
+        Show(profile, absl::StrCat("#view=", view));
+        const std::string text = browser_->Run("return document.body.innerText;");
+        for (const char* placeholder : {"null", "undefined", "NaN", "Infinity", "[object"}) {
+          EXPECT_THAT(text, Not(HasSubstr(placeholder)))
+              << view << ", points: " << points << ", experiments: " << kept;
+        }
+      }
+    }
+  }
 }
 
 TEST_F(PlotBrowserTest, FiveThousandLinesScrollToTheLast) {

@@ -16,7 +16,7 @@ fail() {
 [[ $(cat out) == *"$PWD/first/bin/coz" ]] || fail "says where it is: $(cat out)"
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
-expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/pipeline \
+expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
 lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/README.md share/doc/coz/copyright \
 share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
 files=$(cd moved && find . -type f -printf '%P\n' | sort | xargs)

@@ -106,6 +106,16 @@ std::string CommandText(const profile::Session& session) {
   return absl::StrJoin(words, " ");
 }
 
+std::string DescribeCalibration(const profile::Session& session) {
+  const profile::Calibration& found = session.machine().calibration();
+  if (found.figures() == 0) return "";
+  return absl::StrFormat(
+      "predictions were off by %.1f points on average, %.1f at worst, in `coz selftest` there on "
+      "%s",
+      100 * found.mean_error(), 100 * found.worst_error(),
+      LocalTime(static_cast<uint64_t>(found.time_s()) * 1'000'000'000, "%Y-%m-%d"));
+}
+
 std::string LocalTime(uint64_t unix_ns, const char* format) {
   const auto seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
   tm parts = {};

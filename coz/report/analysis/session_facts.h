@@ -67,6 +67,10 @@ std::string Quoted(const std::string& argument);
 // The target's words as one may type them; "" where none are known.
 std::string CommandText(const profile::Session& session);
 
+// "predictions were off by 0.8 points on average, 2.1 at worst, in `coz selftest` there on
+// 2026-11-24"; "" where there was none.
+std::string DescribeCalibration(const profile::Session& session);
+
 // By strftime(3), in the reader's time zone.
 std::string LocalTime(uint64_t unix_ns, const char* format);
 

@@ -85,5 +85,18 @@ TEST(SessionFactsTest, CommandCanBeTyped) {
   EXPECT_EQ(CommandText(session), "./app '--name=a b' 'it'\\''s' ''");
 }
 
+TEST(SessionFactsTest, CalibrationIsToldWhereThereIsOne) {
+  profile::Session session;
+  EXPECT_EQ(DescribeCalibration(session), "");
+  profile::Calibration* calibration = session.mutable_machine()->mutable_calibration();
+  calibration->set_time_s(1'790'000'000);
+  calibration->set_figures(7);
+  calibration->set_mean_error(0.012);
+  calibration->set_worst_error(0.034);
+  EXPECT_EQ(DescribeCalibration(session),
+            "predictions were off by 1.2 points on average, 3.4 at worst, in `coz selftest` there "
+            "on 2026-09-21");
+}
+
 }  // namespace
 }  // namespace coz::report

@@ -151,6 +151,19 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
   EXPECT_NEAR((*found)[0].error, 0.3, 0.05);
 }
 
+// It takes more than that nothing was predicted and nothing came.
+TEST(VerifyTest, WhereNothingChangedNoPredictionHeld) {
+  const auto found = Verify(*Before(), *Before(), {"work.cc:10", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kUntested);
+  EXPECT_THAT(VerificationText((*found)[0]), HasSubstr("not tested, as the line did not become"));
+  EXPECT_THAT(VerificationText((*found)[0]), HasSubstr("--by PERCENT"));
+  EXPECT_EQ(VerificationJson((*found)[0])["outcome"], "untested");
+  const auto by_nothing = Verify(*Before(), *After(), {"work.cc:10", 0.0});
+  ASSERT_TRUE(by_nothing.ok()) << by_nothing.status();
+  EXPECT_EQ((*by_nothing)[0].outcome, Outcome::kUntested);
+}
+
 TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
   const auto found = Verify(*Before(), *After(), {"nowhere.cc:1", std::nullopt});
   EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);

@@ -93,7 +93,8 @@ Estimate Predict(const LineAnalysis& line, const Estimate& speedup) {
   return predicted;
 }
 
-Outcome Judge(const Estimate& predicted, const Estimate& happened) {
+Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Estimate& happened) {
+  if (!(line_speedup.low > 0)) return Outcome::kUntested;
   const double allowed =
       std::hypot((predicted.high - predicted.low) / 2, (happened.high - happened.low) / 2);
   const double error = predicted.value - happened.value;
@@ -148,7 +149,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       }
       v.predicted = Predict(*line, v.line_speedup);
       v.happened = Gain(*time_before, *time_after);
-      v.outcome = Judge(v.predicted, v.happened);
+      v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
       v.error = v.predicted.value - v.happened.value;
       found.push_back(v);
     }
@@ -166,6 +167,8 @@ const char* OutcomeId(Outcome outcome) {
       return "too_high";
     case Outcome::kTooLow:
       return "too_low";
+    case Outcome::kUntested:
+      return "untested";
   }
   return "";
 }
@@ -173,14 +176,19 @@ const char* OutcomeId(Outcome outcome) {
 std::string VerificationText(const Verification& v) {
   const char* const words[] = {"the prediction held",
                                "the prediction was too high, less came of it",
-                               "the prediction was too low, more came of it"};
+                               "the prediction was too low, more came of it",
+                               "not tested, as the line did not become faster"};
+  const char* const remedy = v.outcome == Outcome::kUntested
+                                 ? "  is `after` the profile of the changed program? If so, say "
+                                   "what changed: --by PERCENT\n"
+                                 : "";
   return absl::StrFormat(
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
-      "  what happened              %s\n",
+      "  what happened              %s\n%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Percent(v.predicted), Percent(v.happened));
+      Percent(v.predicted), Percent(v.happened), remedy);
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {

@@ -28,7 +28,9 @@ struct VerifyOptions {
   std::optional<double> speedup;
 };
 
-enum class Outcome { kHeld, kTooHigh, kTooLow };  // TooHigh: less came than was predicted
+// kTooHigh: less came than was predicted. kUntested: the line did not become faster, as far as its
+// samples tell, so that there is nothing to hold a prediction against.
+enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested };
 
 struct Verification {
   std::string point;
@@ -45,7 +47,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after,
                                                  const VerifyOptions& options);
 
-const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low"
+const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low", "untested"
 
 std::string VerificationText(const Verification& verification);
 nlohmann::ordered_json VerificationJson(const Verification& verification);

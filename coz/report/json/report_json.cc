@@ -100,6 +100,15 @@ Json SourceChangeJson(const profile::SourceChange* change) {
   return {{"at_ns", change->at_ns()}, {"sampling_source", SourceId(change->sampling_source())}};
 }
 
+// Null where there was no selftest on the machine.
+Json CalibrationJson(const profile::Calibration& calibration) {
+  if (calibration.figures() == 0) return nullptr;
+  return {{"time_s", calibration.time_s()},
+          {"figures", calibration.figures()},
+          {"mean_error", Number(calibration.mean_error())},
+          {"worst_error", Number(calibration.worst_error())}};
+}
+
 Json SessionsJson(const profile::Profile& profile) {
   const SessionEnds ends(profile);
   Json sessions = Json::array();
@@ -115,6 +124,7 @@ Json SessionsJson(const profile::Profile& profile) {
                         {"cpu_quota", session.machine().cpu_quota()},
                         {"virtual_machine", session.machine().virtual_machine()},
                         {"idle_driver", session.machine().idle_driver()},
+                        {"calibration", CalibrationJson(session.machine().calibration())},
                         {"coz_version", session.coz_version()},
                         {"sampling_source", SourceId(session.sampling_source())},
                         {"sampling_period_ns", session.sampling_period_ns()},

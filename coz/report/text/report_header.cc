@@ -51,6 +51,15 @@ std::string SessionLine(const profile::Profile& profile, const profile::Session&
                          session.options().awake() ? "; idle CPUs kept awake" : "");
 }
 
+// Of the last session that has one.
+std::string CalibrationLine(const profile::Profile& profile) {
+  for (int i = profile.session_size(); i-- > 0;) {
+    const std::string said = DescribeCalibration(profile.session(i));
+    if (!said.empty()) return absl::StrCat("  ", said, "\n");
+  }
+  return "";
+}
+
 }  // namespace
 
 // "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
@@ -94,7 +103,7 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
   if (profile.session_size() > kSessionsShown) {
     absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");
   }
-  absl::StrAppend(&text, ProcessesLine(profile));
+  absl::StrAppend(&text, CalibrationLine(profile), ProcessesLine(profile));
   uint64_t in_scope = 0;
   for (const UnitRow& unit : table.units) in_scope += unit.samples;
   absl::StrAppend(&text, "  ", Duration(table.run_time_ns), ", ",

@@ -5,7 +5,7 @@
 // Errors   CheckProgram: as CheckProfilable; CheckSampledLines: INVALID_ARGUMENT, NOT_FOUND
 // Threads  safe
 // Signals  none
-// Source   README.md, "Your own program"; docs/progress-points.md
+// Source   docs/running.md, "Prepare it"; docs/progress-points.md
 #ifndef COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_
 #define COZ_TOOLS_SUPERVISOR_RUN_CHECKS_H_
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/base/version.h"
+#include "coz/supervisor/calibration/calibration.h"
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/target/idle_halts.h"
 
@@ -137,6 +138,13 @@ profile::Session DescribeSession(const RunOptions& options, const Series& series
   const IdleMachine idle = LookAtIdleMachine();
   session.mutable_machine()->set_virtual_machine(idle.is_virtual);
   session.mutable_machine()->set_idle_driver(idle.idle_driver);
+  if (const auto kept = ReadCalibration(CalibrationPath()); kept.has_value()) {
+    profile::Calibration* calibration = session.mutable_machine()->mutable_calibration();
+    calibration->set_time_s(kept->time_s);
+    calibration->set_figures(kept->figures);
+    calibration->set_mean_error(kept->mean_error);
+    calibration->set_worst_error(kept->worst_error);
+  }
   session.set_coz_version(kCozVersion);
   session.set_sampling_source(SourceInProfile(sampler.source));
   session.set_fallback_reason(sampler::ExplainSamplerStatus(sampler));

@@ -31,7 +31,8 @@ USES = {
     "examples": ["*"],
 }
 # For programs, whoever writes them; and what the command runs, which is not linked into it.
-FOR_ALL = {"coz/runtime/coz.h", "//coz/runtime:coz_h", "//coz/runtime:libcoz.so", "//examples:pipeline"}
+FOR_ALL = {"coz/runtime/coz.h", "//coz/runtime:coz_h", "//coz/runtime:libcoz.so", "//examples:pipeline",
+           "//examples:known_answers"}
 # Code that runs in the target.
 TARGET_ROOTS = ("//coz/runtime:libcoz.so",)
 NOT_IN_TARGET = re.compile(r"^@com_google_(absl|protobuf)\b")

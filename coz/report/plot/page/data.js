@@ -63,9 +63,15 @@ const lines = data.lines.map((line, rank) => ({
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
 
+// Its badge says "Set aside" beside it.
+function withoutBadge(text) {
+  const rest = text.replace(/^Set aside: /, '');
+  return rest[0].toUpperCase() + rest.slice(1);
+}
+
 const aside = data.aside.map((line, rank) => ({
   unit: units[line.u], point: line.p, verdict: 'aside', sure: true, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
-  others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, sentence: line.t,
+  others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, luck: null, sentence: withoutBadge(line.t),
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));
 

@@ -10,16 +10,19 @@ const details = {
     panel.hidden = false;
     document.body.classList.add('details-open');
     const heading = element('h2', {tabindex: '-1', id: 'details-heading'}, ...breakable(line.unit.place));
-    panel.replaceChildren(
+    const parts = [
       element('div', {class: 'details-head'}, element('div', {}, heading, element('p', {class: 'function'}, ...breakable(line.unit.under))),
         element('button', {type: 'button', class: 'icon', 'aria-label': 'Close the details', onclick: () => this.close()}, '✕')),
       element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line), ' ', ...sentence(line.sentence)),
       element('div', {id: 'large-plot'}),
+      line.curve.length ? element('p', {class: 'muted reading'}, 'Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.') : null,
       this.figures(line),
       this.source(line.unit),
       this.speedups(line),
       this.elsewhere(line),
-      this.closer(line.unit));
+      this.closer(line.unit)];
+    // Not each line has each part, and what is null would be shown as a word.
+    panel.replaceChildren(...parts.filter((part) => part !== null));
     this.plot();
     panel.scrollTop = 0;
     if (takeFocus) heading.focus({preventScroll: innerWidth > 1100});
@@ -59,7 +62,7 @@ const details = {
     const section = element('section', {}, element('h3', {}, 'Source'));
     const file = data.files[unit.file];
     if (!file || unit.line === 0) return null;
-    section.append(element('p', {class: 'path'}, ...breakable(`${file.path}:${unit.line}`)));
+    section.append(element('p', {class: 'path'}, ...breakable(`${file.path.replace(/^\/proc\/self\/cwd\//, '')}:${unit.line}`)));
     const around = sourceLines(unit.file, unit.line - 6, unit.line + 6);
     if (!around.length) {
       section.append(element('p', {class: 'muted'}, `No text: ${file.missing || 'the file has no such line now'}. Make the report where the sources are, or name their folder with --source-path.`));

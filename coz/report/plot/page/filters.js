@@ -27,7 +27,10 @@ function comparePlaces(a, b) {
   return a.line - b.line;
 }
 
-const DEFAULTS = {view: 'lines', point: 0, search: '', sort: 'rank', file: '', function: '', minimum: 0, hidden: 'aside'};
+const DEFAULTS = {view: 'lines', point: 0, search: '', sort: 'rank', file: '', function: '', minimum: 0, hidden: ''};
+
+// With fewer lines all are in view, and there is nothing to search or to sort.
+const FEW_LINES = 8;
 
 const filters = {
   state: {...DEFAULTS},
@@ -35,7 +38,6 @@ const filters = {
 
   start(listener) {
     this.listener = listener;
-    if (!data.lines.length) DEFAULTS.hidden = '';
     this.state = {...DEFAULTS};
     this.fromAddress();
     this.controls();
@@ -84,6 +86,7 @@ const filters = {
     }
     this.menus();
     this.chips();
+    this.offer();
     byId('sort').value = this.state.sort;
     byId('minimum').value = this.state.minimum;
     byId('reset').hidden = !this.isFiltered();
@@ -107,6 +110,27 @@ const filters = {
       const open = document.body.classList.toggle('filters-open');
       byId('more-filters').setAttribute('aria-expanded', String(open));
     });
+  },
+
+  // Only what has something to choose from. A choice that is made, by the address say, stays there to be
+  // taken back.
+  offer() {
+    const all = this.all();
+    const differ = (value) => new Set(all.map(value).filter(Boolean)).size > 1;
+    const offered = {
+      points: data.points.length > 1,
+      'search-field': all.length >= FEW_LINES || this.state.search !== '',
+      'sort-field': all.length >= FEW_LINES || this.state.sort !== DEFAULTS.sort,
+      'file-field': (all.length >= FEW_LINES && differ((line) => line.unit.path)) || this.state.file !== '',
+      'function-field': (all.length >= FEW_LINES && differ((line) => line.unit.name)) || this.state.function !== '',
+      'minimum-field': all.length >= FEW_LINES || this.state.minimum !== 0,
+      verdicts: (all.length >= FEW_LINES && differ((line) => line.verdict)) || this.state.hidden !== '',
+    };
+    for (const [id, isOffered] of Object.entries(offered)) byId(id).hidden = !isOffered;
+    const filters = ['file-field', 'function-field', 'minimum-field', 'verdicts'].some((id) => offered[id]);
+    byId('filters').hidden = !filters;
+    byId('more-filters').hidden = !filters;
+    document.querySelector('.toolbar').hidden = !Object.values(offered).some(Boolean);
   },
 
   // Options with how many lines each has; rebuilt only when they change.
@@ -136,7 +160,9 @@ const filters = {
     const counts = {};
     for (const line of this.all()) if (this.passesMenus(line)) counts[line.verdict] = (counts[line.verdict] || 0) + 1;
     const focused = document.activeElement?.dataset?.verdict;
-    byId('verdicts').replaceChildren(...Object.entries(VERDICTS).map(([key, {word, mark, hint}]) =>
+    const there = new Set(this.all().map((line) => line.verdict));
+    const offered = Object.entries(VERDICTS).filter(([key]) => there.has(key) || hidden.has(key));
+    byId('verdicts').replaceChildren(...offered.map(([key, {word, mark, hint}]) =>
       element('button', {type: 'button', class: `chip ${key}`, 'data-verdict': key, title: hint, 'aria-pressed': String(!hidden.has(key)),
         onclick: () => this.toggleVerdict(key)},
       element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), word, element('b', {}, String(counts[key] || 0)))));

@@ -33,12 +33,30 @@ function showLines() {
   byId('empty').replaceChildren(...emptyText(all));
   // One or two cards need no wide column; the details take the room.
   document.body.classList.toggle('few', shown.length < 3);
+  headline(all);
   legend(point);
   grid.show(shown, domain);
   if (details.line && details.line.point !== filters.state.point) {
     const same = all.find((line) => line.unit === details.line.unit);
     if (same) openLine(same, false); else details.close();
   }
+}
+
+// What the reader came for, in a sentence or two: the line that is worth most, and how many others are.
+function headline(all) {
+  const box = byId('headline');
+  box.hidden = !all.length || data.nothing !== null;
+  if (box.hidden) return;
+  const worth = all.filter((line) => line.verdict === 'faster');
+  const hurting = all.filter((line) => line.verdict === 'slower');
+  const open = all.filter((line) => line.verdict === 'cannot_tell' || line.verdict === 'aside');
+  const first = worth[0] || hurting[0];
+  const name = (line) => element('button', {type: 'button', class: 'link place', onclick: () => openLine(line, true)}, line.unit.place);
+  const parts = first ? [name(first), ': ', ...sentence(first.sentence)] : [`No ${noun} is known to be worth making faster.`];
+  if (worth.length > 1) parts.push(` ${count(worth.length - 1, `other ${noun}`)} ${worth.length === 2 ? 'is' : 'are'} worth it, too.`);
+  if (worth.length && hurting.length) parts.push(` ${count(hurting.length, noun)} would hurt.`);
+  if (open.length) parts.push(` Of ${count(open.length, noun)} it is not yet known.`);
+  box.replaceChildren(...parts);
 }
 
 function emptyText(all) {

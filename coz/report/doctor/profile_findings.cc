@@ -1,0 +1,209 @@
+#include "coz/report/doctor/profile_findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/verdict.h"
+
+namespace coz::report {
+namespace {
+
+// Lines with fewer of the samples matter to nobody.
+constexpr double kMattersShare = 0.02;
+
+std::string Counted(size_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
+
+std::string InWords(double seconds) {
+  if (seconds > 48 * 3600) return "days";
+  if (seconds >= 2 * 3600) return absl::StrFormat("%.0f h", seconds / 3600);
+  if (seconds >= 120) return absl::StrFormat("%.0f min", std::ceil(seconds / 60));
+  return absl::StrFormat("%.0f s", std::ceil(seconds / 10) * 10);
+}
+
+void AddPoints(const ExperimentTable& table, std::vector<Finding>* findings) {
+  std::string never;
+  size_t visited = 0;
+  for (const PointRow& point : table.points) {
+    if (point.visits > 0) {
+      ++visited;
+    } else {
+      absl::StrAppend(&never, never.empty() ? "" : ", ", Printable(point.name));
+    }
+  }
+  if (visited == 0 || never.empty()) return;
+  findings->push_back({Grade::kWarning, "points",
+                       absl::StrCat("never visited: ", never, "; ", Counted(visited, "other"),
+                                    visited == 1 ? " was" : " were"),
+                       "give the program work that reaches them, or leave them"});
+}
+
+void AddVisits(const AnalyzedProfile& profile, std::vector<Finding>* findings) {
+  constexpr double kMany = 0.2;
+  for (const PointAnalysis& point : profile.analysis.points) {
+    const PointRow& row = profile.table.points[point.point];
+    const int all = profile.analysis.experiments;
+    if (row.visits == 0 || point.low_visit_experiments <= kMany * all) continue;
+    findings->push_back(
+        {Grade::kWarning, "visits",
+         absl::StrFormat("`%s` is visited %.2g times a second, so %d of %d experiments saw fewer "
+                         "than %d visits and tell nothing of it",
+                         Printable(row.name),
+                         static_cast<double>(row.visits) /
+                             std::max(1.0, static_cast<double>(profile.table.run_time_ns) / 1e9),
+                         point.low_visit_experiments, all,
+                         static_cast<int>(profile.analysis.options.min_visits)),
+         "put a progress point where smaller units of work are done, or make experiments longer: "
+         "coz run --experiment-length=5"});
+  }
+}
+
+void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) {
+  constexpr uint64_t kFew = 1000;
+  constexpr double kMuchOutside = 0.5;
+  const ExperimentTable& table = profile.table;
+  const std::string command = TargetCommand(profile.profile);
+  if (table.samples < kFew) {
+    findings->push_back(
+        {Grade::kWarning, "samples",
+         absl::StrFormat("only %d samples were taken, so most lines have none", table.samples),
+         "give the program more to do, or let it run longer: coz run --- " + command});
+  }
+  const double outside = Share(table.out_of_scope_samples + table.unmapped_samples, table.samples);
+  if (outside < kMuchOutside) return;
+  findings->push_back(
+      {Grade::kWarning, "scope",
+       absl::StrCat(Percent(outside),
+                    " of the samples fell on no line in scope, neither themselves nor their "
+                    "callers, so nothing is known of most of the program's time"),
+       absl::StrCat("build what is yours with -g; to see which library it is: coz run "
+                    "--unit=library --- ",
+                    command, "; to take libraries in: coz run -b % -s % --- ", command)});
+}
+
+void AddDebugInfo(const profile::Profile& profile, std::vector<Finding>* findings) {
+  for (const profile::Binary& binary : profile.binary()) {
+    if (binary.debug_info_found()) continue;
+    findings->push_back(
+        {Grade::kNote, "debug info",
+         absl::StrCat(Printable(binary.path()), " has none, so its lines cannot be sped up"),
+         "build it with -g, or measure functions: coz run --unit=function"});
+  }
+}
+
+// What lines that matter still lack.
+struct Lacking {
+  size_t decided = 0;
+  size_t undecided = 0;
+  double undecided_share = 0;  // of samples
+  double more_s = 0;           // for all that a longer run can tell
+  bool some_never = false;
+};
+
+Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) {
+  const VerdictContext context = {profile.analysis.options, profile.table.run_time_ns};
+  Lacking lacking;
+  const auto add = [&](size_t unit, const std::optional<uint64_t>& more) {
+    const double share = Share(profile.table.units[unit].samples, profile.table.samples);
+    if (share < kMattersShare) return;
+    ++lacking.undecided;
+    lacking.undecided_share += share;
+    if (more.has_value()) {
+      lacking.more_s = std::max(lacking.more_s, static_cast<double>(*more) / 1e9);
+    } else {
+      lacking.some_never = true;
+    }
+  };
+  for (const LineAnalysis& line : point.lines) {
+    if (line.verdict != Verdict::kCannotTell) {
+      ++lacking.decided;
+    } else {
+      add(line.unit, RemainingNs(line, context));
+    }
+  }
+  for (const LineSetAside& line : point.set_aside) add(line.unit, RemainingNs(line, context));
+  return lacking;
+}
+
+// Of the most visited point.
+void AddLength(const AnalyzedProfile& profile, const std::string& path,
+               std::vector<Finding>* findings) {
+  if (profile.analysis.points.empty()) return;
+  const PointAnalysis& point = profile.analysis.points.front();
+  const Lacking lacking = FindLacking(profile, point);
+  const double run_s = static_cast<double>(profile.table.run_time_ns) / 1e9;
+  const std::string verdicts =
+      absl::StrCat(Counted(lacking.decided, "line"), lacking.decided == 1 ? " has" : " have",
+                   " a verdict after ", InWords(run_s));
+  if (lacking.undecided == 0) {
+    findings->push_back({Grade::kGood, "verdicts", verdicts, ""});
+    return;
+  }
+  const std::string what =
+      absl::StrCat(verdicts, "; ", Counted(lacking.undecided, "line"), " with ",
+                   Percent(lacking.undecided_share), " of the samples ",
+                   lacking.undecided == 1 ? "has" : "have", " none");
+  if (lacking.more_s == 0) {
+    findings->push_back({Grade::kWarning, "verdicts",
+                         absl::StrCat(what, ", and a longer run would not tell"),
+                         "mend what the other findings name, and profile again"});
+    return;
+  }
+  findings->push_back(
+      {Grade::kWarning, "length",
+       absl::StrCat(what, ": too short by about ", InWords(lacking.more_s),
+                    lacking.some_never ? " for those that a longer run can tell" : ""),
+       absl::StrCat("to add to it: coz run --append -o ", Quoted(path), " --- ",
+                    TargetCommand(profile.profile))});
+}
+
+}  // namespace
+
+std::vector<Finding> FindingsOfProfile(const AnalyzedProfile& profile, const std::string& path) {
+  std::vector<Finding> findings;
+  const auto nothing = FindNothingMeasured(profile.profile, profile.table, profile.analysis);
+  if (nothing.has_value()) {
+    findings.push_back({Grade::kProblem, "figures", absl::StrCat("there are none: ", nothing->what),
+                        nothing->remedy});
+  } else {
+    AddLength(profile, path, &findings);
+    AddPoints(profile.table, &findings);
+    AddVisits(profile, &findings);
+    AddSamples(profile, &findings);
+  }
+  AddDebugInfo(profile.profile, &findings);
+  for (const std::string& note :
+       ReportNotes(profile.profile, profile.table, profile.analysis, profile.stats)) {
+    findings.push_back(FindingOfNote("run", note));
+  }
+  const bool is_good = std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.grade == Grade::kGood;
+  });
+  if (is_good) findings.push_back({Grade::kGood, "run", "nothing went wrong in it", ""});
+  return findings;
+}
+
+}  // namespace coz::report

@@ -1,0 +1,105 @@
+#include "coz/sourcemap/dwarf/debug_summary.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "coz/sourcemap/dwarf/debug_file.h"
+
+namespace coz::sourcemap {
+namespace {
+
+using Ranges = std::vector<AddressRange>;
+
+// Where the unit's code is, in the binary.
+void AddRangesOf(Dwarf_Die* unit, uint64_t bias, Ranges* ranges) {
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  ptrdiff_t offset = 0;
+  while ((offset = dwarf_ranges(unit, offset, &base, &begin, &end)) > 0) {
+    if (end > begin) ranges->push_back({begin + bias, end + bias});
+  }
+}
+
+// Ordered, and none overlaps another.
+void Normalize(Ranges* ranges) {
+  std::sort(ranges->begin(), ranges->end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
+  Ranges merged;
+  for (const AddressRange& range : *ranges) {
+    if (!merged.empty() && range.begin <= merged.back().end) {
+      merged.back().end = std::max(merged.back().end, range.end);
+    } else {
+      merged.push_back(range);
+    }
+  }
+  *ranges = std::move(merged);
+}
+
+uint64_t BytesInBoth(const Ranges& a, const Ranges& b) {
+  uint64_t bytes = 0;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const uint64_t begin = std::max(a[i].begin, b[j].begin);
+    const uint64_t end = std::min(a[i].end, b[j].end);
+    if (begin < end) bytes += end - begin;
+    a[i].end < b[j].end ? ++i : ++j;
+  }
+  return bytes;
+}
+
+void AddUnit(Dwarf_Die* unit, int version, uint64_t bias, DebugSummary* summary, Ranges* ranges) {
+  const size_t before = ranges->size();
+  AddRangesOf(unit, bias, ranges);
+  if (ranges->size() == before) return;
+  ++summary->units_by_version[version];
+  Dwarf_Attribute attribute;
+  const char* producer = dwarf_formstring(dwarf_attr_integrate(unit, DW_AT_producer, &attribute));
+  if (producer == nullptr) return;
+  const Optimization optimization = OptimizationOf(producer);
+  if (optimization == Optimization::kNone) ++summary->units_unoptimized;
+  if (optimization == Optimization::kSome) ++summary->units_optimized;
+}
+
+}  // namespace
+
+Optimization OptimizationOf(const std::string& producer) {
+  if (!absl::StartsWith(producer, "GNU C")) return Optimization::kUnknown;
+  Optimization found = Optimization::kNone;
+  for (const absl::string_view word : absl::StrSplit(producer, ' ')) {
+    if (!absl::StartsWith(word, "-O")) continue;
+    found = word == "-O0" ? Optimization::kNone : Optimization::kSome;
+  }
+  return found;
+}
+
+absl::StatusOr<DebugSummary> SummarizeDebugInfo(const std::string& path) {
+  const auto file = DebugFile::Open(path, "");
+  if (!file.ok()) return file.status();
+  DebugSummary summary;
+  summary.path = (*file)->debug_path();
+  Ranges ranges;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Half version = 0;
+  uint8_t type = 0;
+  Dwarf_Die die;
+  Dwarf_Die skeleton;  // of split debug information: what it has is in another file
+  while (dwarf_get_units((*file)->dwarf(), unit, &unit, &version, &type, &die, &skeleton) == 0) {
+    if (type == DW_UT_compile || type == DW_UT_skeleton) {
+      AddUnit(&die, version, (*file)->dwarf_bias(), &summary, &ranges);
+    }
+  }
+  Ranges code = (*file)->code();
+  Normalize(&code);
+  Normalize(&ranges);
+  for (const AddressRange& range : code) summary.code_bytes += range.end - range.begin;
+  summary.covered_bytes = BytesInBoth(code, ranges);
+  return summary;
+}
+
+}  // namespace coz::sourcemap

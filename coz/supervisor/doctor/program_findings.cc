@@ -1,0 +1,186 @@
+#include "coz/supervisor/doctor/program_findings.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/report/analysis/session_facts.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::supervisor {
+namespace {
+
+using report::Finding;
+using report::Grade;
+using report::Printable;
+using sourcemap::BinaryInfo;
+
+constexpr size_t kNamesShown = 5;
+
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string Run(const ProgramFacts& facts, const char* options) {
+  return absl::StrCat("coz run", options, " --- ", report::Quoted(facts.word), " …");
+}
+
+Finding FileKind(const ProgramFacts& facts) {
+  const BinaryInfo& info = facts.info;
+  if (info.kind == BinaryInfo::Kind::kElf && !info.is_static) {
+    return {Grade::kGood, "file", absl::StrCat(info.description, ", dynamically linked"), ""};
+  }
+  if (info.is_static) {
+    return {Grade::kProblem, "file",
+            "statically linked, so the profiler's library cannot be loaded into it",
+            "link it without -static"};
+  }
+  const bool is_script = info.kind == BinaryInfo::Kind::kScript;
+  return {Grade::kProblem, "file", absl::StrCat(info.description, ", not an x86-64 program"),
+          is_script ? absl::StrCat("name the program that it starts, or profile what it starts: ",
+                                   Run(facts, " --follow=all"))
+                    : absl::StrCat("look at it: file ", report::Quoted(info.path))};
+}
+
+Finding Rights(const ProgramFacts& facts) {
+  if (!facts.gains_rights) return {};
+  return {Grade::kProblem, "rights",
+          "it gains rights when it is started (setuid, setgid or file capabilities), so the loader "
+          "preloads nothing into it",
+          absl::StrCat("profile a copy, as the user that it becomes: cp ",
+                       report::Quoted(facts.info.path), " .")};
+}
+
+Finding DebugInformation(const ProgramFacts& facts) {
+  const BinaryInfo& info = facts.info;
+  if (info.debug_path.empty()) {
+    if (!info.unreadable_section.empty()) {
+      return {Grade::kProblem, "debug info",
+              absl::StrCat(info.unreadable_section, " is compressed in a way that coz cannot read"),
+              absl::StrCat("objcopy --decompress-debug-sections ", report::Quoted(info.path))};
+    }
+    return {Grade::kProblem, "debug info", "none was found, so no lines are known",
+            info.has_symbols ? absl::StrCat("build with -g; or measure functions: ",
+                                            Run(facts, " --unit=function"))
+                             : "build with -g"};
+  }
+  std::vector<std::string> versions;
+  for (const auto& [version, units] : facts.debug.units_by_version) {
+    versions.push_back(absl::StrCat(version));
+  }
+  const std::string where = info.debug_path == info.path ? "in the program" : info.debug_path;
+  const double covered = Share(facts.debug.covered_bytes, facts.debug.code_bytes);
+  const std::string what =
+      absl::StrFormat("%s, DWARF %s, covers %.0f %% of the code", Printable(where),
+                      absl::StrJoin(versions, " and "), 100 * covered);
+  constexpr double kMost = 0.5;
+  if (covered >= kMost) return {Grade::kGood, "debug info", what, ""};
+  return {Grade::kWarning, "debug info", what, "build all of what is yours with -g"};
+}
+
+Finding Scope(const ProgramFacts& facts) {
+  if (facts.info.debug_path.empty()) return {};
+  const double share = Share(facts.bytes_in_scope, facts.debug.code_bytes);
+  if (facts.lines_in_scope == 0) {
+    return {Grade::kProblem, "scope",
+            "no line is of your own sources: all are of the system or of the toolchain",
+            Run(facts, " -s %")};
+  }
+  return {Grade::kGood, "scope",
+          absl::StrFormat("%d lines of your own sources have %.0f %% of the code",
+                          facts.lines_in_scope, 100 * share),
+          ""};
+}
+
+Finding Optimized(const ProgramFacts& facts) {
+  const uint64_t bare = facts.debug.units_unoptimized;
+  if (bare == 0 || bare < facts.debug.units_optimized) return {};
+  return {Grade::kWarning, "optimization",
+          absl::StrFormat("%d of %d sources were compiled without -O: other lines matter than in "
+                          "the program that you ship",
+                          bare, bare + facts.debug.units_optimized),
+          "build with -O2 -g"};
+}
+
+Finding Symbols(const ProgramFacts& facts) {
+  if (facts.info.has_symbols) {
+    return {Grade::kGood, "symbols", "functions outside of debug information have names", ""};
+  }
+  // A separate debug file has them, too.
+  if (!facts.info.debug_path.empty()) {
+    return {Grade::kNote, "symbols", "stripped; names come from the debug information", ""};
+  }
+  return {Grade::kWarning, "symbols", "stripped: functions have no names", "link without -s"};
+}
+
+Finding Points(const ProgramFacts& facts) {
+  std::set<std::string> names;
+  std::set<std::string> begins;
+  std::set<std::string> ends;
+  for (const points::MarkInFile& mark : facts.marks.marks) {
+    names.insert(Printable(mark.name));
+    if (mark.kind == points::MarkKind::kBegin) begins.insert(Printable(mark.name));
+    if (mark.kind == points::MarkKind::kEnd) ends.insert(Printable(mark.name));
+  }
+  if (begins != ends) {
+    std::set<std::string> alone;
+    std::set_symmetric_difference(begins.begin(), begins.end(), ends.begin(), ends.end(),
+                                  std::inserter(alone, alone.end()));
+    return {Grade::kWarning, "points",
+            absl::StrCat("of ", absl::StrJoin(alone, ", "),
+                         " there is only COZ_BEGIN, or only COZ_END, in the program itself"),
+            "put the other where the work ends or begins; the names have to be the same"};
+  }
+  if (!names.empty()) {
+    const size_t shown = std::min(names.size(), kNamesShown);
+    const auto last = std::next(names.begin(), static_cast<ptrdiff_t>(shown));
+    return {Grade::kGood, "points",
+            absl::StrCat(names.size(), ": ", absl::StrJoin(names.begin(), last, ", "),
+                         shown < names.size() ? " …" : ""),
+            ""};
+  }
+  if (facts.marks.has_marks_of_original) {
+    return {Grade::kGood, "points",
+            "it has marks of the original's coz.h; which, is known once they are passed", ""};
+  }
+  return {Grade::kWarning, "points",
+          "no mark is in the program itself, though a library of it may have some",
+          absl::StrCat("put COZ_PROGRESS where a unit of work is done; or find a function to "
+                       "count: coz points --- ",
+                       report::Quoted(facts.word),
+                       " …; or measure whole runs: ", Run(facts, " --end-to-end --repeat=20"))};
+}
+
+Finding Waits(const ProgramFacts& facts) {
+  std::vector<std::string> seen;
+  for (const std::string& library : facts.waits.libraries) seen.push_back(library);
+  for (const std::string& call : facts.waits.calls) seen.push_back(absl::StrCat(call, "()"));
+  for (const std::string& call : facts.waits.own_system_calls) {
+    seen.push_back(absl::StrCat("the system call ", call, " without libc"));
+  }
+  if (seen.empty()) return {Grade::kGood, "waits", "no way to wait that coz does not know", ""};
+  return {Grade::kNote, "waits",
+          absl::StrCat("the program has ", Printable(absl::StrJoin(seen, ", ")),
+                       "; where threads wait for each other by these, effects look smaller or "
+                       "larger than they are"),
+          "put COZ_PRE_BLOCK and COZ_POST_BLOCK around such waits"};
+}
+
+}  // namespace
+
+std::vector<Finding> FindingsOfProgram(const ProgramFacts& facts) {
+  std::vector<Finding> findings = {FileKind(facts)};
+  if (facts.info.kind != BinaryInfo::Kind::kElf) return findings;
+  for (const auto check : {Rights, DebugInformation, Scope, Optimized, Symbols, Points, Waits}) {
+    Finding finding = check(facts);
+    if (!finding.subject.empty()) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace coz::supervisor

@@ -1,0 +1,38 @@
+#include "coz/supervisor/doctor/unseen_waits.h"
+
+#include <set>
+#include <string>
+
+#include "coz/testing/run_command.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+using Names = std::set<std::string>;
+
+TEST(UnseenWaitsTest, FindsCallsAndOwnSystemCallsOfAProgram) {
+  const UnseenWaits waits =
+      FindUnseenWaits(testing::RunfilePath("coz/supervisor/doctor/unseen_program"));
+  EXPECT_EQ(waits.calls, (Names{"flock", "msgrcv"}));
+  EXPECT_EQ(waits.own_system_calls, Names{"futex"});
+  EXPECT_TRUE(waits.libraries.empty());
+}
+
+TEST(UnseenWaitsTest, OrdinaryProgramHasNone) {
+  EXPECT_FALSE(FindUnseenWaits(testing::RunfilePath("coz/testing/puppets/busy")).Any());
+  EXPECT_FALSE(FindUnseenWaits("/nowhere/at/all").Any());
+}
+
+TEST(UnseenWaitsTest, ANumberFarFromTheInstructionIsNoCall) {
+  const std::string move("\xb8\xca\x00\x00\x00", 5);
+  const std::string call("\x0f\x05", 2);
+  EXPECT_EQ(OwnSystemCalls(move + call), Names{"futex"});
+  EXPECT_EQ(OwnSystemCalls(move + std::string(20, '\x90') + call), Names{"futex"});
+  EXPECT_EQ(OwnSystemCalls(move + std::string(60, '\x90') + call), Names{});
+  EXPECT_EQ(OwnSystemCalls(move), Names{});
+  EXPECT_EQ(OwnSystemCalls("\x0f"), Names{});
+}
+
+}  // namespace
+}  // namespace coz::supervisor
