@@ -56,10 +56,7 @@ TEST_F(BareIntervalTest, NoSampleComesInItAndAllDoAfterwards) {
     if (experiment.start_ns() < first.start_ns()) continue;
     EXPECT_GT(experiment.total_samples(), 0u) << experiment.index();
   }
-}
-
-TEST_F(BareIntervalTest, TheReportSaysWhatSamplingTakes) {
-  Run({}, {Puppet("busy"), "4"});
+  // The report says what sampling takes.
   const CommandResult report = testing::RunCommand({testing::Coz(), "report", "--json"}, options_);
   EXPECT_THAT(report.output, HasSubstr("\"sampling_slowdown\""));
   EXPECT_THAT(report.output, HasSubstr("\"bare_intervals\"")) << "not null";

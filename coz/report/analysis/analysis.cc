@@ -224,8 +224,10 @@ class PointAnalyzer {
       return coarse_.IsByPerfEvents(table_.experiments[i]);
     });
     line.p_value = slope->p_value;
-    line.speedups = EstimateSpeedups(observations);
-    line.curve = FitCurve(WithoutDrift(observations), *slope);
+    if (!options_.slopes_only) {
+      line.speedups = EstimateSpeedups(observations);
+      line.curve = FitCurve(WithoutDrift(observations), *slope);
+    }
     Correct(Phases(unit, share), &line);
     line.systematic = SystematicErrorOf(FactsOf(own));
     Widen(&line);

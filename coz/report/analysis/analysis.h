@@ -59,6 +59,8 @@ struct AnalysisOptions {
   double pause_cost_part = 1.0 / 3;
   // Only lines whose q-value is at most this are called "faster" or "slower".
   double false_discovery_rate = 0.05;
+  // Leave out speedups and curve: for one who looks again and again, and at intervals alone.
+  bool slopes_only = false;
 };
 
 enum class Verdict { kFaster, kSlower, kNoEffect, kCannotTell };

@@ -53,6 +53,31 @@ TEST(AnalysisTest, LinesAreRankedBySlope) {
   EXPECT_LT(lines[3].speedups[lines[3].best].program_speedup.high, -0.3);
 }
 
+TEST(AnalysisTest, SlopesAloneAreTheSameSlopes) {
+  SyntheticOptions noisy;
+  noisy.noise = 0.1;
+  SyntheticProfile made(noisy, {Line(1, 0.5, 0.5), Line(2, 0.3, -0.4), Line(3, 0.2, 0)});
+  made.AddRandomExperiments(200);
+  AnalysisOptions slopes_only;
+  slopes_only.slopes_only = true;
+  const Analysis whole = AnalyzeOf(made.profile());
+  const Analysis slopes = AnalyzeOf(made.profile(), slopes_only);
+  ASSERT_EQ(slopes.points.at(0).lines.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const LineAnalysis& expected = whole.points.at(0).lines.at(i);
+    const LineAnalysis& line = slopes.points[0].lines[i];
+    EXPECT_EQ(line.unit, expected.unit);
+    EXPECT_EQ(line.verdict, expected.verdict);
+    EXPECT_EQ(line.slope.low, expected.slope.low);
+    EXPECT_EQ(line.slope.high, expected.slope.high);
+    EXPECT_EQ(line.statistical_slope.low, expected.statistical_slope.low);
+    EXPECT_EQ(line.statistical_slope.high, expected.statistical_slope.high);
+    EXPECT_FALSE(expected.speedups.empty());
+    EXPECT_TRUE(line.speedups.empty());
+    EXPECT_TRUE(line.curve.points.empty());
+  }
+}
+
 TEST(AnalysisTest, UndecidedLinesComeAfterDecidedOnesWhateverTheirSlope) {
   SyntheticOptions noisy;
   noisy.noise = 1.0;

@@ -25,7 +25,9 @@ SyntheticLine Line(uint32_t line, double share, double slope) {
 
 PrecisionState Judge(const profile::Profile& profile, const PrecisionGoal& goal) {
   const ExperimentTable table = BuildExperimentTable(profile);
-  return JudgePrecision(table, Analyze(profile, table), goal);
+  AnalysisOptions options;
+  options.slopes_only = true;
+  return JudgePrecision(table, Analyze(profile, table, options), goal);
 }
 
 // What `coz run --until` does, without a program: returns the number of experiments made.

@@ -65,7 +65,9 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
     if (only_.count(table.units[i].id - 1) != 0 && IsHere(table.units[i])) only.insert(i);
   }
   goal_.only_units = only_.empty() ? nullptr : &only;
-  state_ = report::JudgePrecision(table, report::Analyze(profile, table), goal_);
+  report::AnalysisOptions options;
+  options.slopes_only = true;
+  state_ = report::JudgePrecision(table, report::Analyze(profile, table, options), goal_);
   goal_.only_units = nullptr;
   focus_.clear();
   for (const report::OpenUnit& open : state_.open) {
