@@ -20,6 +20,7 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   supervisor::SettleProfiles(result->earlier, arguments->run.output,
                              result->profile.experiment_size() > 0);
   PrintRunSummary(*result, stderr);
+  if (!result->left.ok()) return kFailure;
   return result->profile.experiment_size() == 0 ? kNothingMeasured : 0;
 }
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
+#include "coz/attach/safe_point.h"
 #include "coz/base/clock.h"
 #include "coz/shared/attach_interface.h"
 
@@ -194,7 +195,6 @@ absl::Status Injector::FindFunctions() {
         "start the program with: coz run",
         pid_, libc->path));
   }
-  safe_points_ = std::make_unique<SafePoints>(pid_);
   return absl::OkStatus();
 }
 
@@ -202,6 +202,8 @@ absl::Status Injector::FindFunctions() {
 absl::StatusOr<TracedThread> Injector::StopSafely() {
   constexpr size_t kMostInOneRound = 16;
   constexpr timespec kBetweenRounds = {0, 5 * kNsPerMs};
+  // Anew each time: once it has joined, its threads wait in libcoz.so.
+  SafePoints safe_points(pid_);
   const double deadline_s = NowS() + options_.limit_s;
   std::string last = "it has no thread";
   do {
@@ -213,16 +215,16 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         last = std::string(thread.status().message());
         continue;
       }
-      const absl::Status safe = safe_points_->Check(tid, thread->WaitingCall());
+      const absl::Status safe = safe_points.Check(tid, thread->WaitingCall());
       if (safe.ok()) return thread;
       last = absl::StrFormat("thread %d: %s", tid, safe.message());
     }
     nanosleep(&kBetweenRounds, nullptr);
   } while (NowS() < deadline_s);
   return absl::DeadlineExceededError(absl::StrFormat(
-      "cannot attach to process %d: in %.0f s none of its threads came to where a library can be "
-      "loaded safely (%s); try again, or start it with: coz run",
-      pid_, options_.limit_s, last));
+      "in %.0f s no thread of process %d came to where a library can be called safely (%s); try "
+      "again: coz attach %d",
+      options_.limit_s, pid_, last, pid_));
 }
 
 absl::Status Injector::Borrow(TracedThread* thread, Room* room) const {

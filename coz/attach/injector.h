@@ -21,7 +21,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "coz/attach/safe_point.h"
 #include "coz/attach/traced_thread.h"
 #include "coz/base/unique_fd.h"
 
@@ -75,7 +74,6 @@ class Injector {
 
   const pid_t pid_;
   const InjectorOptions options_;
-  std::unique_ptr<SafePoints> safe_points_;
   Gadgets gadgets_;
   UniqueFd control_;
   int64_t control_there_ = -1;  // its descriptor in the process

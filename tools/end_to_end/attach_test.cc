@@ -198,6 +198,7 @@ TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
     wrapped = 0;
     const CommandResult result = Attach(resident.pid(), {"--duration=1"});
     EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("runs on as before"));
     EXPECT_GE(wrapped, 5u) << "pthread calls were not wrapped";
     EXPECT_EQ(SlotsOf(resident.pid(), Puppet("resident")), slots);
     EXPECT_EQ(resident.Ask("state\n"), before);

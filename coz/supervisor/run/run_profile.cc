@@ -76,7 +76,7 @@ class Run : public experiment::ExperimentSink {
   absl::Status Start(const std::string& program, report::ProfileWriter writer);
   // The same for a process that runs already.
   absl::Status Join(std::unique_ptr<AttachedProcess> attached, report::ProfileWriter writer);
-  void Leave();
+  absl::Status Leave();
   RunResult Finish();
   void Loop();
 
@@ -209,13 +209,14 @@ absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::Profil
   return absl::OkStatus();
 }
 
-void Run::Leave() {
-  if (attached_ == nullptr || child_->Poll().exited) return;
+absl::Status Run::Leave() {
+  if (attached_ == nullptr || child_->Poll().exited) return absl::OkStatus();
   const absl::Status left = attached_->Leave();
   Say(left.ok() ? absl::StrFormat("process %d runs on as before; libcoz.so stays mapped in it and "
                                   "does nothing",
                                   options_.attach_pid)
                 : std::string(left.message()));
+  return left;
 }
 
 void Run::WriteHead() {
@@ -602,7 +603,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   }
   run.Loop();
   RunResult result = run.Finish();
-  run.Leave();
+  result.left = run.Leave();
   result.earlier = std::move(opened->earlier);
   return result;
 }

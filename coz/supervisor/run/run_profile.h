@@ -89,6 +89,7 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
+  absl::Status left;                  // of a process that was attached to: whether it is as before
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
