@@ -169,7 +169,9 @@ void AttachedProcess::SetSampling(bool on) {
 absl::Status AttachedProcess::Leave() {
   events_->Disable();
   events_->Close();
-  if (kill(pid_, 0) != 0) return absl::OkStatus();
+  // It has ended, or has become another program by exec, which knows nothing of coz.
+  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
+  if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   const bool are_over = AwaitLastSamples(pid_);
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
   if (are_over) return absl::OkStatus();
