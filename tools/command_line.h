@@ -52,6 +52,7 @@ int PrintHelp(const CLI::App& app, const std::string& name);
 
 // Each adds one subcommand to the application. `exit_status` is what the process ends with.
 void AddRunCommand(CLI::App& app, int* exit_status);
+void AddAttachCommand(CLI::App& app, int* exit_status);
 void AddPointsCommand(CLI::App& app, int* exit_status);
 void AddDemoCommand(CLI::App& app, int* exit_status);
 void AddDoctorCommand(CLI::App& app, int* exit_status);

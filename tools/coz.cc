@@ -64,6 +64,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
     }
   };
   AddRunCommand(app, exit_status);
+  AddAttachCommand(app, exit_status);
   AddPointsCommand(app, exit_status);
   AddDemoCommand(app, exit_status);
   AddDoctorCommand(app, exit_status);

@@ -117,6 +117,20 @@ void ModuleMap::AddProgram(shared::ControlBlock* control,
   }
 }
 
+void ModuleMap::Restart() {
+  program_ = 0;
+  table_count_ = 0;
+  const uint32_t count = count_.exchange(0, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < count; ++i) {
+    LocalModule& module = modules_[i];
+    module.version.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    module.state.store(LocalState::kUnloaded, std::memory_order_relaxed);
+    module.version.fetch_add(1, std::memory_order_release);
+  }
+  busy_.clear(std::memory_order_release);
+}
+
 // Another process may add the same file at the same time; two slots of one file do no harm.
 shared::ModuleSlot* ModuleMap::FindOrAddSlot(const char* path, bool is_program,
                                              uint64_t load_bias) {

@@ -30,6 +30,9 @@ class ModuleMap {
   void AddProgram(shared::ControlBlock* control,
                   void (*data)(shared::ControlBlock& control, const void* begin, const void* end));
 
+  // Forgets all objects, so that AddProgram may be called again. While no handler looks up.
+  void Restart();
+
   // In the child of fork, before it is sampled: the objects stay as they are.
   void OnForkInChild();
 

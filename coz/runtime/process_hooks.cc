@@ -2,6 +2,13 @@
 // threads, and children of vfork that have borrowed one.
 #include "coz/runtime/process_hooks.h"
 
+#include <sys/syscall.h>
+#include <time.h>
+
+#include <cerrno>
+
+#include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/sampler.h"
@@ -12,6 +19,7 @@ namespace coz::runtime {
 namespace {
 
 using runtime_internal::g_control;
+using runtime_internal::g_is_late;
 using runtime_internal::g_modules;
 using runtime_internal::g_process;
 
@@ -20,8 +28,22 @@ void NoteUnreachableProgram() {
   g_control->counters.programs_unreachable.store(1, std::memory_order_relaxed);
 }
 
+// The supervisor has opened the events of a process that it has attached to, and switches them off
+// when it sees the process change. If it is gone, its events are too.
+void AwaitEventsOff() {
+  constexpr timespec kLook = {0, kNsPerMs};
+  constexpr int kMostLooks = 1000;
+  for (int i = 0;
+       i < kMostLooks && g_process->armed.load(std::memory_order_acquire) != shared::kArmedForExec;
+       ++i) {
+    if (RawSyscall(SYS_kill, g_control->supervisor_pid, 0) == -ESRCH) return;
+    RawSyscall(SYS_nanosleep, &kLook, nullptr);
+  }
+}
+
 void PrepareProcessForExec() {
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
+  if (g_is_late) AwaitEventsOff();
   sampler::PrepareForExec();
 }
 

@@ -21,6 +21,17 @@ bool IsValidKind(int kind) {
          kind == static_cast<int>(shared::PointKind::kEnd);
 }
 
+template <typename Visit>
+void ForEachMark(const void* begin, const void* end, Visit visit) {
+  const uintptr_t last = reinterpret_cast<uintptr_t>(end);
+  uintptr_t at = (reinterpret_cast<uintptr_t>(begin) + 7) & ~uintptr_t{7};
+  for (; at + sizeof(coz_mark_t) <= last; at += 8) {
+    const coz_mark_t* mark = reinterpret_cast<const coz_mark_t*>(at);
+    if (mark->magic[0] != COZ_MARK_MAGIC_0 || mark->magic[1] != COZ_MARK_MAGIC_1) continue;
+    if (mark->name != nullptr && IsValidKind(mark->type)) visit(*mark);
+  }
+}
+
 }  // namespace
 
 shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKind kind,
@@ -50,14 +61,23 @@ shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKi
 }
 
 void AddPointsOfMarks(shared::ControlBlock& control, const void* begin, const void* end) {
-  const uintptr_t last = reinterpret_cast<uintptr_t>(end);
-  uintptr_t at = (reinterpret_cast<uintptr_t>(begin) + 7) & ~uintptr_t{7};
-  for (; at + sizeof(coz_mark_t) <= last; at += 8) {
-    const coz_mark_t* mark = reinterpret_cast<const coz_mark_t*>(at);
-    if (mark->magic[0] != COZ_MARK_MAGIC_0 || mark->magic[1] != COZ_MARK_MAGIC_1) continue;
-    if (mark->name == nullptr || !IsValidKind(mark->type)) continue;
-    FindOrAddPoint(control, static_cast<shared::PointKind>(mark->type), mark->name);
-  }
+  ForEachMark(begin, end, [&control](const coz_mark_t& mark) {
+    FindOrAddPoint(control, static_cast<shared::PointKind>(mark.type), mark.name);
+  });
+}
+
+void LetMarksAsk(MarksAsk ask, void* begin, const void* end) {
+  // The values of coz_mark_t::state.
+  constexpr int32_t kNotAsked = 0;
+  constexpr int32_t kNoProfiler = 1;
+  constexpr int32_t kProfiled = 2;
+  ForEachMark(begin, end, [ask](const coz_mark_t& mark) {
+    // It lies in data that the program writes.
+    int32_t* const state = const_cast<int32_t*>(&mark.state);
+    int32_t before = ask == MarksAsk::kAgain ? kNoProfiler : kProfiled;
+    __atomic_compare_exchange_n(state, &before, ask == MarksAsk::kAgain ? kNotAsked : kNoProfiler,
+                                /*weak=*/false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  });
 }
 
 }  // namespace coz::runtime

@@ -24,6 +24,11 @@ shared::PointSlot* FindOrAddPoint(shared::ControlBlock& control, shared::PointKi
 // that are never visited are known too.
 void AddPointsOfMarks(shared::ControlBlock& control, const void* begin, const void* end);
 
+// Marks that were visited without the profiler ask for it no more. From now on those in [begin,
+// end) ask again; or do not ask, for the profiler goes.
+enum class MarksAsk { kAgain, kNoMore };
+void LetMarksAsk(MarksAsk ask, void* begin, const void* end);
+
 }  // namespace coz::runtime
 
 #endif  // COZ_RUNTIME_PROGRESS_POINTS_H_

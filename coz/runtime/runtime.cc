@@ -26,6 +26,7 @@
 namespace coz::runtime {
 namespace {
 
+using runtime_internal::CurrentSlot;
 using runtime_internal::g_control;
 using runtime_internal::g_pid;
 using runtime_internal::g_process;
@@ -34,10 +35,11 @@ using runtime_internal::SlotOf;
 using runtime_internal::t_left;
 
 delay::ThreadLedger* ReserveSlotForNewThread() {
-  if (HasLeftProfile()) return nullptr;
+  const shared::ProcessSlot* const process = g_process;  // null where the supervisor has detached
+  if (process == nullptr || HasLeftProfile()) return nullptr;
   sampler::PrepareToCreateThread();
   shared::ThreadSlot* slot =
-      shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *g_process), g_pid);
+      shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *process), g_pid);
   if (slot == nullptr) return nullptr;
   slot->blocks_reserved_signal = interpose::BlocksReservedSignal();
   return &slot->ledger;
@@ -87,6 +89,11 @@ void LeaveProfile() {
   }
 }
 
+delay::ThreadLedger* AdmitLateThread() {
+  shared::ThreadSlot* const slot = CurrentSlot();
+  return slot == nullptr ? nullptr : &slot->ledger;
+}
+
 // Of more threads it costs too much to ask.
 constexpr uint32_t kMostThreadsAsked = 64;
 
@@ -112,7 +119,8 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           CountUnfollowed,
           sampler::LeaveOutCpuTime,
           sampler::ReadQueueClock,
-          HighestLocalDelay};
+          HighestLocalDelay,
+          AdmitLateThread};
 }
 
 // The system call last: it may be forbidden by then.

@@ -5,6 +5,7 @@
 
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::runtime::runtime_internal {
@@ -12,6 +13,7 @@ namespace coz::runtime::runtime_internal {
 shared::ControlBlock* g_control = nullptr;
 shared::ProcessSlot* g_process = nullptr;
 pid_t g_pid = 0;
+bool g_is_late = false;
 ModuleMap g_modules;
 __thread bool t_left = false;
 
@@ -26,10 +28,11 @@ void OccupySlot(shared::ThreadSlot& slot) {
 }
 
 shared::ThreadSlot* CurrentSlot() {
-  delay::ThreadLedger* ledger = interpose::CurrentThreadLedger();
-  if (ledger == nullptr && !t_left && !interpose::HasLeftThreadSync()) {
+  delay::ThreadLedger* ledger = interpose::LedgerSoFar();
+  const shared::ProcessSlot* const process = g_process;
+  if (ledger == nullptr && process != nullptr && !t_left && !interpose::HasLeftThreadSync()) {
     shared::ThreadSlot* slot =
-        shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *g_process), g_pid);
+        shared::ReserveThreadSlot(*g_control, shared::IndexOf(*g_control, *process), g_pid);
     if (slot == nullptr) {
       t_left = true;  // counted once
       return nullptr;
@@ -37,6 +40,7 @@ shared::ThreadSlot* CurrentSlot() {
     OccupySlot(*slot);
     interpose::EnterThreadSync(&slot->ledger,
                                g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
+    if (g_is_late) interpose::ArmThreadExitAnywhere();
     ledger = &slot->ledger;
   }
   return ledger == nullptr ? nullptr : &SlotOf(ledger);

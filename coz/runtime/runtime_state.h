@@ -1,11 +1,12 @@
 // What the parts of the preload runtime share: this process's place in the profile, and its
 // threads' slots.
 //
-// Shape    one for the process; set by attach.cc when the library is loaded, and by fork.cc in
-//          children of fork
+// Shape    one for the process; set by attach.cc when the library is loaded, by late_attach.cc when
+//          the supervisor comes later, and by fork.cc in children of fork
 // Units    none
 // Errors   CurrentSlot: null where there is no slot left, which is counted
-// Threads  written while there is one thread, and read by all of them; t_left is each thread's own
+// Threads  written while there is one thread, or none that reads them, and read by all of them;
+//          t_left is each thread's own
 // Signals  async-signal-safe
 // Source   docs/design/processes.md
 #ifndef COZ_RUNTIME_RUNTIME_STATE_H_
@@ -23,6 +24,8 @@ namespace coz::runtime::runtime_internal {
 extern shared::ControlBlock* g_control __attribute__((visibility("hidden")));
 extern shared::ProcessSlot* g_process __attribute__((visibility("hidden")));
 extern pid_t g_pid __attribute__((visibility("hidden")));
+// The process had threads before it was profiled (late_attach.cc).
+extern bool g_is_late __attribute__((visibility("hidden")));
 extern ModuleMap g_modules __attribute__((visibility("hidden")));
 
 // Set when the thread has given up its slot: late samples do not take another.
@@ -33,8 +36,8 @@ shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger);
 // The calling thread runs on `slot`, which was reserved for it.
 void OccupySlot(shared::ThreadSlot& slot);
 
-// The calling thread's slot. A thread that was made without pthread_create gets one with its first
-// sample, and starts level.
+// The calling thread's slot. A thread that was made without pthread_create, or before the process
+// was profiled, gets one with its first sample or wrapped call, and starts level.
 shared::ThreadSlot* CurrentSlot();
 
 }  // namespace coz::runtime::runtime_internal

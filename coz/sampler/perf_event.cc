@@ -20,6 +20,8 @@ namespace {
 // Comes back in siginfo, so that a program's own sigtrap events are told apart.
 constexpr uint64_t kInheritedSignature = 0x636f7a2073616d70;  // "coz samp"
 constexpr uint64_t kThreadSignature = 0x636f7a2074687264;     // "coz thrd"
+// Of events that another process has opened. The lower half is the thread that it was opened for.
+constexpr uint64_t kOutsideSignature = uint64_t{0x636f7a6f} << 32;  // "cozo"
 
 constexpr int kTrapPerf = 6;  // TRAP_PERF, which libc's headers lack
 
@@ -68,10 +70,34 @@ int MoveBelowLimit(int fd, uint64_t limit, uint64_t room) {
 }
 
 // The descriptor, or -errno.
-int OpenForThisThread(const perf_event_attr& attr) {
-  const int this_thread = 0, any_cpu = -1, no_group = -1;
+int OpenForThread(int32_t tid, const perf_event_attr& attr) {
+  const int any_cpu = -1, no_group = -1;
   return static_cast<int>(
-      RawSyscall(SYS_perf_event_open, &attr, this_thread, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+      RawSyscall(SYS_perf_event_open, &attr, tid, any_cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+}
+
+int OpenForThisThread(const perf_event_attr& attr) { return OpenForThread(0, attr); }
+
+perf_event_attr TaskClock(const PerfEventOptions& options) {
+  const bool sigtrap = options.inherited_sigtrap || options.thread_sigtrap;
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sigtrap ? sizeof(attr) : PERF_ATTR_SIZE_VER0;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.sample_period = options.sampling_period_ns;
+  attr.disabled = 1;
+  attr.exclude_kernel = options.exclude_kernel;
+  attr.exclude_hv = 1;
+  attr.wakeup_events = 1;
+  if (sigtrap) {
+    attr.inherit = options.inherited_sigtrap;
+    attr.inherit_thread = options.inherited_sigtrap;
+    attr.remove_on_exec = 1;
+    attr.sigtrap = 1;
+    attr.sig_data = options.inherited_sigtrap ? kInheritedSignature : kThreadSignature;
+  }
+  return attr;
 }
 
 }  // namespace
@@ -114,26 +140,20 @@ int OpenIdleEvent() {
 int OpenTaskClock(const PerfEventOptions& options) {
   const bool sigtrap = options.inherited_sigtrap || options.thread_sigtrap;
   if (sigtrap && !KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
-  perf_event_attr attr;
-  memset(&attr, 0, sizeof(attr));
-  attr.size = sigtrap ? sizeof(attr) : PERF_ATTR_SIZE_VER0;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.sample_period = options.sampling_period_ns;
-  attr.disabled = 1;
-  attr.exclude_kernel = options.exclude_kernel;
-  attr.exclude_hv = 1;
-  attr.wakeup_events = 1;
-  if (sigtrap) {
-    attr.inherit = options.inherited_sigtrap;
-    attr.inherit_thread = options.inherited_sigtrap;
-    attr.remove_on_exec = 1;
-    attr.sigtrap = 1;
-    attr.sig_data = options.inherited_sigtrap ? kInheritedSignature : kThreadSignature;
-  }
-  const int fd = OpenForThisThread(attr);
+  const int fd = OpenForThisThread(TaskClock(options));
   if (fd < 0) return fd;
   return options.inherited_sigtrap ? MoveBeyondLimit(fd) : MoveOutOfTheWay(fd);
+}
+
+int OpenTaskClockOf(int32_t tid, uint64_t sampling_period_ns, bool exclude_kernel) {
+  if (!KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
+  PerfEventOptions options;
+  options.sampling_period_ns = sampling_period_ns;
+  options.exclude_kernel = exclude_kernel;
+  options.inherited_sigtrap = true;
+  perf_event_attr attr = TaskClock(options);
+  attr.sig_data = kOutsideSignature | static_cast<uint32_t>(tid);
+  return OpenForThread(tid, attr);
 }
 
 int ArmThreadSignal(int fd, int signo) {
@@ -169,16 +189,29 @@ int SetPerfEventPeriod(int fd, uint64_t sampling_period_ns) {
 
 namespace {
 
-bool HasSignature(const siginfo_t& info, uint64_t signature) {
+// Of an event's signal; 0 where it is none. Not the type: in inherited events it is the number that
+// the kernel has given the task clock.
+uint64_t SignatureOf(const siginfo_t& info) {
   PerfSiginfo perf;
   memcpy(&perf, &info, sizeof(perf));
-  // Not the type: in inherited events it is the number that the kernel has given the task clock.
-  return perf.code == kTrapPerf && perf.data == signature;
+  return perf.code == kTrapPerf ? perf.data : 0;
+}
+
+bool HasSignature(const siginfo_t& info, uint64_t signature) {
+  return SignatureOf(info) == signature;
 }
 
 }  // namespace
 
-bool IsInheritedSigtrap(const siginfo_t& info) { return HasSignature(info, kInheritedSignature); }
+bool IsInheritedSigtrap(const siginfo_t& info) {
+  return HasSignature(info, kInheritedSignature) || ThreadOfOutsideSigtrap(info) != 0;
+}
+
+int32_t ThreadOfOutsideSigtrap(const siginfo_t& info) {
+  constexpr uint64_t kUpperHalf = ~uint64_t{0} << 32;
+  const uint64_t signature = SignatureOf(info);
+  return (signature & kUpperHalf) == kOutsideSignature ? static_cast<int32_t>(signature) : 0;
+}
 
 bool IsThreadSigtrap(const siginfo_t& info) { return HasSignature(info, kThreadSignature); }
 

@@ -1,5 +1,5 @@
-// The sole owner of perf_event_open: opens events of the calling thread, most of them its software
-// task clock.
+// The sole owner of perf_event_open in the target: opens events of the calling thread, most of them
+// its software task clock. The supervisor opens such events for threads of others by it, too.
 //
 // Shape    one descriptor per event, close-on-exec, the event still disabled
 // Units    sampling period in ns of thread CPU time
@@ -29,6 +29,10 @@ struct PerfEventOptions {
 // The descriptor, or -errno. -EOPNOTSUPP on kernels before 5.19, whose sigtrap kills a thread that
 // has blocked SIGTRAP.
 int OpenTaskClock(const PerfEventOptions& options);
+
+// As OpenTaskClock with inherited_sigtrap, from another process that may trace `tid`. The
+// descriptor is not moved.
+int OpenTaskClockOf(int32_t tid, uint64_t sampling_period_ns, bool exclude_kernel);
 
 // Opens an event of the calling thread that counts nothing, sends nothing, and is not inherited
 // (for phase_keeper.h). The descriptor, or -errno.
@@ -63,6 +67,10 @@ uint64_t PerfEventId(int fd);
 // for the thread alone.
 bool IsInheritedSigtrap(const siginfo_t& info);
 bool IsThreadSigtrap(const siginfo_t& info);
+
+// The thread for which OpenTaskClockOf has opened the event: the thread that gets the signal, or
+// one that has created it, directly or not. 0 where it is no such event.
+int32_t ThreadOfOutsideSigtrap(const siginfo_t& info);
 
 }  // namespace coz::sampler
 

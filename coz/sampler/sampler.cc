@@ -63,10 +63,7 @@ void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
   status->cpu_timer_errno = -result;
 }
 
-}  // namespace
-
-SamplerStatus StartSampler(const SamplerOptions& options) {
-  SamplerStatus status;
+void DescribeProcess(const SamplerOptions& options) {
   sampled_process.pid = RawSyscall(SYS_getpid);
   sampled_process.source = SamplingSource::kNone;
   sampled_process.kernel_included = false;
@@ -75,6 +72,13 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   sampled_process.foreign_signal = options.foreign_signal;
   sampled_process.shared_event = options.shared_event;
   sampled_process.suspensions = options.suspensions;
+}
+
+}  // namespace
+
+SamplerStatus StartSampler(const SamplerOptions& options) {
+  SamplerStatus status;
+  DescribeProcess(options);
   t_thread.suspensions = Suspensions();
   t_thread.stopped = false;
   t_thread.tracker.Restart(ThreadCpuNowNs());
@@ -94,6 +98,16 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   }
   return status;
 }
+
+void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included) {
+  DescribeProcess(options);
+  sampled_process.source = SamplingSource::kPerfSigtrap;
+  sampled_process.kernel_included = kernel_included;
+  InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
+  sampled_process.enabled.store(true);
+}
+
+void CloseEventsOfThreads() { CloseInheritedEvents(); }
 
 bool ChangeToCpuTimers() {
   if (sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer)

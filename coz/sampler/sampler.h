@@ -82,6 +82,14 @@ struct SamplerCounters {
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
+// The same for a process that has threads already. Another process opens the events
+// (OpenTaskClockOf), enables them when this has returned, and closes them. The source is
+// kPerfSigtrap, and nothing can fail.
+void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included);
+
+// After StopSampler: closes all that the sampler has opened for single threads of this process.
+void CloseEventsOfThreads();
+
 // Every thread but the first calls these, first and last. With kPerfSigtrap it need not, but then
 // threads shorter than a sampling period are never sampled. With the other sources a thread that
 // does not start is not sampled, and one that does not stop leaks a timer or a descriptor. Returns

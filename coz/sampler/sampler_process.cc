@@ -38,6 +38,8 @@ void OnForkInChild() {
   t_thread.queue_clock.Forget();
   t_thread.state.BecomeLong();
   t_thread.active_frame = 0;
+  t_thread.has_event_from_outside = false;
+  t_thread.tid = 0;
 }
 
 void MakeWayForDescriptor(int fd) {

@@ -61,7 +61,11 @@ struct SampledThread {
   ThreadState state;
   bool stopped = false;
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
-  uint32_t suspensions = 0;      // the count when the tracker last knew the thread's time
+  // Another process has opened an event for this very thread. Signals of one that it has inherited
+  // besides do not count.
+  bool has_event_from_outside = false;
+  int32_t tid = 0;           // 0: not asked for yet
+  uint32_t suspensions = 0;  // the count when the tracker last knew the thread's time
 };
 
 extern SampledProcess sampled_process __attribute__((visibility("hidden")));

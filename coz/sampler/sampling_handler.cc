@@ -1,5 +1,6 @@
 #include "coz/sampler/sampling_handler.h"
 
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <atomic>
@@ -7,6 +8,7 @@
 
 #include "coz/base/errno_saver.h"
 #include "coz/base/interrupted_call.h"
+#include "coz/base/raw_syscall.h"
 #include "coz/base/sampling_signal.h"
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sampler/perf_event.h"
@@ -109,6 +111,17 @@ bool TakeSignal(const siginfo_t& info) {
   return info.si_code == SI_TIMER && AdoptTimer(info, &t_thread.source);
 }
 
+// Whether another event than the one that samples this thread has sent the signal. A thread that
+// was created while another process opened the events may have one that it has inherited, and one
+// that was opened for it.
+bool IsSecondEvent(const siginfo_t& info) {
+  const int32_t opened_for = ThreadOfOutsideSigtrap(info);
+  if (opened_for == 0) return false;
+  if (t_thread.tid == 0) t_thread.tid = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  if (opened_for == t_thread.tid) t_thread.has_event_from_outside = true;
+  return opened_for != t_thread.tid && t_thread.has_event_from_outside;
+}
+
 // Sampling is suspended, or was since the thread's last sample.
 bool WasSuspended(uint32_t suspensions) {
   return sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
@@ -166,6 +179,7 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   if (!sampled_process.enabled.load(std::memory_order_acquire) || t_thread.stopped) {
     return EndLateSource(*info);
   }
+  if (IsSecondEvent(*info)) return;
   const uint32_t suspensions = Suspensions();
   if (WasSuspended(suspensions)) {
     Rest(suspensions);

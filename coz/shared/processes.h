@@ -29,6 +29,9 @@ enum class Follow : uint32_t {
 // kChanging: the process is in an exec, or has left the profile. Its threads do not pay.
 enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging };
 
+// See ProcessSlot.armed.
+inline constexpr uint32_t kArmedForExec = ~uint32_t{0};
+
 // The process itself takes the slot. Only the supervisor frees it, so that it sees each process.
 struct ProcessSlot {
   std::atomic<ProcessState> state;
@@ -38,7 +41,9 @@ struct ProcessSlot {
   uint32_t program;             // module slot of its executable + 1; 0: none
   uint64_t load_bias;           // of its executable
   uint64_t start_ns;
-  // `image` + 1 once the supervisor has set the breakpoints of its program. The supervisor writes.
+  // `image` + 1 once the supervisor has set the breakpoints of its program; kArmedForExec once it
+  // has switched off the events that it has opened in the process, which is in state kChanging. The
+  // supervisor writes.
   std::atomic<uint32_t> armed;
   // Where a thread stops for a breakpoint to count, or goes on after a probe has counted; 0: none.
   // A sample at such an address fell into the cost of counting. Probes beyond the room here are

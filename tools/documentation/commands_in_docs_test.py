@@ -14,6 +14,7 @@ COZ = os.path.abspath("tools/coz")
 SAMPLE = os.path.abspath("tools/documentation/profile.pb")
 # What the text leaves to the reader.
 PLACEHOLDERS = {
+    "PID": "4194305",  # above the largest that the kernel gives
     "FORMAT": "csv",
     "CONDITION": "slope(*) > 0.3",
     "FILE:LINE": "work.cc:10",

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,7 @@
 #include "coz/supervisor/run/session_description.h"
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/run/until_goal.h"
+#include "coz/supervisor/target/attached_process.h"
 #include "coz/supervisor/target/awake_cpus.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/live_target.h"
@@ -72,6 +74,9 @@ class Run : public experiment::ExperimentSink {
         }) {}
 
   absl::Status Start(const std::string& program, report::ProfileWriter writer);
+  // The same for a process that runs already.
+  absl::Status Join(std::unique_ptr<AttachedProcess> attached, report::ProfileWriter writer);
+  absl::Status Leave();
   RunResult Finish();
   void Loop();
 
@@ -84,6 +89,9 @@ class Run : public experiment::ExperimentSink {
   void OnBareInterval(const experiment::ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
+  absl::Status ChooseSchedule();
+  void FillBlock();
+  void BeginRecords(report::ProfileWriter writer);
   void WriteHead();
   bool ChooseUnits();
   bool IsToGoOn();
@@ -107,6 +115,7 @@ class Run : public experiment::ExperimentSink {
   LiveDisplay display_;
   SignalInbox inbox_;
   experiment::SchedulerOptions scheduler_options_;
+  std::unique_ptr<AttachedProcess> attached_;  // null: the child was started here
   std::optional<ChildProcess> child_;
   std::optional<LiveTarget> target_;
   std::optional<ProcessWatch> processes_;
@@ -126,7 +135,8 @@ class Run : public experiment::ExperimentSink {
   size_t objects_known_ = ~size_t{0};  // when units were last sought by name
 };
 
-absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
+// Also draws the seed and the sampling period, where they are not given.
+absl::Status Run::ChooseSchedule() {
   scheduler_options_.seed = options_.seed.value_or(experiment::DrawSeed());
   if (options_.sampling_period_ns == 0) {
     options_.sampling_period_ns = DefaultSamplingPeriodNs(*scheduler_options_.seed);
@@ -141,8 +151,10 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   }
   // Bare intervals do not speed the given unit up, so no baseline compares.
   if (!options_.given.empty()) scheduler_options_.experiments_per_bare_interval = 0;
-  if (absl::Status status = scheduler_options_.Check(); !status.ok()) return status;
+  return scheduler_options_.Check();
+}
 
+void Run::FillBlock() {
   shared::ControlBlock& block = control_.block();
   block.sampling_period_ns = options_.sampling_period_ns;
   block.wanted_source = options_.sampling_source;
@@ -154,13 +166,25 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
+}
 
+void Run::BeginRecords(report::ProfileWriter writer) {
+  target_.emplace(&control_.block());
+  outside_->AddTo(&*target_, &units_);
+  processes_.emplace(&control_.block());
+  recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
+  if (options_.end_to_end) recorder_->AddEndToEndPoint();
+}
+
+absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
+  if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
+  FillBlock();
   StartOptions start;
   start.program = program;
   start.arguments = options_.command;
   start.preload = options_.runtime_library;
   start.control_path = control_.Path();
-  start.pid_cell = &block.target_pid;
+  start.pid_cell = &control_.block().target_pid;
   start.signal_mask = &inbox_.original_mask();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
   if (!child.ok()) return child.status();
@@ -169,12 +193,31 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   // Lets the program and its children copy the lent counters where Yama restricts that.
   if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
-  target_.emplace(&block);
-  outside_->AddTo(&*target_, &units_);
-  processes_.emplace(&block);
-  recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
-  if (options_.end_to_end) recorder_->AddEndToEndPoint();
+  BeginRecords(std::move(writer));
   return absl::OkStatus();
+}
+
+absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::ProfileWriter writer) {
+  if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
+  FillBlock();
+  control_.block().awaits_breakpoints = 0;  // it runs already
+  prctl(PR_SET_TIMERSLACK, 1);
+  attached_ = std::move(attached);
+  child_.emplace(ChildProcess::Adopt(options_.attach_pid));
+  if (absl::Status joined = attached_->Join(&control_.block()); !joined.ok()) return joined;
+  BeginRecords(std::move(writer));
+  target_->SetOwnEvents([this](bool on) { attached_->SetSampling(on); });
+  return absl::OkStatus();
+}
+
+absl::Status Run::Leave() {
+  if (attached_ == nullptr || child_->Poll().exited) return absl::OkStatus();
+  const absl::Status left = attached_->Leave();
+  Say(left.ok() ? absl::StrFormat("process %d runs on as before; libcoz.so stays mapped in it and "
+                                  "does nothing",
+                                  options_.attach_pid)
+                : std::string(left.message()));
+  return left;
 }
 
 void Run::WriteHead() {
@@ -263,7 +306,9 @@ void Run::Wait(uint64_t until_ns) {
   const int pidfd = child_->exit_state().exited ? -1 : child_->pidfd();
   pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
   ppoll(fds, 2, &timeout, nullptr);
-  inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
+  // What is sent to coz is not meant for a process that was there before.
+  const bool is_ours = attached_ == nullptr && !child_->exit_state().exited;
+  inbox_.Forward(is_ours ? child_->pid() : 0);
   child_->Poll();
   target_->set_stops(child_->stops());
 }
@@ -328,6 +373,10 @@ void Run::StartExperiments() {
 
 // Until the first process has ended; or the last, where that is asked for and nobody interrupts.
 bool Run::IsToGoOn() {
+  if (attached_ != nullptr) {
+    const bool is_told_to_end = inbox_.interrupted() || ended_by_duration_ || ended_by_goal_;
+    return !child_->exit_state().exited && !(is_told_to_end && (!scheduler_ || scheduler_->done()));
+  }
   if (!child_->exit_state().exited) return true;
   if (!options_.until_last || inbox_.interrupted() || ended_by_duration_ || ended_by_goal_) {
     return false;
@@ -346,6 +395,7 @@ void Run::Loop() {
     for (const std::string& warning : outside_->TakeWarnings()) Say(warning);
     target_->Poll();
     processes_->Poll();
+    if (attached_ != nullptr) attached_->Poll();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
@@ -357,8 +407,9 @@ void Run::Loop() {
     }
     if (scheduler_) {
       next_ns = std::min(next_ns, scheduler_->Step());
-      const bool time_is_up =
-          options_.duration_ns != 0 && now_ns >= start_ns_ + options_.duration_ns;
+      const bool is_interrupted = attached_ != nullptr && inbox_.interrupted();
+      const bool time_is_up = is_interrupted || (options_.duration_ns != 0 &&
+                                                 now_ns >= start_ns_ + options_.duration_ns);
       const bool ended = ended_by_duration_ || ended_by_goal_;
       if (!ended && time_is_up) ended_by_duration_ = true;
       if (!ended && !time_is_up) PursueGoal();
@@ -434,7 +485,8 @@ RunResult Run::Finish() {
   // Processes that run on are not profiled any more.
   control_.block().stop.store(1, std::memory_order_relaxed);
   processes_->Poll();
-  result.processes_left = processes_->live();
+  // One that is attached to was there before.
+  result.processes_left = attached_ != nullptr ? 0 : processes_->live();
   const RunCounters counters = shared::ReadRunCounters(control_.block().counters);
   result.processes_unprofiled =
       static_cast<uint32_t>(counters.processes_without_slot + counters.processes_without_sampling);
@@ -444,7 +496,9 @@ RunResult Run::Finish() {
   for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
     Say(missing);
   }
-  const profile::EndReason reason = ended_by_duration_     ? profile::END_REASON_DURATION_REACHED
+  const bool is_interrupted = attached_ != nullptr && inbox_.interrupted();
+  const profile::EndReason reason = is_interrupted         ? profile::END_REASON_INTERRUPTED
+                                    : ended_by_duration_   ? profile::END_REASON_DURATION_REACHED
                                     : ended_by_goal_       ? profile::END_REASON_PRECISION_REACHED
                                     : inbox_.interrupted() ? profile::END_REASON_INTERRUPTED
                                                            : profile::END_REASON_TARGET_EXITED;
@@ -476,9 +530,40 @@ std::function<void(double)> ReadingProgress() {
   };
 }
 
+// The control block; for a process that is attached to, in memory that it can map.
+absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
+                                          std::unique_ptr<AttachedProcess>* attached) {
+  if (options.attach_pid == 0) return SharedControl::Create();
+  absl::StatusOr<AttachedProcess> process =
+      AttachedProcess::Prepare(options.attach_pid, options.runtime_library,
+                               options.sampling_period_ns, options.exclude_kernel);
+  if (!process.ok()) return process.status();
+  *attached = std::make_unique<AttachedProcess>(*std::move(process));
+  return SharedControl::CreateIn((*attached)->TakeControl());
+}
+
+// Completes the options for a process that runs already.
+absl::Status DescribeAttached(RunOptions* options) {
+  absl::StatusOr<RunningProgram> program =
+      FindRunningProgram(options->attach_pid, options->runtime_library);
+  if (!program.ok()) return program.status();
+  options->command = program->command;
+  options->command.front() = program->path;
+  options->follow = shared::Follow::kOne;
+  if (!options->seed) options->seed = experiment::DrawSeed();
+  if (options->sampling_period_ns == 0) {
+    options->sampling_period_ns = DefaultSamplingPeriodNs(*options->seed);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
+absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
+  RunOptions options = asked;
+  if (options.attach_pid != 0) {
+    if (absl::Status status = DescribeAttached(&options); !status.ok()) return status;
+  }
   if (options.command.empty()) {
     return absl::InvalidArgumentError("no program was named; write: coz run --- PROGRAM ARGUMENTS");
   }
@@ -505,21 +590,29 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series) {
   absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
       points, *program, options.is_launcher, options.follow == shared::Follow::kAll);
   if (!outside.ok()) return outside.status();
-  absl::StatusOr<SharedControl> control = SharedControl::Create();
-  if (!control.ok()) return control.status();
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake();
   if (options.awake && !awake.ok()) return awake.status();
   absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
   if (!opened.ok()) return opened.status();
+  // Last, as a process that runs is stopped for it.
+  std::unique_ptr<AttachedProcess> attached;
+  absl::StatusOr<SharedControl> control = MakeControl(options, &attached);
+  if (!control.ok()) {
+    SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
+    return control.status();
+  }
   Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
-  absl::Status started = run.Start(*program, std::move(opened->writer));
+  const absl::Status started = attached != nullptr
+                                   ? run.Join(std::move(attached), std::move(opened->writer))
+                                   : run.Start(*program, std::move(opened->writer));
   if (!started.ok()) {
     SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
     return started;
   }
   run.Loop();
   RunResult result = run.Finish();
+  result.left = run.Leave();
   result.earlier = std::move(opened->earlier);
   return result;
 }

@@ -1,4 +1,5 @@
-// Profiles one run of a program, from start to the last record of its profile.
+// Profiles one run of a program, from start to the last record of its profile; or a part of the
+// life of a process that runs already.
 //
 // Shape    one call for one run, which may be one of a series
 // Units    in the names
@@ -28,8 +29,9 @@
 namespace coz::supervisor {
 
 struct RunOptions {
-  std::vector<std::string> command;
-  std::string runtime_library;  // path of libcoz.so
+  std::vector<std::string> command;  // of a process that is attached to, it is found
+  pid_t attach_pid = 0;              // attach to this one instead of running the command
+  std::string runtime_library;       // path of libcoz.so
   std::string output = "profile.pb";
   bool append = false;  // to an existing profile; otherwise that is kept by number
   std::vector<std::string> binary_scope;  // empty: MAIN
@@ -87,6 +89,7 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
+  absl::Status left;                  // of a process that was attached to: whether it is as before
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them
   bool programs_unreachable = false;  // started after a change of user, root folder or mounts
@@ -94,6 +97,7 @@ struct RunResult {
   std::string missing_unit;  // fixed, given or grouped: no loaded binary in scope has its code
 };
 
+// A process that is attached to is left again before this returns.
 absl::StatusOr<RunResult> RunProfile(const RunOptions& options, Series series = {});
 
 // After the last run of a series: the profile that it would replace comes back where no run has

@@ -1,6 +1,7 @@
 #include "coz/supervisor/target/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -184,7 +185,18 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const StartOptions& options) {
   return ChildProcess(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
 }
 
+ChildProcess ChildProcess::Adopt(pid_t pid) {
+  ChildProcess process(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  process.is_adopted_ = true;
+  return process;
+}
+
 const ExitState& ChildProcess::Poll() {
+  if (is_adopted_) {
+    pollfd fd = {pidfd_.get(), POLLIN, 0};
+    if (!pidfd_.ok() || poll(&fd, 1, 0) == 1) exit_.exited = true;
+    return exit_;
+  }
   while (!exit_.exited) {
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG | WUNTRACED) != pid_) break;

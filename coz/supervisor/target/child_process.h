@@ -53,6 +53,8 @@ struct StartOptions {
 class ChildProcess {
  public:
   static absl::StatusOr<ChildProcess> Start(const StartOptions& options);
+  // A process that is not this one's child. How it ends and that it was stopped is not told.
+  static ChildProcess Adopt(pid_t pid);
 
   pid_t pid() const { return pid_; }
   // Readable when the child has ended.
@@ -68,6 +70,7 @@ class ChildProcess {
 
   pid_t pid_;
   UniqueFd pidfd_;
+  bool is_adopted_ = false;
   ExitState exit_;
   uint64_t stops_ = 0;
 };

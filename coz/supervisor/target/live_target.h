@@ -10,6 +10,7 @@
 #define COZ_SUPERVISOR_TARGET_LIVE_TARGET_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +41,9 @@ class LiveTarget : public experiment::ExperimentTarget {
 
   // How often the target was stopped. Whoever reaps it knows.
   void set_stops(uint64_t stops) { stops_ = stops; }
+
+  // As in SamplingSwitch.
+  void SetOwnEvents(std::function<void(bool on)> set) { sampling_.SetOwnEvents(std::move(set)); }
 
   // From now on every experiment speeds `unit` up by `delay_per_sample_ns`, and none draws it.
   void SpeedUpAlways(experiment::UnitId unit, uint64_t delay_per_sample_ns);

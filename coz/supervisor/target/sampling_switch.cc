@@ -67,6 +67,7 @@ bool SamplingSwitch::Suspend() {
   }
   suspended_ = true;
   control_.suspensions.fetch_add(1);
+  if (set_own_events_) set_own_events_(false);
   const bool all = ForEachEvent(sampler::DisablePerfEvent);
   if (!all) Resume();
   return all;
@@ -76,6 +77,7 @@ void SamplingSwitch::Resume() {
   if (!suspended_) return;
   suspended_ = false;
   control_.suspensions.fetch_add(1);
+  if (set_own_events_) set_own_events_(true);
   ForEachEvent(sampler::EnablePerfEvent);
   copies_.clear();
 }

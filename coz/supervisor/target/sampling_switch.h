@@ -12,7 +12,9 @@
 #ifndef COZ_SUPERVISOR_TARGET_SAMPLING_SWITCH_H_
 #define COZ_SUPERVISOR_TARGET_SAMPLING_SWITCH_H_
 
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
@@ -25,6 +27,9 @@ class SamplingSwitch {
   SamplingSwitch(const SamplingSwitch&) = delete;
   SamplingSwitch& operator=(const SamplingSwitch&) = delete;
   ~SamplingSwitch();
+
+  // For a process whose events are this one's: `set` switches them on or off.
+  void SetOwnEvents(std::function<void(bool on)> set) { set_own_events_ = std::move(set); }
 
   bool Suspend();
   void Resume();
@@ -45,6 +50,7 @@ class SamplingSwitch {
   Access Take(const shared::ProcessSlot& process, uint32_t index);
 
   shared::ControlBlock& control_;
+  std::function<void(bool on)> set_own_events_;
   bool suspended_ = false;
   // By process slot, while suspended: a process may change its user meanwhile.
   std::map<uint32_t, Copy> copies_;

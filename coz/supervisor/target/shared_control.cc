@@ -17,7 +17,10 @@
 namespace coz::supervisor {
 
 absl::StatusOr<SharedControl> SharedControl::Create() {
-  UniqueFd fd(memfd_create("coz-control", MFD_CLOEXEC));
+  return CreateIn(UniqueFd(memfd_create("coz-control", MFD_CLOEXEC)));
+}
+
+absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
   if (!fd.ok() || !shared::FormatControl(fd.get())) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; free "

@@ -21,6 +21,8 @@ namespace coz::supervisor {
 class SharedControl {
  public:
   static absl::StatusOr<SharedControl> Create();
+  // In an empty file that is shared with the process already. It has no path then.
+  static absl::StatusOr<SharedControl> CreateIn(UniqueFd fd);
   SharedControl(SharedControl&& other) noexcept;
   SharedControl& operator=(SharedControl&&) = delete;
   ~SharedControl();

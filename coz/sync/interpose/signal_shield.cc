@@ -47,6 +47,7 @@ std::atomic_flag DispositionLock::busy_ = ATOMIC_FLAG_INIT;
 
 int g_reserved_signal = 0;       // 0: no shield
 struct sigaction g_disposition;  // of the reserved signal, as the program sees it
+bool g_keeps_masks = true;       // threads' masks and those of handlers have it, too
 bool g_interrupts = false;       // what siginterrupt has set for it, for the next signal()
 void (*g_restorer)() = nullptr;  // libc's, which libc sets in each action
 std::atomic<bool>
@@ -97,8 +98,8 @@ int SetOwnAction(int signal, const struct sigaction* action, struct sigaction* o
   int result;
   if (action != nullptr) {
     struct sigaction without = *action;
-    without.sa_mask = WithoutReservedSignals(action->sa_mask);
-    const bool mask_has = Contains(&action->sa_mask);
+    if (g_keeps_masks) without.sa_mask = WithoutReservedSignals(action->sa_mask);
+    const bool mask_has = g_keeps_masks && Contains(&action->sa_mask);
     result = g_real.sigaction(signal, &without, old_action);
     if (result == 0 && in_range) {
       g_mask_has_reserved[signal].store(mask_has, std::memory_order_relaxed);
@@ -162,7 +163,7 @@ void RaiseHeldSignal() {
 
 template <typename RealCall>
 int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_set) {
-  if (g_reserved_signal == 0) return real_call(how, set, old_set);
+  if (g_reserved_signal == 0 || !g_keeps_masks) return real_call(how, set, old_set);
   const uint32_t before = t_blocks_reserved;
   const uint32_t after =
       BlocksAfter(how, set, before);  // `set` and `old_set` may be the same object
@@ -182,21 +183,43 @@ int ChangeMask(RealCall real_call, int how, const sigset_t* set, sigset_t* old_s
 
 }  // namespace
 
-void InitSignalShield(int reserved_signal) {
+namespace {
+
+// Takes over the disposition that the signal has.
+void TakeDisposition(int reserved_signal) {
   g_real.sigaction(reserved_signal, nullptr, &g_disposition);
   struct sigaction same = g_disposition;
   g_real.sigaction(reserved_signal, &same, nullptr);
   g_real.sigaction(reserved_signal, nullptr, &same);
   g_restorer = same.sa_restorer;
-  sigset_t mask;
-  g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask);
-  t_blocks_reserved = sigismember(&mask, reserved_signal) == 1 ? 1 : 0;
+}
+
+void Reserve(int reserved_signal) {
   sigset_t reserved;
   sigemptyset(&reserved);
   sigaddset(&reserved, reserved_signal);
   SetReservedSignals(reserved);
   g_reserved_signal = reserved_signal;
 }
+
+}  // namespace
+
+void InitSignalShield(int reserved_signal) {
+  TakeDisposition(reserved_signal);
+  sigset_t mask;
+  g_real.pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  t_blocks_reserved = sigismember(&mask, reserved_signal) == 1 ? 1 : 0;
+  Reserve(reserved_signal);
+}
+
+void InitSignalShieldLate(int reserved_signal) {
+  if (HasSignalShield()) return;
+  g_keeps_masks = false;
+  TakeDisposition(reserved_signal);
+  Reserve(reserved_signal);
+}
+
+bool HasSignalShield() { return g_reserved_signal != 0; }
 
 namespace {
 

@@ -23,10 +23,18 @@ namespace coz::interpose {
 // be called before the sampler takes the signal.
 void InitSignalShield(int reserved_signal);
 
+// The same for a process that has threads already. Their masks cannot be changed from outside, so
+// masks are what the program sets: a thread that blocks the signal gets no samples meanwhile.
+void InitSignalShieldLate(int reserved_signal);
+
+// Whether the shield is there: it was set up, and not lifted since.
+bool HasSignalShield();
+
 // Does what the program wants with a reserved signal that does not come from the sampler.
 void DeliverForeignSignal(int signal, siginfo_t* info, void* context);
 
-// Makes the program's virtual disposition and mask real. For a child of fork that is not profiled.
+// Makes the program's virtual disposition and mask real. For a process that is not profiled any
+// more, such as a child of fork.
 void LiftSignalShield();
 
 // For the child of fork: another thread of the parent may have been in the middle of a change.

@@ -65,12 +65,20 @@ uint64_t VirtualEndOf(pthread_t thread) {
 }
 
 bool InitThreadExit() {
+  if (g_have_key) return true;
   g_have_key = pthread_key_create(&g_key, OnThreadExit) == 0;
   return g_have_key;
 }
 
 void ArmThreadExit() {
   if (g_have_key) pthread_setspecific(g_key, reinterpret_cast<void*>(kFirstRound));
+}
+
+void ArmThreadExitAnywhere() {
+  // A thread's descriptor has room for the values of this many keys (glibc, nptl/descr.h:
+  // PTHREAD_KEY_2NDLEVEL_SIZE).
+  constexpr pthread_key_t kKeysWithRoom = 32;
+  if (g_have_key && g_key < kKeysWithRoom) ArmThreadExit();
 }
 
 }  // namespace coz::interpose

@@ -17,11 +17,15 @@
 
 namespace coz::interpose {
 
-// To be called once, before any thread is created.
+// To be called before any thread is profiled. Later calls change nothing.
 bool InitThreadExit();
 
 // To be called in the thread whose exit is to run the hook.
 void ArmThreadExit();
+
+// The same for a thread that may be in the middle of anything, such as malloc. Does nothing where
+// libc would have to allocate for it.
+void ArmThreadExitAnywhere();
 
 // The key of the exit of `thread` in the wake table.
 inline const void* ThreadExitKey(pthread_t thread) {

@@ -17,6 +17,14 @@ __thread delay::ThreadLedger* t_ledger = nullptr;
 delay::GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
 std::atomic<bool> g_left_for_good{false};
+std::atomic<bool> g_admits_late_threads{false};
+
+delay::ThreadLedger* LateLedger() {
+  if (!g_admits_late_threads.load(std::memory_order_relaxed) || g_hooks.admit == nullptr) {
+    return nullptr;
+  }
+  return g_hooks.admit();
+}
 
 uint64_t SwitchesPlus1() {
   if (HasLeftThreadSync()) return 0;
@@ -29,6 +37,10 @@ uint64_t SwitchesPlus1() {
 void InitThreadSync(delay::GlobalLedger* global, const ThreadHooks& hooks) {
   sync_internal::g_ledger = global;
   sync_internal::g_hooks = hooks;
+}
+
+void AdmitLateThreads(bool admits) {
+  sync_internal::g_admits_late_threads.store(admits, std::memory_order_relaxed);
 }
 
 void EnterThreadSync(delay::ThreadLedger* ledger, uint64_t inherited_local_delay_ns) {
@@ -199,7 +211,7 @@ void PayAtCall(delay::ThreadLedger& thread, const void* site) {
 }
 
 void PayBeforeWakeAt(const void* object, const void* site) {
-  delay::ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (CallerIsBehind(*thread)) {
     PayAtCall(*thread, site);

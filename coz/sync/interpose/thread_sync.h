@@ -51,6 +51,9 @@ struct ThreadHooks {
   bool (*queued)(uint64_t* queued_ns) = nullptr;
   // Returns the largest LocalDelayAt(now_ns) of all threads, or 0. Null: it is unknown.
   uint64_t (*highest_local_delay)(uint64_t now_ns) = nullptr;
+  // The calling thread was there before the profiler, and makes its first wrapped call. Returns its
+  // ledger, or null where it gets none. See AdmitLateThreads.
+  delay::ThreadLedger* (*admit)() = nullptr;
 };
 
 namespace sync_internal {
@@ -61,6 +64,9 @@ extern __thread delay::ThreadLedger* t_ledger
 extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
 extern ThreadHooks g_hooks __attribute__((visibility("hidden")));
 extern std::atomic<bool> g_left_for_good __attribute__((visibility("hidden")));
+extern std::atomic<bool> g_admits_late_threads __attribute__((visibility("hidden")));
+// The ledger of a thread that has none: it gets one where late threads are admitted. Else null.
+delay::ThreadLedger* LateLedger();
 }  // namespace sync_internal
 
 // To be called before any thread is profiled.
@@ -81,7 +87,16 @@ inline bool HasLeftThreadSync() {
   return sync_internal::g_left_for_good.load(std::memory_order_relaxed);
 }
 
-inline delay::ThreadLedger* CurrentThreadLedger() { return sync_internal::t_ledger; }
+// From now on a thread without a ledger gets one at its first wrapped call, or none any more. For a
+// process that had threads before it was profiled.
+void AdmitLateThreads(bool admits);
+
+inline delay::ThreadLedger* CurrentThreadLedger() {
+  delay::ThreadLedger* const ledger = sync_internal::t_ledger;
+  return __builtin_expect(ledger == nullptr, 0) ? sync_internal::LateLedger() : ledger;
+}
+// The same for a thread that is to have no ledger if it has none.
+inline delay::ThreadLedger* LedgerSoFar() { return sync_internal::t_ledger; }
 
 // Whether the caller owes delay, or accrues delay that it has to impose before it goes on.
 inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
@@ -155,7 +170,7 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
 
 // A thread calls this before anything that may wake or overtake another thread.
 [[gnu::always_inline]] inline void PayIfBehind() {
-  delay::ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
     PayAtCall(*thread, COZ_CALL_SITE());
@@ -168,7 +183,7 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
 // CPU, so it sleeps to pay, even where pauses hold their CPUs.
 void PayDebtOfWait(delay::ThreadLedger& thread);
 inline void PayAfterWait() {
-  delay::ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread != nullptr && __builtin_expect(CallerIsBehind(*thread), 0)) PayDebtOfWait(*thread);
 }
 
@@ -193,7 +208,7 @@ template <typename Call>
 }
 template <typename Call>
 [[gnu::always_inline]] inline auto PayAndCall(const void* object, Call call) {
-  delay::ThreadLedger* thread = sync_internal::t_ledger;
+  delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return call();
   if (__builtin_expect(!CallerHasNoBusiness(*thread), 0)) {
     return PayAndCallSlowly(object, COZ_CALL_SITE(), call);
@@ -257,8 +272,7 @@ enum class WaitStart { kMayBeOver, kIsAhead };
 // A wait of the calling thread that another thread may end.
 class BlockedScope {
  public:
-  explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver)
-      : thread_(sync_internal::t_ledger) {
+  explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver) : thread_(CurrentThreadLedger()) {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
     wait_ = start == WaitStart::kIsAhead ? delay::BeginWait(*thread_, now_ns)

@@ -1,0 +1,378 @@
+#include "coz/attach/injector.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/attach/process_view.h"
+#include "coz/attach/refusals.h"
+#include "coz/attach/safe_point.h"
+#include "coz/base/clock.h"
+#include "coz/shared/attach_interface.h"
+
+// Called in the process: loads the library and calls a function of it. `Order` says where what
+// lies.
+asm(R"(
+  .section .rodata
+  .globl coz_attach_call_begin
+  .hidden coz_attach_call_begin
+coz_attach_call_begin:
+  push %rbx
+  push %r12
+  push %r13
+  mov %rdi, %rbx
+  call *0(%rbx)
+  mov %rax, %r12
+  mov (%rax), %r13d
+  mov 32(%rbx), %rdi
+  mov 40(%rbx), %esi
+  call *8(%rbx)
+  mov %rax, 64(%rbx)
+  test %rax, %rax
+  je 1f
+  mov %rax, %rdi
+  mov 48(%rbx), %rsi
+  call *16(%rbx)
+  test %rax, %rax
+  je 1f
+  mov 56(%rbx), %rdi
+  call *%rax
+  mov %rax, 72(%rbx)
+  jmp 2f
+1:
+  call *24(%rbx)
+  mov %rax, 80(%rbx)
+2:
+  mov %r13d, (%r12)
+  movq $1, 88(%rbx)
+  pop %r13
+  pop %r12
+  pop %rbx
+  ret
+  .globl coz_attach_call_end
+  .hidden coz_attach_call_end
+coz_attach_call_end:
+  .text
+)");
+extern "C" const char coz_attach_call_begin[];
+extern "C" const char coz_attach_call_end[];
+
+namespace coz::attach {
+namespace {
+
+constexpr char kControlName[] = "coz-control";
+constexpr uint64_t kCodeBytes = 4096;
+constexpr uint64_t kRoomBytes = 1 << 19;
+// Of the room, below the stack.
+constexpr uint64_t kOrderBytes = 8192;
+
+// The process keeps errno.
+struct Order {
+  uint64_t errno_location;
+  uint64_t dlopen;
+  uint64_t dlsym;
+  uint64_t dlerror;
+  uint64_t path;  // address
+  uint64_t flags;
+  uint64_t function;  // address of its name
+  int64_t argument;
+  uint64_t handle;
+  int64_t answer;
+  uint64_t error;  // address of a text; 0: none
+  uint64_t is_done;
+  char function_name[64];
+  char path_text[4000];
+};
+static_assert(offsetof(Order, path) == 32 && offsetof(Order, argument) == 56);
+static_assert(offsetof(Order, error) == 80 && offsetof(Order, is_done) == 88);
+static_assert(sizeof(Order) <= kOrderBytes);
+
+double NowS() { return static_cast<double>(MonotonicNowNs()) / 1e9; }
+
+// The number of the call in which a thread waits, as /proc has it; -1: it runs, or is elsewhere.
+int64_t CallOf(pid_t pid, pid_t tid) {
+  std::ifstream file(absl::StrFormat("/proc/%d/task/%d/syscall", pid, tid));
+  int64_t call = -1;
+  file >> call;
+  return file.fail() ? -1 : call;
+}
+
+// Those that wait for something outside first: a stop disturbs them least, and they mostly are
+// where a library can be loaded.
+std::vector<pid_t> InOrderOfHope(pid_t pid) {
+  std::vector<pid_t> threads = ReadThreads(pid);
+  std::stable_sort(threads.begin(), threads.end(), [pid](pid_t a, pid_t b) {
+    const auto waits = [pid](pid_t tid) { return IsWaitForOutside(CallOf(pid, tid)); };
+    return waits(a) && !waits(b);
+  });
+  return threads;
+}
+
+std::string Explain(shared::AttachAnswer answer, pid_t pid) {
+  switch (answer) {
+    case shared::AttachAnswer::kDone:
+      break;
+    case shared::AttachAnswer::kInProfile:
+      return "another coz profiles it; end that first, see: pgrep -a coz";
+    case shared::AttachAnswer::kPreloaded:
+      return "it was started by coz run, which cannot be joined; start it without coz";
+    case shared::AttachAnswer::kOtherVersion:
+      return "it has loaded libcoz.so of another version; start it afresh, or attach with the coz "
+             "command that the library came with";
+    case shared::AttachAnswer::kNoMemory:
+      return absl::StrFormat("it has no room for 1 GiB of addresses; see: prlimit --as --pid %d",
+                             pid);
+    case shared::AttachAnswer::kNoSlot:
+      return "the profile has no room for it; try again";
+    case shared::AttachAnswer::kNotAttached:
+      return "it is not attached to";
+  }
+  return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
+}
+
+}  // namespace
+
+Injector::Injector(pid_t pid, const InjectorOptions& options) : pid_(pid), options_(options) {}
+
+// The process has a descriptor of the control block until it has joined.
+Injector::~Injector() {
+  if (control_there_ < 0 || (kill(pid_, 0) != 0 && errno == ESRCH)) return;
+  absl::StatusOr<TracedThread> thread = StopSafely();
+  if (!thread.ok()) return;
+  const auto fd = static_cast<uint64_t>(control_there_);
+  (void)thread->Call(gadgets_, {SYS_close, {fd, 0, 0, 0, 0, 0}});
+}
+
+absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
+                                                            const InjectorOptions& options) {
+  const Facts facts = GatherFacts(pid, options.library);
+  if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
+  std::unique_ptr<Injector> injector(new Injector(pid, options));
+  if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
+  if (absl::Status made = injector->MakeControl(); !made.ok()) return made;
+  return injector;
+}
+
+absl::Status Injector::FindFunctions() {
+  const std::vector<Mapping> mappings = ReadMappings(pid_);
+  const Mapping* const libc = FileNamed(mappings, "libc.so.6");
+  if (libc == nullptr) {
+    return absl::UnavailableError(absl::StrFormat(
+        "cannot attach to process %d: its C library is gone; see: ps %d", pid_, pid_));
+  }
+  const std::map<std::string, uint64_t> offsets =
+      ExportedFunctions(absl::StrFormat("/proc/%d/root%s", pid_, libc->path),
+                        {"__errno_location", "dlopen", "dlsym", "dlerror"});
+  if (offsets.size() != 4) {
+    return absl::UnimplementedError(absl::StrFormat(
+        "cannot attach to process %d: its C library (%s) is older than glibc 2.34, and has no "
+        "dlopen in it; start the program with: coz run",
+        pid_, libc->path));
+  }
+  functions_ = {libc->begin + offsets.at("__errno_location"), libc->begin + offsets.at("dlopen"),
+                libc->begin + offsets.at("dlsym"), libc->begin + offsets.at("dlerror")};
+  for (const Mapping& mapping : mappings) {
+    if (!mapping.is_executable || mapping.inode != libc->inode) continue;
+    gadgets_ = FindGadgets(pid_, mapping.begin, mapping.end);
+  }
+  if (gadgets_.syscall_return == 0 || gadgets_.sigreturn == 0) {
+    return absl::UnimplementedError(absl::StrFormat(
+        "cannot attach to process %d: its C library (%s) has not the code that is used for it; "
+        "start the program with: coz run",
+        pid_, libc->path));
+  }
+  return absl::OkStatus();
+}
+
+// Tries one thread after the other until the time is up. Of threads that wait, few are disturbed.
+absl::StatusOr<TracedThread> Injector::StopSafely() {
+  constexpr size_t kMostInOneRound = 16;
+  constexpr timespec kBetweenRounds = {0, 5 * kNsPerMs};
+  // Anew each time: once it has joined, its threads wait in libcoz.so.
+  SafePoints safe_points(pid_);
+  const double deadline_s = NowS() + options_.limit_s;
+  std::string last = "it has no thread";
+  do {
+    std::vector<pid_t> threads = InOrderOfHope(pid_);
+    threads.resize(std::min(threads.size(), kMostInOneRound));
+    for (const pid_t tid : threads) {
+      absl::StatusOr<TracedThread> thread = TracedThread::Stop(pid_, tid);
+      if (!thread.ok()) {
+        last = std::string(thread.status().message());
+        continue;
+      }
+      const absl::Status safe = safe_points.Check(tid, thread->WaitingCall());
+      if (safe.ok()) return thread;
+      last = absl::StrFormat("thread %d: %s", tid, safe.message());
+    }
+    nanosleep(&kBetweenRounds, nullptr);
+  } while (NowS() < deadline_s);
+  return absl::DeadlineExceededError(absl::StrFormat(
+      "in %.0f s no thread of process %d came to where a library can be called safely (%s); try "
+      "again: coz attach %d",
+      options_.limit_s, pid_, last, pid_));
+}
+
+absl::Status Injector::Borrow(TracedThread* thread, Room* room) const {
+  const auto map = [&](uint64_t bytes, uint64_t protection) {
+    const uint64_t no_file = ~uint64_t{0};
+    return thread->Call(
+        gadgets_, {SYS_mmap, {0, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS, no_file, 0}});
+  };
+  const absl::StatusOr<int64_t> code = map(kCodeBytes, PROT_READ | PROT_EXEC);
+  if (!code.ok()) return code.status();
+  if (*code > 0) room->code = static_cast<uint64_t>(*code);
+  Step("code mapped");
+  const absl::StatusOr<int64_t> data = map(kRoomBytes, PROT_READ | PROT_WRITE);
+  if (!data.ok()) return data.status();
+  if (*data > 0) room->data = static_cast<uint64_t>(*data);
+  Step("room mapped");
+  if (room->code == 0 || room->data == 0) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: it may not map memory for code (%s); see: prlimit --pid %d",
+        pid_, strerror(static_cast<int>(-std::min(*code, *data))), pid_));
+  }
+  const auto length = static_cast<size_t>(coz_attach_call_end - coz_attach_call_begin);
+  if (!thread->Write(room->code, coz_attach_call_begin, length)) {
+    return absl::UnavailableError(absl::StrFormat(
+        "cannot attach to process %d: its memory cannot be written to: %s; see: ls -l /proc/%d/mem",
+        pid_, strerror(errno), pid_));
+  }
+  return absl::OkStatus();
+}
+
+void Injector::GiveBack(TracedThread* thread, const Room& room) const {
+  if (room.data != 0) {
+    (void)thread->Call(gadgets_, {SYS_munmap, {room.data, kRoomBytes, 0, 0, 0, 0}});
+  }
+  if (room.code != 0) {
+    (void)thread->Call(gadgets_, {SYS_munmap, {room.code, kCodeBytes, 0, 0, 0, 0}});
+  }
+}
+
+// The process makes the file, and this one gets a descriptor of it. The other way round the process
+// might not be permitted to open it.
+absl::Status Injector::MakeControl() {
+  absl::StatusOr<TracedThread> thread = StopSafely();
+  if (!thread.ok()) return thread.status();
+  Step("before control");
+  Room room;
+  absl::Status borrowed = Borrow(&*thread, &room);
+  absl::StatusOr<int64_t> made = -EFAULT;
+  if (!borrowed.ok()) {
+    made = borrowed;
+  } else if (thread->Write(room.data, kControlName, sizeof(kControlName))) {
+    made = thread->Call(gadgets_, {SYS_memfd_create, {room.data, MFD_CLOEXEC, 0, 0, 0, 0}});
+  }
+  Step("control made");
+  GiveBack(&*thread, room);
+  if (!made.ok()) return made.status();
+  if (*made < 0) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot attach to process %d: it can open no more files (%s); see: prlimit --nofile --pid "
+        "%d",
+        pid_, strerror(static_cast<int>(-*made)), pid_));
+  }
+  control_there_ = *made;
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  control_.Reset(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), control_there_, 0)));
+  if (control_.ok()) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrFormat(
+      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); type: sudo coz "
+      "attach %d",
+      pid_, strerror(errno), pid_));
+}
+
+std::string Injector::WhyNotLoaded(uint64_t error_at) const {
+  std::string text;
+  char byte = '\0';
+  while (text.size() < 500 && error_at != 0 && ReadMemory(pid_, error_at + text.size(), &byte, 1) &&
+         byte != '\0') {
+    text.push_back(byte);
+  }
+  return text.empty() ? "no reason given" : text;
+}
+
+absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* function,
+                                         int64_t argument, Room* room) const {
+  Order order = {};
+  order.errno_location = functions_.errno_location;
+  order.dlopen = functions_.dlopen;
+  order.dlsym = functions_.dlsym;
+  order.dlerror = functions_.dlerror;
+  // Global, so that marks of coz.h find it; its own names first, for libc's were loaded before.
+  order.flags = RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE | RTLD_DEEPBIND;
+  order.path = room->data + offsetof(Order, path_text);
+  order.function = room->data + offsetof(Order, function_name);
+  order.argument = argument;
+  strncpy(order.function_name, function, sizeof(order.function_name) - 1);
+  memcpy(order.path_text, options_.library.data(), options_.library.size());
+  if (!thread->Write(room->data, &order, sizeof(order))) {
+    return absl::UnavailableError("the memory of the process cannot be written to");
+  }
+  Step("before call");
+  const absl::Status called =
+      thread->CallFunction(gadgets_, room->data + kOrderBytes, kRoomBytes - kOrderBytes, room->code,
+                           room->data, options_.limit_s);
+  if (!called.ok()) {
+    *room = Room();  // the thread may still use it
+    return absl::Status(called.code(), absl::StrFormat("process %d did not answer: %s; try again",
+                                                       pid_, called.message()));
+  }
+  Step("after call");
+  if (!ReadMemory(pid_, room->data, &order, sizeof(order)) || order.is_done != 1) {
+    return absl::UnavailableError(absl::StrFormat("process %d has ended; see: ps %d", pid_, pid_));
+  }
+  if (order.error == 0 && order.handle != 0) return order.answer;
+  return absl::FailedPreconditionError(
+      absl::StrFormat("cannot attach to process %d: it cannot load %s: %s; start it with: coz run",
+                      pid_, options_.library, WhyNotLoaded(order.error)));
+}
+
+absl::StatusOr<int64_t> Injector::CallLibrary(const char* function, int64_t argument) {
+  if (options_.library.size() >= sizeof(Order::path_text)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the path %s is too long; install coz elsewhere", options_.library));
+  }
+  absl::StatusOr<TracedThread> thread = StopSafely();
+  if (!thread.ok()) return thread.status();
+  Room room;
+  const absl::Status borrowed = Borrow(&*thread, &room);
+  if (!borrowed.ok()) {
+    GiveBack(&*thread, room);
+    return borrowed;
+  }
+  const absl::StatusOr<int64_t> answer = CallIn(&*thread, function, argument, &room);
+  GiveBack(&*thread, room);
+  return answer;
+}
+
+absl::Status Injector::Join() {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kAttachFunction, control_there_);
+  if (!answer.ok()) return answer.status();
+  control_there_ = -1;
+  if (*answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("cannot attach to process %d: %s", pid_,
+                      Explain(static_cast<shared::AttachAnswer>(*answer), pid_)));
+}
+
+absl::Status Injector::Leave(bool restores_disposition) {
+  return CallLibrary(shared::kDetachFunction, restores_disposition ? 1 : 0).status();
+}
+
+}  // namespace coz::attach

@@ -1,0 +1,64 @@
+// What /proc tells of another process: its state, its mappings, and where functions of its
+// libraries lie.
+//
+// Shape    copies, as of one moment
+// Units    addresses of the process; numbers as the kernel gives them
+// Errors   a process that is gone, or may not be looked at, has no status or no mappings
+// Threads  safe
+// Signals  not safe
+// Source   proc(5); System V ABI for ELF
+#ifndef COZ_ATTACH_PROCESS_VIEW_H_
+#define COZ_ATTACH_PROCESS_VIEW_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace coz::attach {
+
+// The fields of a status file, by name: "State" → "S (sleeping)".
+using StatusFields = std::map<std::string, std::string>;
+StatusFields ParseStatus(std::string_view text);
+// Of a process, or of one of its threads.
+StatusFields ReadStatus(pid_t pid);
+StatusFields ReadThreadStatus(pid_t pid, pid_t tid);
+
+// The first number of a field; `otherwise` where it is missing.
+int64_t NumberIn(const StatusFields& fields, const std::string& name, int64_t otherwise);
+// A signal set such as SigBlk, bit 0 for signal 1.
+uint64_t SignalsIn(const StatusFields& fields, const std::string& name);
+
+// Threads at this moment.
+std::vector<pid_t> ReadThreads(pid_t pid);
+
+struct Mapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool is_executable = false;
+  bool is_writable = false;
+  uint64_t file_offset = 0;
+  uint64_t inode = 0;
+  std::string path;  // or a name in brackets; empty: anonymous memory
+};
+std::vector<Mapping> ParseMappings(std::string_view text);
+std::vector<Mapping> ReadMappings(pid_t pid);
+
+const Mapping* MappingAt(const std::vector<Mapping>& mappings, uint64_t address);
+
+// The mapping of the first byte of the first file with this base name, "libc.so.6" say; null where
+// there is none.
+const Mapping* FileNamed(const std::vector<Mapping>& mappings, std::string_view base_name);
+
+// Offsets of functions in a shared object, for those that it exports in their default version.
+// Empty where the file cannot be read.
+std::map<std::string, uint64_t> ExportedFunctions(const std::string& file,
+                                                  const std::vector<std::string>& names);
+
+}  // namespace coz::attach
+
+#endif  // COZ_ATTACH_PROCESS_VIEW_H_

@@ -1,0 +1,154 @@
+#include "coz/attach/refusals.h"
+
+#include <elf.h>
+
+#include <cstring>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::attach {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kLibrary[] = "/usr/lib/coz/libcoz.so";
+
+std::string ElfHead(unsigned char elf_class, uint16_t machine) {
+  Elf64_Ehdr head = {};
+  memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = elf_class;
+  head.e_machine = machine;
+  return {reinterpret_cast<const char*>(&head), sizeof(head)};
+}
+
+Mapping File(const std::string& path) {
+  Mapping mapping;
+  mapping.begin = 0x1000;
+  mapping.end = 0x2000;
+  mapping.inode = 7;
+  mapping.path = path;
+  return mapping;
+}
+
+// A process that can be attached to.
+Facts Server() {
+  Facts facts;
+  facts.pid = 4711;
+  facts.status = {{"Name", "server"},
+                  {"State", "S (sleeping)"},
+                  {"Tgid", "4711"},
+                  {"PPid", "1"},
+                  {"TracerPid", "0"},
+                  {"VmSize", "100 kB"},
+                  {"Uid", "1000\t1000\t1000\t1000"},
+                  {"Seccomp", "0"}};
+  facts.executable = "/usr/bin/server";
+  facts.elf_head = ElfHead(ELFCLASS64, EM_X86_64);
+  facts.mappings = {File("/usr/bin/server"), File("/lib/x86_64-linux-gnu/libc.so.6")};
+  facts.may_trace = true;
+  facts.our_uid = 1000;
+  return facts;
+}
+
+std::string Refusal(const Facts& facts) {
+  return std::string(WhyNotAttach(facts, kLibrary).message());
+}
+
+TEST(RefusalsTest, PlainProcessIsNotRefused) {
+  EXPECT_TRUE(WhyNotAttach(Server(), kLibrary).ok()) << Refusal(Server());
+}
+
+TEST(RefusalsTest, StateIsToldWithTheNextCommand) {
+  Facts facts = Server();
+  facts.status.clear();
+  EXPECT_THAT(Refusal(facts), HasSubstr("there is none of this number; list them with: ps -e"));
+  facts = Server();
+  facts.status["State"] = "Z (zombie)";
+  EXPECT_THAT(Refusal(facts), HasSubstr("it has ended"));
+  facts.status["State"] = "T (stopped)";
+  EXPECT_THAT(Refusal(facts), HasSubstr("kill -CONT 4711"));
+  facts = Server();
+  facts.status["Tgid"] = "4000";
+  EXPECT_THAT(Refusal(facts), HasSubstr("type: coz attach 4000"));
+  facts = Server();
+  facts.status.erase("VmSize");
+  EXPECT_THAT(Refusal(facts), HasSubstr("part of the kernel"));
+  facts = Server();
+  facts.status["TracerPid"] = "99";
+  EXPECT_THAT(Refusal(facts), HasSubstr("process 99 traces it"));
+}
+
+TEST(RefusalsTest, RightsAreToldWithTheFix) {
+  Facts facts = Server();
+  facts.may_trace = false;
+  facts.our_uid = 1001;
+  EXPECT_THAT(Refusal(facts), HasSubstr("belongs to user 1000 and you are user 1001; type: sudo"));
+  facts.our_uid = 1000;
+  facts.yama_scope = 1;
+  EXPECT_THAT(Refusal(facts), HasSubstr("kernel.yama.ptrace_scope is 1"));
+  EXPECT_THAT(Refusal(facts), HasSubstr("sudo sysctl kernel.yama.ptrace_scope=0"));
+  facts.yama_scope = 3;
+  EXPECT_THAT(Refusal(facts), HasSubstr("after a restart of the machine"));
+  facts.yama_scope.reset();
+  EXPECT_THAT(Refusal(facts), HasSubstr("does not let you trace it"));
+  facts = Server();
+  facts.status["Uid"] = "1000\t0\t0\t0";
+  EXPECT_THAT(Refusal(facts), HasSubstr("rights of two users (1000 and 0)"));
+}
+
+TEST(RefusalsTest, ProgramThatCannotLoadTheLibraryIsRefused) {
+  Facts facts = Server();
+  facts.elf_head = ElfHead(ELFCLASS32, EM_386);
+  EXPECT_THAT(Refusal(facts), HasSubstr("not a 64-bit program"));
+  facts = Server();
+  facts.mappings = {File("/usr/bin/server")};
+  EXPECT_THAT(Refusal(facts), HasSubstr("statically linked"));
+  facts.mappings = {File("/usr/bin/server"), File("/lib/ld-musl-x86_64.so.1")};
+  EXPECT_THAT(Refusal(facts), HasSubstr("musl"));
+  facts = Server();
+  facts.mappings.push_back(File("/usr/lib/x86_64-linux-gnu/libasan.so.8"));
+  EXPECT_THAT(Refusal(facts), HasSubstr("sanitizer"));
+  facts = Server();
+  facts.mappings.push_back(File("/opt/coz/libcoz.so"));
+  EXPECT_THAT(Refusal(facts), HasSubstr("another libcoz.so (/opt/coz/libcoz.so)"));
+}
+
+TEST(RefusalsTest, SurroundingsAreRefused) {
+  Facts facts = Server();
+  facts.is_in_our_pid_namespace = false;
+  EXPECT_THAT(Refusal(facts), HasSubstr("another PID namespace"));
+  facts = Server();
+  facts.sees_library = false;
+  EXPECT_THAT(Refusal(facts), HasSubstr("does not see /usr/lib/coz/libcoz.so"));
+  facts = Server();
+  facts.status["Seccomp"] = "2";
+  EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 2"));
+  facts = Server();
+  facts.status["x86_Thread_features"] = "shstk wrss";
+  EXPECT_THAT(Refusal(facts), HasSubstr("shadow stack"));
+}
+
+TEST(ProcessViewTest, ReadsStatusAndMappings) {
+  const StatusFields status = ParseStatus("Name:\ta b\nSigBlk:\t0000000000000010\nThreads:\t3\n");
+  EXPECT_EQ(status.at("Name"), "a b");
+  EXPECT_EQ(NumberIn(status, "Threads", 0), 3);
+  EXPECT_EQ(NumberIn(status, "Missing", -7), -7);
+  EXPECT_EQ(SignalsIn(status, "SigBlk"), 0x10u);
+  const std::vector<Mapping> mappings = ParseMappings(
+      "1000-2000 r-xp 00000000 fe:00 42                /lib/libc.so.6\n"
+      "2000-3000 rw-p 00000000 00:00 0 \n"
+      "torn li\n");
+  ASSERT_EQ(mappings.size(), 2u);
+  EXPECT_TRUE(mappings[0].is_executable);
+  EXPECT_EQ(mappings[0].inode, 42u);
+  EXPECT_TRUE(mappings[1].is_writable);
+  EXPECT_EQ(mappings[1].path, "");
+  EXPECT_EQ(FileNamed(mappings, "libc.so.6"), &mappings[0]);
+  EXPECT_EQ(FileNamed(mappings, "c.so.6"), nullptr);
+  EXPECT_EQ(MappingAt(mappings, 0x2fff), &mappings[1]);
+  EXPECT_EQ(MappingAt(mappings, 0x3000), nullptr);
+}
+
+}  // namespace
+}  // namespace coz::attach

@@ -1,0 +1,221 @@
+#include "coz/attach/safe_point.h"
+
+#include <elfutils/libdwfl.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "coz/attach/process_view.h"
+
+namespace coz::attach {
+namespace {
+
+constexpr int64_t kWaits[] = {
+    SYS_epoll_wait,      SYS_epoll_pwait, SYS_epoll_pwait2, SYS_poll,
+    SYS_ppoll,           SYS_select,      SYS_pselect6,     SYS_nanosleep,
+    SYS_clock_nanosleep, SYS_accept,      SYS_accept4,      SYS_recvfrom,
+    SYS_recvmsg,         SYS_read,        SYS_pause,        SYS_rt_sigtimedwait,
+    SYS_rt_sigsuspend,   SYS_wait4,       SYS_waitid,       SYS_futex};
+
+// Of libc, in which a thread may wait on a futex. A lock is none of them: it may be an allocator's.
+constexpr const char* kFutexWaits[] = {"pthread_cond_wait",
+                                       "pthread_cond_timedwait",
+                                       "pthread_cond_clockwait",
+                                       "__pthread_clockjoin_ex",
+                                       "pthread_join",
+                                       "pthread_timedjoin_np",
+                                       "pthread_clockjoin_np",
+                                       "pthread_barrier_wait",
+                                       "sem_wait",
+                                       "sem_timedwait",
+                                       "sem_clockwait",
+                                       "cnd_wait",
+                                       "cnd_timedwait",
+                                       "thrd_join",
+                                       "syscall"};
+
+// The beginning of threads and programs in libc.
+constexpr const char* kBeginnings[] = {
+    "start_thread",          "clone", "clone3", "__clone", "__clone3", "__libc_start_main",
+    "__libc_start_call_main"};
+
+// In whatever library: they hold locks that dlopen takes, or are about to end or copy the process.
+constexpr const char* kHoldsLocks[] = {"malloc",
+                                       "calloc",
+                                       "realloc",
+                                       "free",
+                                       "cfree",
+                                       "memalign",
+                                       "aligned_alloc",
+                                       "posix_memalign",
+                                       "valloc",
+                                       "pvalloc",
+                                       "reallocarray",
+                                       "malloc_trim",
+                                       "malloc_usable_size",
+                                       "mallopt",
+                                       "mallinfo",
+                                       "mallinfo2",
+                                       "malloc_info",
+                                       "malloc_stats",
+                                       "dlopen",
+                                       "dlmopen",
+                                       "dlclose",
+                                       "dlsym",
+                                       "dlvsym",
+                                       "dladdr",
+                                       "dladdr1",
+                                       "dlinfo",
+                                       "dl_iterate_phdr",
+                                       "fork",
+                                       "vfork",
+                                       "_Fork",
+                                       "__libc_fork",
+                                       "posix_spawn",
+                                       "posix_spawnp",
+                                       "pthread_create",
+                                       "pthread_exit",
+                                       "thrd_create",
+                                       "exit",
+                                       "_exit",
+                                       "quick_exit",
+                                       "__run_exit_handlers",
+                                       "__cxa_finalize",
+                                       "__cxa_atexit",
+                                       "atexit",
+                                       "abort",
+                                       "__nptl_deallocate_tsd",
+                                       "pthread_atfork"};
+
+template <size_t kCount>
+bool IsOneOf(const std::string& name, const char* const (&names)[kCount]) {
+  return std::any_of(std::begin(names), std::end(names),
+                     [&name](const char* one) { return name == one; });
+}
+
+bool IsLoader(const std::string& file) { return absl::StartsWith(file, "ld-linux"); }
+bool IsLibc(const std::string& file) { return file == "libc.so.6"; }
+
+std::string Describe(const StackFrame& frame) {
+  const std::string where = frame.file.empty() ? "code of no file" : frame.file;
+  return frame.function.empty() ? absl::StrFormat("at %#x in %s", frame.address, where)
+                                : absl::StrFormat("in %s of %s", frame.function, where);
+}
+
+absl::Status Unsafe(const std::string& what) { return absl::FailedPreconditionError(what); }
+
+// Of libc's functions, which one does the thread wait on a futex in?
+absl::Status CheckFutex(const ThreadState& state) {
+  for (const StackFrame& frame : state.frames) {
+    if (!IsLibc(frame.file)) break;
+    if (IsOneOf(frame.function, kFutexWaits)) return absl::OkStatus();
+  }
+  return Unsafe("it waits for a lock");
+}
+
+// A thread that waits for nothing has to be in the program's own code.
+absl::Status CheckRunning(const ThreadState& state) {
+  if (state.has_other_malloc) return Unsafe("it runs, perhaps in an allocator");
+  for (const StackFrame& frame : state.frames) {
+    if (frame.file.empty()) return Unsafe("it runs in " + Describe(frame));
+    if (IsLibc(frame.file) && !IsOneOf(frame.function, kBeginnings)) {
+      return Unsafe("it runs " + Describe(frame));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsWaitForOutside(int64_t system_call) {
+  return std::count(std::begin(kWaits), std::end(kWaits), system_call) != 0;
+}
+
+absl::Status IsSafe(const ThreadState& state) {
+  if (!state.is_whole || state.frames.empty()) return Unsafe("its stack cannot be unwound");
+  for (const StackFrame& frame : state.frames) {
+    if (IsLoader(frame.file) || IsOneOf(frame.function, kHoldsLocks)) {
+      return Unsafe("it is " + Describe(frame));
+    }
+  }
+  if (state.waiting_call < 0) return CheckRunning(state);
+  if (!IsWaitForOutside(state.waiting_call)) {
+    return Unsafe(absl::StrFormat("it is in system call %d", state.waiting_call));
+  }
+  if (state.waiting_call == SYS_futex) return CheckFutex(state);
+  return absl::OkStatus();
+}
+
+struct SafePoints::Dwarf {
+  Dwfl_Callbacks callbacks = {};
+  Dwfl* dwfl = nullptr;
+  bool is_attached = false;
+};
+
+SafePoints::SafePoints(pid_t pid) : dwarf_(std::make_unique<Dwarf>()), pid_(pid) {
+  static char no_path[] = "";
+  static char* debug_path = no_path;  // tables for unwinding are in the files themselves
+  dwarf_->callbacks.find_elf = dwfl_linux_proc_find_elf;
+  dwarf_->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+  dwarf_->callbacks.debuginfo_path = &debug_path;
+  dwarf_->dwfl = dwfl_begin(&dwarf_->callbacks);
+  if (dwarf_->dwfl == nullptr) return;
+  dwarf_->is_attached = dwfl_linux_proc_report(dwarf_->dwfl, pid) == 0 &&
+                        dwfl_report_end(dwarf_->dwfl, nullptr, nullptr) == 0 &&
+                        dwfl_linux_proc_attach(dwarf_->dwfl, pid, true) == 0;
+  std::vector<std::string> looked_at;
+  for (const Mapping& mapping : ReadMappings(pid)) {
+    if (mapping.path.empty() || mapping.path[0] != '/' || mapping.file_offset != 0 ||
+        absl::EndsWith(mapping.path, "/libc.so.6") ||
+        absl::StrContains(mapping.path, "/ld-linux")) {
+      continue;
+    }
+    if (std::count(looked_at.begin(), looked_at.end(), mapping.path) != 0) continue;
+    looked_at.push_back(mapping.path);
+    has_other_malloc_ |=
+        !ExportedFunctions(absl::StrFormat("/proc/%d/root%s", pid, mapping.path), {"malloc"})
+             .empty();
+  }
+}
+
+SafePoints::~SafePoints() {
+  if (dwarf_->dwfl != nullptr) dwfl_end(dwarf_->dwfl);
+}
+
+absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call) {
+  if (!dwarf_->is_attached) return Unsafe("its stack cannot be unwound");
+  struct Walk {
+    Dwfl* dwfl;
+    ThreadState state;
+  } walk = {dwarf_->dwfl, {}};
+  walk.state.waiting_call = waiting_call;
+  walk.state.has_other_malloc = has_other_malloc_;
+  const auto visit = +[](Dwfl_Frame* frame, void* opaque) -> int {
+    constexpr size_t kMostFrames = 512;
+    Walk& w = *static_cast<Walk*>(opaque);
+    Dwarf_Addr pc = 0;
+    bool is_activation = false;
+    if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
+    const Dwarf_Addr lookup = is_activation ? pc : pc - 1;
+    StackFrame seen;
+    seen.address = pc;
+    if (Dwfl_Module* const module = dwfl_addrmodule(w.dwfl, lookup)) {
+      const char* const path =
+          dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+      const std::string_view whole = path != nullptr ? path : "";
+      seen.file = std::string(whole.substr(whole.rfind('/') + 1));
+      const char* const name = dwfl_module_addrname(module, lookup);
+      if (name != nullptr) seen.function = name;
+    }
+    w.state.frames.push_back(seen);
+    return w.state.frames.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
+  };
+  walk.state.is_whole = dwfl_getthread_frames(dwarf_->dwfl, tid, visit, &walk) == 0;
+  return IsSafe(walk.state);
+}
+
+}  // namespace coz::attach

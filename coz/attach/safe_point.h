@@ -1,0 +1,68 @@
+// Whether a stopped thread may take the locks of malloc and of the dynamic loader: it is in the
+// middle of nothing that holds them.
+//
+// Such a thread waits for something outside, or runs code of the program; and on its whole stack is
+// no function of the loader, of an allocator, or of libc that takes these locks. What cannot be
+// unwound to its end is not known, and so is not safe.
+//
+// Shape    SafePoints: for one process; Check: for a thread that the caller has stopped
+// Units    none
+// Errors   Check: FAILED_PRECONDITION, and what was seen
+// Threads  the one that traces
+// Signals  none
+// Source   libdwfl.h; nptl and malloc of glibc 2.36
+#ifndef COZ_ATTACH_SAFE_POINT_H_
+#define COZ_ATTACH_SAFE_POINT_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace coz::attach {
+
+// A frame of a thread, innermost first.
+struct StackFrame {
+  uint64_t address = 0;
+  std::string file;      // base name; empty where no file is mapped
+  std::string function;  // empty where no symbol is known
+};
+
+// What a thread does, for IsSafe.
+struct ThreadState {
+  int64_t waiting_call = -1;  // the system call it waits in; -1: none
+  std::vector<StackFrame> frames;
+  bool is_whole = false;  // the frames reach the thread's beginning
+  // Another library than libc has the process's malloc. Its functions may have any names.
+  bool has_other_malloc = false;
+};
+
+absl::Status IsSafe(const ThreadState& state);
+
+// Whether a thread waits in a call in which it may be safe. To choose whom to stop.
+bool IsWaitForOutside(int64_t system_call);
+
+class SafePoints {
+ public:
+  // Reads where the files of the process are mapped.
+  explicit SafePoints(pid_t pid);
+  ~SafePoints();
+  SafePoints(const SafePoints&) = delete;
+  SafePoints& operator=(const SafePoints&) = delete;
+
+  absl::Status Check(pid_t tid, int64_t waiting_call);
+
+ private:
+  struct Dwarf;
+  std::unique_ptr<Dwarf> dwarf_;
+  pid_t pid_;
+  bool has_other_malloc_ = false;
+};
+
+}  // namespace coz::attach
+
+#endif  // COZ_ATTACH_SAFE_POINT_H_

@@ -1,0 +1,79 @@
+#include "coz/attach/safe_point.h"
+
+#include <sys/syscall.h>
+
+#include "gtest/gtest.h"
+
+namespace coz::attach {
+namespace {
+
+const StackFrame kMain = {0x1000, "server", "main"};
+const StackFrame kStart = {0x2000, "libc.so.6", "__libc_start_main"};
+
+ThreadState Waiting(int64_t call, const std::vector<StackFrame>& inner) {
+  ThreadState state;
+  state.waiting_call = call;
+  state.frames = inner;
+  state.frames.push_back(kMain);
+  state.frames.push_back(kStart);
+  state.is_whole = true;
+  return state;
+}
+
+TEST(SafePointTest, ThreadThatWaitsForInputIsSafe) {
+  EXPECT_TRUE(IsSafe(Waiting(SYS_epoll_wait, {{1, "libc.so.6", "epoll_wait"}})).ok());
+  EXPECT_TRUE(IsSafe(Waiting(SYS_read, {{1, "libc.so.6", "read"}})).ok());
+}
+
+TEST(SafePointTest, ThreadThatWaitsOnAConditionIsSafe) {
+  EXPECT_TRUE(
+      IsSafe(Waiting(SYS_futex, {{1, "libc.so.6", ""}, {2, "libc.so.6", "pthread_cond_wait"}}))
+          .ok());
+}
+
+TEST(SafePointTest, ThreadThatWaitsForALockIsNot) {
+  EXPECT_FALSE(IsSafe(Waiting(SYS_futex,
+                              {{1, "libc.so.6", "__lll_lock_wait_private"}, {2, "libc.so.6", ""}}))
+                   .ok());
+  EXPECT_FALSE(IsSafe(Waiting(SYS_futex, {{1, "libc.so.6", "pthread_mutex_lock"}})).ok());
+}
+
+TEST(SafePointTest, ThreadInAnAllocatorIsNotWhoseverItIs) {
+  EXPECT_FALSE(IsSafe(Waiting(SYS_nanosleep,
+                              {{1, "libc.so.6", "nanosleep"}, {2, "libjemalloc.so.2", "malloc"}}))
+                   .ok());
+  EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "server", "free"}})).ok());
+}
+
+TEST(SafePointTest, ThreadInTheLoaderIsNot) {
+  const absl::Status status = IsSafe(Waiting(SYS_read, {{1, "ld-linux-x86-64.so.2", "read"}}));
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("ld-linux"), absl::string_view::npos) << status;
+}
+
+TEST(SafePointTest, StackThatDoesNotReachItsBeginningIsNot) {
+  ThreadState state = Waiting(SYS_epoll_wait, {{1, "libc.so.6", "epoll_wait"}});
+  state.is_whole = false;
+  EXPECT_FALSE(IsSafe(state).ok());
+}
+
+TEST(SafePointTest, RunningThreadIsSafeInTheProgramOnly) {
+  EXPECT_TRUE(IsSafe(Waiting(-1, {{1, "server", "compute"}})).ok());
+  EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "libc.so.6", "qsort"}, {2, "server", "sort"}})).ok());
+  EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "", ""}})).ok());
+}
+
+TEST(SafePointTest, RunningThreadIsNotSafeWhereAnyFunctionMayBeTheAllocators) {
+  ThreadState state = Waiting(-1, {{1, "server", "compute"}});
+  state.has_other_malloc = true;
+  EXPECT_FALSE(IsSafe(state).ok());
+}
+
+TEST(SafePointTest, SystemCallThatAnAllocatorMakesIsNoWaitForOutside) {
+  EXPECT_FALSE(IsSafe(Waiting(SYS_munmap, {{1, "libc.so.6", "munmap"}})).ok());
+  EXPECT_FALSE(IsWaitForOutside(SYS_madvise));
+  EXPECT_TRUE(IsWaitForOutside(SYS_epoll_wait));
+}
+
+}  // namespace
+}  // namespace coz::attach

@@ -1,0 +1,373 @@
+#include "coz/attach/traced_thread.h"
+
+#include <cpuid.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "coz/attach/process_view.h"
+#include "coz/base/clock.h"
+
+namespace coz::attach {
+namespace {
+
+// linux/errno.h: how a call that a signal has interrupted asks to be made again.
+constexpr int64_t kRestartSys = -512;
+constexpr int64_t kRestartNoIntr = -513;
+constexpr int64_t kRestartNoHand = -514;
+constexpr int64_t kRestartBlock = -516;
+
+// The longest time in which a thread comes to its stop.
+constexpr double kStopLimitS = 1;
+
+double NowS() { return static_cast<double>(MonotonicNowNs()) / 1e9; }
+
+void Sleep(uint64_t ns) {
+  const timespec time = {0, static_cast<long>(ns)};
+  nanosleep(&time, nullptr);
+}
+
+// waitpid with a limit. False where nothing comes in time.
+bool WaitUntil(pid_t tid, double deadline_s, int* status) {
+  for (uint64_t pause_ns = 20'000;; pause_ns = std::min<uint64_t>(pause_ns * 2, kNsPerMs)) {
+    const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+    if (got == tid) return true;
+    if (got < 0 && errno == ECHILD) {
+      *status = 0;  // as of one that has ended
+      return true;
+    }
+    if (NowS() > deadline_s) return false;
+    Sleep(pause_ns);
+  }
+}
+
+// In the standard format of XSAVE: the end of what `features` take.
+uint64_t BytesOfFeatures(uint64_t features) {
+  constexpr uint64_t kLegacyAndHeader = 576;
+  uint64_t end = kLegacyAndHeader;
+  for (uint32_t i = 2; i < 63; ++i) {
+    if ((features >> i & 1) == 0) continue;
+    uint32_t size = 0;
+    uint32_t offset = 0;
+    uint32_t ecx = 0;
+    uint32_t edx = 0;
+    if (__get_cpuid_count(0xD, i, &size, &offset, &ecx, &edx) == 0) continue;
+    end = std::max<uint64_t>(end, uint64_t{offset} + size);
+  }
+  return end;
+}
+
+}  // namespace
+
+bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes) {
+  const iovec local = {to, bytes};
+  const iovec remote = {reinterpret_cast<void*>(address), bytes};
+  return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+Gadgets FindGadgets(pid_t pid, uint64_t begin, uint64_t end) {
+  static constexpr char kSyscallReturn[] = "\x0f\x05\xc3";
+  static constexpr char kSigreturn[] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05";
+  Gadgets gadgets;
+  std::vector<char> code(end - begin);
+  if (!ReadMemory(pid, begin, code.data(), code.size())) return gadgets;
+  const auto find = [&code, begin](const char* bytes, size_t count) -> uint64_t {
+    const auto found = std::search(code.begin(), code.end(), bytes, bytes + count);
+    return found == code.end() ? 0 : begin + static_cast<uint64_t>(found - code.begin());
+  };
+  gadgets.syscall_return = find(kSyscallReturn, sizeof(kSyscallReturn) - 1);
+  gadgets.sigreturn = find(kSigreturn, sizeof(kSigreturn) - 1);
+  return gadgets;
+}
+
+TracedThread::TracedThread(TracedThread&& other) noexcept
+    : pid_(other.pid_),
+      tid_(other.tid_),
+      seized_(std::exchange(other.seized_, false)),
+      stopped_(std::exchange(other.stopped_, false)),
+      signal_to_deliver_(other.signal_to_deliver_),
+      registers_(other.registers_),
+      extended_(std::move(other.extended_)),
+      mask_(other.mask_) {}
+
+TracedThread::~TracedThread() {
+  if (!seized_) return;
+  if (!stopped_) {
+    ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
+    int status = 0;
+    if (!WaitUntil(tid_, NowS() + kStopLimitS, &status) || !WIFSTOPPED(status)) return;
+  }
+  ptrace(PTRACE_DETACH, tid_, nullptr, signal_to_deliver_);
+}
+
+absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
+  TracedThread thread(pid, tid);
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+    return absl::UnavailableError(
+        absl::StrFormat("thread %d cannot be traced: %s", tid, strerror(errno)));
+  }
+  thread.seized_ = true;
+  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  int status = 0;
+  if (!WaitUntil(tid, NowS() + kStopLimitS, &status)) {
+    return absl::UnavailableError(absl::StrFormat("thread %d does not stop", tid));
+  }
+  if (!WIFSTOPPED(status)) {
+    thread.seized_ = false;
+    return absl::UnavailableError(absl::StrFormat("thread %d has ended", tid));
+  }
+  thread.stopped_ = true;
+  // Another signal came first. It is delivered when the thread goes on.
+  if (status >> 16 != PTRACE_EVENT_STOP) thread.signal_to_deliver_ = WSTOPSIG(status);
+  if (thread.signal_to_deliver_ != 0 || WSTOPSIG(status) != SIGTRAP) {
+    return absl::UnavailableError(absl::StrFormat("thread %d gets a signal", tid));
+  }
+  if (absl::Status read = thread.ReadState(); !read.ok()) return read;
+  thread.RestartCall();
+  return thread;
+}
+
+absl::Status TracedThread::ReadState() {
+  iovec registers = {&registers_, sizeof(registers_)};
+  extended_.resize(1 << 14);
+  iovec extended = {extended_.data(), extended_.size()};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &registers) != 0 ||
+      ptrace(PTRACE_GETREGSET, tid_, NT_X86_XSTATE, &extended) != 0 ||
+      ptrace(PTRACE_GETSIGMASK, tid_, sizeof(mask_), &mask_) != 0) {
+    return absl::UnavailableError(
+        absl::StrFormat("the registers of thread %d cannot be read: %s", tid_, strerror(errno)));
+  }
+  extended_.resize(extended.iov_len);
+  return absl::OkStatus();
+}
+
+int64_t TracedThread::WaitingCall() const {
+  return registers_.orig_rax == ~0ull ? -1 : static_cast<int64_t>(registers_.orig_rax);
+}
+
+// Most calls ask for it themselves. These return EINTR even where the thread was only stopped
+// (signal(7), "Interruption of system calls by stop signals"); they are made again unless a signal
+// waits for the thread.
+void TracedThread::RestartCall() {
+  const auto result = static_cast<int64_t>(registers_.rax);
+  const int64_t call = WaitingCall();
+  if (call < 0) return;
+  bool again = result == kRestartSys || result == kRestartNoIntr || result == kRestartNoHand ||
+               result == kRestartBlock;
+  if (result == -EINTR) {
+    const bool ends_by_stops = call == SYS_epoll_wait || call == SYS_epoll_pwait ||
+                               call == SYS_epoll_pwait2 || call == SYS_rt_sigtimedwait ||
+                               call == SYS_semtimedop || call == SYS_io_getevents;
+    const StatusFields status = ReadThreadStatus(pid_, tid_);
+    const uint64_t pending = SignalsIn(status, "SigPnd") | SignalsIn(status, "ShdPnd");
+    again = ends_by_stops && (pending & ~SignalsIn(status, "SigBlk")) == 0;
+  }
+  if (!again) {
+    registers_.orig_rax = ~0ull;  // it has returned
+    return;
+  }
+  user_regs_struct restarted = registers_;
+  restarted.rax = restarted.orig_rax;
+  restarted.rip -= 2;
+  if (result == -EINTR) {
+    restarted.orig_rax = ~0ull;  // the kernel does not do it
+    iovec registers = {&restarted, sizeof(restarted)};
+    ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &registers);
+  }
+  const uint64_t waiting = registers_.orig_rax;
+  registers_ = restarted;
+  registers_.orig_rax = waiting;
+}
+
+bool TracedThread::Write(uint64_t address, const void* from, size_t bytes) const {
+  const UniqueFd memory(open(absl::StrFormat("/proc/%d/mem", pid_).c_str(), O_WRONLY | O_CLOEXEC));
+  return memory.ok() && pwrite(memory.get(), from, bytes, static_cast<off_t>(address)) ==
+                            static_cast<ssize_t>(bytes);
+}
+
+// The kernel's ucontext, which rt_sigreturn reads. It is the beginning of libc's.
+struct TracedThread::Frame {
+  uint64_t flags;
+  uint64_t link;
+  stack_t stack;
+  greg_t registers[NGREG];
+  uint64_t extended;
+  uint64_t reserved[8];
+  uint64_t mask;
+};
+
+TracedThread::Frame TracedThread::FrameOf(const user_regs_struct& from, bool blocks_all) const {
+  constexpr uint64_t kHasXstate = 1;
+  constexpr uint64_t kHasStackSegment = 2;
+  constexpr uint64_t kStrictStackSegment = 4;
+  static_assert(offsetof(Frame, mask) == offsetof(ucontext_t, uc_sigmask));
+  Frame frame = {};
+  frame.flags = kHasXstate | kHasStackSegment | kStrictStackSegment;
+  // The kernel refuses this, and so the thread keeps its alternate stack, which we do not know.
+  frame.stack.ss_flags = 0x7fff;
+  const std::pair<int, uint64_t> registers[] = {
+      {REG_R8, from.r8},   {REG_R9, from.r9},     {REG_R10, from.r10}, {REG_R11, from.r11},
+      {REG_R12, from.r12}, {REG_R13, from.r13},   {REG_R14, from.r14}, {REG_R15, from.r15},
+      {REG_RDI, from.rdi}, {REG_RSI, from.rsi},   {REG_RBP, from.rbp}, {REG_RBX, from.rbx},
+      {REG_RDX, from.rdx}, {REG_RAX, from.rax},   {REG_RCX, from.rcx}, {REG_RSP, from.rsp},
+      {REG_RIP, from.rip}, {REG_EFL, from.eflags}};
+  for (const auto& [number, value] : registers) {
+    frame.registers[number] = static_cast<greg_t>(value);
+  }
+  frame.registers[REG_CSGSFS] = static_cast<greg_t>(from.cs | uint64_t{from.ss} << 48);
+  frame.mask = blocks_all ? ~uint64_t{0} : mask_;
+  return frame;
+}
+
+uint64_t TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call) {
+  // Fields of the kernel's _fpx_sw_bytes, in the unused end of the legacy area, and what follows.
+  constexpr size_t kSoftwareBytes = 464;
+  constexpr uint32_t kMagic1 = 0x46505853;
+  constexpr uint32_t kMagic2 = 0x46505845;
+  constexpr uint64_t kTileData = uint64_t{1} << 18;  // not every process has it in its frames
+  uint64_t features = 0;
+  memcpy(&features, extended_.data() + kSoftwareBytes, sizeof(features));
+  uint64_t in_use = 0;
+  memcpy(&in_use, extended_.data() + 512, sizeof(in_use));
+  if ((in_use & kTileData) != 0) return 0;
+  features &= ~kTileData;
+  const uint64_t bytes = std::min<uint64_t>(BytesOfFeatures(features), extended_.size());
+  std::vector<char> extended(extended_.begin(), extended_.begin() + static_cast<long>(bytes));
+  extended.resize(bytes + sizeof(kMagic2));
+  const struct {
+    uint32_t magic;
+    uint32_t extended_bytes;
+    uint64_t features;
+    uint32_t bytes;
+    uint32_t padding[7];
+  } software = {kMagic1,
+                static_cast<uint32_t>(bytes + sizeof(kMagic2)),
+                features,
+                static_cast<uint32_t>(bytes),
+                {}};
+  static_assert(sizeof(software) == 48);
+  memcpy(extended.data() + kSoftwareBytes, &software, sizeof(software));
+  memcpy(extended.data() + bytes, &kMagic2, sizeof(kMagic2));
+
+  const uint64_t extended_at = (top - extended.size()) & ~uint64_t{63};
+  const uint64_t after_at = (extended_at - sizeof(Frame)) & ~uint64_t{15};
+  // The call returns to an address just below the frame, which rt_sigreturn then finds at the stack
+  // pointer. The stack of the call overwrites the first frame, which the kernel has read by then.
+  call.rsp = after_at - sizeof(uint64_t);
+  const uint64_t before_at = (call.rsp - sizeof(Frame)) & ~uint64_t{15};
+  Frame after = FrameOf(registers_, /*blocks_all=*/false);
+  after.extended = extended_at;
+  const Frame before = FrameOf(call, /*blocks_all=*/true);
+  const bool written = Write(extended_at, extended.data(), extended.size()) &&
+                       Write(after_at, &after, sizeof(after)) &&
+                       Write(call.rsp, &gadgets.sigreturn, sizeof(gadgets.sigreturn)) &&
+                       Write(before_at, &before, sizeof(before));
+  if (!written) return 0;
+  user_regs_struct entered = registers_;
+  entered.orig_rax = ~0ull;  // no call to be made again
+  entered.rip = gadgets.syscall_return;
+  entered.rax = SYS_rt_sigreturn;
+  entered.rsp = before_at;
+  iovec registers = {&entered, sizeof(entered)};
+  if (ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &registers) != 0) return 0;
+  return after_at;
+}
+
+TracedThread::Event TracedThread::RunToEvent(double deadline_s) {
+  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal_to_deliver_) != 0) return Event::kEnded;
+  signal_to_deliver_ = 0;
+  stopped_ = false;
+  int status = 0;
+  if (!WaitUntil(tid_, deadline_s, &status)) return Event::kTimedOut;
+  if (!WIFSTOPPED(status)) {
+    seized_ = false;
+    return Event::kEnded;
+  }
+  stopped_ = true;
+  if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
+    if (status >> 16 == 0) signal_to_deliver_ = WSTOPSIG(status);
+    return Event::kOther;
+  }
+  __ptrace_syscall_info info = {};
+  ptrace(PTRACE_GET_SYSCALL_INFO, tid_, sizeof(info), &info);
+  return info.op == PTRACE_SYSCALL_INFO_ENTRY ? Event::kCallEntry : Event::kCallExit;
+}
+
+// Until the thread has returned from the signal frame at `frame`. `result` gets what the last
+// system call before that returned.
+absl::Status TracedThread::AwaitReturn(uint64_t frame, double deadline_s, int64_t* result) {
+  bool returns = false;
+  while (true) {
+    const Event event = RunToEvent(deadline_s);
+    if (event == Event::kEnded) {
+      return absl::UnavailableError(absl::StrFormat("thread %d has ended", tid_));
+    }
+    if (event == Event::kTimedOut) {
+      return absl::DeadlineExceededError(
+          absl::StrFormat("thread %d takes too long; it goes on by itself", tid_));
+    }
+    if (event == Event::kOther) continue;
+    user_regs_struct now = {};
+    iovec registers = {&now, sizeof(now)};
+    ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &registers);
+    if (event == Event::kCallEntry) {
+      returns = now.orig_rax == SYS_rt_sigreturn && now.rsp == frame;
+    } else if (returns) {
+      return absl::OkStatus();
+    } else if (result != nullptr) {
+      *result = static_cast<int64_t>(now.rax);
+    }
+  }
+}
+
+absl::StatusOr<int64_t> TracedThread::Call(const Gadgets& gadgets, const Request& request) {
+  constexpr uint64_t kRedZoneBytes = 128;
+  user_regs_struct call = registers_;
+  call.rip = gadgets.syscall_return;
+  call.rax = static_cast<uint64_t>(request.number);
+  call.rdi = request.arguments[0];
+  call.rsi = request.arguments[1];
+  call.rdx = request.arguments[2];
+  call.r10 = request.arguments[3];
+  call.r8 = request.arguments[4];
+  call.r9 = request.arguments[5];
+  const uint64_t frame = EnterFrames(gadgets, registers_.rsp - kRedZoneBytes, call);
+  if (frame == 0) {
+    return absl::UnavailableError(absl::StrFormat("thread %d has no stack to write to", tid_));
+  }
+  int64_t result = -EINTR;
+  const absl::Status returned = AwaitReturn(frame, NowS() + kStopLimitS, &result);
+  if (!returned.ok()) return returned;
+  return result;
+}
+
+absl::Status TracedThread::CallFunction(const Gadgets& gadgets, uint64_t stack, uint64_t bytes,
+                                        uint64_t function, uint64_t argument, double limit_s) {
+  const uint64_t top = (stack + bytes) & ~uint64_t{63};
+  user_regs_struct call = registers_;
+  call.rip = function;
+  call.rdi = argument;
+  call.rbp = 0;
+  call.eflags &= ~uint64_t{0x400};  // direction, which the ABI wants clear
+  const uint64_t frame = EnterFrames(gadgets, top, call);
+  if (frame == 0) {
+    return absl::UnavailableError(absl::StrFormat("thread %d cannot be given a call", tid_));
+  }
+  return AwaitReturn(frame, NowS() + limit_s, nullptr);
+}
+
+}  // namespace coz::attach

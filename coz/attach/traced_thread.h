@@ -1,0 +1,99 @@
+// A thread of another process that is stopped for a moment: its registers, its memory, and calls
+// that it makes for us.
+//
+// The thread must not depend on us. Whoever is killed while it traces leaves a thread that runs on
+// from where it is. So registers are changed in one step only: the thread "returns from a signal"
+// (rt_sigreturn) into the call, and the call returns into a second frame of that kind, which holds
+// all that the thread had. From that one step on the thread makes the call and then goes on by
+// itself, whether or not anybody watches. All signals are blocked until then.
+//
+// Shape    one thread; it runs again when the object is gone
+// Units    addresses of the process
+// Errors   UNAVAILABLE where the thread has ended or does not stop; DEADLINE_EXCEEDED where a call
+//          takes too long, which then goes on alone
+// Threads  the one that seized it: ptrace knows threads
+// Signals  what the thread gets meanwhile is delivered
+// Source   ptrace(2); arch/x86/kernel/signal_64.c; Bosman and Bos, "Framing Signals", 2014
+#ifndef COZ_ATTACH_TRACED_THREAD_H_
+#define COZ_ATTACH_TRACED_THREAD_H_
+
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+
+namespace coz::attach {
+
+// Where to find instructions in code of the process.
+struct Gadgets {
+  uint64_t syscall_return = 0;  // syscall; ret
+  uint64_t sigreturn = 0;       // mov $15, %rax; syscall
+};
+// Finds them in [begin, end) of the process's memory; zeros where they are not there.
+Gadgets FindGadgets(pid_t pid, uint64_t begin, uint64_t end);
+
+bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes);
+
+class TracedThread {
+ public:
+  // Stops it.
+  static absl::StatusOr<TracedThread> Stop(pid_t pid, pid_t tid);
+  TracedThread(TracedThread&& other) noexcept;
+  TracedThread& operator=(TracedThread&&) = delete;
+  ~TracedThread();
+
+  pid_t tid() const { return tid_; }
+  const user_regs_struct& registers() const { return registers_; }
+
+  // The system call in which it waits; -1 where it is in none.
+  int64_t WaitingCall() const;
+
+  // Writes where the program itself may not write, too.
+  bool Write(uint64_t address, const void* from, size_t bytes) const;
+
+  // A system call in the thread. Its result is the kernel's: -errno for an error.
+  struct Request {
+    int64_t number;
+    uint64_t arguments[6];
+  };
+  absl::StatusOr<int64_t> Call(const Gadgets& gadgets, const Request& request);
+
+  // Lets it call `function(argument)` on the stack [stack, stack + bytes), which nobody else uses.
+  absl::Status CallFunction(const Gadgets& gadgets, uint64_t stack, uint64_t bytes,
+                            uint64_t function, uint64_t argument, double limit_s);
+
+ private:
+  enum class Event { kCallEntry, kCallExit, kOther, kEnded, kTimedOut };
+
+  TracedThread(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
+  absl::Status ReadState();
+  // Undoes what the stop has done to a waiting call: the thread makes it again.
+  void RestartCall();
+  struct Frame;
+  Frame FrameOf(const user_regs_struct& registers, bool blocks_all) const;
+  // Writes both frames below `top`, and sets the thread at the first. Returns the address of the
+  // second, or 0.
+  uint64_t EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call);
+  // Runs to the next entry or exit of a system call.
+  Event RunToEvent(double deadline_s);
+  absl::Status AwaitReturn(uint64_t frame, double deadline_s, int64_t* result);
+
+  pid_t pid_;
+  pid_t tid_;
+  bool seized_ = false;
+  bool stopped_ = false;
+  int signal_to_deliver_ = 0;
+  user_regs_struct registers_ = {};
+  std::vector<char> extended_;  // NT_X86_XSTATE
+  uint64_t mask_ = 0;
+};
+
+}  // namespace coz::attach
+
+#endif  // COZ_ATTACH_TRACED_THREAD_H_

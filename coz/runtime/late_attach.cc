@@ -1,0 +1,235 @@
+// What the supervisor calls in a process that runs already: _coz_attach and _coz_detach. Process:
+// target. Context: a thread that the supervisor has stopped and lets make this call, with all
+// signals blocked, on a stack that is not the thread's own.
+#include <link.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "coz/base/clock.h"
+#include "coz/base/errno_saver.h"
+#include "coz/base/raw_syscall.h"
+#include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/fork.h"
+#include "coz/runtime/process_entry.h"
+#include "coz/runtime/process_hooks.h"
+#include "coz/runtime/progress_points.h"
+#include "coz/runtime/published_counters.h"
+#include "coz/runtime/runtime_state.h"
+#include "coz/runtime/sample_handler.h"
+#include "coz/runtime/thread_hooks.h"
+#include "coz/sampler/sampler.h"
+#include "coz/sampler/unwind/unwinder.h"
+#include "coz/shared/attach_interface.h"
+#include "coz/shared/carry_over.h"
+#include "coz/shared/control_mapping.h"
+#include "coz/shared/process_slots.h"
+#include "coz/sync/interpose/call_slots.h"
+#include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/thread_exit.h"
+#include "coz/sync/interpose/thread_sync.h"
+
+namespace coz::runtime {
+namespace {
+
+using runtime_internal::g_control;
+using runtime_internal::g_is_late;
+using runtime_internal::g_modules;
+using runtime_internal::g_pid;
+using runtime_internal::g_process;
+using shared::AttachAnswer;
+
+// The kernel's own form of the disposition, with what libc changes in it.
+struct KernelSigaction {
+  uint64_t handler;
+  uint64_t flags;
+  uint64_t restorer;
+  uint64_t mask;
+};
+KernelSigaction g_disposition_before = {};
+
+KernelSigaction ReadDisposition() {
+  KernelSigaction action = {};
+  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, nullptr, &action, sizeof(action.mask));
+  return action;
+}
+
+// The program may have set another one meanwhile.
+void RestoreDisposition() {
+  interpose::LiftSignalShield();
+  const KernelSigaction now = ReadDisposition();
+  if (now.handler != g_disposition_before.handler || now.mask != g_disposition_before.mask) return;
+  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, &g_disposition_before, nullptr,
+             sizeof(now.mask));
+}
+
+int LetMarksOfObjectAsk(dl_phdr_info* info, size_t, void* opaque) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_W) == 0) continue;
+    char* const begin = reinterpret_cast<char*>(info->dlpi_addr + header.p_vaddr);
+    LetMarksAsk(*static_cast<MarksAsk*>(opaque), begin, begin + header.p_filesz);
+  }
+  return 0;
+}
+
+void LetAllMarksAsk(MarksAsk ask) { dl_iterate_phdr(LetMarksOfObjectAsk, &ask); }
+
+bool SupervisorLives(const shared::ControlBlock& control) {
+  return RawSyscall(SYS_kill, control.supervisor_pid, 0) != -ESRCH;
+}
+
+// Puts `block`, which is mapped elsewhere, in the place of the one before, whose addresses threads
+// have kept. Null where that fails.
+shared::ControlBlock* PutInPlace(shared::ControlBlock* block) {
+  if (g_control == nullptr) {
+    block->suspensions.store(2);  // 0 is what threads remember that were never sampled
+    return block;
+  }
+  shared::CarryOver(*g_control, *block);
+  const long placed =
+      RawSyscall(SYS_mremap, block, shared::kControlMappingBytes, shared::kControlMappingBytes,
+                 MREMAP_MAYMOVE | MREMAP_FIXED, g_control);
+  return placed == static_cast<long>(reinterpret_cast<intptr_t>(g_control)) ? g_control : nullptr;
+}
+
+// Once for the process.
+void PrepareProcess(const shared::ControlBlock& control) {
+  if (g_is_late) return;
+  g_is_late = true;
+  interpose::InitThreadExit();
+  sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control.wanted_unwinder));
+  pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
+}
+
+void StartSamplingFromOutside(const shared::ControlBlock& control) {
+  if (!interpose::HasSignalShield()) g_disposition_before = ReadDisposition();
+  interpose::InitSignalShieldLate(sampler::kSamplingSignal);
+  sampler::SamplerOptions options;
+  options.sampling_period_ns = control.sampling_period_ns;
+  options.callback = OnSample;
+  options.foreign_signal = OnForeignSignal;
+  options.suspensions = &control.suspensions;
+  sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0);
+}
+
+void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
+  g_control = control;
+  g_pid = getpid();
+  PrepareProcess(*control);
+  const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
+  interpose::SetIoTables(&control->io);
+  interpose::InitThreadSync(&control->ledger, RuntimeThreadHooks());
+  interpose::g_process_hooks = RuntimeProcessHooks();
+  ForgetPublishedCounters();
+  g_modules.Restart();
+  g_modules.AddProgram(control, AddPointsOfMarks);
+  g_process = process;
+  PublishProcess(*process, image);
+  StartSamplingFromOutside(*control);
+  interpose::AdmitLateThreads(true);
+  LetAllMarksAsk(MarksAsk::kAgain);
+  interpose::WrapLoadedObjects();
+}
+
+// What is left of the block when the profiler goes: memory of this process's own, at the same
+// place, with what threads know by address. The room for tables is only kept, so that the next
+// block fits.
+void KeepBlock() {
+  constexpr uint64_t kBlockBytes = (sizeof(shared::ControlBlock) + 4095) / 4096 * 4096;
+  void* const copy = mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Without memory the supervisor's block stays, which nobody else uses any more.
+  if (copy == MAP_FAILED) return;
+  shared::CarryOver(*g_control, *static_cast<shared::ControlBlock*>(copy));
+  RawSyscall(SYS_mremap, copy, kBlockBytes, kBlockBytes, MREMAP_MAYMOVE | MREMAP_FIXED, g_control);
+  mmap(reinterpret_cast<char*>(g_control) + kBlockBytes, shared::kControlMappingBytes - kBlockBytes,
+       PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// A callback may pause for some milliseconds. What one still does afterwards it does in the block
+// that is kept.
+void AwaitCallbacks() {
+  constexpr timespec kLook = {0, kNsPerMs};
+  constexpr int kMostLooks = 200;
+  for (int i = 0; i < kMostLooks && sampler::ActiveSampleCallbacks() != 0; ++i) {
+    RawSyscall(SYS_nanosleep, &kLook, nullptr);
+  }
+}
+
+void Leave(bool restores_disposition) {
+  g_control->ledger.selection.store(0, std::memory_order_release);
+  interpose::AdmitLateThreads(false);
+  sampler::StopSampler();
+  interpose::UnwrapObjects();
+  LetAllMarksAsk(MarksAsk::kNoMore);
+  AwaitCallbacks();
+  sampler::CloseEventsOfThreads();
+  if (restores_disposition) RestoreDisposition();
+  g_process = nullptr;
+  KeepBlock();
+}
+
+AttachAnswer WhyNot(shared::MapFault fault) {
+  return fault == shared::MapFault::kOtherVersion ? AttachAnswer::kOtherVersion
+                                                  : AttachAnswer::kNoMemory;
+}
+
+AttachAnswer AttachLate(int fd) {
+  if (g_control != nullptr && !g_is_late) return AttachAnswer::kPreloaded;
+  if (g_process != nullptr) {
+    if (SupervisorLives(*g_control)) return AttachAnswer::kInProfile;
+    Leave(/*restores_disposition=*/false);  // its supervisor has ended without
+  }
+  const shared::MappedControl mapped = shared::MapControl(fd);
+  if (mapped.control == nullptr) return WhyNot(mapped.fault);
+  madvise(mapped.control, shared::kControlMappingBytes, MADV_DONTDUMP);
+  shared::ProcessSlot* process = shared::TakeProcessSlot(*mapped.control, getpid(), getppid());
+  const ptrdiff_t index = process == nullptr ? 0 : process - mapped.control->processes;
+  shared::ControlBlock* const control = process == nullptr ? nullptr : PutInPlace(mapped.control);
+  if (control == nullptr) {
+    munmap(mapped.control, shared::kControlMappingBytes);
+    return process == nullptr ? AttachAnswer::kNoSlot : AttachAnswer::kNoMemory;
+  }
+  Enter(control, &control->processes[index]);
+  return AttachAnswer::kDone;
+}
+
+AttachAnswer DetachLate(bool restores_disposition) {
+  if (!g_is_late || g_control == nullptr) return AttachAnswer::kNotAttached;
+  // Of a session whose disposition could not be restored, that is left to do.
+  if (g_process == nullptr) {
+    if (restores_disposition && interpose::HasSignalShield()) RestoreDisposition();
+    return AttachAnswer::kNotAttached;
+  }
+  Leave(restores_disposition);
+  return AttachAnswer::kDone;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define COZ_EXPORT __attribute__((visibility("default")))
+
+COZ_EXPORT int64_t _coz_attach(int64_t fd) {
+  const ErrnoSaver errno_saver;
+  const AttachAnswer answer = AttachLate(static_cast<int>(fd));
+  RawSyscall(SYS_close, fd);
+  return static_cast<int64_t>(answer);
+}
+
+COZ_EXPORT int64_t _coz_detach(int64_t restores_disposition) {
+  const ErrnoSaver errno_saver;
+  return static_cast<int64_t>(DetachLate(restores_disposition != 0));
+}
+
+}  // extern "C"
+
+}  // namespace coz::runtime

@@ -1,0 +1,38 @@
+// What the supervisor calls in a process that it attaches to: functions of libcoz.so, by their
+// names.
+//
+// Shape    each takes one number and returns an AttachAnswer
+// Units    none
+// Errors   the answer; anything but kDone changes nothing in the process
+// Threads  one call at a time, in a thread that has been stopped where it may take the loader's and
+//          malloc's locks
+// Signals  not async-signal-safe; the caller blocks all signals
+// Source   docs/design/attach.md
+#ifndef COZ_SHARED_ATTACH_INTERFACE_H_
+#define COZ_SHARED_ATTACH_INTERFACE_H_
+
+#include <cstdint>
+
+namespace coz::shared {
+
+// The argument is a descriptor of the control block, which the call closes. From then on the
+// process is profiled, and perf events of its threads may be enabled (sampler::OpenTaskClockOf).
+inline constexpr char kAttachFunction[] = "_coz_attach";
+// The process is not profiled any more. Its events must be closed. The argument is 1 where the
+// disposition of the sampling signal is to become the program's again: no signal of an event may be
+// under way then.
+inline constexpr char kDetachFunction[] = "_coz_detach";
+
+enum class AttachAnswer : int64_t {
+  kDone = 1,
+  kInProfile = 2,     // a supervisor that lives has attached
+  kPreloaded = 3,     // the process was started with the library
+  kOtherVersion = 4,  // of the control block
+  kNoMemory = 5,      // the block cannot be mapped
+  kNoSlot = 6,        // the block has no room for the process
+  kNotAttached = 7    // and so cannot be detached
+};
+
+}  // namespace coz::shared
+
+#endif  // COZ_SHARED_ATTACH_INTERFACE_H_

@@ -1,0 +1,185 @@
+#include "coz/supervisor/target/attached_process.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "coz/attach/process_view.h"
+#include "coz/attach/refusals.h"
+#include "coz/base/clock.h"
+#include "coz/base/signal_mask.h"
+#include "coz/shared/slot_loops.h"
+
+namespace coz::supervisor {
+namespace {
+
+// How often no new thread is found before none is sought.
+constexpr int kLooksForThreads = 5;
+
+// CPU time that a thread has used, and whether it might go on now.
+struct Progress {
+  bool is_runnable = false;
+  uint64_t ran_ns = 0;
+};
+
+Progress ProgressOf(pid_t pid, pid_t tid) {
+  Progress progress;
+  const attach::StatusFields status = attach::ReadThreadStatus(pid, tid);
+  const auto state = status.find("State");
+  progress.is_runnable = state != status.end() && absl::StartsWith(state->second, "R");
+  std::ifstream(absl::StrFormat("/proc/%d/task/%d/schedstat", pid, tid)) >> progress.ran_ns;
+  return progress;
+}
+
+bool HasPendingSample(pid_t pid) {
+  for (const pid_t tid : attach::ReadThreads(pid)) {
+    const attach::StatusFields status = attach::ReadThreadStatus(pid, tid);
+    const uint64_t pending =
+        attach::SignalsIn(status, "SigPnd") | attach::SignalsIn(status, "ShdPnd");
+    if ((pending & SignalMaskOf(SIGTRAP)) != 0) return true;
+  }
+  return false;
+}
+
+// The events are closed. A signal that one has raised before is delivered before its thread runs
+// any code of the program. So none is under way once each thread has slept or run since.
+bool AwaitLastSamples(pid_t pid) {
+  constexpr timespec kLook = {0, 2 * kNsPerMs};
+  constexpr int kMostLooks = 1000;
+  std::map<pid_t, uint64_t> runnable;
+  for (const pid_t tid : attach::ReadThreads(pid)) {
+    const Progress progress = ProgressOf(pid, tid);
+    if (progress.is_runnable) runnable[tid] = progress.ran_ns;
+  }
+  for (int i = 0; i < kMostLooks; ++i) {
+    nanosleep(&kLook, nullptr);
+    for (auto it = runnable.begin(); it != runnable.end();) {
+      const Progress progress = ProgressOf(pid, it->first);
+      const bool has_moved = !progress.is_runnable || progress.ran_ns > it->second;
+      it = has_moved ? runnable.erase(it) : std::next(it);
+    }
+    if (runnable.empty()) return !HasPendingSample(pid);
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& runtime_library) {
+  const attach::Facts facts = attach::GatherFacts(pid, runtime_library);
+  if (absl::Status refused = attach::WhyNotAttach(facts, runtime_library); !refused.ok()) {
+    return refused;
+  }
+  RunningProgram program;
+  program.path = facts.executable;
+  if (absl::EndsWith(program.path, " (deleted)")) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot attach to process %d: its program file has been replaced since it "
+                        "was started (%s), "
+                        "so its code would be read wrongly; restart it",
+                        pid, program.path));
+  }
+  std::ifstream file(absl::StrFormat("/proc/%d/cmdline", pid));
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string arguments = text.str();
+  program.command = absl::StrSplit(absl::string_view(arguments), '\0');
+  if (program.command.size() > 1 && program.command.back().empty()) program.command.pop_back();
+  return program;
+}
+
+absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid,
+                                                         const std::string& runtime_library,
+                                                         uint64_t sampling_period_ns,
+                                                         bool exclude_kernel) {
+  auto events = std::make_unique<ThreadEvents>();
+  if (absl::Status opened = events->Open(pid, sampling_period_ns, exclude_kernel); !opened.ok()) {
+    return opened;
+  }
+  attach::InjectorOptions options;
+  options.library = runtime_library;
+  absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
+      attach::Injector::Prepare(pid, options);
+  if (!injector.ok()) return injector.status();
+  return AttachedProcess(pid, *std::move(injector), std::move(events));
+}
+
+absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
+  control_ = control;
+  control->exclude_kernel = events_->status().kernel_included ? 0 : 1;
+  control->target_pid.store(pid_, std::memory_order_release);
+  if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
+  control->sampler_status = events_->status();
+  control->sampler_ready.fetch_add(1, std::memory_order_release);
+  events_->LookForThreads();
+  events_->Enable();
+  return absl::OkStatus();
+}
+
+shared::ProcessSlot* AttachedProcess::Slot() const {
+  shared::ProcessSlot* found = nullptr;
+  shared::ForEachProcess(*control_, [&](shared::ProcessSlot& slot) {
+    if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kFree &&
+        slot.pid == pid_) {
+      found = &slot;
+    }
+    return found == nullptr;
+  });
+  return found;
+}
+
+void AttachedProcess::Poll() {
+  if (looks_without_thread_ < kLooksForThreads) {
+    looks_without_thread_ = events_->LookForThreads() ? 0 : looks_without_thread_ + 1;
+  }
+  shared::ProcessSlot* const slot = Slot();
+  if (slot == nullptr) return;
+  const bool is_in_exec =
+      slot->state.load(std::memory_order_acquire) == shared::ProcessState::kChanging;
+  if (is_in_exec == is_in_exec_) return;
+  is_in_exec_ = is_in_exec;
+  if (is_in_exec) {
+    events_->Disable();
+    slot->armed.store(shared::kArmedForExec, std::memory_order_release);
+  } else {
+    slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    if (!is_suspended_) events_->Enable();
+  }
+}
+
+void AttachedProcess::SetSampling(bool on) {
+  is_suspended_ = !on;
+  if (is_in_exec_) return;
+  if (on) {
+    events_->Enable();
+  } else {
+    events_->Disable();
+  }
+}
+
+absl::Status AttachedProcess::Leave() {
+  events_->Disable();
+  events_->Close();
+  // It has ended, or has become another program by exec, which knows nothing of coz.
+  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
+  if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
+  const bool are_over = AwaitLastSamples(pid_);
+  if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
+  if (are_over) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrFormat("process %d keeps a handler of SIGTRAP, for one of its threads blocks that "
+                      "signal while a sample "
+                      "is on its way; it does nothing, and the next coz attach takes it away",
+                      pid_));
+}
+
+}  // namespace coz::supervisor

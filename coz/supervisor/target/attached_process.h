@@ -1,0 +1,75 @@
+// A process that was running before the supervisor: joins the profile, is sampled from outside, and
+// is left as it was.
+//
+// Shape    Prepare, then Join once the control block is filled; Poll while it is profiled; Leave
+// Units    none
+// Errors   one sentence with what to type next
+// Threads  one: ptrace knows threads
+// Signals  none
+// Source   docs/design/attach.md
+#ifndef COZ_SUPERVISOR_TARGET_ATTACHED_PROCESS_H_
+#define COZ_SUPERVISOR_TARGET_ATTACHED_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coz/attach/injector.h"
+#include "coz/base/unique_fd.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/target/thread_events.h"
+
+namespace coz::supervisor {
+
+// The program that it runs, and its arguments. Refuses as coz::attach does.
+struct RunningProgram {
+  std::string path;
+  std::vector<std::string> command;
+};
+absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& runtime_library);
+
+class AttachedProcess {
+ public:
+  // Nothing of the program is different yet, but for some memory.
+  static absl::StatusOr<AttachedProcess> Prepare(pid_t pid, const std::string& runtime_library,
+                                                 uint64_t sampling_period_ns, bool exclude_kernel);
+
+  // The file for the control block, to be filled before Join.
+  UniqueFd TakeControl() { return injector_->TakeControl(); }
+  // Its samples' source is known from the start.
+  const sampler::SamplerStatus& sampler_status() const { return events_->status(); }
+
+  absl::Status Join(shared::ControlBlock* control);
+
+  // At least every 50 ms: new threads, and an exec.
+  void Poll();
+  // Suspends samples, or resumes them.
+  void SetSampling(bool on);
+  size_t threads_without_samples() const { return events_->without_event(); }
+
+  // What could not be undone is in the status's message; it does no harm.
+  absl::Status Leave();
+
+ private:
+  AttachedProcess(pid_t pid, std::unique_ptr<attach::Injector> injector,
+                  std::unique_ptr<ThreadEvents> events)
+      : pid_(pid), injector_(std::move(injector)), events_(std::move(events)) {}
+  shared::ProcessSlot* Slot() const;
+
+  pid_t pid_;
+  std::unique_ptr<attach::Injector> injector_;
+  std::unique_ptr<ThreadEvents> events_;
+  shared::ControlBlock* control_ = nullptr;
+  int looks_without_thread_ = 0;
+  bool is_suspended_ = false;
+  bool is_in_exec_ = false;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_ATTACHED_PROCESS_H_

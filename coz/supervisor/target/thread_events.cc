@@ -1,0 +1,102 @@
+#include "coz/supervisor/target/thread_events.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "coz/attach/process_view.h"
+#include "coz/base/signal_mask.h"
+#include "coz/sampler/perf_event.h"
+
+namespace coz::supervisor {
+namespace {
+
+// A program may have more threads than this process may have files.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+absl::Status WhyNoEvents(pid_t pid, int error) {
+  if (error == EPERM || error == EACCES) {
+    return absl::PermissionDeniedError(
+        absl::StrFormat("cannot sample process %d: perf_event_open is not permitted (%s); allow it "
+                        "with: sudo sysctl "
+                        "kernel.perf_event_paranoid=1",
+                        pid, strerror(error)));
+  }
+  if (error == EOPNOTSUPP || error == EINVAL) {
+    return absl::UnimplementedError(absl::StrFormat(
+        "cannot sample process %d: attaching needs a kernel from 5.19 on; start the "
+        "program with: coz run",
+        pid));
+  }
+  return absl::UnavailableError(absl::StrFormat(
+      "cannot sample process %d: perf_event_open: %s; start the program with: coz run", pid,
+      strerror(error)));
+}
+
+}  // namespace
+
+int ThreadEvents::OpenFor(pid_t tid) {
+  return sampler::OpenTaskClockOf(tid, sampling_period_ns_, exclude_kernel_);
+}
+
+absl::Status ThreadEvents::Open(pid_t pid, uint64_t sampling_period_ns, bool exclude_kernel) {
+  pid_ = pid;
+  sampling_period_ns_ = sampling_period_ns;
+  exclude_kernel_ = exclude_kernel;
+  RaiseFileLimit();
+  UniqueFd probe(OpenFor(pid));
+  if (!probe.ok() && !exclude_kernel_) {
+    status_.kernel_errno = -probe.get();
+    exclude_kernel_ = true;
+    probe.Reset(OpenFor(pid));
+  }
+  if (!probe.ok()) return WhyNoEvents(pid, -probe.get());
+  probe.Reset();
+  status_.source = sampler::SamplingSource::kPerfSigtrap;
+  status_.kernel_included = !exclude_kernel_;
+  LookForThreads();
+  return absl::OkStatus();
+}
+
+// A thread that blocks the signal would find it pending, and might take it by sigwait.
+bool ThreadEvents::LookForThreads() {
+  bool found = false;
+  for (const pid_t tid : attach::ReadThreads(pid_)) {
+    if (events_.count(tid) != 0) continue;
+    UniqueFd& event = events_[tid];
+    const uint64_t blocked = attach::SignalsIn(attach::ReadThreadStatus(pid_, tid), "SigBlk");
+    if ((blocked & SignalMaskOf(SIGTRAP)) == 0) event.Reset(OpenFor(tid));
+    if (!event.ok()) {
+      ++without_event_;
+      continue;
+    }
+    found = true;
+    if (enabled_) sampler::EnablePerfEvent(event.get());
+  }
+  return found;
+}
+
+void ThreadEvents::Enable() {
+  enabled_ = true;
+  for (const auto& [tid, event] : events_) {
+    if (event.ok()) sampler::EnablePerfEvent(event.get());
+  }
+}
+
+void ThreadEvents::Disable() {
+  enabled_ = false;
+  for (const auto& [tid, event] : events_) {
+    if (event.ok()) sampler::DisablePerfEvent(event.get());
+  }
+}
+
+}  // namespace coz::supervisor

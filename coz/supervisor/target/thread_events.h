@@ -1,0 +1,61 @@
+// The perf events by which a process is sampled from outside, after it has started: one for each of
+// its threads, which threads that they create inherit.
+//
+// All are this process's. So the other one has no descriptor of them, and when this one ends, for
+// whatever reason, the samples end too.
+//
+// Shape    Open, Enable, LookForThreads; the destructor closes all
+// Units    ns of thread CPU time
+// Errors   Open: what keeps events from being opened, with the next command. Later: a thread
+//          without an event is counted
+// Threads  compatible
+// Signals  none
+// Source   perf_event_open(2); coz/sampler/perf_event.h
+#ifndef COZ_SUPERVISOR_TARGET_THREAD_EVENTS_H_
+#define COZ_SUPERVISOR_TARGET_THREAD_EVENTS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+
+#include "absl/status/status.h"
+#include "coz/base/unique_fd.h"
+#include "coz/sampler/sampler_status.h"
+
+namespace coz::supervisor {
+
+class ThreadEvents {
+ public:
+  // One event for each thread that there is, still disabled. Time in the kernel is left out where
+  // it is not wanted or not permitted.
+  absl::Status Open(pid_t pid, uint64_t sampling_period_ns, bool exclude_kernel);
+
+  // From here on the process has to handle the signals.
+  void Enable();
+  void Disable();
+  // Finds threads that were created before their creator had an event. Call it until it returns
+  // false, for a while: none was found.
+  bool LookForThreads();
+  void Close() { events_.clear(); }
+
+  const sampler::SamplerStatus& status() const { return status_; }
+  size_t count() const { return events_.size(); }
+  // Threads that block the signal, and others for which no event could be opened.
+  size_t without_event() const { return without_event_; }
+
+ private:
+  int OpenFor(pid_t tid);
+
+  pid_t pid_ = 0;
+  uint64_t sampling_period_ns_ = 0;
+  bool exclude_kernel_ = false;
+  bool enabled_ = false;
+  size_t without_event_ = 0;
+  sampler::SamplerStatus status_;
+  std::map<pid_t, UniqueFd> events_;  // no event: the thread blocks the signal, or has ended
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_THREAD_EVENTS_H_

@@ -1,0 +1,328 @@
+// coz attach: a program that runs already is profiled, and goes on as it was.
+#include <fcntl.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/attach/process_view.h"
+#include "coz/base/unique_fd.h"
+#include "coz/testing/capabilities.h"
+#include "coz/testing/coz_run.h"
+#include "coz/testing/one_sentence.h"
+#include "coz/testing/run_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using testing::CommandResult;
+using testing::Coz;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::Puppet;
+
+// The puppet `resident`, or another program that reads standard input.
+class Resident {
+ public:
+  explicit Resident(const std::vector<std::string>& command) {
+    int in[2];
+    int out[2];
+    EXPECT_EQ(pipe2(in, O_CLOEXEC), 0);
+    EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      std::vector<char*> arguments;
+      for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+      arguments.push_back(nullptr);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    close(in[0]);
+    close(out[1]);
+    input_.Reset(in[1]);
+    output_ = fdopen(out[0], "r");
+  }
+  ~Resident() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    if (output_ != nullptr) fclose(output_);
+  }
+  Resident(const Resident&) = delete;
+  Resident& operator=(const Resident&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::string Line() {
+    char line[4096] = "";
+    return fgets(line, sizeof(line), output_) == nullptr ? "" : line;
+  }
+  std::string Ask(const std::string& line) {
+    EXPECT_EQ(write(input_.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    return Line();
+  }
+  // What it says in the end, and how it ends.
+  std::string End(int* status) {
+    const std::string last = Ask("end\n");
+    waitpid(pid_, status, 0);
+    pid_ = -1;
+    return last;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  UniqueFd input_;
+  FILE* output_ = nullptr;
+};
+
+// What the slots of the program hold by which it calls other libraries, by address.
+std::map<uint64_t, uint64_t> SlotsOf(pid_t pid, const std::string& file) {
+  std::map<uint64_t, uint64_t> slots;
+  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd memory(open(absl::StrCat("/proc/", pid, "/mem").c_str(), O_RDONLY | O_CLOEXEC));
+  elf_version(EV_CURRENT);
+  Elf* const elf = elf_begin(fd.get(), ELF_C_READ, nullptr);
+  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid);
+  const attach::Mapping* const first =
+      attach::FileNamed(mappings, file.substr(file.rfind('/') + 1));
+  if (elf == nullptr || first == nullptr) return slots;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_RELA) continue;
+    Elf_Data* const data = elf_getdata(section, nullptr);
+    for (size_t i = 0; i < header.sh_size / header.sh_entsize; ++i) {
+      GElf_Rela entry;
+      gelf_getrela(data, static_cast<int>(i), &entry);
+      const auto type = GELF_R_TYPE(entry.r_info);
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
+      const uint64_t address = first->begin + entry.r_offset;
+      uint64_t value = 0;
+      EXPECT_EQ(pread(memory.get(), &value, sizeof(value), static_cast<off_t>(address)),
+                static_cast<ssize_t>(sizeof(value)));
+      slots[address] = value;
+    }
+  }
+  elf_end(elf);
+  return slots;
+}
+
+size_t SlotsIntoLibrary(pid_t pid, const std::map<uint64_t, uint64_t>& slots) {
+  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid);
+  size_t count = 0;
+  for (const auto& [address, value] : slots) {
+    const attach::Mapping* const mapping = attach::MappingAt(mappings, value);
+    if (mapping != nullptr && absl::EndsWith(mapping->path, "/libcoz.so")) ++count;
+  }
+  return count;
+}
+
+class AttachTest : public testing::CozRunTest {
+ protected:
+  CommandResult Attach(pid_t pid, const std::vector<std::string>& coz_options = {}) {
+    std::vector<std::string> arguments = {Coz(), "attach", "--experiment-length=0.1"};
+    arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
+    arguments.push_back(absl::StrCat(pid));
+    return RunCommand(arguments, options_);
+  }
+  std::string Refusal(pid_t pid) {
+    const CommandResult result = Attach(pid, {"--duration=1"});
+    EXPECT_NE(result.status, 0);
+    EXPECT_NE(result.status, 3) << "it was attached to: " << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr(absl::StrCat("process ", pid)));
+    return result.errors;
+  }
+};
+
+std::vector<std::string> TwoPairs() { return {Puppet("resident"), "4"}; }
+
+TEST_F(AttachTest, LinesAreSampledAndExperimentsAreMade) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const CommandResult result = Attach(resident.pid(), {"--duration=4"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_GT(profile.experiment_size(), 0);
+  std::set<std::string> functions;
+  for (const profile::Unit& unit : profile.unit()) functions.insert(unit.function());
+  EXPECT_EQ(functions.count("make"), 1u) << result.errors;
+  uint64_t visits = 0;
+  uint64_t imposed = 0;
+  uint64_t paid = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::PointCounts& point : experiment.point()) visits += point.visits();
+    imposed += experiment.inserted_delay_ns();
+    paid += experiment.validity().paid_ns();
+  }
+  EXPECT_GT(visits, 0u) << "the mark was visited before without the profiler";
+  EXPECT_GT(imposed, 0u);
+  EXPECT_GT(paid, 0u) << "nobody has paused";
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  // Once, so that lazily bound slots of what it prints are bound.
+  resident.Ask("state\n");
+  const std::string before = resident.Ask("state\n");
+  const auto slots = SlotsOf(resident.pid(), Puppet("resident"));
+  EXPECT_GT(slots.size(), 5u);
+  size_t wrapped = 0;
+  options_.while_running = [&](pid_t) {
+    for (int i = 0; i < 200 && wrapped == 0; ++i) {
+      usleep(20'000);
+      wrapped = SlotsIntoLibrary(resident.pid(), SlotsOf(resident.pid(), Puppet("resident")));
+    }
+  };
+  for (int cycle = 0; cycle < 2; ++cycle) {
+    wrapped = 0;
+    const CommandResult result = Attach(resident.pid(), {"--duration=1"});
+    EXPECT_EQ(result.status, 0) << result.errors;
+    EXPECT_THAT(result.errors, HasSubstr("runs on as before"));
+    EXPECT_GE(wrapped, 5u) << "pthread calls were not wrapped";
+    EXPECT_EQ(SlotsOf(resident.pid(), Puppet("resident")), slots);
+    EXPECT_EQ(resident.Ask("state\n"), before);
+  }
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachTest, AddressesDoNotGrowInTwentyCycles) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  size_t mappings = 0;
+  for (int cycle = 0; cycle < 20; ++cycle) {
+    const CommandResult result =
+        Attach(resident.pid(), {"--duration=0.3", "-o", absl::StrCat("cycle", cycle, ".pb")});
+    ASSERT_TRUE(result.status == 0 || result.status == 3) << result.errors;
+    if (cycle == 0) mappings = attach::ReadMappings(resident.pid()).size();
+  }
+  // libc may have grown its heap by a mapping or two.
+  EXPECT_LE(attach::ReadMappings(resident.pid()).size(), mappings + 2);
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachTest, ProgramGoesOnWhereverCozIsKilled) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const std::string before = resident.Ask("state\n");
+  constexpr useconds_t kStepUs = 15'000;
+  for (useconds_t after_us = 0; after_us < 20 * kStepUs; after_us += kStepUs) {
+    options_.while_running = [after_us](pid_t coz) {
+      usleep(after_us);
+      kill(coz, SIGKILL);
+    };
+    const CommandResult killed = Attach(resident.pid(), {"--duration=30"});
+    EXPECT_EQ(killed.signal, SIGKILL) << killed.errors;
+    const attach::StatusFields status = attach::ReadStatus(resident.pid());
+    EXPECT_EQ(status.at("TracerPid"), "0");
+    EXPECT_THAT(status.at("State"), Not(HasSubstr("t (")));
+    EXPECT_THAT(resident.Ask("state\n"), HasSubstr("SIGTRAP")) << "its threads go on";
+  }
+  options_.while_running = nullptr;
+  const CommandResult result = Attach(resident.pid(), {"--duration=1"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const std::string after = resident.Ask("state\n");
+  EXPECT_EQ(after.substr(0, after.find("descriptors")),
+            before.substr(0, before.find("descriptors")));
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachTest, CountsCallsOfAFunctionThatIsNotMarked) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const CommandResult result = Attach(resident.pid(), {"--duration=2", "--progress=make"});
+  if (absl::StrContains(result.errors, "breakpoint")) GTEST_SKIP() << result.errors;
+  EXPECT_EQ(result.status, 0) << result.errors;
+  uint32_t id = 0;
+  const profile::Profile profile = Profile();
+  for (const profile::ProgressPoint& point : profile.progress_point()) {
+    if (point.name() == "make") id = point.id();
+  }
+  uint64_t visits = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::PointCounts& point : experiment.point()) {
+      if (point.point() == id) visits += point.visits();
+    }
+  }
+  EXPECT_GT(visits, 0u) << result.errors;
+}
+
+TEST_F(AttachTest, RefusesWhatItCannotAttachTo) {
+  {
+    Resident dead({Puppet("resident"), "0"});
+    kill(dead.pid(), SIGKILL);
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(dead.pid()), &info, WEXITED | WNOWAIT);
+    EXPECT_THAT(Refusal(dead.pid()), HasSubstr("it has ended"));
+  }
+  {
+    Resident stopped({Puppet("resident"), "0"});
+    stopped.Line();
+    kill(stopped.pid(), SIGSTOP);
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(stopped.pid()), &info, WSTOPPED | WNOWAIT);
+    EXPECT_THAT(Refusal(stopped.pid()), HasSubstr("kill -CONT"));
+  }
+  {
+    Resident traced({Puppet("resident"), "0"});
+    traced.Line();
+    ASSERT_EQ(ptrace(PTRACE_SEIZE, traced.pid(), nullptr, nullptr), 0);
+    EXPECT_THAT(Refusal(traced.pid()), HasSubstr("traces it"));
+  }
+  Resident fixed({Puppet("busy_static"), "60"});
+  while (attach::ReadStatus(fixed.pid()).at("Name") != "busy_static") usleep(1000);
+  EXPECT_THAT(Refusal(fixed.pid()), HasSubstr("statically linked"));
+  constexpr pid_t kNobody = (1 << 22) + 1;  // above the kernel's largest number
+  EXPECT_THAT(Refusal(kNobody), HasSubstr("there is none of this number"));
+}
+
+TEST_F(AttachTest, RefusesAProcessThatIsInAProfile) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  std::string refusal;
+  options_.while_running = [&](pid_t) {
+    for (int i = 0; i < 200; ++i) {
+      usleep(20'000);
+      if (SlotsIntoLibrary(resident.pid(), SlotsOf(resident.pid(), Puppet("resident"))) != 0) break;
+    }
+    usleep(100'000);
+    testing::CommandOptions options;
+    options.folder = testing::TemporaryFolder();
+    refusal =
+        RunCommand({Coz(), "attach", "--duration=1", absl::StrCat(resident.pid())}, options).errors;
+  };
+  EXPECT_EQ(Attach(resident.pid(), {"--duration=2"}).status, 0);
+  EXPECT_THAT(refusal, HasSubstr("another coz profiles it"));
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+}  // namespace
+}  // namespace coz
