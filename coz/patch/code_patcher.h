@@ -20,25 +20,11 @@
 #include <cstdint>
 
 #include "coz/patch/code_patch.h"
+#include "coz/patch/patch_result.h"
 
 namespace coz::patch {
 
 inline constexpr uint32_t kMaxPatches = 2048;
-
-enum class PatchResult : uint32_t {
-  kDone,
-  kAlready,      // the same place is counted by the same counter
-  kFull,         // kMaxPatches
-  kBusy,         // another change is under way, or a library is being unloaded
-  kOtherCode,    // the bytes are not those that the supervisor has seen
-  kNoStubSpace,  // the stub's address is in use
-  kMayNotWrite,  // the system forbids to change code
-  kNoBarrier,    // the kernel cannot make all CPUs see new code
-  kManyThreads,  // it has to be done while there is one
-  kShadowStack,  // a copy of a call would not return
-  kNoSuchPatch,
-};
-const char* Describe(PatchResult result);
 
 PatchResult InsertPatch(const CodePatch& patch);
 PatchResult RemovePatch(uint64_t address);

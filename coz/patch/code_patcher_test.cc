@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "coz/patch/patch_builder.h"
+#include "coz/patch/patch_result.h"
 #include "coz/patch/place_plan.h"
 #include "coz/patch/testing/patched_self.h"
 
