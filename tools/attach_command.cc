@@ -15,6 +15,10 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   if (absl::Status status = CompleteRunArguments(command, arguments); !status.ok()) {
     return ReportUsage(status);
   }
+  // A process that coz leaves keeps its code as it was.
+  if (arguments->run.points.source == supervisor::VisitSource::kBest) {
+    arguments->run.points.source = supervisor::VisitSource::kBreakpoint;
+  }
   const absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(arguments->run);
   if (!result.ok()) return Report(result.status());
   supervisor::SettleProfiles(result->earlier, arguments->run.output,

@@ -60,19 +60,21 @@ void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size
 // They may well be the unit of work.
 void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
   absl::FPrintF(stderr,
-                "coz: called steadily, too, but so often that counting them from outside, at %.1f "
-                "us a call, slows the program (by `slowed`); put COZ_PROGRESS into one of these, "
-                "which costs nothing, best first\n\n",
-                found.visit_cost_ns / 1000);
+                "coz: called steadily, too, but so often that their rates are estimates; `coz run` "
+                "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
+                "is too much), best first\n\n");
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kRight, report::Align::kLeft, report::Align::kLeft});
-  table.AddRow({"calls/s", "varies", "samples", "slowed", "function", "where"});
+  table.AddRow({"calls/s", "varies", "samples", "slowed", "for coz run", "where"});
   for (size_t i = 0; i < Rows(found.frequent, shown); ++i) {
     const supervisor::FoundPoint& point = found.frequent[i];
+    const double slowed = points::CountingShare(point.rating.visits_per_s, point.run_cost_ns);
     table.AddRow({absl::StrCat(point.is_least ? ">" : "~", Rate(point.rating)),
-                  Percent(point.rating.variation), Percent(point.sample_share),
-                  Percent(points::CountingShare(point.rating.visits_per_s, found.visit_cost_ns)),
-                  point.name, point.where});
+                  Percent(point.rating.variation), Percent(point.sample_share), Percent(slowed),
+                  slowed <= points::kMaxCountingShare
+                      ? absl::StrCat("--progress ", report::Quoted(point.name))
+                      : absl::StrCat("COZ_PROGRESS in ", point.name),
+                  point.where});
   }
   absl::FPrintF(stderr, "%s\n", table.Render(2));
 }

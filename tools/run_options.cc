@@ -178,8 +178,9 @@ void AddExperimentOptions(CLI::App* command, RunArguments* a) {
       ->type_name("SECONDS");
   command
       ->add_option("--progress-source", a->point_source,
-                   "how places are counted (default auto: hardware breakpoints, or probes where "
-                   "there are more than four and it is permitted)")
+                   "how places are counted (default auto: by changed code; where code may not be "
+                   "changed, by hardware breakpoints, or probes where there are more than four and "
+                   "it is permitted)")
       ->check(CLI::IsMember({"auto", "breakpoint", "uprobe"}));
   command->add_flag("--awake", a->run.awake,
                     "keep idle CPUs from halting meanwhile (needs root): on a busy host, waking a "

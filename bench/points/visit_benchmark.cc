@@ -13,18 +13,42 @@
 #include <memory>
 #include <string>
 
+#include "coz/patch/code_patcher.h"
+#include "coz/patch/place_plan.h"
+#include "coz/patch/testing/patched_self.h"
 #include "coz/points/code_places.h"
 #include "coz/points/lost_breakpoints.h"
 #include "coz/points/visit_counter.h"
 #include "coz/runtime/coz.h"
 
 extern "C" {
+// Saves a register, as functions do, and has a place for a line within.
+void VisitedInBenchmark();
+extern const uint8_t EndOfVisitedInBenchmark[];
+asm(R"(
+.text
+.p2align 4
+.globl VisitedInBenchmark, EndOfVisitedInBenchmark
+.type VisitedInBenchmark, @function
+VisitedInBenchmark:
+  push %rbx
+  sub $16, %rsp
+  mov %rdi, %rbx
+  lea 1(%rbx), %rax
+  add $16, %rsp
+  pop %rbx
+  ret
+EndOfVisitedInBenchmark:
+.size VisitedInBenchmark, . - VisitedInBenchmark
+)");
 __attribute__((noipa)) void VisitedByBenchmark() { asm volatile(""); }
 __attribute__((noipa)) void VisitedByNobody() { asm volatile("nop"); }
 }
 
 namespace coz {
 namespace {
+
+constexpr size_t kWithin = 5;  // the third instruction
 
 void VisitUncounted(benchmark::State& state) {
   for (auto _ : state) VisitedByBenchmark();
@@ -40,6 +64,83 @@ void VisitMark(benchmark::State& state) {
   }
 }
 BENCHMARK(VisitMark);
+
+// The place and the way to count it. Instructions within a function are where no call is.
+struct ChangedPlace {
+  const uint8_t* function;
+  size_t bytes;
+  size_t offset;
+  bool allow_jump;
+};
+
+// Inserts it for the life of the benchmark.
+class ChangedCode {
+ public:
+  explicit ChangedCode(const ChangedPlace& place) {
+    patch::self::HandleTraps();
+    patch::PlanLimits limits;
+    limits.allow_jump = place.allow_jump;
+    const patch::PlacePlan plan =
+        patch::PlanPlace({place.function, place.bytes, place.bytes, place.offset}, limits);
+    const patch::Way wanted = place.allow_jump ? patch::Way::kJump : patch::Way::kTrap;
+    if (plan.way != wanted) return;
+    const auto patch =
+        patch::self::PatchFor(plan, reinterpret_cast<uint64_t>(place.function) + plan.offset, 0);
+    if (!patch.has_value()) return;
+    address_ = patch->address;
+    is_there_ = patch::InsertPatch(*patch) == patch::PatchResult::kDone;
+  }
+  ~ChangedCode() {
+    if (is_there_) patch::RemovePatch(address_);
+  }
+  ChangedCode(const ChangedCode&) = delete;
+  ChangedCode& operator=(const ChangedCode&) = delete;
+  bool is_there() const { return is_there_; }
+
+ private:
+  uint64_t address_ = 0;
+  bool is_there_ = false;
+};
+
+void VisitChanged(benchmark::State& state, size_t offset, bool allow_jump) {
+  const auto* function = reinterpret_cast<const uint8_t*>(&VisitedInBenchmark);
+  const ChangedCode changed(
+      {function, static_cast<size_t>(EndOfVisitedInBenchmark - function), offset, allow_jump});
+  if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  const uint64_t before = patch::self::SharedVisits(0);
+  for (auto _ : state) VisitedInBenchmark();
+  if (patch::self::SharedVisits(0) - before != static_cast<uint64_t>(state.iterations())) {
+    state.SkipWithError("visits were lost");
+  }
+}
+void VisitUnchanged(benchmark::State& state) {
+  for (auto _ : state) VisitedInBenchmark();
+}
+BENCHMARK(VisitUnchanged);
+BENCHMARK_CAPTURE(VisitChanged, JumpAtTheEntry, 0, true);
+BENCHMARK_CAPTURE(VisitChanged, JumpWithin, kWithin, true);
+BENCHMARK_CAPTURE(VisitChanged, Int3AtTheEntry, 0, false);
+BENCHMARK_CAPTURE(VisitChanged, Int3Within, kWithin, false);
+
+// A change and its removal, with one thread.
+void InsertAndRemove(benchmark::State& state, bool allow_jump) {
+  const auto* function = reinterpret_cast<const uint8_t*>(&VisitedInBenchmark);
+  patch::PlanLimits limits;
+  limits.allow_jump = allow_jump;
+  const auto bytes = static_cast<size_t>(EndOfVisitedInBenchmark - function);
+  const patch::PlacePlan plan = patch::PlanPlace({function, bytes, bytes, 0}, limits);
+  const auto patch =
+      patch::self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + plan.offset, 0);
+  if (!patch.has_value()) return state.SkipWithError("the code could not be changed");
+  for (auto _ : state) {
+    if (patch::InsertPatch(*patch) != patch::PatchResult::kDone ||
+        patch::RemovePatch(patch->address) != patch::PatchResult::kDone) {
+      return state.SkipWithError("the code could not be changed");
+    }
+  }
+}
+BENCHMARK_CAPTURE(InsertAndRemove, Jump, true);
+BENCHMARK_CAPTURE(InsertAndRemove, Int3, false);
 
 void VisitBreakpoint(benchmark::State& state) {
   const points::LostBreakpointGuard guard;

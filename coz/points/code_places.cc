@@ -166,11 +166,15 @@ void CodePlaces::ReadFunctions() {
     const char* name =
         dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
     if (name == nullptr || symbol.st_shndx == SHN_UNDEF) continue;
-    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || IsColdPart(name)) continue;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC)
+      code_starts_.push_back(address - elf_bias_);
+    if (type != STT_FUNC || IsColdPart(name)) continue;
     const std::string linkage_name(WithoutSymbolVersion(name));
     functions_.push_back({address - elf_bias_, address - elf_bias_ + symbol.st_size, linkage_name,
                           Demangle(linkage_name.c_str())});
   }
+  std::sort(code_starts_.begin(), code_starts_.end());
   std::stable_sort(functions_.begin(), functions_.end(),
                    [](const Function& a, const Function& b) { return a.begin < b.begin; });
 }
@@ -189,6 +193,7 @@ bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
     place->file_offset = elf_address - header.p_vaddr + header.p_offset;
     place->probe_offset = place->file_offset;
     place->resume_offset = 0;
+    LocateFunction(header.p_vaddr + header.p_filesz, place);
     size_t bytes = 0;
     const char* raw = elf_rawfile(elf_, &bytes);
     if (raw != nullptr && place->file_offset + 4 <= bytes &&
@@ -200,6 +205,42 @@ bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
         reinterpret_cast<const uint8_t*>(raw) + place->probe_offset, bytes - place->probe_offset);
     if (next.has_value()) place->resume_offset = place->probe_offset + static_cast<uint64_t>(*next);
     return true;
+  }
+  return false;
+}
+
+void CodePlaces::LocateFunction(uint64_t segment_end, CodePlace* place) const {
+  place->function_bytes = 0;
+  const auto after = std::upper_bound(
+      functions_.begin(), functions_.end(), place->elf_address,
+      [](uint64_t address, const Function& function) { return address < function.begin; });
+  if (after == functions_.begin()) return;
+  // Of several names for one address the longest function.
+  const uint64_t begin = (after - 1)->begin;
+  uint64_t end = begin;
+  for (auto same = after; same != functions_.begin() && (same - 1)->begin == begin; --same) {
+    end = std::max(end, (same - 1)->end);
+  }
+  if (place->elf_address >= end) return;
+  constexpr uint64_t kAlignment = 16;
+  uint64_t room_end = std::min(segment_end, (end + kAlignment - 1) & ~(kAlignment - 1));
+  const auto next = std::upper_bound(code_starts_.begin(), code_starts_.end(), begin);
+  if (next != code_starts_.end()) room_end = std::min(room_end, *next);
+  if (room_end < end) return;  // code overlaps, or has labels
+  place->function_offset = place->file_offset - (place->elf_address - begin);
+  place->function_bytes = end - begin;
+  place->function_room = room_end - begin;
+}
+
+bool CodePlaces::has_restartable_code() const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_, &names) != 0) return true;
+  for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr;
+       section = elf_nextscn(elf_, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(elf_, names, header.sh_name);
+    if (name != nullptr && absl::StrContains(name, "__rseq_cs")) return true;
   }
   return false;
 }

@@ -33,6 +33,11 @@ struct CodePlace {
   // File offset where a thread goes on after a probe has counted it. Samples of the counting fall
   // there. 0: not known.
   uint64_t resume_offset;
+  // The function that holds the place: where its code begins in the file, how long it is, and how
+  // far it is to the next function or, at most, to the next multiple of 16. 0: not known.
+  uint64_t function_offset = 0;
+  uint64_t function_bytes = 0;
+  uint64_t function_room = 0;
   std::string name;  // the function, demangled; for a line the function that it is in, or empty
 };
 
@@ -56,6 +61,8 @@ class CodePlaces {
     std::string name;  // demangled
   };
   const std::vector<Function>& functions() const { return functions_; }
+  // Has code that the kernel restarts from its begin when it interrupts it (rseq).
+  bool has_restartable_code() const;
   // False where the bytes of the address are not in the file.
   bool PlaceOf(const Function& function, CodePlace* place) const;
   // "FILE:LINE", without folders, or empty where there is no debug information.
@@ -69,6 +76,7 @@ class CodePlaces {
   void ReadFunctions();
   bool Locate(uint64_t elf_address, CodePlace* place) const;
   std::string FunctionAt(uint64_t elf_address) const;
+  void LocateFunction(uint64_t segment_end, CodePlace* place) const;
   absl::StatusOr<std::vector<CodePlace>> FindFunction(const PointSpec& spec,
                                                       std::string* note) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
@@ -86,6 +94,7 @@ class CodePlaces {
   uint64_t elf_bias_ = 0;
   uint64_t dwarf_bias_ = 0;          // ELF address = address in the debug information + dwarf_bias_
   std::vector<Function> functions_;  // by address
+  std::vector<uint64_t> code_starts_;  // of functions and their cold parts, ascending
 };
 
 }  // namespace coz::points

@@ -15,6 +15,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/fork.h"
+#include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/process_hooks.h"
 #include "coz/runtime/progress_points.h"
@@ -60,6 +61,7 @@ void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
   const uint64_t deadline_ns = MonotonicNowNs() + kLongestArmingNs;
   while (process.armed.load(std::memory_order_acquire) != image + 1 &&
          MonotonicNowNs() < deadline_ns) {
+    runtime_internal::ChangeCodeIfAsked(*g_control, g_pid);
     RawSyscall(SYS_nanosleep, &kLook, nullptr);
   }
 }
@@ -76,11 +78,13 @@ void Attach(shared::ControlBlock* control) {
   g_pid = pid;
   g_process = process;
   const uint32_t image = control->images.fetch_add(1, std::memory_order_release);
+  runtime_internal::ShareVisitsOfNobody(*control, shared::IndexOf(*control, *process), pid);
   interpose::SetIoTables(&control->io);
   interpose::InitThreadSync(&control->ledger, RuntimeThreadHooks());
   interpose::g_process_hooks = RuntimeProcessHooks();
   interpose::InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
+  process->counters_fs_offset = runtime_internal::CountersFsOffset();
   PublishProcess(*process, image);
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
   sampler::PrepareThreadForUnwinding();

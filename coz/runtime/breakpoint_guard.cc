@@ -7,6 +7,7 @@
 
 #include "coz/base/lost_breakpoint.h"
 #include "coz/base/sampling_signal.h"
+#include "coz/patch/code_patcher.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/sampler.h"
 #include "coz/shared/process_slots.h"
@@ -36,7 +37,11 @@ void OnForeignSignal(int signal, siginfo_t* info, void* context) {
   const bool is_lost = g_process != nullptr &&
                        shared::IsCountedPlace(*g_process, InterruptedIp(interrupted)) &&
                        IsLostBreakpoint(*info, interrupted);
-  if (!is_lost) return interpose::DeliverForeignSignal(signal, info, context);
+  if (!is_lost) {
+    // The program's handler may itself come to an int3 of ours.
+    if (patch::HasTraps()) UnblockSignal(sampler::kSamplingSignal);
+    return interpose::DeliverForeignSignal(signal, info, context);
+  }
   if (++t_lost_breakpoints % kMostLost == 0) {
     interrupted.uc_mcontext.gregs[REG_EFL] |= kResumeFlag;
   }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "coz/patch/code_patcher.h"
+#include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime.h"
@@ -38,9 +40,11 @@ __thread uint64_t t_fork_local_delay_ns __attribute__((tls_model("initial-exec")
 void BecomeUnprofiled() {
   mmap(g_control, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  runtime_internal::ShareNoVisits();
   interpose::LeaveThreadSync();
   t_left = true;
-  interpose::LiftSignalShield();
+  // An int3 that stays needs its handler.
+  if (patch::RestoreCode()) interpose::LiftSignalShield();
   g_pid = 0;
   g_process = nullptr;
 }
@@ -66,6 +70,7 @@ bool ContinueProfiled() {
   }
   const uint32_t image = g_process->image.load(std::memory_order_relaxed);
   shared::InheritCountedPlaces(*g_process, process);
+  runtime_internal::ShareVisitsOfNobody(control, index, pid);
   g_pid = pid;
   g_process = process;
   t_left = false;
@@ -73,6 +78,7 @@ bool ContinueProfiled() {
   ForgetPublishedCounters();
   interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
   OccupySlot(*slot);
+  process->counters_fs_offset = runtime_internal::CountersFsOffset();
   PublishProcess(*process, image);
   if (StartSampling(control).source == sampler::SamplingSource::kNone) {
     shared::Add(control.counters.processes_without_sampling);
@@ -95,6 +101,7 @@ void OnForkInChildProcess() {
   if (g_process == nullptr || HasLeftProfile()) return;
   sampler::OnForkInChild();
   shared::ForgetLentCounters();
+  patch::OnForkInChild();
   interpose::OnForkInSignalShield();
   if (!ContinueProfiled()) BecomeUnprofiled();
 }

@@ -1,6 +1,7 @@
 // Process: target. Context: the library's constructor, and the child of fork.
 #include "coz/runtime/process_entry.h"
 
+#include "coz/patch/code_patcher.h"
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
@@ -24,6 +25,7 @@ sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
   options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
   options.foreign_signal = OnForeignSignal;
+  options.own_trap = patch::TakeTrap;
   options.shared_event = &g_process->event;
   options.suspensions = &control.suspensions;
   if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0)

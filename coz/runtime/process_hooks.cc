@@ -9,6 +9,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/patch/code_patcher.h"
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/sampler.h"
@@ -52,11 +53,16 @@ void ResumeProcessAfterFailedExec() {
   g_process->state.store(shared::ProcessState::kRunning, std::memory_order_release);
 }
 
-void BeforeUnload() { g_modules.BeginUnload(); }
+void BeforeUnload() {
+  patch::BeginUnmap();
+  g_modules.BeginUnload();
+}
 
 void AfterUnload() {
   sampler::ForgetUnwindCache();
   g_modules.EndUnload();
+  patch::EndUnmap();
+  g_process->unloads.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "coz/runtime/fork.h"
+#include "coz/runtime/patched_code.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
@@ -66,6 +67,7 @@ void EndThread(delay::ThreadLedger* ledger) {
   sampler::StopThreadSampling();
   PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
+  runtime_internal::CountVisitsIn(nullptr);
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 

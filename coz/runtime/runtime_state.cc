@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "coz/runtime/patched_code.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/thread_exit.h"
@@ -22,6 +23,7 @@ shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger) {
 }
 
 void OccupySlot(shared::ThreadSlot& slot) {
+  CountVisitsIn(&slot);
   slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
   g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
   slot.state.store(shared::ThreadState::kRunning, std::memory_order_release);

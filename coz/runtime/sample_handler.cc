@@ -9,6 +9,8 @@
 #include "coz/base/clock.h"
 #include "coz/base/random.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/patch/code_patcher.h"
+#include "coz/runtime/patched_code.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/unwind/unwinder.h"
@@ -65,9 +67,9 @@ bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
 }
 
 // The unit of a sample, counted by what became of it.
-uint32_t Attribute(const sampler::Sample& sample) {
+uint32_t Attribute(const sampler::Sample& sample, bool is_counting) {
   // Coz's own time, which is to be no reason to look at the function that is counted.
-  if (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip)) {
+  if (is_counting || (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip))) {
     g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     return shared::kNoUnit;
   }
@@ -184,12 +186,26 @@ void ChangeSourceIfAsked() {
 
 }  // namespace
 
-void OnSample(const sampler::Sample& sample) {
+namespace {
+
+// A sample in a stub, as one in the code that the stub stands for.
+sampler::Sample InOriginal(sampler::Sample sample, const patch::Original& original,
+                           ucontext_t* context) {
+  *context = *sample.context;
+  context->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(original.address);
+  context->uc_mcontext.gregs[REG_RSP] += original.pushed_bytes;
+  sample.ip = original.address;
+  sample.context = context;
+  return sample;
+}
+
+void TakeSample(const sampler::Sample& sample, bool is_counting) {
   if (ShouldStop()) {
     sampler::StopSampler();
     return;
   }
   ChangeSourceIfAsked();
+  runtime_internal::ChangeCodeIfAsked(*g_control, g_pid);
   shared::ThreadSlot* slot = CurrentSlot();
   if (sample.is_extra) {
     if (slot != nullptr) OnExtraSample(sample, slot->ledger);
@@ -201,7 +217,7 @@ void OnSample(const sampler::Sample& sample) {
     return;
   }
   // Of weight 0, it only gives the thread an occasion to pay.
-  const uint32_t unit = sample.weight != 0 ? Attribute(sample) : shared::kNoUnit;
+  const uint32_t unit = sample.weight != 0 ? Attribute(sample, is_counting) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (delay::MayBeCrowded(g_control->ledger)) interpose::LookAtCpu(slot->ledger);
@@ -211,6 +227,15 @@ void OnSample(const sampler::Sample& sample) {
       delay::TakeSample(g_control->ledger, slot->ledger, g_shared_delay, input, seam);
   CountForExperiment(input, result, sample.weight);
   if (result.next == delay::AfterSample::kPay) interpose::PayDebt(slot->ledger);
+}
+
+}  // namespace
+
+void OnSample(const sampler::Sample& sample) {
+  patch::Original original = {};
+  if (!patch::OriginalOf(sample.ip, &original)) return TakeSample(sample, false);
+  ucontext_t context;
+  TakeSample(InOriginal(sample, original, &context), original.is_counting);
 }
 
 void ImposeShare(uint64_t threads, delay::ThreadLedger& ledger) {

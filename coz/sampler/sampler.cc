@@ -70,6 +70,7 @@ void DescribeProcess(const SamplerOptions& options) {
   sampled_process.sampling_period_ns = options.sampling_period_ns;
   sampled_process.callback = options.callback;
   sampled_process.foreign_signal = options.foreign_signal;
+  sampled_process.own_trap = options.own_trap;
   sampled_process.shared_event = options.shared_event;
   sampled_process.suspensions = options.suspensions;
 }

@@ -52,6 +52,11 @@ using SampleCallback = void (*)(const Sample& sample);
 // action is taken.
 using ForeignSignalCallback = void (*)(int signo, siginfo_t* info, void* context);
 
+// In signal context, first of all: looks at each kSamplingSignal. True: it was an instruction of
+// the profiler's own, and the handler is done. It may change the context, for a sample that has
+// come together with such an instruction, too. Changes no errno.
+using OwnTrapCallback = bool (*)(const siginfo_t& info, ucontext_t* context);
+
 struct SamplerOptions {
   uint64_t sampling_period_ns = 1'000'000;
   // kNone: the best that works; any other: that one or nothing.
@@ -60,6 +65,7 @@ struct SamplerOptions {
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
+  OwnTrapCallback own_trap = nullptr;
   // For another process that suspends the sampling of this one. Set both or neither. Only
   // kPerfSigtrap can be suspended.
   SharedEvent* shared_event = nullptr;

@@ -44,6 +44,7 @@ struct SampledProcess {
   uint64_t sampling_period_ns = 0;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
+  OwnTrapCallback own_trap = nullptr;
   SharedEvent* shared_event = nullptr;
   const SuspensionCount* suspensions = nullptr;
   AtomicCounters counters;

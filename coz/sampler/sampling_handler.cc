@@ -169,6 +169,10 @@ Sample ExtraSample() {
 }  // namespace
 
 void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
+  if (sampled_process.own_trap != nullptr &&
+      sampled_process.own_trap(*info, static_cast<ucontext_t*>(raw_context))) {
+    return;
+  }
   ErrnoSaver errno_saver;
   InterruptedCall call(static_cast<ucontext_t*>(raw_context));
   const uint32_t periods = PeriodsInSamplingSignal(*info);

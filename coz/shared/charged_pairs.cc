@@ -14,7 +14,12 @@ constexpr uint32_t kMostThreads = 64;
 bool ReadVisits(const ControlBlock& control, const ChargedPair& pair, PairEnd end,
                 uint64_t* visits) {
   const uint32_t slot = end == PairEnd::kBegin ? pair.begin : pair.end;
-  if (slot == kAtPlaces) return ReadLentVisits(control, pair.point, end, visits);
+  if (slot == kAtPlaces) {
+    if (!ReadLentVisits(control, pair.point, end, visits)) return false;
+    const uint32_t place = end == PairEnd::kBegin ? pair.begin_place : pair.end_place;
+    if (place != 0) *visits += UntimedVisits(control, place - 1);
+    return true;
+  }
   *visits = UntimedVisits(control, slot);
   return true;
 }

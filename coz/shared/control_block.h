@@ -21,6 +21,7 @@
 #include "coz/shared/counters.h"
 #include "coz/shared/modules.h"
 #include "coz/shared/pairs.h"
+#include "coz/shared/patches.h"
 #include "coz/shared/points.h"
 #include "coz/shared/processes.h"
 #include "coz/shared/sample_ring.h"
@@ -38,7 +39,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 14;                // of this layout
+inline constexpr uint32_t kControlVersion = 15;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -100,6 +101,7 @@ struct ControlBlock {
   std::atomic<uint32_t> charged_pairs_used;  // the supervisor writes it
   ChargedPair charged_pairs[kMaxChargedPairs];
   LentCounters lent_counters;
+  PatchRequest patch_request;
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   ThreadSlot threads[kMaxThreads];
 };

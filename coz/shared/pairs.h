@@ -20,10 +20,13 @@ namespace coz::shared {
 inline constexpr uint32_t kMaxChargedPairs = 8;
 inline constexpr uint32_t kAtPlaces = 0xffffffff;
 struct ChargedPair {
-  uint32_t begin;                  // index of a point slot; kAtPlaces: lent counters count it
-  uint32_t end;                    // as `begin`
-  uint32_t point;                  // the supervisor's number of the pair
-  std::atomic<uint64_t> delay_ns;  // imposed
+  uint32_t begin;  // index of a point slot; kAtPlaces: lent counters count it
+  uint32_t end;    // as `begin`
+  uint32_t point;  // the supervisor's number of the pair
+  // Where an end is counted at places: the slot + 1 to which changed code adds its visits.
+  uint32_t begin_place;
+  uint32_t end_place;
+  std::atomic<uint64_t> delay_ns;            // imposed
   std::atomic<uint64_t> delay_in_flight_ns;  // each delay times the requests; modulo 2^64
 };
 

@@ -49,7 +49,11 @@ struct ProcessSlot {
   // A sample at such an address fell into the cost of counting. Probes beyond the room here are
   // missing. The supervisor writes; a child of fork starts with its parent's.
   std::atomic<uint64_t> counted_places[kMaxCountedPlaces];
-  sampler::SharedEvent event;  // by which the supervisor suspends its sampling
+  // Where changed code finds a thread's counters, from its thread pointer; 0: code is not to be
+  // changed.
+  int32_t counters_fs_offset;
+  std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
+  sampler::SharedEvent event;     // by which the supervisor suspends its sampling
 };
 
 }  // namespace coz::shared

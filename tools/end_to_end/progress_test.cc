@@ -93,7 +93,8 @@ class ProgressTest : public testing::CozRunTest {
 
 TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  const CommandResult result = Run({"--progress=spin"}, {Puppet("busy"), "1"});
+  const CommandResult result =
+      Run({"--progress=spin", "--progress-source=breakpoint"}, {Puppet("busy"), "1"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const profile::Profile profile = Profile();
   EXPECT_GE(profile.experiment_size(), 2);
@@ -114,7 +115,8 @@ TEST_F(ProgressTest, BreakpointCountIsExactWhereSignalsComeWithVisits) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   for (const std::string flag : {"keep", "clear"}) {
     const CommandResult result =
-        Run({"--progress=visit", "--sampling-period=0.1"}, {Puppet("interrupted"), flag});
+        Run({"--progress=visit", "--progress-source=breakpoint", "--sampling-period=0.1"},
+            {Puppet("interrupted"), flag});
     ASSERT_EQ(result.status, 0) << result.errors;
     uint64_t visits = 0;
     uint64_t interrupted = 0;
@@ -127,11 +129,13 @@ TEST_F(ProgressTest, BreakpointCountIsExactWhereSignalsComeWithVisits) {
 TEST_F(ProgressTest, SaysEarlyThatCountingIsTooDear) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   // A thousand calls for each order.
-  const CommandResult often = Run({"--progress=hash_item"}, {Puppet("shop"), "3"});
+  const CommandResult often =
+      Run({"--progress=hash_item", "--progress-source=breakpoint"}, {Puppet("shop"), "3"});
   EXPECT_EQ(often.output, "served\n");
   EXPECT_THAT(often.errors, HasSubstr("coz: counting 'hash_item' takes "));
   EXPECT_THAT(often.errors, HasSubstr("--progress-sampled=FILE:LINE"));
-  const CommandResult seldom = Run({"--progress=serve_order"}, {Puppet("shop"), "3"});
+  const CommandResult seldom =
+      Run({"--progress=serve_order", "--progress-source=breakpoint"}, {Puppet("shop"), "3"});
   EXPECT_THAT(seldom.errors, Not(HasSubstr("counting 'serve_order' takes")));
 }
 
@@ -147,7 +151,8 @@ TEST_F(ProgressTest, SaysThatProbesAreTooDearToo) {
 // every user.
 TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0", "--sampler=cpu-timer"},
+  Run({"--unit=function", "--progress=hash_item", "--fixed-speedup=0", "--sampler=cpu-timer",
+       "--progress-source=breakpoint"},
       {Puppet("shop"), "3"});
   const profile::Profile profile = Profile();
   const double own_ns = static_cast<double>(SamplesOf(profile, "hash_item")) *
@@ -215,7 +220,8 @@ class LateLibraryTest : public ProgressTest {
   void ExpectCounted(const std::vector<std::string>& openers, const std::string& output) {
     std::vector<std::string> command = {Puppet("openers"), "wait", "600"};
     command.insert(command.end(), openers.begin(), openers.end());
-    const CommandResult result = Run({absl::StrCat("--progress=", kPoint)}, command);
+    const CommandResult result =
+        Run({absl::StrCat("--progress=", kPoint), "--progress-source=breakpoint"}, command);
     EXPECT_EQ(result.status, 0) << result.errors;
     ASSERT_EQ(result.output, output);
     const profile::Profile profile = Profile();
@@ -250,7 +256,7 @@ TEST_F(LateLibraryTest, IsNotTakenForAnotherThatLiesWhereASiblingHasIt) {
 
 TEST_F(LateLibraryTest, IsFoundInADaemonWhoseParentHasEnded) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  Run({absl::StrCat("--progress=", kPoint), "--daemon"},
+  Run({absl::StrCat("--progress=", kPoint), "--progress-source=breakpoint", "--daemon"},
       {Puppet("openers"), "leave", "600", "0", library_});
   const profile::Profile profile = Profile();
   EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
@@ -358,10 +364,10 @@ TEST_F(ProgressTest, RefusesAFifthBreakpoint) {
 }
 
 TEST_F(ProgressTest, SaysHowToPermitBreakpoints) {
-  const CommandResult result =
-      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "run",
-                           "--progress=spin", "---", Puppet("busy"), "1"},
-                          options_);
+  const CommandResult result = testing::RunCommand(
+      {Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "run", "--progress=spin",
+       "--progress-source=breakpoint", "---", Puppet("busy"), "1"},
+      options_);
   EXPECT_EQ(result.status, 125);
   EXPECT_EQ(result.output, "");
   EXPECT_THAT(result.errors, HasSubstr("kernel.perf_event_paranoid"));

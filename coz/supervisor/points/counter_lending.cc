@@ -31,7 +31,8 @@ void Write(const Entry& entry, shared::LentCounter* counter) {
 std::vector<Entry> EntriesOf(const std::vector<LendableCounter>& counters) {
   std::vector<Entry> entries;
   for (const LendableCounter& counter : counters) {
-    if (counter.visits_before != 0) {
+    // What is counted by changed code alone has nothing here, but can be read.
+    if (counter.visits_before != 0 || counter.descriptors.empty()) {
       entries.push_back({-1, 0, counter.visits_before, counter.point, counter.end});
     }
     for (const int fd : counter.descriptors) {

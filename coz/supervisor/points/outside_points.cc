@@ -9,7 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/patch/code_patch.h"
 #include "coz/points/point_rating.h"
+#include "coz/shared/charged_pairs.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -18,6 +20,8 @@ namespace {
 // Between two looks for new libraries; reading the maps takes some 50 us.
 constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
+// An int3 takes 1.5 to 2 us (bench/points).
+constexpr uint64_t kTrapCostNs = 2000;
 static_assert(shared::kMaxCountedPlaces >= static_cast<uint32_t>(points::kBreakpoints));
 
 bool IsBinary(const std::string& glob, const std::string& path) {
@@ -29,6 +33,7 @@ bool IsBinary(const std::string& glob, const std::string& path) {
 
 uint64_t OutsidePoints::Counted::Read() const {
   uint64_t visits = visits_before;
+  if (control != nullptr && slot < shared::kMaxPoints) visits += UntimedVisits(*control, slot);
   for (const points::VisitCounter& probe : probes) visits += probe.Read();
   for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
   return visits;
@@ -65,17 +70,105 @@ void OutsidePoints::SetBreakpoints(Counted* counted, ImageBreakpoints* breakpoin
 }
 
 // A program has attached and waits. Its later threads inherit what is set or reserved now.
-void OutsidePoints::EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes) {
+void OutsidePoints::EnterProgram(shared::ControlBlock& control, uint32_t number,
+                                 const Image& image) {
   if (!probes_) {
     for (Counted* counted : places_) {
-      counted->breakpoints.emplace_back(processes.front().pid, image, with_children_);
+      counted->breakpoints.emplace_back(image.processes.front().pid, number, with_children_);
     }
   }
-  Look(image, processes);
+  FindPlaces(image.processes);
+  AskForPatches(control, image, /*at_start=*/true);
+  Look(number, image.processes);
   for (Counted* counted : places_) {
-    if (probes_ || counted->spec.binary.empty()) continue;
+    if (probes_ || changes_code_ || counted->spec.binary.empty()) continue;
     ImageBreakpoints& breakpoints = counted->breakpoints.back();
     if (!breakpoints.has_room()) Warn(breakpoints.Reserve());
+  }
+  DescribePoints();
+}
+
+void OutsidePoints::AskForPatches(shared::ControlBlock& control, const Image& image,
+                                  bool at_start) {
+  for (size_t i = 0; i < image.slots.size(); ++i) {
+    const shared::ProcessSlot& slot = *image.slots[i];
+    const ImageProcess& process = image.processes[i];
+    TakeRefused(at_start ? patched_.AskAtStart(control, slot, process)
+                         : patched_.Ask(control, slot, process),
+                at_start);
+  }
+}
+
+// What a program refuses when it starts is counted by a breakpoint.
+void OutsidePoints::TakeRefused(const std::vector<PatchedPlaces::Refused>& refused, bool is_final) {
+  for (const PatchedPlaces::Refused& told : refused) {
+    const PlaceInFile& place = patched_.place(told.place);
+    for (Counted* counted : places_) {
+      const auto patched = std::find(counted->patched.begin(), counted->patched.end(), told.place);
+      if (patched == counted->patched.end()) continue;
+      counted->why_not_patched = told.why;
+      if (is_final) {
+        counted->patched.erase(patched);
+        counted->places.push_back(place);
+      } else {
+        Warn(absl::UnavailableError(absl::StrFormat(
+            "'%s' is not counted in all processes, for %s; count it by a hardware breakpoint: "
+            "--progress-source=breakpoint",
+            counted->spec.text, told.why)));
+      }
+    }
+  }
+}
+
+std::string OutsidePoints::CountedBy(const Counted& counted) const {
+  size_t jumps = 0;
+  size_t traps = 0;
+  for (const size_t place : counted.patched) {
+    ++(patched_.way(place) == patch::Way::kJump ? jumps : traps);
+  }
+  std::vector<std::string> ways;
+  const auto add = [&ways](size_t places, const char* one, const char* many) {
+    if (places == 1) ways.emplace_back(one);
+    if (places > 1) ways.push_back(absl::StrFormat("%d %s", places, many));
+  };
+  add(jumps, "jump to a stub", "jumps to stubs");
+  add(traps, "int3", "int3s");
+  add(counted.places.size(), probes_ ? "probe (uprobe)" : "hardware breakpoint",
+      probes_ ? "probes (uprobes)" : "hardware breakpoints");
+  if (ways.empty()) {
+    return changes_code_ ? "changed code" : probes_ ? "probe (uprobe)" : "hardware breakpoint";
+  }
+  return absl::StrJoin(ways, " and ");
+}
+
+uint64_t OutsidePoints::VisitCostNs(const Counted& counted) const {
+  if (!counted.places.empty() || !changes_code_) return visit_cost_ns_;
+  const bool has_traps =
+      std::any_of(counted.patched.begin(), counted.patched.end(),
+                  [this](size_t place) { return patched_.way(place) == patch::Way::kTrap; });
+  return has_traps ? kTrapCostNs : 0;
+}
+
+// Says of each place that could not be counted by changed code why, and tells the target how each
+// point is counted.
+void OutsidePoints::DescribePoints() {
+  for (const Counted* counted : places_) {
+    if (!changes_code_ || counted->places.empty() || counted->why_not_patched.empty()) continue;
+    Warn(absl::UnavailableError(absl::StrFormat(
+        "'%s' is counted by a %s, for its code is not to be changed: %s", counted->spec.text,
+        probes_ ? "probe" : "hardware breakpoint", counted->why_not_patched)));
+  }
+  for (const Point& point : points_) {
+    const Counted* counted = point.visits != nullptr ? point.visits.get() : point.begin.get();
+    const bool is_at_places = !counted->by_samples && counted->mark.empty();
+    const bool ends_at_places = point.end != nullptr && point.end->mark.empty();
+    std::vector<std::string> ways;
+    if (is_at_places) ways.push_back(CountedBy(*counted));
+    if (ends_at_places) ways.push_back(CountedBy(*point.end));
+    if (target_ == nullptr || ways.empty()) continue;
+    if (ways.size() == 2 && ways[0] == ways[1]) ways.pop_back();
+    const uint64_t cost_ns = point.visits != nullptr ? VisitCostNs(*counted) : 0;
+    target_->SetCountedBy(point.id, absl::StrJoin(ways, " and "), cost_ns);
   }
 }
 
@@ -133,14 +226,12 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
       continue;
     }
     if (!note.empty()) warnings_.push_back(note);
-    counted->was_found = true;
-    for (const points::CodePlace& place : *found)
-      counted->places.push_back({RealPath(path), place});
+    AddPlaces(RealPath(path), **opened, *found, counted);
     if (probes_) Warn(SetProbes(counted));
   }
 }
 
-void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& processes) {
+void OutsidePoints::FindPlaces(const std::vector<ImageProcess>& processes) {
   for (const ImageProcess& process : processes) {
     std::string executable;
     for (const MappedCode& code : process.mapped) {
@@ -149,6 +240,9 @@ void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& proces
       LookInFile(code.path, code.path == executable);
     }
   }
+}
+
+void OutsidePoints::Look(uint32_t image, const std::vector<ImageProcess>& processes) {
   for (Counted* counted : places_) {
     for (ImageBreakpoints& set : counted->breakpoints) {
       if (set.image() != image) continue;
@@ -208,7 +302,8 @@ void OutsidePoints::ForgetEnded() {
 
 // Warns early, so that the user can start over in another way.
 void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
-  if (counted->is_judged || visit_cost_ns_ == 0) return;
+  const uint64_t visit_cost_ns = VisitCostNs(*counted);
+  if (counted->is_judged || visit_cost_ns == 0) return;
   const uint64_t visits = counted->Read();
   if (visits == 0) return;
   if (counted->judged_from_ns == 0) {
@@ -219,7 +314,7 @@ void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
   if (elapsed_ns < kJudgedNs) return;
   counted->is_judged = true;
   const auto seen = static_cast<double>(visits - counted->judged_from_visits);
-  const double share = seen * static_cast<double>(visit_cost_ns_) / static_cast<double>(elapsed_ns);
+  const double share = seen * static_cast<double>(visit_cost_ns) / static_cast<double>(elapsed_ns);
   if (share <= points::kMaxCountingShare) return;
   warnings_.push_back(absl::StrFormat(
       "counting '%s' takes %.0f %% of a CPU (%.0f visits a second at %.1f us), which slows the "
@@ -227,7 +322,7 @@ void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
       "there, or count samples with --progress-sampled=FILE:LINE",
       counted->spec.text, 100 * share,
       seen * static_cast<double>(kNsPerSecond) / static_cast<double>(elapsed_ns),
-      static_cast<double>(visit_cost_ns_) / 1000));
+      static_cast<double>(visit_cost_ns) / 1000));
 }
 
 // The processes of each program that runs.
@@ -255,7 +350,16 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   const bool look = now_ns >= next_look_ns_;
   if (look) next_look_ns_ = now_ns + kLookNs;
   std::map<uint32_t, Image> images = ReadImages(control);
-  if (look) ForgetEnded();
+  if (look) {
+    ForgetEnded();
+    std::vector<std::pair<pid_t, uint64_t>> live;
+    for (const auto& [number, image] : images) {
+      for (const ImageProcess& process : image.processes) {
+        live.emplace_back(process.pid, process.start_ns);
+      }
+    }
+    patched_.Forget(live);
+  }
   for (Counted* counted : places_) {
     if (look) JudgeCost(counted, now_ns);
   }
@@ -265,9 +369,13 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
     if (!is_new && !(look && may_move_)) continue;
     for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
     if (is_new) {
-      EnterProgram(number, image.processes);
+      EnterProgram(control, number, image);
       Lend(control);
     } else {
+      const size_t known = seen_files_.size();
+      FindPlaces(image.processes);
+      AskForPatches(control, image, /*at_start=*/false);
+      if (seen_files_.size() != known) DescribePoints();
       Look(number, image.processes);
     }
     for (size_t i = 0; i < image.slots.size(); ++i) {
@@ -309,7 +417,20 @@ std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const 
   return missing;
 }
 
+void OutsidePoints::TakeSlots(shared::ControlBlock* control) {
+  if (!changes_code_) return;
+  for (Counted* counted : places_) {
+    if (counted->slot >= shared::kMaxPoints) continue;
+    counted->control = control;
+    shared::PointSlot& slot = control->points[counted->slot];
+    slot.kind = shared::PointKind::kPlace;
+    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", counted->spec.text);
+    slot.state.store(shared::PointState::kReady, std::memory_order_release);
+  }
+}
+
 void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
+  target_ = target;
   const auto reader = [target, units](const Counted& counted) -> LiveTarget::CountVisits {
     if (!counted.mark.empty()) {
       return [target, name = counted.mark] { return target->VisitsOfMark(name); };
@@ -326,7 +447,9 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
     }
     return [&counted] { return counted.Read(); };
   };
-  const std::string source = probes_ ? "probe (uprobe)" : "hardware breakpoint";
+  const auto place_of = [](const Counted& counted) {
+    return counted.control != nullptr ? counted.slot + 1 : 0;
+  };
   for (Point& point : points_) {
     LiveTarget::Point described;
     described.name = point.name;
@@ -335,12 +458,16 @@ void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
       described.begin_mark = point.begin->mark;
       described.end_mark = point.end->mark;
       const bool marks_only = !described.begin_mark.empty() && !described.end_mark.empty();
-      if (!marks_only) described.counted_by = source;
+      if (!marks_only) {
+        described.counted_by = CountedBy(point.begin->mark.empty() ? *point.begin : *point.end);
+      }
+      described.begin_place = place_of(*point.begin);
+      described.end_place = place_of(*point.end);
       point.id = target->AddPoint(described, reader(*point.begin), reader(*point.end));
     } else {
       described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
-      described.counted_by = point.visits->by_samples ? "samples" : source;
-      if (!point.visits->by_samples) described.visit_cost_ns = visit_cost_ns_;
+      described.counted_by = point.visits->by_samples ? "samples" : CountedBy(*point.visits);
+      if (!point.visits->by_samples) described.visit_cost_ns = VisitCostNs(*point.visits);
       point.id = target->AddPoint(described, reader(*point.visits), nullptr);
     }
   }

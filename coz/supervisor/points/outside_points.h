@@ -1,8 +1,8 @@
 // Progress points that the program's source does not mark: places in its code, samples in a line,
 // and pairs of any two.
 //
-// Shape    prepared before the program starts; Poll sets breakpoints in each program that attaches,
-//          and in libraries as they are mapped
+// Shape    prepared before the program starts; Poll has each program that attaches change its code,
+//          or sets breakpoints where code may not be changed, and in libraries as they are mapped
 // Units    visits, cumulative over all processes
 // Errors   Prepare: what can be known before the program runs, one sentence with the option. Later:
 //          warnings, the program runs on
@@ -28,6 +28,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/points/counter_lending.h"
 #include "coz/supervisor/points/image_breakpoints.h"
+#include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/units/unit_index.h"
 
@@ -51,11 +52,15 @@ class OutsidePoints {
                                                                 bool is_launcher,
                                                                 bool with_children);
 
+  // Before the program starts: takes the point slots to which changed code adds its visits.
+  void TakeSlots(shared::ControlBlock* control);
   // Adds the points to the target, which then calls back for their counts.
   void AddTo(LiveTarget* target, const UnitIndex* units);
 
   // Whether programs that attach have to wait for Poll.
-  bool programs_wait() const { return has_places_ && (!probes_ || has_pairs_at_places_); }
+  bool programs_wait() const {
+    return has_places_ && (!probes_ || has_pairs_at_places_ || changes_code_);
+  }
   void Poll(shared::ControlBlock& control, uint64_t now_ns);
 
   // Notes (on inlined copies) and problems since the last call.
@@ -70,8 +75,13 @@ class OutsidePoints {
     points::PointSpec spec;
     std::string mark;
     bool by_samples = false;
-    std::vector<PlaceInFile> places;
-    std::vector<points::VisitCounter> probes;  // one for each place
+    std::vector<PlaceInFile> found;                 // all of its places
+    std::vector<size_t> patched;                    // those that are counted by changed code
+    std::vector<PlaceInFile> places;                // the others
+    std::string why_not_patched;                    // of the last of these
+    uint32_t slot = 0;                              // where changed code counts
+    const shared::ControlBlock* control = nullptr;  // with the slot
+    std::vector<points::VisitCounter> probes;       // one for each place
     std::vector<ImageBreakpoints> breakpoints;
     uint64_t visits_before = 0;  // of programs that have ended
     std::string why_missing;
@@ -95,13 +105,22 @@ class OutsidePoints {
                                                  const std::string& text);
   absl::Status ParseAll(const OutsidePointOptions& options);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
+  void AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                 const std::vector<points::CodePlace>& found, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   struct Image {
     std::vector<shared::ProcessSlot*> slots;
     std::vector<ImageProcess> processes;  // of each
   };
   std::map<uint32_t, Image> ReadImages(shared::ControlBlock& control);
-  void EnterProgram(uint32_t image, const std::vector<ImageProcess>& processes);
+  void EnterProgram(shared::ControlBlock& control, uint32_t number, const Image& image);
+  // Has processes change their code. `at_start`: they wait for it.
+  void AskForPatches(shared::ControlBlock& control, const Image& image, bool at_start);
+  void TakeRefused(const std::vector<PatchedPlaces::Refused>& refused, bool is_final);
+  void FindPlaces(const std::vector<ImageProcess>& processes);
+  std::string CountedBy(const Counted& counted) const;
+  uint64_t VisitCostNs(const Counted& counted) const;
+  void DescribePoints();
   // Lets processes read the counts of pairs.
   void Lend(shared::ControlBlock& control) const;
   LendableCounter Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
@@ -127,6 +146,7 @@ class OutsidePoints {
   std::string runtime_library_;
   bool is_launcher_ = false;
   bool with_children_ = false;
+  bool changes_code_ = false;
   bool probes_ = false;
   bool has_places_ = false;
   bool has_pairs_at_places_ = false;
@@ -135,6 +155,8 @@ class OutsidePoints {
   std::unique_ptr<points::CodePlaces> program_places_;
   std::vector<Point> points_;
   std::vector<Counted*> places_;  // those that are counted at places
+  PatchedPlaces patched_;
+  LiveTarget* target_ = nullptr;
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
   std::set<uint32_t> live_images_;  // of processes that run now

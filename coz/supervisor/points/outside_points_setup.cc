@@ -25,8 +25,8 @@ absl::Status WithOption(const std::string& option, const std::string& text,
 bool OutsidePoints::IsOnePlace(const Counted& a, const Counted& b) {
   if (!a.mark.empty() || !b.mark.empty()) return a.mark == b.mark;
   if (a.spec.text == b.spec.text) return true;
-  return std::any_of(a.places.begin(), a.places.end(), [&b](const PlaceInFile& place) {
-    return std::any_of(b.places.begin(), b.places.end(), [&place](const PlaceInFile& other) {
+  return std::any_of(a.found.begin(), a.found.end(), [&b](const PlaceInFile& place) {
+    return std::any_of(b.found.begin(), b.found.end(), [&place](const PlaceInFile& other) {
       return place.file == other.file && place.code.file_offset == other.code.file_offset;
     });
   });
@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints>> OutsidePoints::Prepare(
   points->runtime_library_ = RealPath(options.runtime_library);
   points->is_launcher_ = is_launcher;
   points->with_children_ = with_children;
+  points->changes_code_ = options.source == VisitSource::kBest;
   if (absl::Status status = points->ParseAll(options); !status.ok()) return status;
   if (!points->has_places_) return points;
   if (absl::Status status = points->ChooseSource(options.source); !status.ok()) return status;
@@ -98,6 +99,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
   if (!spec.ok()) return WithOption(option, text, spec.status());
   counted->spec = *spec;
   has_places_ = true;
+  counted->slot = static_cast<uint32_t>(places_.size());
   may_move_ |= is_launcher_ || !spec->binary.empty();
   places_.push_back(counted.get());
   if (!spec->binary.empty() || is_launcher_) return counted;
@@ -126,24 +128,49 @@ absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted*
                                 "; for a function of a library write 'libNAME.so*!FUNCTION'"))
                           : found.status());
   }
-  for (const points::CodePlace& place : *found) counted->places.push_back({program_, place});
-  counted->was_found = true;
+  AddPlaces(program_, *program_places_, *found, counted);
   if (!note.empty()) warnings_.push_back(note);
   return absl::OkStatus();
 }
 
+// Each place gets the cheapest way that it allows.
+void OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                              const std::vector<points::CodePlace>& found, Counted* counted) {
+  const bool may_change = changes_code_ && counted->slot < shared::kMaxPoints;
+  const bool has_restartable_code = may_change && binary.has_restartable_code();
+  for (const points::CodePlace& code : found) {
+    const PlaceInFile place = {path, code};
+    counted->found.push_back(place);
+    PlacePlans plans;
+    if (may_change) plans = PlanInFile(path, code, has_restartable_code);
+    if (plans.best.way == patch::Way::kNone) {
+      counted->places.push_back(place);
+      counted->why_not_patched = plans.best.why_none;
+    } else {
+      counted->patched.push_back(patched_.Add(counted->slot, place, plans));
+    }
+  }
+  counted->was_found = true;
+}
+
+// Places that need a breakpoint or probe. Those that are not found yet may.
 size_t OutsidePoints::PlaceCount() const {
   size_t count = 0;
-  for (const Counted* counted : places_) count += std::max<size_t>(1, counted->places.size());
+  for (const Counted* counted : places_) {
+    const bool is_unknown = counted->found.empty() && !changes_code_;
+    count += is_unknown ? 1 : counted->places.size();
+  }
   return count;
 }
 
 absl::Status OutsidePoints::ChooseSource(VisitSource wanted) {
+  if (PlaceCount() == 0) return absl::OkStatus();
   const bool too_many = PlaceCount() > static_cast<size_t>(points::kBreakpoints);
   absl::Status breakpoints = points::CheckBreakpoints();
   if (too_many) {
     std::vector<std::string> names;
     for (const Counted* counted : places_) {
+      if (!counted->found.empty() && counted->places.empty()) continue;
       names.push_back(absl::StrFormat("%d of %s", std::max<size_t>(1, counted->places.size()),
                                       counted->spec.text));
     }

@@ -10,7 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "coz/patch/code_patch.h"
 #include "coz/points/point_spec.h"
+#include "coz/supervisor/points/patched_places.h"
 
 namespace coz::supervisor {
 namespace {
@@ -352,14 +354,34 @@ double PointCandidates::SampleShare(const Candidate& candidate) const {
          static_cast<double>(samples_);
 }
 
+// As `coz run` decides it (outside_points_setup.cc).
+double PointCandidates::RunCostNs(const points::CodePlaces::Function& function,
+                                  double breakpoint_ns) const {
+  constexpr double kJumpNs = 2;
+  constexpr double kTrapNs = 2500;
+  points::CodePlace place;
+  if (!places_->PlaceOf(function, &place)) return breakpoint_ns;
+  switch (PlanInFile(program_, place, places_->has_restartable_code()).best.way) {
+    case patch::Way::kJump:
+      return kJumpNs;
+    case patch::Way::kTrap:
+      return kTrapNs;
+    case patch::Way::kNone:
+      break;
+  }
+  return breakpoint_ns;
+}
+
 std::vector<FoundPoint> PointCandidates::Ranked(const std::vector<points::PointRating>& ratings,
                                                 const std::vector<bool>& is_least,
+                                                double breakpoint_ns,
                                                 points::PointFitness fitness) const {
   std::vector<FoundPoint> points;
   for (const size_t i : points::RankPoints(ratings, fitness)) {
     const Function& function = functions_[candidates_[i].function];
     points.push_back({NameOf(function), places_->LineOf(places_->functions()[function.index]),
-                      SampleShare(candidates_[i]), ratings[i], is_least[i]});
+                      SampleShare(candidates_[i]), ratings[i], is_least[i],
+                      RunCostNs(places_->functions()[function.index], breakpoint_ns)});
   }
   return points;
 }
@@ -390,8 +412,8 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   for (size_t i = 0; i < ratings.size(); ++i) {
     is_least.push_back(CorrectRate(as_counted, candidates_[i], &ratings[i]));
   }
-  found.points = Ranked(ratings, is_least, points::PointFitness::kFit);
-  found.frequent = Ranked(ratings, is_least, points::PointFitness::kTooFrequent);
+  found.points = Ranked(ratings, is_least, visit_cost_ns, points::PointFitness::kFit);
+  found.frequent = Ranked(ratings, is_least, visit_cost_ns, points::PointFitness::kTooFrequent);
   return found;
 }
 

@@ -30,7 +30,8 @@ struct FoundPoint {
   std::string where;  // FILE:LINE, or empty
   double sample_share;
   points::PointRating rating;
-  bool is_least;  // the true rate is above the rating's, by an unknown factor
+  bool is_least;       // the true rate is above the rating's, by an unknown factor
+  double run_cost_ns;  // of a visit, by the way in which `coz run` counts it
 };
 
 struct FoundPoints {
@@ -113,8 +114,9 @@ class PointCandidates {
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
+  double RunCostNs(const points::CodePlaces::Function& function, double breakpoint_ns) const;
   std::vector<FoundPoint> Ranked(const std::vector<points::PointRating>& ratings,
-                                 const std::vector<bool>& is_least,
+                                 const std::vector<bool>& is_least, double breakpoint_ns,
                                  points::PointFitness fitness) const;
   // Makes room; false where all are being called.
   bool DropIdle();

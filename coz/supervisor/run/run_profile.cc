@@ -163,6 +163,7 @@ void Run::FillBlock() {
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.follow = options_.follow;
   block.awaits_breakpoints = outside_->programs_wait() ? 1 : 0;
+  outside_->TakeSlots(&block);
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);

@@ -52,6 +52,9 @@ class LiveTarget : public experiment::ExperimentTarget {
   uint32_t AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures) {
     return points_.Add(point, std::move(visits_or_arrivals), std::move(departures));
   }
+  void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
+    points_.SetCountedBy(point, counted_by, visit_cost_ns);
+  }
   uint64_t VisitsOfMark(const std::string& name) const { return points_.VisitsOfMark(name); }
   std::vector<std::string> Marks() const { return points_.Marks(); }
   const std::vector<Point>& points() const { return points_.points(); }

@@ -34,6 +34,22 @@ std::vector<MappedCode> ReadMappedCode(pid_t pid) {
   return mapped;
 }
 
+std::vector<MappedRange> ReadMappedRanges(pid_t pid) {
+  constexpr uint64_t kRoomToGrow = uint64_t{1} << 30;
+  std::vector<MappedRange> mapped;
+  std::ifstream maps(absl::StrFormat("/proc/%d/maps", pid));
+  std::string line;
+  while (std::getline(maps, line)) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    if (sscanf(line.c_str(), "%llx-%llx", &begin, &end) != 2) continue;
+    if (line.find("[stack]") != std::string::npos) begin -= kRoomToGrow;
+    if (line.find("[heap]") != std::string::npos) end += kRoomToGrow;
+    mapped.push_back({begin, end});
+  }
+  return mapped;
+}
+
 uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string& file,
                         uint64_t file_offset) {
   const auto holds = [file_offset](const MappedCode& code) {

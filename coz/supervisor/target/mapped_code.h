@@ -27,6 +27,13 @@ struct MappedCode {
 // Takes some 50 us.
 std::vector<MappedCode> ReadMappedCode(pid_t pid);
 
+// Everything that the process has mapped, with room for its heap and its stack to grow.
+struct MappedRange {
+  uint64_t begin;
+  uint64_t end;
+};
+std::vector<MappedRange> ReadMappedRanges(pid_t pid);
+
 // The address of this offset in the file (its real path), or 0 where it is not mapped.
 uint64_t RuntimeAddress(const std::vector<MappedCode>& mapped, const std::string& file,
                         uint64_t file_offset);

@@ -18,6 +18,7 @@ void TargetPoints::Discover() {
     if (state == shared::PointState::kFree) break;
     if (state != shared::PointState::kReady || discovered_[i]) continue;
     discovered_[i] = true;
+    if (slot.kind == shared::PointKind::kPlace) continue;  // of a point that was added
     const bool is_latency = slot.kind != shared::PointKind::kThroughput;
     uint32_t id = 0;
     while (id < points_.size() &&
@@ -26,7 +27,7 @@ void TargetPoints::Discover() {
       ++id;
     }
     if (id == points_.size()) {
-      points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0, "", ""});
+      points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0, "", "", 0, 0});
     }
     sources_.push_back({id, slot.kind, i});
     any_new = true;
@@ -70,6 +71,8 @@ void TargetPoints::ChargePairs() {
     pair.begin = *begin;
     pair.end = *end;
     pair.point = id;
+    pair.begin_place = point.begin_place;
+    pair.end_place = point.end_place;
     charged_.push_back(id);
     control_.charged_pairs_used.store(static_cast<uint32_t>(charged_.size()),
                                       std::memory_order_release);
@@ -143,6 +146,8 @@ void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
     switch (source.kind) {
       case shared::PointKind::kThroughput:
         point.visits = shared::UntimedVisits(control_, source.slot);
+        break;
+      case shared::PointKind::kPlace:
         break;
       case shared::PointKind::kBegin: {
         const TimedVisits timed = ReadTimed(source.slot);

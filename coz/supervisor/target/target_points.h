@@ -34,6 +34,8 @@ struct TargetPoint {
   // The marks at the ends of a pair that the source does not pair. Empty: a place.
   std::string begin_mark = "";
   std::string end_mark = "";
+  uint32_t begin_place = 0;  // as in ChargedPair
+  uint32_t end_place = 0;
 };
 
 class TargetPoints {
@@ -47,6 +49,11 @@ class TargetPoints {
   // Before the program runs. Visits, or arrivals and departures, are asked for at every Count.
   // Returns the point's id.
   uint32_t Add(const TargetPoint& point, CountVisits visits_or_arrivals, CountVisits departures);
+  // How the point's visits are counted, as it turned out.
+  void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
+    points_[point].counted_by = counted_by;
+    points_[point].visit_cost_ns = visit_cost_ns;
+  }
 
   // By point id, in the order of discovery.
   const std::vector<TargetPoint>& points() const { return points_; }

@@ -1,0 +1,71 @@
+#include "coz/patch/code_memory.h"
+
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "coz/base/raw_syscall.h"
+
+namespace coz::patch {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+
+uint64_t PageOf(uint64_t address) { return address & ~(kPageBytes - 1); }
+
+bool Protect(uint64_t address, size_t bytes, int protection) {
+  const uint64_t begin = PageOf(address);
+  const uint64_t end = PageOf(address + bytes - 1) + kPageBytes;
+  return RawSyscall(SYS_mprotect, begin, end - begin, protection) == 0;
+}
+
+}  // namespace
+
+bool IsMapped(uint64_t address, size_t bytes) {
+  unsigned char resident[2];
+  const uint64_t begin = PageOf(address);
+  const uint64_t end = PageOf(address + bytes - 1) + kPageBytes;
+  return end - begin <= sizeof(resident) * kPageBytes &&
+         RawSyscall(SYS_mincore, begin, end - begin, &resident[0]) == 0;
+}
+
+bool MapStubPage(uint64_t page) {
+  const long mapped = RawSyscall(SYS_mmap, page, kPageBytes, PROT_READ | PROT_EXEC,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (mapped < 0 && mapped > -4096) return false;
+  if (static_cast<uint64_t>(mapped) == page) return true;
+  RawSyscall(SYS_munmap, mapped, kPageBytes);  // kernels before 4.17 take the address as a hint
+  return false;
+}
+
+bool AllowWriting(uint64_t address, size_t bytes) {
+  return Protect(address, bytes, PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+void ForbidWriting(uint64_t address, size_t bytes) {
+  Protect(address, bytes, PROT_READ | PROT_EXEC);
+}
+
+bool SyncCores() {
+  if (RawSyscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0)
+    return true;
+  return RawSyscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ==
+             0 &&
+         RawSyscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
+}
+
+bool HasOneThread() {
+  struct stat tasks = {};
+  return RawSyscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) == 0 &&
+         tasks.st_nlink == 3;  // itself, its parent, and a thread
+}
+
+bool HasShadowStack() {
+  constexpr int kShadowStackStatus = 0x5005;  // ARCH_SHSTK_STATUS
+  uint64_t features = 0;
+  return RawSyscall(SYS_arch_prctl, kShadowStackStatus, &features) == 0 && (features & 1) != 0;
+}
+
+}  // namespace coz::patch

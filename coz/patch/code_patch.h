@@ -1,0 +1,78 @@
+// A change of running code that counts visits to a place: which bytes to store where, and what the
+// new code stands for. The supervisor builds it (patch_builder.h), the target stores it
+// (code_patcher.h).
+//
+// Shape    plain data, of one size, that may lie in shared memory. The *stub* is new code beside
+//          the program: it counts (kJump only), runs copies of the *displaced* instructions, and
+//          jumps back
+// Units    runtime addresses; bytes; offsets from `address` (original) and from `stub`
+// Errors   none
+// Threads  a value
+// Signals  a value
+// Source   docs/design/patching.md
+#ifndef COZ_PATCH_CODE_PATCH_H_
+#define COZ_PATCH_CODE_PATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace coz::patch {
+
+// kJump: a jump to the stub stands at the place. kTrap: an int3, whose handler counts and goes on
+// in the stub.
+enum class Way : uint8_t { kNone, kJump, kTrap };
+
+inline constexpr uint8_t kInt3 = 0xcc;
+inline constexpr size_t kJumpBytes = 5;
+inline constexpr size_t kMaxInstructionBytes = 15;
+inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
+inline constexpr size_t kMaxDisplaced = 6;  // instructions
+inline constexpr size_t kMaxStubBytes = 152;
+inline constexpr size_t kMaxSteps = 20;
+
+// Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
+// thread has at `fs_offset` from its thread pointer.
+struct CounterPlace {
+  int32_t fs_offset;
+  int32_t displacement;
+};
+
+// From `stub_offset` on, until the next step: what an interrupted stub stands for. The thread is at
+// `original_offset` of the original code, and the stub has pushed so many bytes onto its stack.
+struct StubStep {
+  uint8_t stub_offset;
+  uint8_t original_offset;
+  uint8_t pushed_bytes;
+};
+
+// Where a displaced instruction was, and where its copy is. The first is the place itself.
+struct Displaced {
+  uint8_t original_offset;
+  uint8_t stub_offset;
+};
+
+struct CodePatch {
+  uint64_t address;  // of the first byte that is changed
+  uint64_t stub;
+  CounterPlace counter;
+  Way way;
+  // The jump has no int3 where a displaced instruction began. So no thread may be there now; that
+  // none comes later is known.
+  uint8_t needs_one_thread;
+  // A copy of a call pushes the return address without the processor's shadow stack.
+  uint8_t pushes_return_address;
+  uint8_t changed_bytes;
+  uint8_t displaced_bytes;
+  uint8_t displaced_count;
+  uint8_t step_count;
+  uint8_t stub_bytes;
+  uint8_t original[kMaxDisplacedBytes + 1];
+  uint8_t replacement[kJumpBytes];
+  Displaced displaced[kMaxDisplaced];
+  StubStep steps[kMaxSteps];
+  uint8_t stub_code[kMaxStubBytes];
+};
+
+}  // namespace coz::patch
+
+#endif  // COZ_PATCH_CODE_PATCH_H_

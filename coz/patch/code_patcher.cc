@@ -1,0 +1,369 @@
+#include "coz/patch/code_patcher.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/patch/code_memory.h"
+
+namespace coz::patch {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr greg_t kBreakpointException = 3;
+
+// kActive: from before the first byte is changed until the last is restored. kGone: its code was
+// unmapped.
+enum class State : uint32_t { kActive, kRestored, kGone };
+
+struct Entry {
+  std::atomic<State> state;
+  CodePatch patch;
+};
+
+// Each int3 of ours, by its address. Keys stay; a value changes where the address is used again.
+struct Trap {
+  std::atomic<uint64_t> address;
+  std::atomic<uint32_t> patch;  // index
+  uint8_t displaced;            // index
+};
+constexpr uint32_t kTraps = 1 << 14;
+static_assert(kTraps > kMaxPatches * kMaxDisplaced);
+
+Entry g_entries[kMaxPatches];
+std::atomic<uint32_t> g_count{0};
+Trap g_traps[kTraps];
+uint64_t g_stub_pages[2 * kMaxPatches];
+uint32_t g_stub_page_count = 0;
+std::atomic<uint64_t> g_lowest_stub{~uint64_t{0}};
+std::atomic<uint64_t> g_highest_stub{0};
+std::atomic<bool> g_has_traps{false};
+
+std::atomic_flag g_changing = ATOMIC_FLAG_INIT;
+std::atomic<uint32_t> g_unmapping{0};
+
+uint32_t HashOf(uint64_t address) {
+  return static_cast<uint32_t>((address * 0x9e3779b97f4a7c15u) >> 50) & (kTraps - 1);
+}
+
+Trap* FindTrap(uint64_t address) {
+  for (uint32_t i = 0, at = HashOf(address); i < kTraps; ++i, at = (at + 1) % kTraps) {
+    const uint64_t found = g_traps[at].address.load(std::memory_order_acquire);
+    if (found == address) return &g_traps[at];
+    if (found == 0) return nullptr;
+  }
+  return nullptr;
+}
+
+void SetTrap(uint64_t address, uint32_t patch, uint8_t displaced) {
+  if (Trap* known = FindTrap(address)) {
+    // The same instruction of another patch has the same number, or comes first in its place.
+    known->displaced = displaced;
+    known->patch.store(patch, std::memory_order_release);
+    return;
+  }
+  for (uint32_t i = 0, at = HashOf(address); i < kTraps; ++i, at = (at + 1) % kTraps) {
+    Trap& trap = g_traps[at];
+    if (trap.address.load(std::memory_order_relaxed) != 0) continue;
+    trap.displaced = displaced;
+    trap.patch.store(patch, std::memory_order_relaxed);
+    trap.address.store(address, std::memory_order_release);
+    return;
+  }
+}
+
+uint8_t* BytesAt(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
+
+void StoreByte(uint64_t address, uint8_t byte) {
+  __atomic_store_n(BytesAt(address), byte, __ATOMIC_SEQ_CST);
+}
+
+size_t OriginalBytes(const CodePatch& patch) {
+  return std::max<size_t>(patch.changed_bytes, patch.displaced_bytes);
+}
+
+// Whether an int3 stands at this offset while the place is being changed and, within a jump, after
+// that.
+bool IsTrapOffset(const CodePatch& patch, size_t offset) {
+  if (offset == 0) return true;
+  if (patch.needs_one_thread != 0) return false;
+  for (size_t i = 1; i < patch.displaced_count; ++i) {
+    if (patch.displaced[i].original_offset == offset) return true;
+  }
+  return false;
+}
+
+// One thread at a time changes code. Whoever interrupts it in a handler is told so, and does not
+// wait.
+class ChangeLock {
+ public:
+  ChangeLock() : held_(!g_changing.test_and_set(std::memory_order_acquire)) {}
+  ~ChangeLock() {
+    if (held_) g_changing.clear(std::memory_order_release);
+  }
+  ChangeLock(const ChangeLock&) = delete;
+  ChangeLock& operator=(const ChangeLock&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  const bool held_;
+};
+
+bool OwnStubPage(uint64_t page) {
+  const uint64_t* end = g_stub_pages + g_stub_page_count;
+  if (std::find(static_cast<const uint64_t*>(g_stub_pages), end, page) != end) return true;
+  if (g_stub_page_count == 2 * kMaxPatches || !MapStubPage(page)) return false;
+  g_stub_pages[g_stub_page_count++] = page;
+  return true;
+}
+
+PatchResult StoreStub(const CodePatch& patch) {
+  const uint64_t end = patch.stub + patch.stub_bytes;
+  for (uint64_t page = patch.stub & ~(kPageBytes - 1); page < end; page += kPageBytes) {
+    if (!OwnStubPage(page)) return PatchResult::kNoStubSpace;
+  }
+  if (!AllowWriting(patch.stub, patch.stub_bytes)) return PatchResult::kMayNotWrite;
+  for (size_t i = 0; i < patch.stub_bytes; ++i) BytesAt(patch.stub)[i] = patch.stub_code[i];
+  ForbidWriting(patch.stub, patch.stub_bytes);
+  g_lowest_stub.store(std::min(g_lowest_stub.load(), patch.stub));
+  g_highest_stub.store(std::max(g_highest_stub.load(), end));
+  return PatchResult::kDone;
+}
+
+// The newest entry for this place.
+Entry* EntryAt(uint64_t address) {
+  const Trap* trap = FindTrap(address);
+  if (trap == nullptr || trap->displaced != 0) return nullptr;
+  return &g_entries[trap->patch.load(std::memory_order_acquire)];
+}
+
+bool IsSame(const CodePatch& a, const CodePatch& b) { return memcmp(&a, &b, sizeof(a)) == 0; }
+
+bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
+  return IsMapped(address, count) && std::equal(bytes, bytes + count, BytesAt(address));
+}
+
+// Whether the place can be changed now; nothing is changed yet.
+PatchResult Check(const CodePatch& patch) {
+  if (!HasBytes(patch.address, patch.original, OriginalBytes(patch)))
+    return PatchResult::kOtherCode;
+  const bool is_alone = HasOneThread();
+  if (patch.needs_one_thread != 0 && !is_alone) return PatchResult::kManyThreads;
+  if (patch.pushes_return_address != 0 && HasShadowStack()) return PatchResult::kShadowStack;
+  if (!SyncCores() && !is_alone) return PatchResult::kNoBarrier;
+  return PatchResult::kDone;
+}
+
+// A new entry, or the one from before the patch was removed.
+PatchResult Enter(const CodePatch& patch, Entry** entered) {
+  Entry* const known = EntryAt(patch.address);
+  if (known != nullptr && IsSame(known->patch, patch)) {
+    *entered = known;
+  } else {
+    const uint32_t index = g_count.load(std::memory_order_relaxed);
+    if (index == kMaxPatches) return PatchResult::kFull;
+    const PatchResult stored = StoreStub(patch);
+    if (stored != PatchResult::kDone) return stored;
+    *entered = &g_entries[index];
+    memcpy(&(*entered)->patch, &patch, sizeof(patch));
+  }
+  const auto index = static_cast<uint32_t>(*entered - g_entries);
+  (*entered)->state.store(State::kActive, std::memory_order_release);
+  if (index == g_count.load(std::memory_order_relaxed))
+    g_count.store(index + 1, std::memory_order_release);
+  for (uint8_t i = 0; i < patch.displaced_count; ++i) {
+    const size_t offset = patch.displaced[i].original_offset;
+    if (offset < patch.changed_bytes && IsTrapOffset(patch, offset)) {
+      SetTrap(patch.address + offset, index, i);
+    }
+  }
+  if (patch.way == Way::kTrap) g_has_traps.store(true, std::memory_order_relaxed);
+  return PatchResult::kDone;
+}
+
+// An int3 where any instruction begins; then what lies between; then the first byte. Between these,
+// all CPUs see what was stored before.
+void ChangeBytes(const CodePatch& patch) {
+  for (size_t i = 0; i < patch.changed_bytes; ++i) {
+    if (IsTrapOffset(patch, i)) StoreByte(patch.address + i, kInt3);
+  }
+  SyncCores();
+  if (patch.way == Way::kTrap) return;
+  for (size_t i = 1; i < patch.changed_bytes; ++i) {
+    if (!IsTrapOffset(patch, i)) StoreByte(patch.address + i, patch.replacement[i]);
+  }
+  SyncCores();
+  StoreByte(patch.address, patch.replacement[0]);
+  SyncCores();
+}
+
+void RestoreBytes(const CodePatch& patch) {
+  StoreByte(patch.address, kInt3);
+  SyncCores();
+  for (size_t i = 1; i < patch.changed_bytes; ++i) {
+    if (!IsTrapOffset(patch, i)) StoreByte(patch.address + i, patch.original[i]);
+  }
+  SyncCores();
+  for (size_t i = patch.changed_bytes; i-- > 0;) {
+    if (IsTrapOffset(patch, i)) StoreByte(patch.address + i, patch.original[i]);
+  }
+  SyncCores();
+}
+
+uint64_t ThreadPointer() {
+  uint64_t pointer = 0;
+  asm("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+}
+
+void CountVisit(const CounterPlace& counter) {
+  const uint64_t at = ThreadPointer() + static_cast<uint64_t>(int64_t{counter.fs_offset});
+  uint64_t* cell =
+      reinterpret_cast<uint64_t*>(*reinterpret_cast<const uint64_t*>(at) +
+                                  static_cast<uint64_t>(int64_t{counter.displacement}));
+  // One instruction, as in the stub.
+  asm volatile("incq %0" : "+m"(*cell) : : "cc");
+}
+
+// An int3 of ours at this address, or null.
+const Entry* TrapAt(uint64_t address, uint8_t* displaced) {
+  const Trap* trap = FindTrap(address);
+  if (trap == nullptr) return nullptr;
+  const Entry& entry = g_entries[trap->patch.load(std::memory_order_acquire)];
+  *displaced = trap->displaced;
+  return entry.state.load(std::memory_order_acquire) == State::kGone ? nullptr : &entry;
+}
+
+}  // namespace
+
+PatchResult InsertPatch(const CodePatch& patch) {
+  const ChangeLock lock;
+  if (!lock.held() || g_unmapping.load(std::memory_order_seq_cst) != 0) return PatchResult::kBusy;
+  const Entry* known = EntryAt(patch.address);
+  if (known != nullptr && known->state.load(std::memory_order_relaxed) == State::kActive) {
+    const bool is_same = memcmp(&known->patch.counter, &patch.counter, sizeof(CounterPlace)) == 0;
+    return is_same ? PatchResult::kAlready : PatchResult::kOtherCode;
+  }
+  const PatchResult checked = Check(patch);
+  if (checked != PatchResult::kDone) return checked;
+  if (!AllowWriting(patch.address, patch.changed_bytes)) return PatchResult::kMayNotWrite;
+  Entry* entry = nullptr;
+  const PatchResult entered = Enter(patch, &entry);
+  if (entered == PatchResult::kDone) ChangeBytes(entry->patch);
+  ForbidWriting(patch.address, patch.changed_bytes);
+  return entered;
+}
+
+PatchResult RemovePatch(uint64_t address) {
+  const ChangeLock lock;
+  if (!lock.held() || g_unmapping.load(std::memory_order_seq_cst) != 0) return PatchResult::kBusy;
+  Entry* entry = EntryAt(address);
+  if (entry == nullptr || entry->state.load(std::memory_order_relaxed) != State::kActive)
+    return PatchResult::kNoSuchPatch;
+  if (!AllowWriting(address, entry->patch.changed_bytes)) return PatchResult::kMayNotWrite;
+  RestoreBytes(entry->patch);
+  ForbidWriting(address, entry->patch.changed_bytes);
+  // The entry stays: a thread may have taken its int3 and not come to the handler yet.
+  entry->state.store(State::kRestored, std::memory_order_release);
+  return PatchResult::kDone;
+}
+
+bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
+  const auto ip = static_cast<uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
+  uint8_t displaced = 0;
+  const Entry* entry = TrapAt(ip - 1, &displaced);
+  if (entry == nullptr) return false;
+  const bool is_trap =
+      info.si_code == SI_KERNEL && context->uc_mcontext.gregs[REG_TRAPNO] == kBreakpointException;
+  if (!is_trap) {
+    // Another SIGTRAP of this thread was under way, so the kernel has dropped that of the int3.
+    // Behind an int3 of ours no instruction begins that a thread comes to, unless it is another
+    // int3 of ours (place_plan.cc sees to that).
+    uint8_t next = 0;
+    if (*BytesAt(ip - 1) != kInt3 || TrapAt(ip, &next) != nullptr) return false;
+  }
+  const CodePatch& patch = entry->patch;
+  if (displaced == 0) CountVisit(patch.counter);
+  context->uc_mcontext.gregs[REG_RIP] =
+      static_cast<greg_t>(patch.stub + patch.displaced[displaced].stub_offset);
+  return is_trap;
+}
+
+bool HasTraps() { return g_has_traps.load(std::memory_order_relaxed); }
+
+bool OriginalOf(uint64_t ip, Original* original) {
+  uint8_t displaced = 0;
+  const Entry* trap =
+      g_has_traps.load(std::memory_order_relaxed) ? TrapAt(ip - 1, &displaced) : nullptr;
+  if (trap != nullptr && trap->patch.way == Way::kTrap && displaced == 0) {
+    *original = {ip - 1, 0, true};
+    return true;
+  }
+  if (ip < g_lowest_stub.load(std::memory_order_relaxed) ||
+      ip >= g_highest_stub.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    const CodePatch& patch = g_entries[i].patch;
+    if (ip < patch.stub || ip >= patch.stub + patch.stub_bytes) continue;
+    const StubStep* step = patch.steps;
+    while (step + 1 < patch.steps + patch.step_count &&
+           patch.stub + (step + 1)->stub_offset <= ip) {
+      ++step;
+    }
+    *original = {patch.address + step->original_offset, step->pushed_bytes,
+                 patch.way == Way::kTrap && ip == patch.stub};
+    return true;
+  }
+  return false;
+}
+
+void BeginUnmap() {
+  g_unmapping.fetch_add(1, std::memory_order_seq_cst);
+  // Whoever changes code now does so for microseconds.
+  while (g_changing.test_and_set(std::memory_order_acquire)) RawSyscall(SYS_sched_yield);
+  g_changing.clear(std::memory_order_release);
+}
+
+void EndUnmap() {
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry& entry = g_entries[i];
+    const CodePatch& patch = entry.patch;
+    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
+    if (!HasBytes(patch.address, patch.replacement, patch.changed_bytes)) {
+      entry.state.store(State::kGone, std::memory_order_release);
+    }
+  }
+  g_unmapping.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+bool RestoreCode() {
+  bool restored = true;
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry& entry = g_entries[i];
+    const CodePatch& patch = entry.patch;
+    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
+    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
+    if (!AllowWriting(patch.address, patch.changed_bytes)) {
+      restored = false;
+      continue;
+    }
+    RestoreBytes(patch);
+    ForbidWriting(patch.address, patch.changed_bytes);
+    entry.state.store(State::kRestored, std::memory_order_release);
+  }
+  return restored;
+}
+
+void OnForkInChild() {
+  g_changing.clear(std::memory_order_relaxed);
+  g_unmapping.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace coz::patch

@@ -1,0 +1,175 @@
+#include "coz/patch/patch_builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+#include "coz/patch/relocation.h"
+
+namespace coz::patch {
+namespace {
+
+constexpr size_t kMostCountingBytes = 40;
+constexpr size_t kMostCopyExtra = 14;  // that a copy is longer than the instruction
+static_assert(kMostCountingBytes + kMaxDisplacedBytes + kMostCopyExtra * kMaxDisplaced +
+                  kJumpBytes <=
+              kMaxStubBytes);
+constexpr uint8_t kWord = 8;
+constexpr uint8_t kRedZone = 128;
+
+class Builder {
+ public:
+  Builder(const PlacePlan& plan, uint64_t address, uint64_t stub, const CounterPlace& counter)
+      : plan_(plan) {
+    patch_.address = address;
+    patch_.stub = stub;
+    patch_.counter = counter;
+    patch_.way = plan.way;
+    patch_.pushes_return_address = plan.pushes_return_address ? 1 : 0;
+    patch_.displaced_bytes = static_cast<uint8_t>(plan.displaced.size());
+    std::copy(plan.original.begin(), plan.original.end(), patch_.original);
+  }
+
+  std::optional<CodePatch> Build() {
+    Step(0, 0);
+    if (plan_.way == Way::kJump) Count();
+    if (!CopyDisplaced()) return std::nullopt;
+    Step(patch_.displaced_bytes, 0);
+    if (plan_.goes_on && !JumpTo(patch_.address + patch_.displaced_bytes)) return std::nullopt;
+    if (code_.size() > kMaxStubBytes || is_full_) return std::nullopt;
+    std::copy(code_.begin(), code_.end(), patch_.stub_code);
+    patch_.stub_bytes = static_cast<uint8_t>(code_.size());
+    if (!Replace()) return std::nullopt;
+    return patch_;
+  }
+
+ private:
+  void Emit(std::initializer_list<uint8_t> bytes) { code_.insert(code_.end(), bytes); }
+  void Emit32(int32_t value) {
+    uint8_t bytes[sizeof(value)];
+    memcpy(bytes, &value, sizeof(value));
+    code_.insert(code_.end(), std::begin(bytes), std::end(bytes));
+  }
+
+  // From here on the stub stands for this place in the original.
+  void Step(size_t original_offset, size_t pushed_bytes) {
+    if (patch_.step_count == kMaxSteps) {
+      is_full_ = true;
+      return;
+    }
+    patch_.steps[patch_.step_count++] = {static_cast<uint8_t>(code_.size()),
+                                         static_cast<uint8_t>(original_offset),
+                                         static_cast<uint8_t>(pushed_bytes)};
+  }
+
+  // The increment is one instruction, so that a visit by a signal handler in between is not lost.
+  void Count() {
+    uint8_t pushed = 0;
+    const auto push = [&](std::initializer_list<uint8_t> bytes, uint8_t by) {
+      Emit(bytes);
+      pushed = static_cast<uint8_t>(pushed + by);
+      Step(0, pushed);
+    };
+    const auto pop = [&](std::initializer_list<uint8_t> bytes, uint8_t by) {
+      Emit(bytes);
+      pushed = static_cast<uint8_t>(pushed - by);
+      Step(0, pushed);
+    };
+    if (plan_.keeps_red_zone) push({0x48, 0x8d, 0x64, 0x24, 0x80}, kRedZone);  // lea rsp,[rsp-128]
+    push({0x50}, kWord);                                                       // push rax
+    if (plan_.keeps_flags) {
+      Emit({0x9f, 0x0f, 0x90, 0xc0});  // lahf; seto al
+      push({0x50}, kWord);
+    }
+    Emit({0x64, 0x48, 0x8b, 0x04, 0x25});  // mov rax, fs:[..]
+    Emit32(patch_.counter.fs_offset);
+    Emit({0x48, 0xff, 0x80});  // inc qword [rax + ..]
+    Emit32(patch_.counter.displacement);
+    if (plan_.keeps_flags) {
+      pop({0x58}, kWord);
+      Emit({0x04, 0x7f, 0x9e});  // add al, 127, which overflows as before; sahf
+    }
+    pop({0x58}, kWord);
+    if (plan_.keeps_red_zone) pop({0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, kRedZone);
+  }
+
+  bool CopyDisplaced() {
+    for (size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const size_t begin = plan_.instructions[i];
+      const size_t end =
+          i + 1 < plan_.instructions.size() ? plan_.instructions[i + 1] : plan_.displaced.size();
+      const std::optional<Copy> copy = Relocate(&plan_.displaced[begin], end - begin,
+                                                patch_.address + begin, patch_.stub + code_.size());
+      if (!copy.has_value()) return false;
+      patch_.displaced[patch_.displaced_count++] = {static_cast<uint8_t>(begin),
+                                                    static_cast<uint8_t>(code_.size())};
+      Step(begin, 0);
+      const size_t copy_begin = code_.size();
+      code_.insert(code_.end(), copy->bytes.begin(),
+                   copy->bytes.begin() + static_cast<std::ptrdiff_t>(copy->pushed_from));
+      if (copy->pushed_from != 0) Step(begin, kWord);
+      code_.resize(copy_begin);
+      code_.insert(code_.end(), copy->bytes.begin(), copy->bytes.end());
+    }
+    return true;
+  }
+
+  bool JumpTo(uint64_t target) {
+    Emit({0xe9});
+    const auto distance =
+        static_cast<int64_t>(target - (patch_.stub + code_.size() + sizeof(int32_t)));
+    Emit32(static_cast<int32_t>(distance));
+    return distance == static_cast<int32_t>(distance);
+  }
+
+  bool Replace() {
+    if (plan_.way == Way::kTrap) {
+      patch_.changed_bytes = 1;
+      patch_.replacement[0] = kInt3;
+      return true;
+    }
+    patch_.changed_bytes = kJumpBytes;
+    const auto distance = static_cast<int64_t>(patch_.stub - (patch_.address + kJumpBytes));
+    const auto word = static_cast<int32_t>(distance);
+    patch_.replacement[0] = 0xe9;
+    memcpy(&patch_.replacement[1], &word, sizeof(word));
+    if (distance != word) return false;
+    // Who arrives at a displaced instruction within the jump finds an int3, or nobody does.
+    const uint32_t traps = TrapsInDistance(plan_);
+    bool has_traps = true;
+    for (size_t i = 0; i < sizeof(word); ++i) {
+      if ((traps >> i & 1) != 0) has_traps &= patch_.replacement[1 + i] == kInt3;
+    }
+    patch_.needs_one_thread = has_traps ? 0 : 1;
+    return has_traps || plan_.no_entry_inside;
+  }
+
+  const PlacePlan& plan_;
+  CodePatch patch_ = {};
+  std::vector<uint8_t> code_;
+  bool is_full_ = false;
+};
+
+}  // namespace
+
+size_t MostStubBytes(const PlacePlan& plan) {
+  return kMostCountingBytes + plan.displaced.size() + kMostCopyExtra * plan.instructions.size() +
+         kJumpBytes;
+}
+
+uint32_t TrapsInDistance(const PlacePlan& plan) {
+  uint32_t traps = 0;
+  for (const size_t begin : plan.instructions) {
+    if (begin >= 1 && begin < kJumpBytes) traps |= uint32_t{1} << (begin - 1);
+  }
+  return traps;
+}
+
+std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,
+                                    const CounterPlace& counter) {
+  if (plan.way == Way::kNone) return std::nullopt;
+  return Builder(plan, address, stub, counter).Build();
+}
+
+}  // namespace coz::patch

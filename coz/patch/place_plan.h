@@ -1,0 +1,54 @@
+// Decides how visits to a place in machine code can be counted by changing the code.
+//
+// Shape    one place: a jump to a stub where five bytes may move, else an int3, else neither
+// Units    offsets from the beginning of the function's code; bytes
+// Errors   Way::kNone with a sentence
+// Threads  safe
+// Signals  not safe
+// Source   docs/design/patching.md
+#ifndef COZ_PATCH_PLACE_PLAN_H_
+#define COZ_PATCH_PLACE_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "coz/patch/code_patch.h"
+
+namespace coz::patch {
+
+struct PlaceInCode {
+  const uint8_t* code;    // of the function, and of the padding behind it
+  size_t function_bytes;  // 0: its end is not known
+  size_t room;            // to the next function, at least function_bytes
+  size_t offset;          // of the place
+};
+
+// What may be done in the binary that the code is of.
+struct PlanLimits {
+  bool allow_jump = true;
+  bool allow_trap = true;
+};
+
+struct PlacePlan {
+  Way way = Way::kNone;
+  std::string why_no_jump;  // a sentence, where the way is another
+  std::string why_none;
+  // Of the first byte to change: the place, or the instruction behind its endbr64.
+  size_t offset = 0;
+  std::vector<uint8_t> original;     // the bytes there, all that are displaced or changed
+  std::vector<uint8_t> displaced;    // whole instructions
+  std::vector<size_t> instructions;  // where each displaced one begins, in `displaced`
+  bool goes_on = true;               // behind the displaced bytes
+  bool no_entry_inside = false;      // all code that may lead there is known
+  bool keeps_flags = false;          // the stub has to
+  bool keeps_red_zone = false;       // the same
+  bool pushes_return_address = false;
+};
+
+PlacePlan PlanPlace(const PlaceInCode& place, const PlanLimits& limits);
+
+}  // namespace coz::patch
+
+#endif  // COZ_PATCH_PLACE_PLAN_H_

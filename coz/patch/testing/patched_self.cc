@@ -1,0 +1,72 @@
+#include "coz/patch/testing/patched_self.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "coz/patch/code_patcher.h"
+#include "coz/patch/patch_builder.h"
+#include "coz/patch/stub_space.h"
+
+namespace coz::patch::self {
+namespace {
+
+uint64_t g_shared[kCounters];
+__thread uint64_t* t_counters __attribute__((tls_model("initial-exec"))) = g_shared;
+StubSpace g_space;
+void (*g_foreign)(int) = nullptr;
+
+void OnTrap(int signal, siginfo_t* info, void* context) {
+  if (TakeTrap(*info, static_cast<ucontext_t*>(context))) return;
+  if (g_foreign == nullptr) abort();
+  g_foreign(signal);
+}
+
+std::vector<AddressRange> Mapped() {
+  std::vector<AddressRange> mapped;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  while (fgets(line, sizeof(line), maps) != nullptr) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    if (sscanf(line, "%llx-%llx", &begin, &end) == 2) mapped.push_back({begin, end});
+  }
+  fclose(maps);
+  return mapped;
+}
+
+}  // namespace
+
+void CountIn(uint64_t* counters) { t_counters = counters; }
+
+uint64_t SharedVisits(size_t counter) { return g_shared[counter]; }
+
+CounterPlace CounterOf(size_t counter) {
+  // Volatile: gcc would subtract 32-bit halves, by an instruction that linkers cannot relax.
+  volatile auto here = reinterpret_cast<uint64_t>(&t_counters);
+  volatile auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
+  return {static_cast<int32_t>(here - thread), static_cast<int32_t>(counter * sizeof(uint64_t))};
+}
+
+void HandleTraps(void (*foreign)(int)) {
+  g_foreign = foreign;
+  struct sigaction action = {};
+  action.sa_sigaction = OnTrap;
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART | SA_ONSTACK);
+  sigaction(SIGTRAP, &action, nullptr);
+}
+
+std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address, size_t counter) {
+  g_space.SetMapped(Mapped());
+  const size_t bytes = MostStubBytes(plan);
+  const uint32_t traps = plan.way == Way::kJump ? TrapsInDistance(plan) : 0;
+  std::optional<uint64_t> stub = g_space.Take(address, bytes, traps);
+  if (!stub.has_value() && plan.no_entry_inside) stub = g_space.Take(address, bytes, 0);
+  if (!stub.has_value()) return std::nullopt;
+  return BuildPatch(plan, address, *stub, CounterOf(counter));
+}
+
+}  // namespace coz::patch::self

@@ -1,0 +1,106 @@
+// Has processes change their code, so that it counts visits to places (coz/patch).
+//
+// Shape    places are planned once, in their file. Each process is asked for those that it has
+//          mapped, and is remembered until it ends. A child of fork has its parent's
+// Units    runtime addresses; offsets in the file; ns of CLOCK_MONOTONIC
+// Errors   a place that a process refuses is told with the reason, once
+// Threads  compatible
+// Signals  none
+// Source   docs/design/patching.md; docs/design/points.md
+#ifndef COZ_SUPERVISOR_POINTS_PATCHED_PLACES_H_
+#define COZ_SUPERVISOR_POINTS_PATCHED_PLACES_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coz/patch/place_plan.h"
+#include "coz/patch/stub_space.h"
+#include "coz/points/code_places.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/points/image_breakpoints.h"
+
+namespace coz::supervisor {
+
+// How the place may be counted; `best` holds the sentence where it may not.
+struct PlacePlans {
+  patch::PlacePlan best;
+  // Where a jump is best, and an int3 is possible too.
+  std::optional<patch::PlacePlan> by_trap;
+};
+PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
+                      bool has_restartable_code);
+
+class PatchedPlaces {
+ public:
+  struct Refused {
+    size_t place;
+    std::string why;
+  };
+
+  // `slot` is the point slot that counts. Returns the place's number.
+  size_t Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans);
+  bool empty() const { return places_.empty(); }
+  const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
+  // How it is counted now: an int3 may have taken the place of a jump.
+  patch::Way way(size_t number) const { return places_[number].way; }
+  uint32_t slot(size_t number) const { return places_[number].slot; }
+
+  // The process waits at its start: asks it for all places that it has, and waits for the answers.
+  // What it refuses is given up for good.
+  std::vector<Refused> AskAtStart(shared::ControlBlock& control, const shared::ProcessSlot& slot,
+                                  const ImageProcess& process);
+  // Asks a running process for what it does not have yet, and takes answers. As often as wanted.
+  std::vector<Refused> Ask(shared::ControlBlock& control, const shared::ProcessSlot& slot,
+                           const ImageProcess& process);
+  void Forget(const std::vector<std::pair<pid_t, uint64_t>>& live);
+
+ private:
+  struct Place {
+    uint32_t slot;
+    PlaceInFile in_file;
+    PlacePlans plans;
+    uint64_t changed_offset;  // in the file
+    patch::Way way;
+    bool given_up = false;
+  };
+  struct Process {
+    patch::StubSpace space;
+    std::map<uint64_t, size_t> done;  // places by address
+    std::map<size_t, int> tries;      // of places
+    uint32_t unloads = 0;
+    uint64_t changed_ns = 0;  // when code was last changed
+  };
+  using Identity = std::pair<pid_t, uint64_t>;  // with its start
+  struct Asked {
+    Identity process;
+    std::vector<size_t> places;
+    std::vector<uint64_t> addresses;
+    uint64_t since_ns = 0;
+  };
+
+  Process& Remember(const shared::ProcessSlot& slot, const ImageProcess& process);
+  // Writes a request; false where there is nothing to ask.
+  bool Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
+             const ImageProcess& process, Process* known);
+  void TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
+  void TakeResult(size_t place, uint64_t address, uint32_t result, Process* known,
+                  std::vector<Refused>* refused);
+  void Withdraw(shared::ControlBlock& control);
+  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address, int32_t fs_offset,
+                                        bool by_trap, patch::StubSpace* space) const;
+
+  std::vector<Place> places_;
+  std::map<Identity, Process> processes_;
+  std::optional<Asked> asked_;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_POINTS_PATCHED_PLACES_H_

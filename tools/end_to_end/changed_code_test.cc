@@ -1,0 +1,134 @@
+// Progress points that changed code counts: how places are counted, and that nothing of the program
+// is.
+
+#include <cstdint>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "coz/testing/coz_run.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::Coz;
+using ::coz::testing::Puppet;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ChangedCodeTest : public testing::CozRunTest {
+ protected:
+  static const profile::ProgressPoint& Find(const profile::Profile& profile,
+                                            const std::string& name) {
+    for (const profile::ProgressPoint& point : profile.progress_point()) {
+      if (point.name() == name) return point;
+    }
+    ADD_FAILURE() << "no point " << name;
+    static const profile::ProgressPoint kNone;
+    return kNone;
+  }
+  // Visits, or arrivals, of the whole run.
+  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
+    const uint32_t id = Find(profile, name).id();
+    uint64_t visits = 0;
+    const auto add = [&](const auto& record) {
+      for (const profile::PointCounts& counts : record.point()) {
+        if (counts.point() == id) visits += counts.visits() + counts.arrivals();
+      }
+    };
+    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
+    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
+    return visits;
+  }
+};
+
+// In threads, children, handlers of SIGTRAP and while it is blocked; beside samples ten times as
+// often as usual.
+TEST_F(ChangedCodeTest, CountsEveryCallByEitherWay) {
+  const CommandResult result =
+      Run({"--progress=step_*", "--progress=looped", "--sampling-period=0.1"}, {Puppet("called")});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  uint64_t steps = 0;
+  uint64_t loops = 0;
+  std::istringstream(result.output) >> steps >> loops;
+  ASSERT_GT(loops, 80000u);
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(Visits(profile, "step_*"), steps);
+  EXPECT_EQ(Visits(profile, "step"), steps);
+  EXPECT_EQ(Visits(profile, "looped"), loops);
+  EXPECT_EQ(Find(profile, "step_*").counted_by(), "5 jumps to stubs");
+  EXPECT_EQ(Find(profile, "looped").counted_by(), "int3");
+}
+
+TEST_F(ChangedCodeTest, CountsWhatCpuTimersInterrupt) {
+  const CommandResult result =
+      Run({"--progress=looped", "--sampler=cpu-timer"}, {Puppet("called")});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  uint64_t steps = 0;
+  uint64_t loops = 0;
+  std::istringstream(result.output) >> steps >> loops;
+  EXPECT_EQ(Visits(Profile(), "looped"), loops);
+}
+
+// A child that is not profiled runs the code as it was.
+TEST_F(ChangedCodeTest, LeavesAChildThatIsNotFollowedAlone) {
+  const CommandResult result =
+      Run({"--progress=step_*", "--progress=looped", "--follow=none"}, {Puppet("called")});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  uint64_t steps = 0;
+  uint64_t loops = 0;
+  std::istringstream(result.output) >> steps >> loops;
+  EXPECT_EQ(Visits(Profile(), "step_*"), steps - 5000);
+  EXPECT_EQ(Visits(Profile(), "looped"), loops - 1000);
+}
+
+TEST_F(ChangedCodeTest, CountsALine) {
+  const CommandResult result = Run({"--progress=busy.c:27"}, {Puppet("busy"), "1"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  EXPECT_GT(Visits(profile, "busy.c:27"), 100u);
+  EXPECT_EQ(Visits(profile, "busy.c:27"), Visits(profile, "work"));
+}
+
+TEST_F(ChangedCodeTest, NeedsNoPermission) {
+  const CommandResult result =
+      testing::RunCommand({Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "run",
+                           "--progress=spin", "---", Puppet("busy"), "1"},
+                          options_);
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(Visits(Profile(), "spin"), Visits(Profile(), "work"));
+}
+
+// What libc does while it blocks signals is not interrupted.
+TEST_F(ChangedCodeTest, CountsAFunctionOfLibc) {
+  const CommandResult result = Run({"--progress=libc.so*!puts"}, {Puppet("busy"), "1"});
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_EQ(Visits(Profile(), "libc.so*!puts"), 2u);
+}
+
+TEST_F(ChangedCodeTest, FindsALibraryThatChildrenOpenLater) {
+  const std::string library = Puppet("libplugin.so");
+  const std::string copy = Path("libcopy.so");
+  std::filesystem::copy(library, copy);
+  constexpr char kPoint[] = "libplugin.so!plugin_work";
+  for (const std::vector<std::string>& openers :
+       {std::vector<std::string>{"0", library, "1", library, "2", library},
+        std::vector<std::string>{"0", library, "0", copy}}) {
+    std::vector<std::string> command = {Puppet("openers"), "wait", "600"};
+    command.insert(command.end(), openers.begin(), openers.end());
+    const CommandResult result = Run({absl::StrCat("--progress=", kPoint)}, command);
+    EXPECT_EQ(result.status, 0) << result.errors;
+    const profile::Profile profile = Profile();
+    EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
+    EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
+    EXPECT_EQ(Find(profile, kPoint).counted_by(), "jump to a stub");
+  }
+}
+
+}  // namespace
+}  // namespace coz
