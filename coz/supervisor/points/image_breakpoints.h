@@ -24,21 +24,10 @@
 #include "absl/status/status.h"
 #include "coz/points/code_places.h"
 #include "coz/points/visit_counter.h"
+#include "coz/supervisor/points/place_in_file.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
-
-struct PlaceInFile {
-  std::string file;  // its real path
-  points::CodePlace code;
-};
-
-// A process that runs the program now.
-struct ImageProcess {
-  pid_t pid;
-  uint64_t start_ns;
-  std::vector<MappedCode> mapped;
-};
 
 class ImageBreakpoints {
  public:

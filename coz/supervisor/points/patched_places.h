@@ -24,7 +24,7 @@
 #include "coz/patch/stub_space.h"
 #include "coz/points/code_places.h"
 #include "coz/shared/control_block.h"
-#include "coz/supervisor/points/image_breakpoints.h"
+#include "coz/supervisor/points/place_in_file.h"
 
 namespace coz::supervisor {
 
