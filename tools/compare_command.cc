@@ -103,7 +103,7 @@ void AddProfiles(CLI::App* command, CompareArguments* arguments) {
   command->add_option("after", arguments->after, "profile of the program as it is now")->required();
   command
       ->add_option("--min-speedups", arguments->analysis.min_speedups,
-                   "set a line aside that was tried with fewer speedups (default 5)")
+                   "set a line aside that was tried with fewer speedups (default 3)")
       ->check(CLI::Range(1, 20));
 }
 

@@ -92,7 +92,7 @@ void AddPlotCommand(CLI::App& app, int* exit_status) {
   command->add_flag("--open", arguments->open, "open the report in the browser");
   command
       ->add_option("--min-speedups", arguments->plot.analysis.min_speedups,
-                   "set a line aside that was tried with fewer speedups (default 5)")
+                   "set a line aside that was tried with fewer speedups (default 3)")
       ->check(CLI::Range(1, 20));
   SetExamples(command, {{"plot --open", "write report.html and show it"},
                         {"plot --serve a.pb", "show it at an address of this machine alone"}});

@@ -39,7 +39,7 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->type_name("COUNT");
   command
       ->add_option("--min-speedups", options->analysis.min_speedups,
-                   "set a line aside that was tried with fewer speedups (default 5)")
+                   "set a line aside that was tried with fewer speedups (default 3)")
       ->check(CLI::Range(1, 20));
   command->add_option("--width", options->text.width, "columns (default: the terminal's, or 100)")
       ->check(CLI::Range(40, 1000));

@@ -70,9 +70,7 @@ class Watch {
       return WaitingFor("it is empty");
     }
     if (file.st_size == seen_bytes_ && file.st_ino == seen_inode_) return absl::OkStatus();
-    report::AnalysisOptions options;
-    options.min_speedups = report::kLiveMinSpeedups;
-    const auto whole = report::ReadAndAnalyze(arguments_.path, options);
+    const auto whole = report::ReadAndAnalyze(arguments_.path);
     if (!whole.ok()) return whole.status();
     seen_bytes_ = file.st_size;
     seen_inode_ = file.st_ino;

@@ -3,7 +3,8 @@
 //
 // Shape    an endless sequence: in every block of `block` experiments one baseline, at a random
 //          place; the others take the given speedups in random order, each once before any comes
-//          again
+//          again. The larger half and the smaller half take turns, the larger first: large
+//          speedups tell a slope best, and a line that has had few experiments has had one
 // Units    fractions
 // Errors   none
 // Threads  compatible
@@ -25,17 +26,26 @@ namespace coz::experiment {
 class SpeedupDeck {
  public:
   // `block` 0: no baselines but those in `speedups`, which must not be empty.
-  SpeedupDeck(std::vector<double> speedups, uint64_t block)
-      : speedups_(std::move(speedups)), block_(block) {}
+  SpeedupDeck(std::vector<double> speedups, uint64_t block);
 
   double Next(Random& random);
 
  private:
-  std::vector<double> speedups_;
+  // Half of the speedups. Those before `next` have been dealt in this round.
+  struct Half {
+    std::vector<double> speedups;
+    size_t next = 0;
+
+    bool is_dealt() const { return next == speedups.size(); }
+    double Deal(Random& random);
+  };
+
+  Half larger_;
+  Half smaller_;
+  bool larger_is_next_ = true;
   uint64_t block_;
   uint64_t dealt_in_block_ = 0;
   uint64_t baseline_at_ = 0;
-  size_t next_speedup_ = 0;  // those before it have been dealt in this round
 };
 
 }  // namespace coz::experiment

@@ -25,13 +25,13 @@ TEST(SpeedupDeckTest, EveryBlockHasOneBaseline) {
 }
 
 TEST(SpeedupDeckTest, DealsEachSpeedupOnceBeforeAnyComesAgain) {
-  const std::vector<double> speedups = {0.2, 0.4, 0.6, 0.8};
+  const std::vector<double> speedups = {0.1, 0.2, 0.4, 0.6, 0.8, 1};
   SpeedupDeck deck(speedups, 0);
   Random random(2);
   std::set<std::vector<double>> orders;
   for (int round = 0; round < 30; ++round) {
     std::vector<double> dealt;
-    for (int i = 0; i < 4; ++i) dealt.push_back(deck.Next(random));
+    for (size_t i = 0; i < speedups.size(); ++i) dealt.push_back(deck.Next(random));
     orders.insert(dealt);
     std::sort(dealt.begin(), dealt.end());
     EXPECT_EQ(dealt, speedups);
@@ -48,6 +48,16 @@ TEST(SpeedupDeckTest, FiveExperimentsWithASpeedupHaveFiveDifferentOnes) {
     std::set<double> seen;
     for (int i = 0; i < 7; ++i) seen.insert(deck.Next(random));
     EXPECT_GE(seen.size(), 6u);  // 0 and at least five others
+  }
+}
+
+TEST(SpeedupDeckTest, LargerAndSmallerSpeedupsTakeTurns) {
+  SpeedupDeck deck({0.9, 0.1, 0.5, 0.3, 0.7}, 0);
+  Random random(3);
+  for (int round = 0; round < 10; ++round) {
+    for (const bool is_large : {true, false, true, false, true}) {
+      EXPECT_EQ(deck.Next(random) >= 0.5, is_large);
+    }
   }
 }
 

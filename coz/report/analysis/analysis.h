@@ -47,7 +47,9 @@ namespace coz::report {
 
 struct AnalysisOptions {
   // A line with fewer distinct speedups above 0 is set aside. Lowered to what fixed speedups allow.
-  int min_speedups = 5;
+  // A line is judged by its interval. With three speedups its own experiments vary too, so that the
+  // interval is not only that of the baselines.
+  int min_speedups = 3;
   // An experiment with fewer visits to the point is not used for that point.
   uint64_t min_visits = 5;
   // A slope whose interval lies within ± this is "no effect".

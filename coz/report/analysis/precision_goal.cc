@@ -48,7 +48,8 @@ std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const Prec
   std::vector<const LineAnalysis*> lines;
   for (const LineAnalysis& line : point.lines) {
     const bool is_small = line.verdict == Verdict::kNoEffect || line.missed_in_stretch_ns > 0;
-    if (!is_small && Counts(line.unit, goal)) lines.push_back(&line);
+    const bool is_settled = goal.verdict_is_enough && line.verdict != Verdict::kCannotTell;
+    if (!is_small && !is_settled && Counts(line.unit, goal)) lines.push_back(&line);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const LineAnalysis* a, const LineAnalysis* b) {
     return Potential(*a) > Potential(*b);

@@ -39,6 +39,8 @@ struct PrecisionGoal {
   double min_share = 0.02;
   // Share of experiments whose unit is drawn from random samples, whatever is still lacking.
   double uniform_share = 0.5;
+  // A sure verdict is enough for a unit, however wide its interval is.
+  bool verdict_is_enough = false;
   // Experiments are confined to these indices into ExperimentTable.units; null: all.
   const std::set<size_t>* only_units = nullptr;
 };

@@ -1,7 +1,6 @@
 #include "coz/report/text/live_table.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -30,11 +29,6 @@ std::string VerdictText(const LineAnalysis& line, const VerdictContext& context)
   std::string word = VerdictWord(line);
   if (line.verdict != Verdict::kCannotTell) return word;
   return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
-}
-
-std::string PlusMinus(const Estimate& slope) {
-  if (!std::isfinite(slope.low)) return "±?";
-  return absl::StrFormat("±%.2f", (slope.high - slope.low) / 2);
 }
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {

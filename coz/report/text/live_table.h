@@ -17,9 +17,6 @@
 
 namespace coz::report {
 
-// Lower than the report's, for a first impression.
-inline constexpr int kLiveMinSpeedups = 3;
-
 // "12 s, 20 experiments".
 std::string RunSoFar(const AnalyzedProfile& whole);
 

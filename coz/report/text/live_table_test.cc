@@ -20,9 +20,7 @@ std::unique_ptr<const AnalyzedProfile> Make(int experiments) {
   idle.share = 0.4;
   report_testing::SyntheticProfile synthetic({}, {fast, idle});
   synthetic.AddRandomExperiments(experiments);
-  AnalysisOptions options;
-  options.min_speedups = kLiveMinSpeedups;
-  return AnalyzeWhole(synthetic.profile(), options);
+  return AnalyzeWhole(synthetic.profile());
 }
 
 TEST(LiveTableTest, LeaderComesFirstWithItsInterval) {

@@ -38,10 +38,6 @@ std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string Counted(uint64_t n, absl::string_view noun) {
-  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
-}
-
 std::string SessionLine(const profile::Profile& profile, const profile::Session& session,
                         const profile::SessionEnd* end) {
   const std::string start = LocalTime(session.start_unix_ns(), "%Y-%m-%d %H:%M");

@@ -27,10 +27,6 @@
 namespace coz::report {
 namespace {
 
-std::string Counted(uint64_t n, absl::string_view noun) {
-  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
-}
-
 // How each session ended, where that is not the ordinary end.
 void AddEnds(const profile::Profile& profile, std::vector<std::string>* notes) {
   const SessionEnds ends(profile);

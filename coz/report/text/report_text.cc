@@ -31,11 +31,6 @@ namespace {
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
 
-std::string PlusMinus(const Estimate& estimate) {
-  if (!std::isfinite(estimate.low)) return "±?";
-  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
-}
-
 // "-0.00" would look like a finding.
 std::string Fixed(double value, int digits) {
   const double scale = std::pow(10, digits);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -220,6 +221,10 @@ std::string CommonFolder(const std::vector<std::string>& paths) {
   }
   const size_t slash = common.rfind('/');
   return slash == std::string::npos ? "" : common.substr(0, slash + 1);
+}
+
+std::string Counted(uint64_t n, absl::string_view noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
 }
 
 std::string Pad(absl::string_view text, int width, Align align) {

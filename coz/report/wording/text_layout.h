@@ -9,6 +9,7 @@
 #ifndef COZ_REPORT_WORDING_TEXT_LAYOUT_H_
 #define COZ_REPORT_WORDING_TEXT_LAYOUT_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ std::string Printable(absl::string_view text);
 
 // The text with a capital at its beginning, where that is a small letter of ASCII.
 std::string Capitalized(absl::string_view text);
+
+// "1 sample", "2 samples".
+std::string Counted(uint64_t n, absl::string_view noun);
 
 // At most `width` columns, with "…" where something was left out: at the front (paths), at the end
 // (names).

@@ -19,6 +19,12 @@ TEST(TextLayoutTest, PathsBeginBehindTheBuildsFolder) {
   }
 }
 
+TEST(TextLayoutTest, OnlyOneIsCountedWithoutAnS) {
+  EXPECT_EQ(Counted(0, "sample"), "0 samples");
+  EXPECT_EQ(Counted(1, "sample"), "1 sample");
+  EXPECT_EQ(Counted(2, "sample"), "2 samples");
+}
+
 TEST(TextLayoutTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("abc"), 3);
   EXPECT_EQ(DisplayWidth("größe"), 5);

@@ -190,6 +190,11 @@ absl::string_view VerdictWord(Verdict verdict) {
   return "";
 }
 
+std::string PlusMinus(const Estimate& estimate) {
+  if (!std::isfinite(estimate.low)) return "±?";
+  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
+}
+
 std::string VerdictWord(const LineAnalysis& line) {
   const bool unsure = !line.IsSure() && line.verdict != Verdict::kCannotTell;
   return absl::StrCat(VerdictWord(line.verdict), unsure ? "?" : "");

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/statistics/statistics.h"
 
 namespace coz::report {
 
@@ -33,6 +34,9 @@ inline constexpr double kQuotedSpeedup = 0.30;
 absl::string_view VerdictWord(Verdict verdict);
 // The same, with a question mark where the run went wrong: "faster?".
 std::string VerdictWord(const LineAnalysis& line);
+
+// Half of the interval's width: "±0.12"; "±?" where it has none.
+std::string PlusMinus(const Estimate& estimate);
 
 // "making this 30 % faster speeds `requests` up by 12 % (9 to 15); beyond 60 % nothing more is
 // gained". Where the run went wrong: "…; not sure: " and why, and what to do.

@@ -74,9 +74,7 @@ int LiveDisplay::MostLines() const {
 }
 
 void LiveDisplay::UpdateLeaders(const profile::Profile& profile) {
-  report::AnalysisOptions options;
-  options.min_speedups = report::kLiveMinSpeedups;
-  leaders_ = report::LiveTable(*report::AnalyzeWhole(profile, options), MostLines() - 1, columns_);
+  leaders_ = report::LiveTable(*report::AnalyzeWhole(profile), MostLines() - 1, columns_);
 }
 
 void LiveDisplay::Reserve(int lines) {

@@ -121,6 +121,7 @@ class Run : public experiment::ExperimentSink {
   bool head_written_ = false;
   bool ended_by_duration_ = false;
   std::optional<UntilGoal> until_;
+  std::optional<UntilGoal> verdicts_;  // where `until_` is not there
   bool ended_by_goal_ = false;
   size_t objects_known_ = ~size_t{0};  // when units were last sought by name
 };
@@ -280,8 +281,12 @@ void Run::RefreshDisplay() {
   display_.Refresh(state, recorder_->written());
 }
 
-// Tells the scheduler what --until still lacks, and ends the profile when it lacks nothing.
+// Tells the scheduler what --until still lacks, and ends the profile when it lacks nothing. Without
+// --until, tells it which lines lack a verdict.
 void Run::PursueGoal(bool at_end) {
+  if (verdicts_ && verdicts_->Update(recorder_->written(), MonotonicNowNs())) {
+    scheduler_->Focus(verdicts_->focus());
+  }
   if (!until_ || !until_->Update(recorder_->written(), MonotonicNowNs(), at_end)) return;
   scheduler_->Focus(until_->focus());
   if (!until_->state().reached) return;
@@ -308,11 +313,15 @@ void Run::StartExperiments() {
     if (drawn.has_value()) scheduler_options_.fixed_units = {*drawn};
   }
   scheduler_.emplace(scheduler_options_, &*target_, this);
-  if (options_.until_width == 0) return;
-  until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units,
-                 [this](experiment::UnitId id, const report::UnitRow& unit) {
-                   return IsUnit(units_, id, unit);
-                 });
+  const auto is_here = [this](experiment::UnitId id, const report::UnitRow& unit) {
+    return IsUnit(units_, id, unit);
+  };
+  if (options_.until_width != 0) {
+    until_.emplace(options_.until_width, scheduler_options_.uniform_share, fixed_units, is_here);
+  } else if (!options_.end_to_end && fixed_units.empty()) {
+    verdicts_.emplace(VerdictsGoal(scheduler_options_.uniform_share), FocusOrder::kLeastNeedFirst,
+                      fixed_units, is_here);
+  }
   // What earlier runs lack is in focus from the start.
   PursueGoal();
 }

@@ -30,10 +30,25 @@ absl::StatusOr<double> ParseWidth(const std::string& text) {
   return points / 100;
 }
 
+report::PrecisionGoal VerdictsGoal(double uniform_share) {
+  report::PrecisionGoal goal;
+  goal.width = 0.1;
+  goal.top_units = 20;
+  goal.min_share = 0.01;
+  goal.uniform_share = uniform_share;
+  goal.verdict_is_enough = true;
+  return goal;
+}
+
+UntilGoal::UntilGoal(const report::PrecisionGoal& goal, FocusOrder order,
+                     const std::vector<experiment::UnitId>& only,
+                     std::function<bool(experiment::UnitId, const report::UnitRow&)> is_here)
+    : goal_(goal), order_(order), only_(only.begin(), only.end()), is_here_(std::move(is_here)) {}
+
 UntilGoal::UntilGoal(double width, double uniform_share,
                      const std::vector<experiment::UnitId>& only,
                      std::function<bool(experiment::UnitId, const report::UnitRow&)> is_here)
-    : only_(only.begin(), only.end()), is_here_(std::move(is_here)) {
+    : UntilGoal(report::PrecisionGoal(), FocusOrder::kMostNeedFirst, only, std::move(is_here)) {
   goal_.width = width;
   goal_.uniform_share = uniform_share;
 }
@@ -55,7 +70,9 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   focus_.clear();
   for (const report::OpenUnit& open : state_.open) {
     if (!IsHere(table.units[open.unit])) continue;
-    focus_.emplace_back(table.units[open.unit].id - 1, open.experiments);
+    const double weight =
+        order_ == FocusOrder::kMostNeedFirst ? open.experiments : 1 / open.experiments;
+    focus_.emplace_back(table.units[open.unit].id - 1, weight);
   }
   uint64_t ended_ns = 0;
   for (const profile::SessionEnd& end : profile.session_end()) ended_ns += end.run_time_ns();

@@ -30,8 +30,20 @@ namespace coz::supervisor {
 // "5" or "5%": percentage points, above 0 and at most 200. As a fraction.
 absl::StatusOr<double> ParseWidth(const std::string& text);
 
+// Which units in focus get more experiments: those that need more, so that all are done early; or
+// those that need least, so that many are done when the run ends at any time.
+enum class FocusOrder { kMostNeedFirst, kLeastNeedFirst };
+
+// What a run without --until aims at: a verdict for each line that matters.
+report::PrecisionGoal VerdictsGoal(double uniform_share);
+
 class UntilGoal {
  public:
+  // The goal's `only_units` is set here.
+  UntilGoal(
+      const report::PrecisionGoal& goal, FocusOrder order,
+      const std::vector<experiment::UnitId>& only,
+      std::function<bool(experiment::UnitId id, const report::UnitRow& unit)> is_here = nullptr);
   // `only`: the units that experiments are confined to; empty: all. `is_here`: whether a unit of
   // the profile has the number `id` in this run (earlier runs name others too); empty: always.
   UntilGoal(
@@ -59,6 +71,7 @@ class UntilGoal {
   }
 
   report::PrecisionGoal goal_;
+  FocusOrder order_;
   std::set<experiment::UnitId> only_;
   std::function<bool(experiment::UnitId, const report::UnitRow&)> is_here_;
   report::PrecisionState state_;

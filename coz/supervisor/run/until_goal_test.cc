@@ -44,6 +44,23 @@ TEST(UntilGoalTest, FocusIsOnWhatIsStillWide) {
   EXPECT_TRUE(fixed.state().reached);
 }
 
+TEST(UntilGoalTest, VerdictsAreSoughtFirstWhereLeastIsLacking) {
+  report_testing::SyntheticOptions options;
+  options.noise = 0.02;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.5, 0.5, {}},
+                                  {"/src/b.cc", 2, "B()", 0.2, 0.3, {}},
+                                  {"/src/c.cc", 3, "C()", 0.2, 0.3, {}}});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 == 0 ? 0 : 0.05 * (i % 20 + 1));
+  made.AddExperiment(1, 0.7);
+  made.AddExperiment(1, 0.3);
+  UntilGoal goal(VerdictsGoal(0.5), FocusOrder::kLeastNeedFirst, {});
+  EXPECT_TRUE(goal.Update(made.profile(), 1));
+  ASSERT_EQ(goal.focus().size(), 2u) << "A has its verdict";
+  EXPECT_EQ(goal.focus()[0].first, 1u);
+  EXPECT_EQ(goal.focus()[1].first, 2u);
+  EXPECT_GT(goal.focus()[0].second, goal.focus()[1].second);
+}
+
 TEST(UntilGoalTest, AGoalThatIsNarrowerThanWhatStaysIsReachedAndSaysSo) {
   report_testing::SyntheticOptions options;
   options.noise = 0.001;

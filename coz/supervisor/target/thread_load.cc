@@ -71,16 +71,26 @@ void ThreadLoad::Poll(uint64_t now_ns) {
   live_ = static_cast<int>(threads.size());
   const uint32_t looks = std::min<uint32_t>(kStatesPerLook, threads.size());
   uint32_t running = 0;
+  uint32_t pausing = 0;
   uint32_t realtime = 0;
   for (uint32_t i = 0; i < looks; ++i) {
     const shared::ThreadSlot& slot = *threads[cursor_++ % threads.size()];
-    if (ThreadStateLetter(slot.pid, slot.tid) == 'R') ++running;
+    // A pause stands for work, so a thread that sleeps to pay takes part in a crowd.
+    const bool pauses = slot.ledger.pausing.load(std::memory_order_relaxed) != delay::kNotPausing;
+    if (ThreadStateLetter(slot.pid, slot.tid) == 'R') {
+      ++running;
+    } else if (pauses) {
+      ++pausing;
+    }
     if (IsRealtime(slot.tid)) ++realtime;
   }
   // Rounded up: a single one matters.
   realtime_ = looks == 0 ? 0 : static_cast<int>((realtime * threads.size() + looks - 1) / looks);
-  const int own = looks == 0 ? 0 : static_cast<int>((running * threads.size() + looks / 2) / looks);
-  is_crowd_ = crowd_.Look(live_, own, cpus_);
+  const auto of_all = [&](uint32_t seen) {
+    return looks == 0 ? 0 : static_cast<int>((seen * threads.size() + looks / 2) / looks);
+  };
+  const int own = of_all(running);
+  is_crowd_ = crowd_.Look(live_, of_all(running + pausing), cpus_);
   // Other programs find room on the CPUs that the target may not use, and compete for the rest.
   const int others = std::max(0, RunnableOnMachine() - own);
   const int elsewhere = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cpus_;

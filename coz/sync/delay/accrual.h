@@ -60,9 +60,11 @@ void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Cl
 }
 
 // As LookAtCpu. It also leaves the time in the queue out of the stretch.
-inline void LookAtCpuInStretch(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look) {
+inline uint64_t LookAtCpuInStretch(GlobalLedger& global, ThreadLedger& thread,
+                                   const CpuLook& look) {
   const uint64_t queued_ns = LookAtCpu(global, thread, look);
   if (queued_ns != 0 && Accrues(thread)) thread.stretches.LeaveOut(queued_ns, look.now_ns);
+  return queued_ns;
 }
 
 // The thread has waited or paused until now, and runs again.

@@ -89,5 +89,26 @@ TEST_F(CpuShareTest, WithoutACrowdNothingIsNoted) {
   EXPECT_EQ(global_->cpus.imposed_ns(kElsewhere), 0u);
 }
 
+// The waker's own delay is known, as at the start of a parallel region. The thread then waits for a
+// CPU, on which others go on.
+TEST_F(CpuShareTest, WhatGrowsBetweenAWakeAndACpuIsNotOwed) {
+  const Wait wait = BeginWait(thread_, 1 * kUs);
+  ImposeDelay(*global_, other_, 300 * kUs);
+  const uint64_t of_waker_ns = global_->global_delay_ns;  // wakes at 501
+  ImposeDelay(*global_, other_, 400 * kUs);
+  const uint64_t queued_ns = Look(thread_, 1001, 500, kHere);
+  EndWaitOfQueued(*global_, thread_, wait, 1001 * kUs, of_waker_ns, queued_ns);
+  EXPECT_EQ(OwedUs(), 0u);
+}
+
+TEST_F(CpuShareTest, WhatGrowsBeforeAWakeByAThreadThatOwesIsOwed) {
+  const Wait wait = BeginWait(thread_, 1 * kUs);
+  const uint64_t of_waker_ns = 100 * kUs;
+  ImposeDelay(*global_, other_, 700 * kUs);
+  const uint64_t queued_ns = Look(thread_, 1001, 200, kHere);
+  EndWaitOfQueued(*global_, thread_, wait, 1001 * kUs, of_waker_ns, queued_ns);
+  EXPECT_EQ(OwedUs(), 400u) << "700 less the waker's 100 and the 200 in the queue";
+}
+
 }  // namespace
 }  // namespace coz::delay

@@ -5,6 +5,9 @@
 // only for moments. There the runtime stalls threads instead of CPUs, as in programs that have a
 // CPU for each thread.
 //
+// A thread that pauses counts as one that can run: it stands for work. Else delays would end a
+// crowd, and pauses would sleep from then on.
+//
 // Shape    one per run, in the supervisor; and in the simulator
 // Units    looks, one every kLookNs
 // Errors   none
@@ -22,7 +25,8 @@ class CrowdWatch {
  public:
   static constexpr uint64_t kLookNs = 20'000'000;
 
-  // Takes one look and returns whether there is a crowd. Both counts are of the target's threads. A
+  // Takes one look and returns whether there is a crowd. Both counts are of the target's threads,
+  // those that pause among the runnable ones. A
   // crowd begins above one bound and ends below a lower one, so that an experiment is seldom half
   // in a crowd and half not.
   bool Look(int live_threads, int runnable_threads, int cpus) {

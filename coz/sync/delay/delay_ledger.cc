@@ -100,6 +100,12 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
   thread.blocked.store(0, std::memory_order_relaxed);
 }
 
+void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                     uint64_t waker_local_delay_ns, uint64_t queued_ns) {
+  EndWaitCreditedBy(thread, wait, now_ns, waker_local_delay_ns);
+  if (queued_ns != 0) CreditQueued(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
+}
+
 void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   const auto early_ns = static_cast<int64_t>(virtual_ns - (now_ns - local_ns));

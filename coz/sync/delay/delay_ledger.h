@@ -210,6 +210,11 @@ void EndWaitCredited(GlobalLedger& global, ThreadLedger& thread, const Wait& wai
 void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                        uint64_t waker_local_delay_ns, bool has_blocked = true);
 
+// The same for a thread that the last CPU look found queued for `queued_ns`. At the end of the wait
+// it had no CPU. So it does not owe what has grown since the waker's wake either.
+void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
+                     uint64_t waker_local_delay_ns, uint64_t queued_ns);
+
 // `thread` goes on after an event at `virtual_ns` of virtual time, such as the end of a thread that
 // it has joined. The event may be long ago. If the thread's own virtual time is earlier, it owes
 // the difference.

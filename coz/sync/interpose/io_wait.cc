@@ -51,14 +51,15 @@ void io_internal::PublishToPeers(const delay::ThreadLedger& caller, int fd, IoSi
 }
 
 void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
-                           uint64_t waker_local_delay_ns) {
+                           uint64_t waker_local_delay_ns, uint64_t queued_ns) {
   // The delay that the thread has imposed since the wait began belongs after the wake: most likely
   // it was sampled while it copied the data that had come.
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
   if (waker_local_delay_ns != 0 &&
       level_ns > caller.local_delay_ns.load(std::memory_order_relaxed)) {
-    delay::EndWaitCreditedBy(caller, wait, MonotonicNowNs(), level_ns);
+    delay::EndWaitOfQueued(*sync_internal::g_ledger, caller, wait, MonotonicNowNs(), level_ns,
+                           queued_ns);
   } else {
     delay::EndWaitUncredited(caller);
   }

@@ -83,8 +83,10 @@ inline bool MayTakeOverExcess() {
 }
 
 // Ends a wait after which the thread owes delay. Takes over `waker_local_delay_ns`, which is 0
-// where no profiled thread woke it. Pays the rest.
-void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns);
+// where no profiled thread woke it. `queued_ns` says for how long it was queued for a CPU
+// (ResumeRunning). Pays the rest.
+void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns,
+              uint64_t queued_ns);
 
 // Ends a wait after which the thread owes nothing. If the thread blocked and another thread ended
 // the wait, the wait absorbs its own excess, and it takes over the other thread's excess.
@@ -131,9 +133,9 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const delay::Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
   const auto result = call();
-  ResumeRunning(*caller);
+  const uint64_t queued_ns = ResumeRunning(*caller);
   if (__builtin_expect(CallerOwes(*caller), 0)) {
-    io_internal::EndOwing(*caller, wait, find_waker(result));
+    io_internal::EndOwing(*caller, wait, find_waker(result), queued_ns);
   } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
     io_internal::EndWithExcess(*caller, wait, find_waker(result));
   } else {

@@ -88,42 +88,48 @@ void BeginTeamWait() {
   t_team.waiting = true;
 }
 
-// For the end of a wait for the team. Returns the calling thread, or null where it did not wait.
-delay::ThreadLedger* TakeTeamWaiter() {
+// For the end of a wait for the team. `thread` is the calling thread, or null where it did not
+// wait.
+struct TeamWaiter {
+  delay::ThreadLedger* thread;
+  uint64_t queued_ns;
+};
+TeamWaiter TakeTeamWaiter() {
   delay::ThreadLedger* thread = CurrentThreadLedger();
-  if (thread == nullptr || !t_team.waiting) return nullptr;
+  if (thread == nullptr || !t_team.waiting) return {nullptr, 0};
   t_team.waiting = false;
-  ResumeRunning(*thread);
-  return thread;
+  return {thread, ResumeRunning(*thread)};
 }
 
 // Ends a wait that may have been over before it began. So a thread with excess keeps its excess.
-void EndTeamWaitOf(delay::ThreadLedger& thread, uint64_t waker_local_delay_ns) {
-  if (CallerOwes(thread)) {
-    io_internal::EndOwing(thread, t_team.wait, waker_local_delay_ns);
+void EndTeamWaitOf(const TeamWaiter& waiter, uint64_t waker_local_delay_ns) {
+  if (CallerOwes(*waiter.thread)) {
+    io_internal::EndOwing(*waiter.thread, t_team.wait, waker_local_delay_ns, waiter.queued_ns);
   } else {
-    delay::EndWaitUncredited(thread);
+    delay::EndWaitUncredited(*waiter.thread);
   }
 }
 
 void EndTeamWait(uint64_t waker_local_delay_ns) {
-  delay::ThreadLedger* thread = TakeTeamWaiter();
-  if (thread != nullptr) EndTeamWaitOf(*thread, waker_local_delay_ns);
+  const TeamWaiter waiter = TakeTeamWaiter();
+  if (waiter.thread != nullptr) EndTeamWaitOf(waiter, waker_local_delay_ns);
 }
 
 // Ends a wait in which the thread did wait, for a thread with that local delay. The wait absorbs
 // the waiting thread's excess, and the thread takes over the other's.
 void EndTeamWaitFor(uint64_t waker_local_delay_ns) {
-  delay::ThreadLedger* thread = TakeTeamWaiter();
+  const TeamWaiter waiter = TakeTeamWaiter();
+  delay::ThreadLedger* const thread = waiter.thread;
   if (thread == nullptr) return;
-  if (CallerOwes(*thread)) return EndTeamWaitOf(*thread, waker_local_delay_ns);
+  if (CallerOwes(*thread)) return EndTeamWaitOf(waiter, waker_local_delay_ns);
   const uint64_t imposed_ns =
       thread->imposed_ns.load(std::memory_order_relaxed) - t_team.wait.imposed_ns;
   const uint64_t level_ns = waker_local_delay_ns + imposed_ns;
   if (level_ns == thread->local_delay_ns.load(std::memory_order_relaxed)) {
     return delay::EndWaitUncredited(*thread);
   }
-  delay::EndWaitCreditedBy(*thread, t_team.wait, MonotonicNowNs(), level_ns);
+  delay::EndWaitOfQueued(*sync_internal::g_ledger, *thread, t_team.wait, MonotonicNowNs(), level_ns,
+                         waiter.queued_ns);
   PayAfterWait();
 }
 

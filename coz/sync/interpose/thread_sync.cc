@@ -70,14 +70,17 @@ void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t n
   sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
 }
 
-// Returns false where it is unknown for how long the thread was queued.
-bool LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
+struct QueuedAtLook {
+  bool is_known;
+  uint64_t queued_ns;  // since the last look
+};
+QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
   uint64_t queued_ns = 0;
   if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
-    return false;
+    return {false, 0};
   }
-  delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread, {now_ns, queued_ns, CurrentCpu()});
-  return true;
+  return {true, delay::LookAtCpuInStretch(*sync_internal::g_ledger, thread,
+                                          {now_ns, queued_ns, CurrentCpu()})};
 }
 
 uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
@@ -107,7 +110,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const bool has_looked =
-      __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns);
+      __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns).is_known;
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
   if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
@@ -153,8 +156,8 @@ void ImposeAccruedAndPay(delay::ThreadLedger& thread, PauseBy by) {
 
 void LeaveOutOfPause(uint64_t cpu_ns) { t_sampled_in_pause_ns += cpu_ns; }
 
-void LookAtCpu(delay::ThreadLedger& thread) {
-  if (!HasLeftThreadSync()) LookAtCpuAt(thread, MonotonicNowNs());
+uint64_t LookAtCpu(delay::ThreadLedger& thread) {
+  return HasLeftThreadSync() ? 0 : LookAtCpuAt(thread, MonotonicNowNs()).queued_ns;
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {

@@ -115,14 +115,17 @@ void PayDebt(delay::ThreadLedger& thread);
 void LeaveOutOfPause(uint64_t cpu_ns);
 
 // Takes a CPU look (delay::LookAtCpu). For samples in a crowd, before their delay is imposed.
-void LookAtCpu(delay::ThreadLedger& thread);
+// Returns for how long the thread was queued since its last look.
+uint64_t LookAtCpu(delay::ThreadLedger& thread);
 
 // Credits the caller, a new thread, for its time in the queue since `created_ns`.
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
 
 // Takes a CPU look after a wait, since the caller may have been queued for a CPU at its end.
-inline void BackOnCpu(delay::ThreadLedger& caller) {
-  if (__builtin_expect(delay::MayBeCrowded(*sync_internal::g_ledger), 0)) LookAtCpu(caller);
+// Returns for how long.
+inline uint64_t BackOnCpu(delay::ThreadLedger& caller) {
+  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return 0;
+  return LookAtCpu(caller);
 }
 
 // As PayDebt, at a call of the program that returns to `site`. A stretch ends there.
@@ -221,12 +224,13 @@ inline bool HasBlocked(const delay::Wait& wait) {
          wait.switches_plus_1 != sync_internal::SwitchesPlus1();
 }
 
-// Notes that the caller runs again after a wait, in whatever way the wait ended.
-inline void ResumeRunning(delay::ThreadLedger& caller) {
-  if (__builtin_expect(!CallerIsWatched(caller), 1)) return;
+// Notes that the caller runs again after a wait, in whatever way the wait ended. Returns for how
+// long it was queued for a CPU.
+inline uint64_t ResumeRunning(delay::ThreadLedger& caller) {
+  if (__builtin_expect(!CallerIsWatched(caller), 1)) return 0;
   const uint64_t now_ns = MonotonicNowNs();
   delay::ResumeStretch(caller, now_ns);
-  BackOnCpu(caller);
+  return BackOnCpu(caller);
 }
 
 // Ends a wait that another thread ended. `waker_local_delay_ns` is that thread's local delay, or 0

@@ -223,9 +223,14 @@ void Simulator::RunOnCpu(Thread& thread) {
 // As the supervisor does.
 void Simulator::LookForCrowd(uint64_t until_ns) {
   for (; next_crowd_look_ns_ <= until_ns; next_crowd_look_ns_ += delay::CrowdWatch::kLookNs) {
-    const bool is_crowd = crowd_.Look(static_cast<int>(live_threads_),
-                                      static_cast<int>(cpus_.running() + cpus_.queued()),
-                                      static_cast<int>(options_.cpus));
+    const auto sleeps_to_pay = [](const std::unique_ptr<Thread>& thread) {
+      return thread->pausing && thread->state == ThreadState::kSleeping;
+    };
+    const auto pausing = std::count_if(threads_.begin(), threads_.end(), sleeps_to_pay);
+    const bool is_crowd =
+        crowd_.Look(static_cast<int>(live_threads_),
+                    static_cast<int>(cpus_.running() + cpus_.queued()) + static_cast<int>(pausing),
+                    static_cast<int>(options_.cpus));
     ledger_->cpus_of_crowd = is_crowd ? options_.cpus : 0;
   }
 }
