@@ -61,6 +61,11 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   command->add_flag_callback(
       "--json", [options] { options->format = report::ReportFormat::kJson; },
       "print JSON, as described in docs/report-json.md");
+  command
+      ->add_flag_callback(
+          "--markdown", [options] { options->format = report::ReportFormat::kMarkdown; },
+          "print GitHub-flavoured Markdown, for a pull request")
+      ->excludes(command->get_option("--json"));
   SetExamples(command, {{"report", "the profile in profile.pb"},
                         {"report -n 0 --verbose a.pb", "every line of another, with all figures"},
                         {"report --fail-if 'slope(server.cc:12) > 0.3'", "for a CI job"}});

@@ -16,6 +16,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/condition/fail_condition.h"
 #include "coz/report/json/report_json.h"
+#include "coz/report/text/report_markdown.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
 #include "coz/report/wording/nothing_measured.h"
@@ -74,6 +75,8 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
   if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";
+  } else if (options.format == ReportFormat::kMarkdown) {
+    out << WithCommandName(RenderMarkdown(profile, table, analysis, stats, options.text.max_lines));
   } else {
     const std::string text = WithCommandName(
         absl::StrCat(options.header ? RenderHeader(profile, table, analysis, stats, options.text)

@@ -21,7 +21,7 @@
 
 namespace coz::report {
 
-enum class ReportFormat { kText, kJson };
+enum class ReportFormat { kText, kJson, kMarkdown };
 
 struct ReportOptions {
   ReportFormat format = ReportFormat::kText;

@@ -1,5 +1,6 @@
 #include "coz/report/report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -530,6 +531,51 @@ TEST(ReportTest, SaysThatExperimentsWereSpoiltFromOutside) {
   counts->set_visits(counts->visits() / 2);
   EXPECT_THAT(ReportOf(made.profile(), 300),
               HasSubstr("up to 1 experiment of a line took far longer or shorter"));
+}
+
+std::string MarkdownOf(const profile::Profile& profile, int max_lines = 20) {
+  ReportOptions options;
+  options.path = Save(profile);
+  options.format = ReportFormat::kMarkdown;
+  options.text.max_lines = max_lines;
+  std::ostringstream out;
+  EXPECT_TRUE(RunReport(options, out).ok());
+  return out.str();
+}
+
+TEST(ReportMarkdownTest, EachLineIsARowOfATable) {
+  const std::string text = MarkdownOf(FourLines());
+  EXPECT_THAT(text, HasSubstr("**requests**: "));
+  EXPECT_THAT(text, HasSubstr("\n| line | | slope | samples | verdict | |\n|---|---|"));
+  EXPECT_THAT(text, HasSubstr("| `src/parse.cc:41` | `app::Parser::Next(std::string_view)` | "));
+  EXPECT_THAT(text, HasSubstr(" | faster | making this 30 % faster speeds `requests` up by "));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!absl::StartsWith(line, "| ")) continue;
+    EXPECT_EQ(std::count(line.begin(), line.end(), '|'), 7) << line;
+  }
+  EXPECT_THAT(MarkdownOf(FourLines(), 1), HasSubstr("\nand "));
+}
+
+TEST(ReportMarkdownTest, NamesDoNotBecomeMarkup) {
+  SyntheticLine line;
+  line.share = 0.5;
+  line.slope = 0.4;
+  line.function = "a|b`c`<img>";
+  SyntheticOptions options;
+  options.point = "*<b>|";
+  SyntheticProfile made(options, {line});
+  made.AddRandomExperiments(100);
+  made.End();
+  const std::string text = MarkdownOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("`a\\|b'c'<img>`")) << text;
+  EXPECT_THAT(text, HasSubstr("**\\*&lt;b>\\|**"));
+}
+
+TEST(ReportMarkdownTest, WithoutFiguresItSaysWhatToDo) {
+  profile::Profile bare = FourLines();
+  bare.clear_experiment();
+  bare.clear_progress_point();
+  EXPECT_THAT(MarkdownOf(bare), HasSubstr("Nothing was measured: "));
 }
 
 }  // namespace

@@ -475,6 +475,8 @@ SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
 RunResult Run::Finish() {
   display_.Clear();
   target_->Poll();
+  // A signal that came with the program's end.
+  inbox_.Forward(child_->exit_state().exited ? 0 : child_->pid());
   RunResult result;
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;

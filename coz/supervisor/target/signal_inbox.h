@@ -20,7 +20,12 @@ namespace coz::supervisor {
 class SignalInbox {
  public:
   SignalInbox();
-  ~SignalInbox() { sigprocmask(SIG_SETMASK, &original_mask_, nullptr); }
+  // What has come last was meant for a program that has ended. Left pending it would end this
+  // process, before it has reported.
+  ~SignalInbox() {
+    Forward(0);
+    sigprocmask(SIG_SETMASK, &original_mask_, nullptr);
+  }
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;
 

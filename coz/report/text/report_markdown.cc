@@ -1,0 +1,92 @@
+#include "coz/report/text/report_markdown.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "coz/report/text/report_notes.h"
+#include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
+#include "coz/report/wording/verdict.h"
+
+namespace coz::report {
+namespace {
+
+// As plain text of a cell: names must not become markup.
+std::string Cell(const std::string& text) {
+  return absl::StrReplaceAll(
+      Printable(text), {{"|", "\\|"}, {"<", "&lt;"}, {"*", "\\*"}, {"_", "\\_"}, {"\n", " "}});
+}
+
+// As code. A backquote would end it, and a bar the cell.
+std::string Code(const std::string& text) {
+  if (text.empty()) return "";
+  return absl::StrCat("`", absl::StrReplaceAll(Printable(text), {{"|", "\\|"}, {"`", "'"}}), "`");
+}
+
+std::string Slope(const Estimate& slope) {
+  const std::string value = absl::StrFormat("%.2f", slope.value);
+  if (!std::isfinite(slope.low)) return absl::StrCat(value, " ±?");
+  return absl::StrFormat("%s ±%.2f", value == "-0.00" ? "0.00" : value,
+                         (slope.high - slope.low) / 2);
+}
+
+void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const UnitNames& names,
+              const VerdictContext& context, int max_lines, std::string* text) {
+  const PointRow& row = table.points[point.point];
+  absl::StrAppend(text, "\n**", Cell(row.name), "**: ", row.visits,
+                  row.visits == 1 ? " visit\n" : " visits\n");
+  const size_t shown = max_lines > 0 ? std::min(point.lines.size(), static_cast<size_t>(max_lines))
+                                     : point.lines.size();
+  if (shown > 0) {
+    absl::StrAppend(text, "\n| ", names.word(),
+                    " | | slope | samples | verdict | |\n|---|---|---:|---:|---|---|\n");
+  }
+  for (size_t i = 0; i < shown; ++i) {
+    const LineAnalysis& line = point.lines[i];
+    absl::StrAppend(text, "| ", Code(names.Place(line.unit)), " | ", Code(names.Detail(line.unit)),
+                    " | ", Slope(line.slope), " | ", names.Share(line.unit), " | ",
+                    VerdictWord(line), " | ", Cell(VerdictSentence(line, row, context)), " |\n");
+  }
+  if (shown < point.lines.size()) {
+    absl::StrAppend(text, "\nand ", names.Count(point.lines.size() - shown), " more\n");
+  }
+  if (!point.set_aside.empty()) {
+    absl::StrAppend(text, "\nSet aside, with too little data for a figure: ",
+                    names.Count(point.set_aside.size()), "\n");
+  }
+}
+
+}  // namespace
+
+std::string RenderMarkdown(const profile::Profile& profile, const ExperimentTable& table,
+                           const Analysis& analysis, const ReadStats& stats, int max_lines) {
+  std::string text = absl::StrFormat(
+      "### Causal profile of %s\n\n%.0f s, %d experiments\n", Code(TargetTitle(profile)),
+      static_cast<double>(table.run_time_ns) / 1e9, analysis.experiments);
+  const auto nothing = FindNothingMeasured(profile, table, analysis);
+  if (nothing.has_value()) {
+    absl::StrAppend(&text, "\nNothing was measured: ", Cell(nothing->what), "; ", nothing->remedy,
+                    "\n");
+  } else {
+    const UnitNames names(table);
+    const VerdictContext context = {analysis.options, table.run_time_ns};
+    for (const PointAnalysis& point : analysis.points) {
+      AddPoint(point, table, names, context, max_lines, &text);
+    }
+    absl::StrAppend(&text, "\nSlope 0.40: making the ", names.word(),
+                    " 10 % faster makes the program 4 % faster; ± is a 95 % interval.\n");
+  }
+  for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
+    absl::StrAppend(&text, "\n> note: ", note, "\n");
+  }
+  return text;
+}
+
+}  // namespace coz::report

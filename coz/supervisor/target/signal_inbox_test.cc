@@ -1,0 +1,49 @@
+#include "coz/supervisor/target/signal_inbox.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coz/testing/in_child.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+using ::coz::testing::RunInChild;
+
+void SendInterrupt() { kill(getpid(), SIGINT); }
+
+TEST(SignalInboxTest, InterruptIsNoted) {
+  const int status = RunInChild([] {
+    SignalInbox inbox;
+    if (inbox.interrupted()) _exit(1);
+    SendInterrupt();
+    inbox.Forward(0);
+    if (!inbox.interrupted()) _exit(2);
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// The program has ended meanwhile, and the report is still to come.
+TEST(SignalInboxTest, InterruptThatNobodyHasLookedAtDoesNotEndTheProcess) {
+  const int status = RunInChild([] {
+    {
+      const SignalInbox inbox;
+      SendInterrupt();
+    }
+  });
+  EXPECT_EQ(status, 0) << "ended by signal " << (WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+TEST(SignalInboxTest, LaterInterruptsDoWhatTheyDidBefore) {
+  const int status = RunInChild([] {
+    signal(SIGINT, SIG_DFL);
+    { const SignalInbox inbox; }
+    SendInterrupt();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+}  // namespace
+}  // namespace coz::supervisor
