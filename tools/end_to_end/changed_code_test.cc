@@ -43,6 +43,7 @@ class ChangedCodeTest : public testing::CozRunTest {
     };
     for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
     for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
+    for (const profile::BareInterval& interval : profile.bare_interval()) add(interval);
     return visits;
   }
 };
@@ -84,6 +85,7 @@ TEST_F(ChangedCodeTest, LeavesAChildThatIsNotFollowedAlone) {
   uint64_t loops = 0;
   std::istringstream(result.output) >> steps >> loops;
   EXPECT_EQ(Visits(Profile(), "step_*"), steps - 5000);
+  EXPECT_EQ(Visits(Profile(), "step"), steps - 5000);
   EXPECT_EQ(Visits(Profile(), "looped"), loops - 1000);
 }
 

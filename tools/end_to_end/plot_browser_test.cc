@@ -151,7 +151,7 @@ TEST_F(PlotBrowserTest, FiltersAreOfferedWhereThereIsSomethingToFilter) {
 TEST_F(PlotBrowserTest, LinesSetAsideAreShownWithWhatTheyLack) {
   profile::Profile profile = report_testing::SampleProfile(3);
   // Few are left, so that some lines have too few speedups.
-  profile.mutable_experiment()->DeleteSubrange(12, profile.experiment_size() - 12);
+  profile.mutable_experiment()->DeleteSubrange(6, profile.experiment_size() - 6);
   Show(profile);
   ASSERT_GT(Count("#cards .card.aside"), 0);
   EXPECT_THAT(Text("#cards .card.aside .verdict"), HasSubstr("Set aside"));
