@@ -130,7 +130,7 @@ TEST_F(PlotBrowserTest, SentenceSaysFirstWhatIsWorthMost) {
 }
 
 TEST_F(PlotBrowserTest, FiltersAreOfferedWhereThereIsSomethingToFilter) {
-  const auto is_shown = [this](const std::string& id) {
+  const auto is_shown = [](const std::string& id) {
     return browser_->Run(absl::StrCat("return document.getElementById('", id,
                                       "').getClientRects().length > 0;")) == true;
   };
