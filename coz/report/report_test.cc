@@ -33,7 +33,7 @@ using report_testing::SyntheticOptions;
 using report_testing::SyntheticProfile;
 
 std::string Save(const profile::Profile& profile) {
-  const std::string path = ::testing::TempDir() + "/report.pb";
+  std::string path = ::testing::TempDir() + "/report.pb";
   std::ofstream(path, std::ios::binary) << profile.SerializeAsString();
   return path;
 }

@@ -1,9 +1,11 @@
 #include "coz/supervisor/run/until_goal.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -15,6 +17,20 @@ namespace coz::supervisor {
 namespace {
 
 constexpr uint64_t kRestPerLook = 50;
+// So many units are finished at a time. Experiments that are spread over more finish none of them.
+constexpr size_t kFinishedAtATime = 3;
+
+// Of the open units those that lack least; of equals, those with the most samples.
+std::vector<report::OpenUnit> NearestToDone(const report::ExperimentTable& table,
+                                            std::vector<report::OpenUnit> open) {
+  std::stable_sort(open.begin(), open.end(),
+                   [&table](const report::OpenUnit& a, const report::OpenUnit& b) {
+                     if (a.experiments != b.experiments) return a.experiments < b.experiments;
+                     return table.units[a.unit].samples > table.units[b.unit].samples;
+                   });
+  if (open.size() > kFinishedAtATime) open.resize(kFinishedAtATime);
+  return open;
+}
 
 }  // namespace
 
@@ -70,11 +86,13 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   state_ = report::JudgePrecision(table, report::Analyze(profile, table, options), goal_);
   goal_.only_units = nullptr;
   focus_.clear();
+  std::vector<report::OpenUnit> sought;
   for (const report::OpenUnit& open : state_.open) {
-    if (!IsHere(table.units[open.unit])) continue;
-    const double weight =
-        order_ == FocusOrder::kMostNeedFirst ? open.experiments : 1 / open.experiments;
-    focus_.emplace_back(table.units[open.unit].id - 1, weight);
+    if (IsHere(table.units[open.unit])) sought.push_back(open);
+  }
+  if (order_ == FocusOrder::kLeastNeedFirst) sought = NearestToDone(table, std::move(sought));
+  for (const report::OpenUnit& open : sought) {
+    focus_.emplace_back(table.units[open.unit].id - 1, open.experiments);
   }
   uint64_t ended_ns = 0;
   for (const profile::SessionEnd& end : profile.session_end()) ended_ns += end.run_time_ns();

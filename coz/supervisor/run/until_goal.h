@@ -30,8 +30,8 @@ namespace coz::supervisor {
 // "5" or "5%": percentage points, above 0 and at most 200. As a fraction.
 absl::StatusOr<double> ParseWidth(const std::string& text);
 
-// Which units in focus get more experiments: those that need more, so that all are done early; or
-// those that need least, so that many are done when the run ends at any time.
+// Which units are in focus: all that lack something, so that all are done early; or the few that
+// lack least, so that many are done when the run ends at any time.
 enum class FocusOrder { kMostNeedFirst, kLeastNeedFirst };
 
 // What a run without --until aims at: a verdict for each line that matters.
