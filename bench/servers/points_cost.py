@@ -1,27 +1,35 @@
 #!/usr/bin/env python3
-"""What a progress point costs a real server: requests a second with it, without it, and without coz, in turn.
+"""What a progress point costs a real server: requests a second with it, without it, and without coz.
 
-Usage: ./bazelw run //bench/servers:points_cost -- [--only=NAME,NAME] [--rounds=N] [--run-seconds=N] [--folder=DIR] [--coz=PATH]
+Usage: ./bazelw run //bench/servers:points_cost -- [--only=NAME,NAME] [--blocks=N] [--pairs=N] [--run-seconds=N] [--folder=DIR]
+                                                   [--coz=PATH]
 
-Each server runs bare; below coz, which samples and imposes no delay; and the same with the point. Sampling is by CPU
-timers, which cost next to nothing, so that what is left is the point's. The rates are medians, and so are the ratios of
-the runs of one round.
+A block is some loads of the bare server, and one load of a server below coz. Meanwhile `coz points --session` adds the point
+and removes it, over and over. Another point of the program, which stays, meters the rate with it and without it. Every other
+pair has the point first. coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
+process for each rate, which it tells itself.
 """
 import argparse
+import concurrent.futures
+import dataclasses
 import pathlib
 import statistics
+import subprocess
 import sys
+import time
 
 import catalogue
 import processes
 import servers
-import session
 import under_coz
 from server import AFTER
 
-# Server, and the place of its point.
-_POINTS = (("postgresql-2-socket", "usdt:postgresql:query__done"), ("postgresql-2-socket", "ReadyForQuery"),
-           ("redis", "processCommand"), ("nginx-2", "ngx_http_finalize_request"), ("leveldb", "leveldb::DBImpl::Write"))
+# Server, the place of its point, and the point that meters: as many visits.
+_POINTS = (("postgresql-2-socket", "usdt:postgresql:query__done", "ReadyForQuery"),
+           ("postgresql-2-socket", "ReadyForQuery", "usdt:postgresql:query__done"), ("redis", "processCommand", "call"),
+           ("nginx-2", "ngx_http_finalize_request", "requests"), ("leveldb", "leveldb::DBImpl::Write", ""))
+_BARE_RUNS = 4   # in each block
+_CHANGE_S = 0.4  # at most, of one command that adds or removes a point
 _OPTIONS = ("--unit=function", "--fixed-speedup=0", "--sampler=cpu-timer")
 
 
@@ -29,79 +37,184 @@ def options(arguments):
     parser = argparse.ArgumentParser(prog="points_cost", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="beginnings of SERVER or of the place")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--run-seconds", type=float, default=2)
+    parser.add_argument("--blocks", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=12, help="in each block")
+    parser.add_argument("--run-seconds", type=float, default=0.5)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-servers"))
     parser.add_argument("--coz", type=pathlib.Path, help="instead of this tree's")
     return parser.parse_args(arguments)
 
 
-class Counted:
-    """A server below coz, with or without the point."""
+class Session:
+    """A server below coz, to which the point comes and goes."""
 
-    def __init__(self, server, coz, seconds):
+    def __init__(self, server, coz, place, meter):
         self.server = server
         self.coz = coz
-        self.seconds = seconds
-        self.counted_by = ""
+        self.place = place
+        self.meter = meter
+        self.said = ""
+        self.process = None
 
-    def rate(self, place):
+    def __enter__(self):
+        server = self.server
+        output = server.folder / "points-cost.pb"
+        output.unlink(missing_ok=True)
+        # nginx has its meter in its source.
+        meter = [] if self.meter == "requests" else ["--progress=" + self.meter]
+        command = [self.coz, "run", "--follow=all", "-o", output, "-b", server.binary, *meter, *_OPTIONS, "---"]
+        self.process = processes.start([*server.user_prefix(), *command, *server.command(AFTER)], server.log("session"),
+                                       cwd=server.folder)
+        try:
+            processes.wait_until(lambda: self.process.poll() is not None or server.is_ready(), 60, server.name + "'s first answer")
+            server.fill(AFTER)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        processes.end(self.process, self.server.stop_signal, 20)
+
+    def points(self, *options):
+        done = subprocess.run([self.coz, "points", "--session=%d" % self.process.pid, *options], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise processes.Failed(done.stderr.strip())
+        return done.stdout + done.stderr
+
+    def visits(self):
+        """Of the meter, and when."""
+        rows = [row.split() for row in self.points("--list").splitlines()]
+        visits = next(int(row[-1]) for row in rows if row and row[0] == self.meter)
+        return visits, time.monotonic()
+
+    def rate(self, seconds, has_point):
+        if has_point:
+            self.said = self.points("--add=" + self.place)
+        before, start_s = self.visits()
+        time.sleep(seconds)
+        after, end_s = self.visits()
+        if has_point:
+            self.points("--remove=" + self.place)
+        return (after - before) / (end_s - start_s)
+
+    def rates(self, seconds, pairs):
+        """Pairs of rates under one load: without the point, and with it."""
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            load = pool.submit(self.server.drive, AFTER, 2 * pairs * (seconds + _CHANGE_S) + 2)
+            time.sleep(1)  # until all connections ask
+            found = [in_order(lambda has_point: self.rate(seconds, has_point), pair) for pair in range(pairs)]
+            if load.done():
+                raise processes.Failed("the load ended before the last pair of rates; read %s" % self.server.log("load"))
+            load.result()
+        return found
+
+
+def in_order(rate, pair):
+    """(Rate without the point, rate with it); every other pair has it first."""
+    rates = {has_point: rate(has_point) for has_point in ((False, True) if pair % 2 == 0 else (True, False))}
+    return rates[False], rates[True]
+
+
+class Restarted:
+    """A program that asks itself: a run of coz for each rate."""
+
+    def __init__(self, server, coz, place, _meter):
+        self.server = server
+        self.coz = under_coz.Coz(coz, [], server.base)
+        self.place = place
+        self.said = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def rate(self, seconds, has_point):
         output = self.server.folder / "points-cost.pb"
         output.unlink(missing_ok=True)
-        self.server.point_options = ("--progress=" + place,) if place else ()
-        rate = self.coz.run(self.server, AFTER, self.seconds, False, output, list(_OPTIONS))
-        if place:
-            point = next(point for point in self.coz.report(output)["points"] if point["name"] == place)
-            if point["visits"] < rate * self.seconds / 2000:
-                raise processes.Failed("the point %s was visited %d times only" % (place, point["visits"]))
-            self.counted_by = point["counted_by"]
+        self.server.point_options = ("--progress=" + self.place,) if has_point else ()
+        rate = self.coz.run(self.server, AFTER, seconds, False, output, list(_OPTIONS))
+        if has_point:
+            point = next(point for point in self.coz.report(output)["points"] if point["name"] == self.place)
+            self.said = "is counted by " + point["counted_by"]
         return rate
 
+    def rates(self, seconds, pairs):
+        return [in_order(lambda has_point: self.rate(seconds, has_point), pair) for pair in range(pairs)]
 
-def measure(kind, place, chosen, coz):
+
+@dataclasses.dataclass
+class Rates:
+    bare: list
+    without: list
+    counted: list
+    said: str = ""
+
+
+def measure(kind, place, meter, chosen, coz):
+    """The blocks' rates."""
     server = kind(chosen.folder, servers.free_port())
     try:
         servers.build(server, chosen)
-        counted = Counted(server, coz, chosen.run_seconds)
-        ways = {"bare": lambda: session.run(server, AFTER, chosen.run_seconds), "without": lambda: counted.rate(""),
-                "with": lambda: counted.rate(place)}
-        rates = {way: [] for way in ways}
-        for number in range(chosen.rounds):
-            for way in sorted(ways, reverse=number % 2 == 1):
-                rates[way].append(ways[way]())
-        return rates, counted.counted_by
+        blocks = []
+        for _ in range(chosen.blocks):
+            block = Rates(bare_rates(server, chosen), [], [])
+            with (Restarted if server.asks_itself else Session)(server, coz, place, meter) as counted:
+                for without, with_point in counted.rates(chosen.run_seconds, chosen.pairs):
+                    block.without.append(without)
+                    block.counted.append(with_point)
+                block.said = counted.said.strip()
+            blocks.append(block)
+        return blocks
     finally:
         processes.end_all()
         server.clean()
 
 
-def ratio(above, below):
-    """Median of the rounds' ratios, with the quartiles."""
-    ratios = sorted(a / b for a, b in zip(above, below))
+def bare_rates(server, chosen):
+    if server.asks_itself:
+        return [server.drive(AFTER, chosen.run_seconds) for _ in range(_BARE_RUNS)]
+    process = processes.start([*server.user_prefix(), *server.command(AFTER)], server.log("server"), cwd=server.folder)
+    try:
+        processes.wait_until(lambda: process.poll() is not None or server.is_ready(), 60, server.name + "'s first answer")
+        server.fill(AFTER)
+        return [server.drive(AFTER, 1) for _ in range(_BARE_RUNS)]
+    finally:
+        processes.end(process, server.stop_signal, 20)
+
+
+def quartiles(ratios):
+    """The median, with the quartiles where there are enough."""
+    ratios = sorted(ratios)
     quarter = len(ratios) // 4
     return "%.3f [%.3f, %.3f]" % (statistics.median(ratios), ratios[quarter], ratios[-1 - quarter])
 
 
-def row(server, place, rates, counted_by):
+def row(server, place, blocks):
+    pairs = [a / b for block in blocks for a, b in zip(block.counted, block.without)]
+    to_bare = [statistics.median(block.counted) / statistics.median(block.bare) for block in blocks]
     return "| %s | `%s` | %s | %.0f | %s | %s |" % (
-        server, place, counted_by, statistics.median(rates["bare"]), ratio(rates["with"], rates["without"]),
-        ratio(rates["with"], rates["bare"]))
+        server, place, blocks[-1].said.split("is counted by ")[-1], statistics.median(r for block in blocks for r in block.bare),
+        quartiles(pairs), quartiles(to_bare))
 
 
 def main(arguments):
     chosen = options(arguments)
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    coz = under_coz.Coz(chosen.coz or servers.installed_coz(chosen.folder), [], chosen.folder)
+    coz = chosen.coz or servers.installed_coz(chosen.folder)
     wanted = [name for name in chosen.only.split(",") if name]
     print("| server | point | counted by | bare requests/s | with / without the point | with / bare |\n|---|---|---|---|---|---|",
           flush=True)
     failed = False
-    for name, place in _POINTS:
+    for name, place, meter in _POINTS:
         if wanted and not any(name.startswith(want) or place.startswith(want) for want in wanted):
             continue
         kind = next(kind for kind in catalogue.SERVERS if kind.name == name)
         try:
-            print(row(name, place, *measure(kind, place, chosen, coz)), flush=True)
+            print(row(name, place, measure(kind, place, meter, chosen, coz)), flush=True)
         except processes.FAILURES as failure:
             failed = True
             print("%s, %s: %s" % (name, place, failure), file=sys.stderr)
