@@ -80,8 +80,9 @@ void AddPointOptions(CLI::App* command, RunArguments* a) {
   command->option_defaults()->group("What to measure");
   command
       ->add_option("--progress", a->run.points.progress,
-                   "count visits to a line, or calls of a function (name, glob or linkage name; "
-                   "'libx.so*!name' of a library), that the source does not mark")
+                   "count visits to a line, calls of a function (name, glob or linkage name; "
+                   "'libx.so*!name' of a library), or visits to a probe in the source "
+                   "(usdt:PROVIDER:NAME)")
       ->allow_extra_args(false)
       ->type_name("PLACE");
   command

@@ -29,7 +29,7 @@ _POINTS = (("postgresql-2-socket", "usdt:postgresql:query__done", "ReadyForQuery
            ("postgresql-2-socket", "ReadyForQuery", "usdt:postgresql:query__done"), ("redis", "processCommand", "call"),
            ("nginx-2", "ngx_http_finalize_request", "requests"), ("leveldb", "leveldb::DBImpl::Write", ""))
 _BARE_RUNS = 4   # in each block
-_CHANGE_S = 0.4  # at most, of one command that adds or removes a point
+_CHANGE_S = 1.0  # at most, of one command that adds or removes a point: processes that sleep are waited for
 _OPTIONS = ("--unit=function", "--fixed-speedup=0", "--sampler=cpu-timer")
 
 
