@@ -22,6 +22,7 @@ Resident::Resident(const std::vector<std::string>& command, const std::string& f
     dup2(out[1], STDOUT_FILENO);
     if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(127);
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     execv(arguments[0], arguments.data());
@@ -50,7 +51,7 @@ std::string Resident::Ask(const std::string& line) {
 }
 
 std::string Resident::End(int* status) {
-  const std::string last = Ask("end\n");
+  std::string last = Ask("end\n");
   waitpid(pid_, status, 0);
   pid_ = -1;
   return last;

@@ -25,7 +25,6 @@ namespace {
 using testing::CommandResult;
 using testing::Coz;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::Puppet;
 using testing::Resident;
 
@@ -63,6 +62,14 @@ class SessionPointsTest : public testing::CozRunTest {
     for (int tries = 0; tries < 1000 && Visits(point) <= more_than; ++tries) {
     }
     EXPECT_GT(Visits(point), more_than) << point;
+  }
+
+  // Without one there is no report.
+  void AwaitExperiment() {
+    for (int tries = 0; tries < 2000 && Profile().experiment_size() == 0; ++tries) {
+      Points({"--list"});
+    }
+    EXPECT_GT(Profile().experiment_size(), 0);
   }
 
   void End() {
@@ -116,6 +123,7 @@ TEST_F(SessionPointsTest, PlaceCountsFromWhenItIsAddedToWhenItIsRemoved) {
   const CommandResult again = Points({"--add=turn", "--list"});
   ASSERT_EQ(again.status, 0) << again.errors;
   AwaitVisits("turn", 2000);
+  AwaitExperiment();
   End();
   const profile::Profile profile = Profile();
   const std::vector<profile::PointChange> changes = ChangesOf(profile, "turn");

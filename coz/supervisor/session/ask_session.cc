@@ -73,7 +73,7 @@ absl::StatusOr<std::string> Receive(const UniqueFd& fd, pid_t process) {
 std::vector<pid_t> RunningSessions() {
   std::ifstream sockets("/proc/net/unix");
   std::set<pid_t> found;
-  const std::string mark = absl::StrCat("@", kSessionSocketPrefix);
+  const std::string mark = absl::StrCat("@", SessionNamePrefix());
   std::string line;
   while (std::getline(sockets, line)) {
     const size_t at = line.find(mark);

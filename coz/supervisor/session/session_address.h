@@ -10,6 +10,7 @@
 #define COZ_SUPERVISOR_SESSION_SESSION_ADDRESS_H_
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -22,10 +23,18 @@
 
 namespace coz::supervisor {
 
+// What the names of sessions begin with in this process's PID namespace. Containers may share the
+// network, and with it the names of sockets, but have process numbers of their own.
+inline std::string SessionNamePrefix() {
+  struct stat space = {};
+  stat("/proc/self/ns/pid", &space);
+  return absl::StrCat(kSessionSocketPrefix, space.st_ino, "-");
+}
+
 class SessionAddress {
  public:
   explicit SessionAddress(pid_t process) {
-    const std::string name = absl::StrCat(kSessionSocketPrefix, process);
+    const std::string name = absl::StrCat(SessionNamePrefix(), process);
     address_.sun_family = AF_UNIX;
     // A first byte of 0 makes it abstract; the name has no end mark.
     memcpy(&address_.sun_path[1], name.data(), name.size());

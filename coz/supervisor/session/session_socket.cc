@@ -32,7 +32,7 @@ absl::StatusOr<SessionSocket> SessionSocket::Open(const std::vector<pid_t>& proc
     if (!listener.ok() || bind(listener.get(), address.get(), address.bytes()) != 0 ||
         listen(listener.get(), static_cast<int>(kMostClients)) != 0) {
       return absl::ErrnoToStatus(
-          errno, absl::StrCat("cannot listen at the socket @", kSessionSocketPrefix, process));
+          errno, absl::StrCat("cannot listen at the socket @", SessionNamePrefix(), process));
     }
     const uint64_t number = ++opened.next_;
     if (!opened.Watch(listener.get(), number)) return absl::ErrnoToStatus(errno, "epoll_ctl");

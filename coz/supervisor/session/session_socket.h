@@ -1,7 +1,7 @@
 // Where other commands of the same user find a session that runs, and ask it.
 //
 // A session listens at a UNIX socket in the abstract namespace, so that nothing is left when it
-// ends, however it ends. The socket is named after a process, "coz-session-PID": once after coz
+// ends, however it ends. The socket is named after a process and its PID namespace: once after coz
 // itself, once after the program that it started or joined. One connection is one request: a
 // message, and one message back.
 //
