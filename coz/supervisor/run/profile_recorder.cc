@@ -1,6 +1,7 @@
 #include "coz/supervisor/run/profile_recorder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
@@ -70,7 +71,7 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
 #undef COZ_SET
   validity->set_runnable_threads_average(record.mean_runnable_threads);
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
-  validity->set_live_threads(static_cast<uint32_t>(record.mean_live_threads + 0.5));
+  validity->set_live_threads(static_cast<uint32_t>(std::lround(record.mean_live_threads)));
   validity->set_drain_ns(record.drain_ns);
   validity->set_quota_throttled_ns(record.quota_throttled_ns);
   validity->set_busy_cpu_ns(record.cpu_use.busy_ns);

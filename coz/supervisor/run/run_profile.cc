@@ -221,7 +221,7 @@ absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::Profil
 
 absl::Status Run::Leave() {
   if (attached_ == nullptr || child_->Poll().exited) return absl::OkStatus();
-  const absl::Status left = attached_->Leave();
+  absl::Status left = attached_->Leave();
   Say(left.ok() ? absl::StrFormat("process %d runs on as before; libcoz.so stays mapped in it and "
                                   "does nothing",
                                   options_.attach_pid)
