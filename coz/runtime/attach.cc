@@ -27,6 +27,7 @@
 #include "coz/shared/control_mapping.h"
 #include "coz/shared/lent_counters.h"
 #include "coz/shared/process_slots.h"
+#include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/preload_environment.h"
@@ -53,7 +54,11 @@ bool IsGuardOnly() {
   return control != nullptr && strcmp(control, shared::kGuardOnly) == 0;
 }
 
-void PayAtExit() { interpose::PayBeforeProcessEnds(); }
+void PayAtExit() {
+  interpose::PayBeforeProcessEnds();
+  delay::ThreadLedger* const ledger = interpose::LedgerSoFar();
+  if (ledger != nullptr) shared::NoteCpuTime(runtime_internal::SlotOf(ledger));
+}
 
 // Waits until the supervisor has set its breakpoints, so that they count the first visit too.
 void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {

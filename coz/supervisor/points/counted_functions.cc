@@ -1,0 +1,260 @@
+#include "coz/supervisor/points/counted_functions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
+#include "coz/supervisor/target/mapped_code.h"
+
+namespace coz::supervisor {
+namespace {
+
+// Between two looks for new libraries; reading the maps takes some 50 us.
+constexpr uint64_t kLookNs = 50 * kNsPerMs;
+// Of the 256 that points and functions share.
+constexpr size_t kMostFunctions = 160;
+
+absl::Status OfOption(const std::string& text, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("--count='", text, "': ", status.message()));
+}
+
+bool IsBinary(const std::string& glob, const std::string& path) {
+  return points::MatchesGlob(glob, path) ||
+         points::MatchesGlob(glob, std::filesystem::path(path).filename().string());
+}
+
+// The file offsets that the places of progress points have in the program.
+std::set<uint64_t> OffsetsOf(const points::CodePlaces& binary,
+                             const std::vector<std::string>& places) {
+  std::set<uint64_t> offsets;
+  for (const std::string& text : places) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok() || !spec->binary.empty()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<points::CodePlace>> found = binary.Find(*spec, &note);
+    if (!found.ok()) continue;
+    for (const points::CodePlace& place : *found) offsets.insert(place.file_offset);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CountedFunctions>> CountedFunctions::Prepare(
+    const CountedFunctionOptions& options, const std::string& program, bool is_launcher) {
+  auto counted = std::make_unique<CountedFunctions>();
+  counted->program_ = RealPath(program);
+  counted->runtime_library_ = RealPath(options.runtime_library);
+  counted->is_launcher_ = is_launcher;
+  for (const std::string& text : options.count) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok()) return OfOption(text, spec.status());
+    if (spec->function.empty()) {
+      return OfOption(text, absl::InvalidArgumentError(
+                                "calls are counted of functions, not of lines; name the function, "
+                                "or count the line with --progress"));
+    }
+    Spec& added = counted->specs_.emplace_back();
+    added.spec = *spec;
+    if (!spec->binary.empty() || is_launcher) continue;
+    if (absl::Status status = counted->ResolveInProgram(&added, options.points); !status.ok()) {
+      return OfOption(text, status);
+    }
+  }
+  return counted;
+}
+
+absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
+                                                const std::vector<std::string>& points) {
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary =
+      points::CodePlaces::Open(program_);
+  if (!binary.ok()) return binary.status();
+  std::string note;
+  const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec->spec, &note);
+  if (!found.ok()) {
+    const bool may_be_elsewhere =
+        absl::IsNotFound(found.status()) && !absl::StrContains(found.status().message(), "inlined");
+    return may_be_elsewhere ? absl::NotFoundError(absl::StrCat(
+                                  found.status().message(),
+                                  "; for a function of a library write 'libNAME.so*!FUNCTION'"))
+                            : found.status();
+  }
+  const std::set<uint64_t> at_points = OffsetsOf(**binary, points);
+  for (const points::CodePlace& place : *found) {
+    if (at_points.count(place.file_offset) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is a progress point too, whose visits are counted for each thread anyway; leave it out "
+        "of --count",
+        place.name));
+  }
+  if (!note.empty()) warnings_.push_back(note);
+  spec->was_found = true;
+  std::vector<size_t> added;
+  return AddFunctions(program_, **binary, *found, "", &added);
+}
+
+absl::Status CountedFunctions::AddFunctions(const std::string& path,
+                                            const points::CodePlaces& binary,
+                                            const std::vector<points::CodePlace>& found,
+                                            const std::string& binary_glob,
+                                            std::vector<size_t>* added) {
+  const bool has_restartable_code = binary.has_restartable_code();
+  std::map<std::string, size_t> by_name;
+  for (size_t i = 0; i < functions_.size(); ++i) by_name[functions_[i].name] = i;
+  std::set<std::pair<std::string, uint64_t>> known;
+  for (const Function& function : functions_) {
+    for (const PlaceInFile& place : function.places) {
+      known.insert({place.file, place.code.file_offset});
+    }
+  }
+  for (const points::CodePlace& code : found) {
+    if (!known.insert({path, code.file_offset}).second) continue;
+    const std::string short_name = points::WithoutParameters(code.name);
+    const std::string name =
+        binary_glob.empty()
+            ? short_name
+            : absl::StrCat(std::filesystem::path(path).filename().string(), "!", short_name);
+    PlacePlans plans = PlanInFile(path, code, has_restartable_code);
+    if (plans.best.way == patch::Way::kNone) {
+      Warn(absl::StrFormat("calls of %s are not counted, for its code is not to be changed: %s",
+                           name, plans.best.why_none));
+      continue;
+    }
+    const auto [function, is_new] = by_name.emplace(name, functions_.size());
+    if (is_new) {
+      functions_.emplace_back().name = name;
+      added->push_back(function->second);
+    }
+    functions_[function->second].places.push_back({path, code});
+    functions_[function->second].plans.push_back(std::move(plans));
+  }
+  if (functions_.size() <= kMostFunctions) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("%d functions are to be counted, and %d have room; name them more closely",
+                      functions_.size(), kMostFunctions));
+}
+
+// As marks take theirs, beside which it stands.
+void CountedFunctions::TakeSlot(shared::ControlBlock* control, Function* function) {
+  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
+    shared::PointSlot& slot = control->points[i];
+    auto state = shared::PointState::kFree;
+    if (!slot.state.compare_exchange_strong(state, shared::PointState::kBeingWritten,
+                                            std::memory_order_acquire)) {
+      continue;
+    }
+    slot.kind = shared::PointKind::kPlace;
+    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", function->name);
+    slot.state.store(shared::PointState::kReady, std::memory_order_release);
+    function->slot = i;
+    break;
+  }
+  if (function->slot == kNoSlot) {
+    Warn(
+        absl::StrFormat("calls of %s are not counted, for %d points and functions are counted "
+                        "already; name fewer",
+                        function->name, shared::kMaxPoints));
+    return;
+  }
+  for (size_t i = 0; i < function->places.size(); ++i) {
+    patched_.Add(function->slot, function->places[i], function->plans[i]);
+    function_of_place_.push_back(static_cast<size_t>(function - functions_.data()));
+  }
+}
+
+void CountedFunctions::TakeSlots(shared::ControlBlock* control) {
+  for (Function& function : functions_) TakeSlot(control, &function);
+}
+
+void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::string& path,
+                                  bool is_program) {
+  if (path == runtime_library_) return;
+  for (Spec& spec : specs_) {
+    const bool may_be_there =
+        spec.spec.binary.empty() ? is_launcher_ && is_program : IsBinary(spec.spec.binary, path);
+    if (!may_be_there) continue;
+    const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary =
+        points::CodePlaces::Open(path);
+    if (!binary.ok()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec.spec, &note);
+    if (!found.ok()) {
+      spec.why_missing = std::string(found.status().message());
+      continue;
+    }
+    if (!note.empty()) Warn(note);
+    spec.was_found = true;
+    std::vector<size_t> added;
+    const absl::Status status =
+        AddFunctions(RealPath(path), **binary, *found, spec.spec.binary, &added);
+    if (!status.ok()) Warn(std::string(status.message()));
+    for (const size_t function : added) {
+      if (function < kMostFunctions) TakeSlot(control, &functions_[function]);
+    }
+  }
+}
+
+void CountedFunctions::FindInLibraries(shared::ControlBlock* control, const ImageProcess& process) {
+  std::string executable;
+  for (const MappedCode& code : process.mapped) {
+    if (!seen_files_.insert(code.path).second) continue;
+    if (executable.empty()) executable = RealPath(absl::StrFormat("/proc/%d/exe", process.pid));
+    LookInFile(control, code.path, code.path == executable);
+  }
+}
+
+void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused) {
+  for (const PatchedPlaces::Refused& told : refused) {
+    Warn(absl::StrFormat("calls of %s are not counted in all processes, for %s",
+                         functions_[function_of_place_[told.place]].name, told.why));
+  }
+}
+
+void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases) {
+  if (empty()) return;
+  const bool look = now_ns >= next_look_ns_;
+  if (look) next_look_ns_ = now_ns + kLookNs;
+  std::vector<std::pair<pid_t, uint64_t>> live;
+  shared::ForEachProcess(control, [&](shared::ProcessSlot& slot) {
+    if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
+    live.emplace_back(slot.pid, slot.start_ns);
+    const uint32_t image = slot.image.load(std::memory_order_relaxed);
+    const bool is_new = seen_images_.insert(image).second;
+    if (!is_new && !look) return;
+    const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
+    FindInLibraries(&control, process);
+    WarnOfRefused(is_new ? patched_.AskAtStart(control, slot, process)
+                         : patched_.Ask(control, slot, process));
+    if (is_new && releases) slot.armed.store(image + 1, std::memory_order_release);
+  });
+  if (look) patched_.Forget(live);
+}
+
+// Says each problem once.
+void CountedFunctions::Warn(const std::string& sentence) {
+  if (warned_of_.insert(sentence).second) warnings_.push_back(sentence);
+}
+
+std::vector<std::string> CountedFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+std::vector<std::string> CountedFunctions::Missing() const {
+  std::vector<std::string> missing;
+  for (const Spec& spec : specs_) {
+    if (spec.was_found) continue;
+    missing.push_back(
+        !spec.why_missing.empty()
+            ? absl::StrFormat("calls of '%s' were not counted: %s", spec.spec.text,
+                              spec.why_missing)
+            : absl::StrFormat("calls of '%s' were not counted, for no program loaded a binary %s",
+                              spec.spec.text, spec.spec.binary));
+  }
+  return missing;
+}
+
+}  // namespace coz::supervisor
