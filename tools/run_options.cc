@@ -132,6 +132,11 @@ void AddCountOption(CLI::App* command, RunArguments* a) {
                    "report --threads")
       ->allow_extra_args(false)
       ->type_name("FUNCTION");
+  command
+      ->add_option("--time", a->run.time,
+                   "the same, and measure wall and CPU time of the calls (docs/threads.md)")
+      ->allow_extra_args(false)
+      ->type_name("FUNCTION");
 }
 
 void AddFollowOption(CLI::App* command, RunArguments* a) {

@@ -27,7 +27,7 @@ inline constexpr size_t kJumpBytes = 5;
 inline constexpr size_t kMaxInstructionBytes = 15;
 inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
 inline constexpr size_t kMaxDisplaced = 6;  // instructions
-inline constexpr size_t kMaxStubBytes = 152;
+inline constexpr size_t kMaxStubBytes = 160;
 inline constexpr size_t kMaxSteps = 20;
 
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
@@ -35,6 +35,23 @@ inline constexpr size_t kMaxSteps = 20;
 struct CounterPlace {
   int32_t fs_offset;
   int32_t displacement;
+};
+
+// Where a function's return address is when a thread is at an instruction of it: so far above its
+// stack pointer or its frame pointer.
+struct FrameRule {
+  uint8_t by_rbp;
+  int32_t distance;
+};
+
+// In place of counting, the stub calls a routine that keeps every register and flag. It gets the
+// argument in edi and the address of the function's return address in rsi. An int3's handler calls
+// the other routine, which is an ordinary function.
+struct CallEdge {
+  uint64_t routine;  // 0: there is none, and the stub counts
+  uint64_t routine_in_handler;
+  uint32_t argument;
+  FrameRule frame;
 };
 
 // From `stub_offset` on, until the next step: what an interrupted stub stands for. The thread is at
@@ -55,6 +72,7 @@ struct CodePatch {
   uint64_t address;  // of the first byte that is changed
   uint64_t stub;
   CounterPlace counter;
+  CallEdge edge;
   Way way;
   // The jump has no int3 where a displaced instruction began. So no thread may be there now; that
   // none comes later is known.

@@ -14,6 +14,7 @@
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
@@ -90,6 +91,7 @@ void Attach(shared::ControlBlock* control) {
   interpose::InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
+  runtime_internal::PublishCallRoutines(process);
   PublishProcess(*process, image);
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
   sampler::PrepareThreadForUnwinding();

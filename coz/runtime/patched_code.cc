@@ -15,10 +15,10 @@ namespace {
 // In the place of a slot for threads that have none; a slot's page is mapped over it.
 alignas(4096) char g_nobody[shared::kThreadSlotBytes];
 
-// What the changed code follows. Threads start with nobody's.
-__thread char* t_counted __attribute__((tls_model("initial-exec"))) = g_nobody;
-
 }  // namespace
+
+// Threads start with nobody's.
+__thread char* t_counted __attribute__((tls_model("initial-exec"))) = g_nobody;
 
 void CountVisitsIn(shared::ThreadSlot* slot) {
   t_counted = slot == nullptr ? g_nobody : reinterpret_cast<char*>(slot);

@@ -82,7 +82,10 @@ uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::Thre
     return shared::kNoUnit;
   }
   // Coz's own time, which is to be no reason to look at the function that is counted.
-  if (is_counting || (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip))) {
+  const bool is_timing =
+      slot != nullptr && slot->timers.busy_at.load(std::memory_order_relaxed) != 0;
+  if (is_counting || is_timing ||
+      (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip))) {
     g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     return shared::kNoUnit;
   }

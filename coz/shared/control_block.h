@@ -18,6 +18,7 @@
 
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
+#include "coz/shared/call_timers.h"
 #include "coz/shared/counters.h"
 #include "coz/shared/modules.h"
 #include "coz/shared/pairs.h"
@@ -53,8 +54,9 @@ struct ControlBlock {
   uint64_t magic;
   uint32_t version;
   int32_t supervisor_pid;
-  uint64_t bytes;     // sizeof(ControlBlock)
-  uint64_t start_ns;  // of the session
+  uint64_t bytes;        // sizeof(ControlBlock)
+  uint64_t start_ns;     // of the session
+  uint64_t start_ticks;  // of the CPU's time-stamp counter at that time
   uint64_t sampling_period_ns;
   sampler::SamplingSource wanted_source;  // kNone: the best
   uint32_t wanted_unwinder;               // UnwinderKind; 0: the best
@@ -106,6 +108,8 @@ struct ControlBlock {
   ChargedPair charged_pairs[kMaxChargedPairs];
   LentCounters lent_counters;
   PatchRequest patch_request;
+  // Point slots of the functions whose calls are timed + 1. The supervisor writes it.
+  std::atomic<uint32_t> timed_functions[kMaxTimedFunctions];
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   EndedThreads ended_threads;
   ThreadSlot threads[kMaxThreads];

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "coz/shared/call_timers.h"
 #include "coz/shared/points.h"
 #include "coz/shared/thread_scope.h"
 
@@ -60,6 +61,7 @@ struct EndedThread {
   uint64_t samples_in_scope;
   uint64_t cpu_ns;
   uint64_t visits[kMaxPoints];
+  CallSums times[kMaxTimedFunctions];
 };
 
 inline constexpr uint32_t kMaxEndedThreads = 4096;  // that have not been read yet

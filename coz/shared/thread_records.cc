@@ -47,11 +47,11 @@ class Change {
   ThreadFigures& figures_;
 };
 
-void StartFrom(const ControlBlock& control, const ThreadName& name, uint64_t now_ns,
+void StartFrom(const ControlBlock& control, const ThreadName& name, bool is_new_thread,
                ThreadSlot* slot) {
   ThreadFigures& figures = slot->figures;
   SetName(control, name, &figures);
-  figures.start_ns.store(now_ns, kRelaxed);
+  figures.start_ns.store(MonotonicNowNs(), kRelaxed);
   figures.samples.store(0, kRelaxed);
   figures.samples_in_scope.store(0, kRelaxed);
   figures.cpu_start_ns.store(ThreadCpuNowNs(), kRelaxed);
@@ -60,6 +60,7 @@ void StartFrom(const ControlBlock& control, const ThreadName& name, uint64_t now
   for (uint32_t i = 0; i < points; ++i) {
     figures.visits_before[i].store(slot->visits[i].load(kRelaxed), kRelaxed);
   }
+  BeginCallTimes(slot->timers, is_new_thread);
 }
 
 // Null where the ring is full.
@@ -85,6 +86,7 @@ void Write(const ControlBlock& control, const ThreadSlot& slot, EndedThread* end
   for (uint32_t i = 0; i < points; ++i) {
     ended->visits[i] = slot.visits[i].load(kRelaxed) - figures.visits_before[i].load(kRelaxed);
   }
+  for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) ended->times[i] = CallSumsOf(slot.timers, i);
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ ThreadName ReadOwnName() {
 
 void BeginFigures(const ControlBlock& control, ThreadSlot& slot) {
   const Change change(&slot.figures);
-  StartFrom(control, ReadOwnName(), MonotonicNowNs(), &slot);
+  StartFrom(control, ReadOwnName(), /*is_new_thread=*/true, &slot);
 }
 
 bool NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) {
@@ -119,10 +121,11 @@ bool NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) {
     if (is_news) {
       SetName(control, name, &figures);  // it was named before it did anything
     } else {
-      StartFrom(control, name, MonotonicNowNs(), &slot);
+      StartFrom(control, name, /*is_new_thread=*/false, &slot);
     }
   }
   figures.samples.fetch_add(weight, kRelaxed);
+  slot.timers.samples.fetch_add(weight, kRelaxed);
   return figures.is_in_scope.load(kRelaxed) != 0;
 }
 

@@ -115,6 +115,35 @@ TEST_F(ThreadRecordsTest, ANameBeforeTheFirstSampleIsTheOnlyOne) {
   EXPECT_EQ(Name(ended(0)), "second");
 }
 
+// A call that is open when the name changes is one of the new name's.
+TEST_F(ThreadRecordsTest, TimesOfCallsPassOnWithTheFigures) {
+  ThreadSlot* const slot = &TakeSlot(*control_);
+  NoteSample(*control_, *slot, 1);
+  BeginCall(slot->timers, 0, 0x9000, 100, 0x8000);
+  BeginCall(slot->timers, 1, 0x7000, 110, 0x6000);
+  NoteSample(*control_, *slot, 4);
+  EndCall(slot->timers, 1, 0x7000, 130, 0x6000);
+  SetOwnName("second");
+  NoteSample(*control_, *slot, 3);
+  EndCall(slot->timers, 0, 0x9000, 150, 0x8000);
+  BeginCall(slot->timers, 1, 0x7000, 160, 0x6000);  // left open
+  FreeThreadSlot(*control_, *slot);
+  ASSERT_EQ(&TakeSlot(*control_), slot);
+  EndCall(slot->timers, 1, 0x7000, 190, 0x6000);
+  FreeThreadSlot(*control_, *slot);
+  ASSERT_EQ(count(), 3u);
+  EXPECT_EQ(ended(0).times[0].calls, 0u);
+  EXPECT_EQ(ended(0).times[1].calls, 1u);
+  EXPECT_EQ(ended(0).times[1].ticks, 20u);
+  EXPECT_EQ(ended(0).times[1].samples, 4u);
+  EXPECT_EQ(ended(1).times[0].calls, 1u);
+  EXPECT_EQ(ended(1).times[0].ticks, 50u);
+  EXPECT_EQ(ended(1).times[0].samples, 7u);
+  EXPECT_EQ(ended(1).times[1].calls, 0u);
+  EXPECT_EQ(ended(2).times[0].calls, 0u);
+  EXPECT_EQ(ended(2).times[1].calls, 0u);
+}
+
 TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesWhetherItCounts) {
   ThreadScope& scope = control_->thread_scope;
   snprintf(scope.patterns[scope.patterns_used++], kThreadPatternBytes, "sec*");

@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Some seconds: alpha does so many rounds, and beta twice as many.
-constexpr uint64_t kRounds = 3000;
+constexpr uint64_t kRounds = 2000;
 
 struct Figures {
   uint64_t threads = 0;
@@ -74,6 +74,38 @@ class ThreadsTest : public testing::CozRunTest {
       }
     }
     return by_name;
+  }
+
+  static uint64_t Sum(const std::map<std::string, uint64_t>& by_name) {
+    uint64_t sum = 0;
+    for (const auto& [name, count] : by_name) sum += count;
+    return sum;
+  }
+
+  std::map<std::string, uint64_t> TimedCalls(const std::string& counter) const {
+    std::map<std::string, uint64_t> by_name;
+    ForEachTimed(counter, [&by_name](const profile::Thread& thread, int i) {
+      by_name[thread.name()] += thread.timed_calls(i);
+    });
+    return by_name;
+  }
+  uint64_t WallNs(const std::string& counter) const {
+    uint64_t sum = 0;
+    ForEachTimed(counter,
+                 [&sum](const profile::Thread& thread, int i) { sum += thread.timed_wall_ns(i); });
+    return sum;
+  }
+  template <typename Visit>
+  void ForEachTimed(const std::string& counter, Visit visit) const {
+    const profile::Profile profile = Profile();
+    for (const profile::ThreadCounter& named : profile.thread_counter()) {
+      if (named.name() != counter) continue;
+      for (const profile::Thread& thread : profile.thread()) {
+        for (int i = 0; i < thread.timed_counter_size(); ++i) {
+          if (thread.timed_counter(i) == named.id()) visit(thread, i);
+        }
+      }
+    }
   }
 
   // Of units, in experiments and between them.
@@ -163,7 +195,7 @@ TEST_F(ThreadsTest, TheReportSaysWhichThreadsCount) {
   EXPECT_EQ(threads.status, 0) << threads.errors;
   EXPECT_THAT(threads.output, ContainsRegex("beta [^\n]*left out by --thread"));
   EXPECT_THAT(threads.output, Not(ContainsRegex("alpha [^\n]*left out")));
-  EXPECT_THAT(threads.output, ContainsRegex("rounds +9,000 "));
+  EXPECT_THAT(threads.output, ContainsRegex("rounds +6,000 "));
 }
 
 TEST_F(ThreadsTest, TheTableOfThreadsIsThereAsJson) {
@@ -206,6 +238,39 @@ TEST_F(ThreadsTest, VisitsToAPlaceAreCountedForEachThreadToo) {
   const CommandResult result = RunNamed({"--progress=one_round"});
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_EQ(Visits("one_round")["alpha"], kRounds);
+}
+
+// Counts alone are certain: a call has a time where its end was seen.
+TEST_F(ThreadsTest, CallsAreTimedHoweverTheyEnd) {
+  constexpr uint64_t kTimedRounds = 20000;
+  std::vector<std::string> options = {"--count=Fails"};
+  for (const char* name : {"Leaf", "Early", "Recurses", "Throws", "Jumps", "Round", "Forks"}) {
+    options.push_back(absl::StrCat("--time=", name));
+  }
+  const CommandResult result = Run(options, {Puppet("timed"), absl::StrCat(kTimedRounds)});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, Not(HasSubstr("not timed")));
+  EXPECT_EQ(Sum(Visits("Fails")), 2 * kTimedRounds);
+  for (const char* name : {"Leaf", "Early", "Recurses", "Round"}) {
+    EXPECT_EQ(Sum(TimedCalls(name)), Sum(Visits(name))) << name;
+  }
+  EXPECT_EQ(Sum(Visits("Round")), 2 * kTimedRounds);
+  EXPECT_EQ(Sum(Visits("Recurses")), 6 * 2 * kTimedRounds);
+  for (const char* name : {"Throws", "Jumps"}) {
+    EXPECT_EQ(Sum(Visits(name)), 2 * kTimedRounds) << name;
+    EXPECT_EQ(Sum(TimedCalls(name)), 2 * kTimedRounds / 10 * 9) << name;
+  }
+  // The child returns from a call that it did not begin.
+  EXPECT_EQ(Sum(Visits("Forks")), 1u);
+  EXPECT_EQ(Sum(TimedCalls("Forks")), 1u);
+  // What a call contains takes no longer than the call.
+  const uint64_t rounds = WallNs("Round");
+  EXPECT_GT(rounds, 0u);
+  EXPECT_LE(WallNs("Recurses") + WallNs("Throws") + WallNs("Jumps"), rounds);
+  EXPECT_LE(rounds, 2 * Profile().session_end(0).run_time_ns());
+  const CommandResult report = RunCommand({Coz(), "report", "--threads"}, options_);
+  EXPECT_THAT(report.output, HasSubstr("wall time"));
+  EXPECT_THAT(report.output, HasSubstr("4,000 of 40,000 calls have no time"));
 }
 
 TEST_F(ThreadsTest, WhatCannotBeCountedIsRefused) {

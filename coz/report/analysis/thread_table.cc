@@ -21,6 +21,12 @@ void Add(const ThreadRow& row, ThreadRow* sum) {
   sum->cpu_ns += row.cpu_ns;
   sum->visits.resize(std::max(sum->visits.size(), row.visits.size()));
   for (size_t i = 0; i < row.visits.size(); ++i) sum->visits[i] += row.visits[i];
+  sum->times.resize(std::max(sum->times.size(), row.times.size()));
+  for (size_t i = 0; i < row.times.size(); ++i) {
+    sum->times[i].calls += row.times[i].calls;
+    sum->times[i].wall_ns += row.times[i].wall_ns;
+    sum->times[i].cpu_ns += row.times[i].cpu_ns;
+  }
 }
 
 bool HasMore(const ThreadRow& a, const ThreadRow& b) {
@@ -45,6 +51,7 @@ class Builder {
   ThreadTable Finish() {
     ThreadTable table;
     table.total.visits.resize(by_name_.size());
+    table.total.times.resize(by_name_.size());
     for (auto& [name, group] : groups_) {
       for (const ThreadRow& row : group.threads) Add(row, &group.sum);
       Add(group.sum, &table.total);
@@ -82,6 +89,8 @@ class Builder {
     row.cpu_ns = thread.cpu_ns();
     row.left_out = thread.left_out();
     row.visits.resize(by_name_.size());
+    row.times.resize(by_name_.size());
+    AddTimes(thread, &row);
     for (int i = 0; i < std::min(thread.counter_size(), thread.visits_size()); ++i) {
       const auto counter = counters_.find({thread.session(), thread.counter(i)});
       if (counter != counters_.end()) row.visits[counter->second] += thread.visits(i);
@@ -91,8 +100,22 @@ class Builder {
       group.sum.session = row.session;
       group.sum.left_out = row.left_out;
       group.sum.visits.resize(by_name_.size());
+      group.sum.times.resize(by_name_.size());
     }
     group.threads.push_back(std::move(row));
+  }
+
+  void AddTimes(const profile::Thread& thread, ThreadRow* row) const {
+    const int timed = std::min({thread.timed_counter_size(), thread.timed_calls_size(),
+                                thread.timed_wall_ns_size(), thread.timed_cpu_ns_size()});
+    for (int i = 0; i < timed; ++i) {
+      const auto counter = counters_.find({thread.session(), thread.timed_counter(i)});
+      if (counter == counters_.end()) continue;
+      CallTimes& times = row->times[counter->second];
+      times.calls += thread.timed_calls(i);
+      times.wall_ns += thread.timed_wall_ns(i);
+      times.cpu_ns += thread.timed_cpu_ns(i);
+    }
   }
 
   // Those without visits are left out.
@@ -109,9 +132,15 @@ class Builder {
 
   static void Reorder(const std::vector<size_t>& order, ThreadRow* row) {
     std::vector<uint64_t> visits;
+    std::vector<CallTimes> times;
     visits.reserve(order.size());
-    for (const size_t counter : order) visits.push_back(row->visits[counter]);
+    times.reserve(order.size());
+    for (const size_t counter : order) {
+      visits.push_back(row->visits[counter]);
+      times.push_back(row->times[counter]);
+    }
     row->visits = std::move(visits);
+    row->times = std::move(times);
   }
 
   std::map<uint64_t, size_t> sessions_;

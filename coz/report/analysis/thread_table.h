@@ -19,6 +19,13 @@
 
 namespace coz::report {
 
+// Of the calls of a timed function whose end was seen.
+struct CallTimes {
+  uint64_t calls = 0;
+  uint64_t wall_ns = 0;
+  uint64_t cpu_ns = 0;
+};
+
 struct ThreadRow {
   std::string name;
   size_t session = 0;    // its number; of a group, the first one's
@@ -32,6 +39,7 @@ struct ThreadRow {
   uint64_t cpu_ns = 0;
   bool left_out = false;         // by --thread
   std::vector<uint64_t> visits;  // by counter
+  std::vector<CallTimes> times;  // by counter
 };
 
 struct ThreadGroup {

@@ -100,6 +100,24 @@ TEST_F(ThreadTableTest, SessionsAreAddedUpByName) {
   EXPECT_EQ(table.groups[0].threads[0].session, 1u);
 }
 
+TEST_F(ThreadTableTest, TimesOfCallsAreAddedUpByFunction) {
+  AddSession(1, {"f", "g"});
+  for (const uint64_t calls : {2u, 3u}) {
+    profile::Thread* thread = AddThread(1, "w", 1, {10, 20});
+    thread->add_timed_counter(1);
+    thread->add_timed_calls(calls);
+    thread->add_timed_wall_ns(100 * calls);
+    thread->add_timed_cpu_ns(10 * calls);
+  }
+  const ThreadTable table = BuildThreadTable(profile_);
+  ASSERT_EQ(table.counters, (std::vector<std::string>{"g", "f"}));
+  EXPECT_EQ(table.total.times[0].calls, 0u);
+  EXPECT_EQ(table.total.times[1].calls, 5u);
+  EXPECT_EQ(table.groups[0].sum.times[1].wall_ns, 500u);
+  EXPECT_EQ(table.groups[0].threads[0].times[1].calls, 2u);
+  EXPECT_EQ(table.total.times[1].cpu_ns, 50u);
+}
+
 TEST_F(ThreadTableTest, AProfileWithoutThreadsHasAnEmptyTable) {
   AddSession(1, {"f"});
   EXPECT_TRUE(BuildThreadTable(profile_).groups.empty());

@@ -105,7 +105,10 @@ bool HasSession(const profile::Profile& p) {
   for (const auto& r : p.bare_interval()) return r.session() != 0;
   for (const auto& r : p.thread_counter()) return r.session() != 0;
   for (const auto& r : p.thread()) {
-    return r.session() != 0 && r.counter_size() == r.visits_size();
+    return r.session() != 0 && r.counter_size() == r.visits_size() &&
+           r.timed_counter_size() == r.timed_calls_size() &&
+           r.timed_counter_size() == r.timed_wall_ns_size() &&
+           r.timed_counter_size() == r.timed_cpu_ns_size();
   }
   return false;
 }

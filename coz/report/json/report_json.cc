@@ -68,6 +68,7 @@ Json OptionsJson(const profile::Options& options) {
           {"innermost_only", options.innermost_only()},
           {"thread", options.thread()},
           {"count", options.count()},
+          {"time", options.time()},
           {"progress", options.progress()},
           {"progress_sampled", options.progress_sampled()},
           {"latency", options.latency()},

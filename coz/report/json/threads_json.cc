@@ -1,6 +1,7 @@
 #include "coz/report/json/threads_json.h"
 
 #include <utility>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 
@@ -8,6 +9,19 @@ namespace coz::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Null of a counter that is not timed.
+Json TimesJson(const std::vector<CallTimes>& times) {
+  Json written = Json::array();
+  for (const CallTimes& time : times) {
+    if (time.calls == 0) {
+      written.push_back(nullptr);
+      continue;
+    }
+    written.push_back({{"calls", time.calls}, {"wall_ns", time.wall_ns}, {"cpu_ns", time.cpu_ns}});
+  }
+  return written;
+}
 
 // `end_ns` is null where one runs on.
 Json RowJson(const ThreadRow& row) {
@@ -22,7 +36,8 @@ Json RowJson(const ThreadRow& row) {
           {"samples_in_scope", row.samples_in_scope},
           {"cpu_ns", row.cpu_ns},
           {"left_out", row.left_out},
-          {"visits", row.visits}};
+          {"visits", row.visits},
+          {"times", TimesJson(row.times)}};
 }
 
 }  // namespace

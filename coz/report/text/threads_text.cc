@@ -21,6 +21,11 @@ std::string Seconds(uint64_t ns) {
   return absl::StrFormat("%.2f s", static_cast<double>(ns) / 1e9);
 }
 
+// Of calls, which may be short.
+std::string CallSeconds(uint64_t ns) {
+  return absl::StrFormat("%.4g s", static_cast<double>(ns) / 1e9);
+}
+
 // "12,345".
 std::string Grouped(uint64_t n) {
   std::string text = absl::StrCat(n);
@@ -81,59 +86,100 @@ std::string ThreadRows(const ThreadTable& table, const std::vector<const ThreadR
   return result;
 }
 
-// How many of the rows have a column beside the counter's name and the sum.
-size_t ColumnsThatFit(const ThreadTable& table, const std::vector<const ThreadRow*>& rows,
-                      const std::vector<std::string>& heads, int name_columns, int width) {
-  int left = width - kIndent - name_columns - kGap -
-             std::max(3, DisplayWidth(Grouped(*std::max_element(table.total.visits.begin(),
-                                                                table.total.visits.end()))));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    int column = DisplayWidth(heads[i]);
-    for (const uint64_t visits : rows[i]->visits) {
-      column = std::max(column, DisplayWidth(Grouped(visits)));
-    }
-    left -= kGap + column;
-    if (left < 0) return i;
-  }
-  return rows.size();
+// A table with a line for each counter, and a column for each row of threads beside the sum.
+struct CounterTable {
+  std::string head;
+  std::vector<size_t> counters;
+  std::string (*cell)(const ThreadRow& row, size_t counter);
+};
+
+std::string VisitsCell(const ThreadRow& row, size_t counter) {
+  return Grouped(row.visits[counter]);
+}
+std::string WallCell(const ThreadRow& row, size_t counter) {
+  return row.times[counter].calls == 0 ? "-" : CallSeconds(row.times[counter].wall_ns);
+}
+std::string CpuCell(const ThreadRow& row, size_t counter) {
+  return row.times[counter].calls == 0 ? "-" : CallSeconds(row.times[counter].cpu_ns);
 }
 
-std::string CounterRows(const ThreadTable& table, const std::vector<const ThreadRow*>& rows,
-                        const TextOptions& options) {
-  const size_t shown = options.max_lines == 0 ? table.counters.size()
-                                              : std::min(table.counters.size(),
+// How many of the columns have room.
+size_t ColumnsThatFit(const std::vector<std::vector<std::string>>& lines, int width) {
+  int left = width - kIndent;
+  for (size_t column = 0; column < lines.front().size(); ++column) {
+    int widest = 0;
+    for (const auto& line : lines) widest = std::max(widest, DisplayWidth(line[column]));
+    left -= (column == 0 ? 0 : kGap) + widest;
+    // The counter's name and the sum are there in any case.
+    if (left < 0 && column >= 2) return column;
+  }
+  return lines.front().size();
+}
+
+std::string RenderCounters(const CounterTable& shown, const ThreadTable& table,
+                           const std::vector<const ThreadRow*>& rows, const TextOptions& options) {
+  const size_t count = options.max_lines == 0 ? shown.counters.size()
+                                              : std::min(shown.counters.size(),
                                                          static_cast<size_t>(options.max_lines));
-  std::vector<std::string> names;
-  int name_columns = 0;
-  for (size_t i = 0; i < shown; ++i) {
-    names.push_back(ShortenFunction(Printable(table.counters[i]), kMostNameColumns));
-    name_columns = std::max(name_columns, DisplayWidth(names.back()));
-  }
-  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> lines = {{shown.head, "all"}};
   for (const ThreadRow* row : rows) {
-    heads.push_back(options.verbose ? absl::StrCat(NameOf(*row), " ", Id(*row)) : NameOf(*row));
+    lines[0].push_back(options.verbose ? absl::StrCat(NameOf(*row), " ", Id(*row)) : NameOf(*row));
   }
-  const size_t columns = ColumnsThatFit(table, rows, heads, name_columns, options.width);
-  std::vector<Align> alignment(columns + 2, Align::kRight);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t counter = shown.counters[i];
+    std::vector<std::string>& line = lines.emplace_back();
+    line = {ShortenFunction(Printable(table.counters[counter]), kMostNameColumns),
+            shown.cell(table.total, counter)};
+    for (const ThreadRow* row : rows) line.push_back(shown.cell(*row, counter));
+  }
+  const size_t columns = ColumnsThatFit(lines, options.width);
+  std::vector<Align> alignment(columns, Align::kRight);
   alignment.front() = Align::kLeft;
   TextTable text(alignment);
-  std::vector<std::string> head = {"visits", "all"};
-  head.insert(head.end(), heads.begin(), heads.begin() + static_cast<std::ptrdiff_t>(columns));
-  text.AddRow(std::move(head));
-  for (size_t i = 0; i < shown; ++i) {
-    std::vector<std::string> cells = {names[i], Grouped(table.total.visits[i])};
-    for (size_t j = 0; j < columns; ++j) cells.push_back(Grouped(rows[j]->visits[i]));
-    text.AddRow(std::move(cells));
+  for (std::vector<std::string>& line : lines) {
+    line.resize(columns);
+    text.AddRow(std::move(line));
   }
   std::string result = text.Render(kIndent);
-  if (shown < table.counters.size()) {
-    absl::StrAppend(&result, "  and ", table.counters.size() - shown, " more; for all: -n 0\n");
+  if (count < shown.counters.size()) {
+    absl::StrAppend(&result, "  and ", shown.counters.size() - count, " more; for all: -n 0\n");
   }
-  if (columns < rows.size()) {
-    absl::StrAppend(&result, "  ", rows.size() - columns,
+  if (columns < rows.size() + 2) {
+    absl::StrAppend(&result, "  ", rows.size() + 2 - columns,
                     " columns have no room; for all: --json, or a greater --width\n");
   }
   return result;
+}
+
+// Of calls whose end was not seen.
+std::string UntimedText(const ThreadTable& table, const std::vector<size_t>& timed) {
+  std::string text;
+  for (const size_t counter : timed) {
+    const uint64_t calls = table.total.visits[counter];
+    const uint64_t ended = table.total.times[counter].calls;
+    if (ended >= calls) continue;
+    absl::StrAppend(&text, "  ", Printable(table.counters[counter]), ": ", Grouped(calls - ended),
+                    " of ", Grouped(calls),
+                    " calls have no time, as they were open at the end, or were left by an "
+                    "exception or longjmp\n");
+  }
+  return text;
+}
+
+std::string CounterTexts(const ThreadTable& table, const std::vector<const ThreadRow*>& rows,
+                         const TextOptions& options) {
+  CounterTable visits = {"visits", {}, VisitsCell};
+  std::vector<size_t> timed;
+  for (size_t i = 0; i < table.counters.size(); ++i) {
+    visits.counters.push_back(i);
+    if (table.total.times.size() > i && table.total.times[i].calls != 0) timed.push_back(i);
+  }
+  std::string text = absl::StrCat("\n", RenderCounters(visits, table, rows, options));
+  if (timed.empty()) return text;
+  absl::StrAppend(&text, "\n", RenderCounters({"wall time", timed, WallCell}, table, rows, options),
+                  "\n", RenderCounters({"CPU time", timed, CpuCell}, table, rows, options),
+                  UntimedText(table, timed));
+  return text;
 }
 
 }  // namespace
@@ -145,7 +191,7 @@ std::string RenderThreads(const ThreadTable& table, const TextOptions& options) 
   }
   const std::vector<const ThreadRow*> rows = RowsOf(table, options.verbose);
   std::string text = ThreadRows(table, rows, options);
-  if (!table.counters.empty()) absl::StrAppend(&text, "\n", CounterRows(table, rows, options));
+  if (!table.counters.empty()) absl::StrAppend(&text, CounterTexts(table, rows, options));
   return text;
 }
 

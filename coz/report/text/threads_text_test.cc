@@ -26,6 +26,7 @@ ThreadRow Row(const std::string& name, int32_t tid, uint64_t samples,
   row.samples_in_scope = samples / 2;
   row.cpu_ns = samples * 1'000'000;
   row.visits = visits;
+  row.times.resize(visits.size());
   return row;
 }
 
@@ -94,6 +95,20 @@ TEST(ThreadsTextTest, NamesAreMadeHarmless) {
   EXPECT_THAT(RenderThreads(table, {}), Not(HasSubstr("\x1b")));
   table.groups[1].sum.name = "";
   EXPECT_THAT(RenderThreads(table, {}), HasSubstr("(no room)"));
+}
+
+TEST(ThreadsTextTest, ShowsTheTimesOfFunctionsThatAreTimed) {
+  ThreadTable table = SmallTable();
+  table.total.times[1] = {3, 2'500'000'000, 1'250'000'000};
+  table.groups[0].sum.times[1] = {3, 2'500'000'000, 1'250'000'000};
+  const std::string text = RenderThreads(table, {});
+  EXPECT_THAT(text, HasSubstr("\n"
+                              "  wall time    all     io  main\n"
+                              "  f          2.5 s  2.5 s     -\n"
+                              "\n"
+                              "  CPU time     all      io  main\n"
+                              "  f         1.25 s  1.25 s     -\n"
+                              "  f: 1 of 4 calls have no time, as they were open at the end"));
 }
 
 TEST(ThreadsTextTest, SaysThatThereAreNone) {

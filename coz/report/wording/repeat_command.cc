@@ -129,6 +129,7 @@ std::string RepeatCommand(const profile::Session& session) {
                  absl::StrCat("--seed=", session.seed() - uint64_t{options.repetition()})};
   for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
   AddTexts("--count", options.count(), &words);
+  AddTexts("--time", options.time(), &words);
   AddText("--progress-source", options.progress_source(), &words);
   AddChoice(options, &words);
   AddSampling(session, &words);

@@ -1,14 +1,21 @@
 #include "coz/supervisor/points/counted_functions.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/unique_fd.h"
+#include "coz/patch/function_ends.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/target/mapped_code.h"
 
@@ -20,13 +27,24 @@ constexpr uint64_t kLookNs = 50 * kNsPerMs;
 // Of the 256 that points and functions share.
 constexpr size_t kMostFunctions = 160;
 
-absl::Status OfOption(const std::string& text, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat("--count='", text, "': ", status.message()));
+absl::Status OfOption(bool is_timed, const std::string& text, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(is_timed ? "--time='" : "--count='", text,
+                                                  "': ", status.message()));
 }
 
 bool IsBinary(const std::string& glob, const std::string& path) {
   return points::MatchesGlob(glob, path) ||
          points::MatchesGlob(glob, std::filesystem::path(path).filename().string());
+}
+
+bool HasSteadyTicks() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (!absl::StartsWith(line, "flags")) continue;
+    return absl::StrContains(line, " constant_tsc") && absl::StrContains(line, " nonstop_tsc");
+  }
+  return false;
 }
 
 // The file offsets that the places of progress points have in the program.
@@ -52,22 +70,41 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> CountedFunctions::Prepare(
   counted->program_ = RealPath(program);
   counted->runtime_library_ = RealPath(options.runtime_library);
   counted->is_launcher_ = is_launcher;
-  for (const std::string& text : options.count) {
-    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
-    if (!spec.ok()) return OfOption(text, spec.status());
-    if (spec->function.empty()) {
-      return OfOption(text, absl::InvalidArgumentError(
-                                "calls are counted of functions, not of lines; name the function, "
-                                "or count the line with --progress"));
-    }
-    Spec& added = counted->specs_.emplace_back();
-    added.spec = *spec;
-    if (!spec->binary.empty() || is_launcher) continue;
-    if (absl::Status status = counted->ResolveInProgram(&added, options.points); !status.ok()) {
-      return OfOption(text, status);
+  // What is timed is counted too.
+  for (const bool is_timed : {true, false}) {
+    absl::Status status =
+        Parse(is_timed ? options.time : options.count, is_timed, &counted->specs_);
+    if (!status.ok()) return status;
+  }
+  if (!options.time.empty() && !HasSteadyTicks()) {
+    return absl::FailedPreconditionError(
+        "--time measures by the CPU's time-stamp counter, which does not run at one rate here "
+        "(/proc/cpuinfo lacks constant_tsc or nonstop_tsc); use --count");
+  }
+  for (Spec& spec : counted->specs_) {
+    counted->may_come_later_ |= !spec.spec.binary.empty() || is_launcher;
+    if (!spec.spec.binary.empty() || is_launcher) continue;
+    if (absl::Status status = counted->ResolveInProgram(&spec, options.points); !status.ok()) {
+      return OfOption(spec.is_timed, spec.spec.text, status);
     }
   }
   return counted;
+}
+
+absl::Status CountedFunctions::Parse(const std::vector<std::string>& texts, bool is_timed,
+                                     std::vector<Spec>* specs) {
+  for (const std::string& text : texts) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok()) return OfOption(is_timed, text, spec.status());
+    if (spec->function.empty()) {
+      return OfOption(is_timed, text,
+                      absl::InvalidArgumentError(
+                          "calls are counted of functions, not of lines; name the function, or "
+                          "count the line with --progress"));
+    }
+    specs->push_back({*spec, is_timed, false, ""});
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
@@ -90,20 +127,19 @@ absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
     if (at_points.count(place.file_offset) == 0) continue;
     return absl::InvalidArgumentError(absl::StrFormat(
         "%s is a progress point too, whose visits are counted for each thread anyway; leave it out "
-        "of --count",
+        "of --count and --time",
         place.name));
   }
   if (!note.empty()) warnings_.push_back(note);
   spec->was_found = true;
   std::vector<size_t> added;
-  return AddFunctions(program_, **binary, *found, "", &added);
+  return AddFunctions(program_, **binary, *found, *spec, &added);
 }
 
 absl::Status CountedFunctions::AddFunctions(const std::string& path,
                                             const points::CodePlaces& binary,
                                             const std::vector<points::CodePlace>& found,
-                                            const std::string& binary_glob,
-                                            std::vector<size_t>* added) {
+                                            const Spec& spec, std::vector<size_t>* added) {
   const bool has_restartable_code = binary.has_restartable_code();
   std::map<std::string, size_t> by_name;
   for (size_t i = 0; i < functions_.size(); ++i) by_name[functions_[i].name] = i;
@@ -117,7 +153,7 @@ absl::Status CountedFunctions::AddFunctions(const std::string& path,
     if (!known.insert({path, code.file_offset}).second) continue;
     const std::string short_name = points::WithoutParameters(code.name);
     const std::string name =
-        binary_glob.empty()
+        spec.spec.binary.empty()
             ? short_name
             : absl::StrCat(std::filesystem::path(path).filename().string(), "!", short_name);
     PlacePlans plans = PlanInFile(path, code, has_restartable_code);
@@ -131,13 +167,65 @@ absl::Status CountedFunctions::AddFunctions(const std::string& path,
       functions_.emplace_back().name = name;
       added->push_back(function->second);
     }
-    functions_[function->second].places.push_back({path, code});
-    functions_[function->second].plans.push_back(std::move(plans));
+    AddPlace({path, code}, std::move(plans), spec.is_timed, has_restartable_code,
+             &functions_[function->second]);
   }
   if (functions_.size() <= kMostFunctions) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrFormat("%d functions are to be counted, and %d have room; name them more closely",
                       functions_.size(), kMostFunctions));
+}
+
+std::string CountedFunctions::FindEnds(const PlaceInFile& place, bool has_restartable_code,
+                                       std::vector<End>* ends) {
+  const points::CodePlace& code = place.code;
+  const UniqueFd fd(open(place.file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<uint8_t> bytes(code.function_bytes);
+  const ssize_t read =
+      pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(code.function_offset));
+  if (read != static_cast<ssize_t>(bytes.size())) return "its code cannot be read";
+  const patch::FunctionEnds found = patch::FindFunctionEnds(bytes.data(), bytes.size());
+  if (!found.why_none.empty()) return found.why_none;
+  for (const std::vector<patch::FunctionEnd>& candidates : found.ends) {
+    std::optional<End> chosen;
+    std::string why;
+    for (const patch::FunctionEnd& candidate : candidates) {
+      End end = {place, {}, candidate.frame};
+      end.place.code.file_offset = code.function_offset + candidate.offset;
+      end.plans = PlanInFile(place.file, end.place.code, has_restartable_code);
+      const patch::Way way = end.plans.best.way;
+      if (why.empty()) why = end.plans.best.why_none;
+      const bool is_better = way == patch::Way::kJump || !chosen.has_value();
+      if (way != patch::Way::kNone && is_better) chosen = std::move(end);
+      if (way == patch::Way::kJump) break;
+    }
+    if (!chosen.has_value()) {
+      return absl::StrCat("code where it returns is not to be changed: ", why);
+    }
+    ends->push_back(*std::move(chosen));
+  }
+  return "";
+}
+
+// A function is timed where all ends of all its places are seen.
+void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool is_timed,
+                                bool has_restartable_code, Function* function) {
+  const bool is_first = function->places.empty();
+  function->places.push_back(place);
+  function->plans.push_back(std::move(plans));
+  if (!is_timed || (!is_first && !function->is_timed)) return;
+  std::string why = timed_ >= shared::kMaxTimedFunctions && is_first
+                        ? absl::StrFormat("%d functions are timed already", timed_)
+                        : FindEnds(place, has_restartable_code, &function->ends);
+  if (why.empty()) {
+    if (is_first) ++timed_;
+    function->is_timed = true;
+    return;
+  }
+  if (!is_first) --timed_;
+  function->is_timed = false;
+  function->ends.clear();
+  Warn(absl::StrFormat("calls of %s are counted, and not timed, for %s", function->name, why));
 }
 
 // As marks take theirs, beside which it stands.
@@ -162,9 +250,29 @@ void CountedFunctions::TakeSlot(shared::ControlBlock* control, Function* functio
                         function->name, shared::kMaxPoints));
     return;
   }
-  for (size_t i = 0; i < function->places.size(); ++i) {
-    patched_.Add(function->slot, function->places[i], function->plans[i]);
-    function_of_place_.push_back(static_cast<size_t>(function - functions_.data()));
+  AddPatches(control, *function);
+}
+
+void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function& function) {
+  PlaceEdge begin;
+  PlaceEdge end;
+  if (function.is_timed) {
+    uint32_t number = 0;
+    while (control->timed_functions[number].load(std::memory_order_relaxed) != 0) ++number;
+    control->timed_functions[number].store(function.slot + 1, std::memory_order_release);
+    begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | number, {0, 0}};
+    end = {PlaceEdge::Kind::kEnd, number, {0, 0}};
+  }
+  const auto index = static_cast<size_t>(&function - functions_.data());
+  // Ends first: a begin whose end is not there yet would be dropped later.
+  for (const End& at : function.ends) {
+    end.frame = at.frame;
+    patched_.Add(function.slot, at.place, at.plans, end);
+    function_of_place_.push_back(index);
+  }
+  for (size_t i = 0; i < function.places.size(); ++i) {
+    patched_.Add(function.slot, function.places[i], function.plans[i], begin);
+    function_of_place_.push_back(index);
   }
 }
 
@@ -191,8 +299,7 @@ void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::stri
     if (!note.empty()) Warn(note);
     spec.was_found = true;
     std::vector<size_t> added;
-    const absl::Status status =
-        AddFunctions(RealPath(path), **binary, *found, spec.spec.binary, &added);
+    const absl::Status status = AddFunctions(RealPath(path), **binary, *found, spec, &added);
     if (!status.ok()) Warn(std::string(status.message()));
     for (const size_t function : added) {
       if (function < kMostFunctions) TakeSlot(control, &functions_[function]);
@@ -226,7 +333,8 @@ void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool
     live.emplace_back(slot.pid, slot.start_ns);
     const uint32_t image = slot.image.load(std::memory_order_relaxed);
     const bool is_new = seen_images_.insert(image).second;
-    if (!is_new && !look) return;
+    // A child of fork has the changes of its parent.
+    if (!is_new && !(look && may_come_later_)) return;
     const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
     FindInLibraries(&control, process);
     WarnOfRefused(is_new ? patched_.AskAtStart(control, slot, process)

@@ -1,4 +1,4 @@
-// Functions whose calls are counted for each thread, and that are no progress points.
+// Functions whose calls are counted for each thread, or timed too, and that are no progress points.
 //
 // Shape    found in the program before it starts, in libraries when they are mapped; each function
 //          of a glob has a counter of its own. Processes count by changed code alone
@@ -33,6 +33,7 @@ namespace coz::supervisor {
 
 struct CountedFunctionOptions {
   std::vector<std::string> count;   // as for --progress
+  std::vector<std::string> time;    // the same, of functions whose calls are timed too
   std::vector<std::string> points;  // places that are progress points
   std::string runtime_library;      // no BINARY matches it
 };
@@ -60,23 +61,40 @@ class CountedFunctions {
  private:
   struct Spec {
     points::PointSpec spec;
+    bool is_timed = false;
     bool was_found = false;
     std::string why_missing;
   };
   // One column: a function, with all places of its name.
+  struct End {
+    PlaceInFile place;
+    PlacePlans plans;
+    patch::FrameRule frame;
+  };
   struct Function {
     std::string name;
     std::vector<PlaceInFile> places;
     std::vector<PlacePlans> plans;
+    bool is_timed = false;
+    std::vector<End> ends;  // of all its places
     uint32_t slot = kNoSlot;
   };
   static constexpr uint32_t kNoSlot = ~uint32_t{0};
 
+  // Sets the ends of what lies at the place. A clause where not all of them can be changed.
+  static std::string FindEnds(const PlaceInFile& place, bool has_restartable_code,
+                              std::vector<End>* ends);
+  static absl::Status Parse(const std::vector<std::string>& texts, bool is_timed,
+                            std::vector<Spec>* specs);
+
   absl::Status ResolveInProgram(Spec* spec, const std::vector<std::string>& points);
   absl::Status AddFunctions(const std::string& path, const points::CodePlaces& binary,
-                            const std::vector<points::CodePlace>& found,
-                            const std::string& binary_glob, std::vector<size_t>* added);
+                            const std::vector<points::CodePlace>& found, const Spec& spec,
+                            std::vector<size_t>* added);
+  void AddPlace(const PlaceInFile& place, PlacePlans plans, bool is_timed,
+                bool has_restartable_code, Function* function);
   void TakeSlot(shared::ControlBlock* control, Function* function);
+  void AddPatches(shared::ControlBlock* control, const Function& function);
   void FindInLibraries(shared::ControlBlock* control, const ImageProcess& process);
   void LookInFile(shared::ControlBlock* control, const std::string& path, bool is_program);
   void WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused);
@@ -85,10 +103,12 @@ class CountedFunctions {
   std::string program_;
   std::string runtime_library_;
   bool is_launcher_ = false;
+  bool may_come_later_ = false;  // in binaries that are mapped while the program runs
   std::vector<Spec> specs_;
   std::vector<Function> functions_;
   PatchedPlaces patched_;
   std::vector<size_t> function_of_place_;  // by the number of the patched place
+  uint32_t timed_ = 0;                     // functions
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
   uint64_t next_look_ns_ = 0;

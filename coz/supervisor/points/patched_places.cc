@@ -42,6 +42,19 @@ void SetMapped(pid_t pid, patch::StubSpace* space) {
   space->SetMapped(std::move(ranges));
 }
 
+// The routines lie elsewhere in each process.
+patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
+  switch (edge.kind) {
+    case PlaceEdge::Kind::kBegin:
+      return {slot.begin_call, slot.begin_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kEnd:
+      return {slot.end_call, slot.end_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kNone:
+      break;
+  }
+  return {};
+}
+
 PlacePlans NoPlan(const std::string& why) {
   PlacePlans plans;
   plans.best.why_none = why;
@@ -72,9 +85,10 @@ PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
   return plans;
 }
 
-size_t PatchedPlaces::Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans) {
+size_t PatchedPlaces::Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans,
+                          const PlaceEdge& edge) {
   Place added = {slot,           place, plans, place.code.function_offset + plans.best.offset,
-                 plans.best.way, false};
+                 plans.best.way, false, edge};
   places_.push_back(added);
   return places_.size() - 1;
 }
@@ -104,18 +118,18 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
 }
 
 std::optional<patch::CodePatch> PatchedPlaces::Build(const Place& place, uint64_t address,
-                                                     int32_t fs_offset, bool by_trap,
+                                                     const shared::ProcessSlot& slot, bool by_trap,
                                                      patch::StubSpace* space) const {
   const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
   const size_t bytes = patch::MostStubBytes(plan);
   const patch::CounterPlace counter = {
-      fs_offset,
+      slot.counters_fs_offset,
       static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + place.slot * sizeof(uint64_t))};
   const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = space->Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return patch::BuildPatch(plan, address, *stub, counter);
+  return patch::BuildPatch(plan, address, *stub, counter, EdgeIn(slot, place.edge));
 }
 
 bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
@@ -139,11 +153,11 @@ bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSl
     const bool tries_trap = place.plans.by_trap.has_value();
     std::optional<patch::CodePatch> patch;
     if (place.way == patch::Way::kJump || !tries_trap) {
-      patch = Build(place, address, slot.counters_fs_offset, false, &known->space);
+      patch = Build(place, address, slot, false, &known->space);
     }
     if (!patch.has_value() && tries_trap) {
       place.way = patch::Way::kTrap;
-      patch = Build(place, address, slot.counters_fs_offset, true, &known->space);
+      patch = Build(place, address, slot, true, &known->space);
     }
     ++tries;
     if (!patch.has_value()) continue;

@@ -37,6 +37,14 @@ struct PlacePlans {
 PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
                       bool has_restartable_code);
 
+// A place where a call of a timed function begins or ends.
+struct PlaceEdge {
+  enum class Kind { kNone, kBegin, kEnd };
+  Kind kind = Kind::kNone;
+  uint32_t argument = 0;  // of the runtime's routine
+  patch::FrameRule frame = {0, 0};
+};
+
 class PatchedPlaces {
  public:
   struct Refused {
@@ -45,7 +53,8 @@ class PatchedPlaces {
   };
 
   // `slot` is the point slot that counts. Returns the place's number.
-  size_t Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans);
+  size_t Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans,
+             const PlaceEdge& edge = {});
   bool empty() const { return places_.empty(); }
   const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
   // How it is counted now: an int3 may have taken the place of a jump.
@@ -69,6 +78,7 @@ class PatchedPlaces {
     uint64_t changed_offset;  // in the file
     patch::Way way;
     bool given_up = false;
+    PlaceEdge edge;
   };
   struct Process {
     patch::StubSpace space;
@@ -93,8 +103,9 @@ class PatchedPlaces {
   void TakeResult(size_t place, uint64_t address, uint32_t result, Process* known,
                   std::vector<Refused>* refused);
   void Withdraw(shared::ControlBlock& control);
-  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address, int32_t fs_offset,
-                                        bool by_trap, patch::StubSpace* space) const;
+  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address,
+                                        const shared::ProcessSlot& slot, bool by_trap,
+                                        patch::StubSpace* space) const;
 
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;

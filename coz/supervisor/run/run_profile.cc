@@ -179,6 +179,7 @@ void Run::FillBlock() {
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.start_ns = start_ns_;
+  block.start_ticks = __builtin_ia32_rdtsc();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
 }
 
@@ -570,6 +571,7 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> PrepareCounted(const RunOption
                                                                  const std::string& program) {
   CountedFunctionOptions counted;
   counted.count = options.count;
+  counted.time = options.time;
   counted.points = options.points.progress;
   counted.runtime_library = options.runtime_library;
   for (const std::string& text : options.points.latency) {

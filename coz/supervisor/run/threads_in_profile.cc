@@ -23,6 +23,13 @@ void AddThread(const ThreadUse& thread, const std::vector<std::string>& counters
     written->add_counter(static_cast<uint32_t>(i + 1));
     written->add_visits(thread.visits[i]);
   }
+  for (const TimedCalls& timed : thread.timed) {
+    if (timed.calls == 0) continue;
+    written->add_timed_counter(timed.counter + 1);
+    written->add_timed_calls(timed.calls);
+    written->add_timed_wall_ns(timed.wall_ns);
+    written->add_timed_cpu_ns(timed.cpu_ns);
+  }
 }
 
 }  // namespace

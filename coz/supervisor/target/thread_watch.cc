@@ -40,6 +40,29 @@ uint64_t CpuTimeNs(int32_t pid, int32_t tid) {
   return cpu_ns;
 }
 
+// ns of one tick so far.
+double NsPerTick(const shared::ControlBlock& control) {
+  const uint64_t ticks = __builtin_ia32_rdtsc() - control.start_ticks;
+  const uint64_t elapsed_ns = MonotonicNowNs() - control.start_ns;
+  return ticks == 0 ? 0 : static_cast<double>(elapsed_ns) / static_cast<double>(ticks);
+}
+
+// `sums_of` gives the sums of a function by its number.
+template <typename SumsOf>
+std::vector<TimedCalls> TimesOf(const shared::ControlBlock& control, SumsOf sums_of) {
+  std::vector<TimedCalls> timed;
+  const double ns_per_tick = NsPerTick(control);
+  for (uint32_t i = 0; i < shared::kMaxTimedFunctions; ++i) {
+    const uint32_t slot = control.timed_functions[i].load(std::memory_order_acquire);
+    if (slot == 0) break;
+    const shared::CallSums sums = sums_of(i);
+    timed.push_back({slot - 1, sums.calls,
+                     static_cast<uint64_t>(static_cast<double>(sums.ticks) * ns_per_tick),
+                     CpuBySamples(control, sums.samples)});
+  }
+  return timed;
+}
+
 ThreadUse Describe(const shared::ControlBlock& control, const shared::EndedThread& ended) {
   ThreadUse thread;
   thread.pid = ended.pid;
@@ -52,11 +75,13 @@ ThreadUse Describe(const shared::ControlBlock& control, const shared::EndedThrea
   thread.cpu_ns = ended.cpu_ns != 0 ? ended.cpu_ns : CpuBySamples(control, ended.samples);
   thread.is_in_scope = shared::IsInThreadScope(control.thread_scope, thread.name.c_str());
   thread.visits.assign(std::begin(ended.visits), std::end(ended.visits));
+  thread.timed = TimesOf(control, [&ended](uint32_t i) { return ended.times[i]; });
   return thread;
 }
 
 // Nothing where the slot passes to another thread or name meanwhile, whose figures are new.
-std::optional<ThreadUse> ReadOnce(const shared::ThreadSlot& slot) {
+std::optional<ThreadUse> ReadOnce(const shared::ControlBlock& control,
+                                  const shared::ThreadSlot& slot) {
   const shared::ThreadFigures& figures = slot.figures;
   const uint32_t changes = figures.changes.load(std::memory_order_acquire);
   if (changes % 2 != 0) return std::nullopt;
@@ -74,6 +99,8 @@ std::optional<ThreadUse> ReadOnce(const shared::ThreadSlot& slot) {
     const uint64_t visits = slot.visits[i].load(kRelaxed);
     thread.visits[i] = visits - figures.visits_before[i].load(kRelaxed);
   }
+  thread.timed =
+      TimesOf(control, [&slot](uint32_t i) { return shared::CallSumsOf(slot.timers, i); });
   const uint64_t cpu_start_ns = figures.cpu_start_ns.load(kRelaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (figures.changes.load(kRelaxed) != changes) return std::nullopt;
@@ -87,7 +114,7 @@ void ReadRunning(const shared::ControlBlock& control, std::vector<ThreadUse>* th
   constexpr int kMostTries = 3;
   shared::ForEachRunningThread(control, [&](const shared::ThreadSlot& slot) {
     std::optional<ThreadUse> thread;
-    for (int i = 0; i < kMostTries && !thread.has_value(); ++i) thread = ReadOnce(slot);
+    for (int i = 0; i < kMostTries && !thread.has_value(); ++i) thread = ReadOnce(control, slot);
     if (!thread.has_value()) return;
     if (thread->cpu_ns == 0) thread->cpu_ns = CpuBySamples(control, thread->samples);
     threads->push_back(*std::move(thread));
@@ -102,6 +129,12 @@ void Add(const ThreadUse& thread, ThreadUse* sum) {
   sum->samples_in_scope += thread.samples_in_scope;
   sum->cpu_ns += thread.cpu_ns;
   for (size_t i = 0; i < thread.visits.size(); ++i) sum->visits[i] += thread.visits[i];
+  for (size_t i = 0; i < thread.timed.size(); ++i) {
+    if (i == sum->timed.size()) sum->timed.push_back({thread.timed[i].counter, 0, 0, 0});
+    sum->timed[i].calls += thread.timed[i].calls;
+    sum->timed[i].wall_ns += thread.timed[i].wall_ns;
+    sum->timed[i].cpu_ns += thread.timed[i].cpu_ns;
+  }
 }
 
 void AddLost(const shared::EndedThreads& ring, std::vector<ThreadUse>* threads) {

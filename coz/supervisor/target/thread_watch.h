@@ -20,6 +20,14 @@
 
 namespace coz::supervisor {
 
+// Of calls whose end was seen.
+struct TimedCalls {
+  uint32_t counter = 0;  // index of the point slot
+  uint64_t calls = 0;
+  uint64_t wall_ns = 0;
+  uint64_t cpu_ns = 0;  // by samples
+};
+
 struct ThreadUse {
   int32_t pid = 0;
   int32_t tid = 0;  // 0: of several threads of one name
@@ -31,7 +39,8 @@ struct ThreadUse {
   uint64_t samples_in_scope = 0;
   uint64_t cpu_ns = 0;
   bool is_in_scope = true;
-  std::vector<uint64_t> visits;  // by the index of the point slot
+  std::vector<uint64_t> visits;   // by the index of the point slot
+  std::vector<TimedCalls> timed;  // in the order of the functions
 };
 
 // Names of the places that are counted for each thread, by the index of the point slot. Those of

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coz/base/clock.h"
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "gtest/gtest.h"
@@ -61,6 +62,29 @@ TEST_F(ThreadWatchTest, TellsEndedAndRunningThreadsApart) {
     EXPECT_EQ(running.samples, 2u);
     EXPECT_EQ(running.visits[1], 20u);
     EXPECT_EQ(running.pid, getpid());
+  }
+}
+
+TEST_F(ThreadWatchTest, TimesOfCallsAreInNanoseconds) {
+  control_->start_ns = MonotonicNowNs() - 1'000'000'000;
+  control_->start_ticks = __builtin_ia32_rdtsc() - 2'000'000'000;  // two ticks in a nanosecond
+  control_->timed_functions[0] = 2;                                // of "requests"
+  ThreadSlot& slot = StartThread("t", 0, 3);
+  shared::BeginCall(slot.timers, 0, 0x9000, 1'000'000, 0x8000);
+  shared::NoteSample(*control_, slot, 2);
+  shared::EndCall(slot.timers, 0, 0x9000, 3'000'000, 0x8000);
+  const std::vector<ThreadUse> running = watch_.Threads();
+  EndThread(slot);
+  const std::vector<ThreadUse> ended = watch_.Threads();
+  for (const std::vector<ThreadUse>& threads : {running, ended}) {
+    ASSERT_EQ(threads.size(), 1u);
+    ASSERT_EQ(threads[0].timed.size(), 1u);
+    EXPECT_EQ(threads[0].timed[0].counter, 1u);
+    EXPECT_EQ(threads[0].timed[0].calls, 1u);
+    EXPECT_EQ(threads[0].timed[0].cpu_ns, 2'000'000u);
+    // Both clocks run on while the test does, from the same time.
+    EXPECT_GT(threads[0].timed[0].wall_ns, 100'000u);
+    EXPECT_LT(threads[0].timed[0].wall_ns, 10'000'000u);
   }
 }
 
