@@ -105,9 +105,10 @@ class ChangedFunction {
     internal::PublishCallRoutines(process_.get());
     const patch::CallEdge begin = {
         process_->begin_call, process_->begin_call_in_handler, kPoint << 8 | kFunction, {0, 0}};
+    // Before the code is another one.
+    const patch::FunctionEnds found = patch::FindFunctionEnds(function.code, function.bytes);
     is_there_ = Insert(0, is_timed ? begin : patch::CallEdge{});
     if (!is_timed) return;
-    const patch::FunctionEnds found = patch::FindFunctionEnds(function.code, function.bytes);
     is_there_ &= !found.ends.empty();
     for (const auto& candidates : found.ends) is_there_ &= InsertEnd(candidates);
   }
