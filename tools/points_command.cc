@@ -12,6 +12,7 @@
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/session_points.h"
 
 namespace coz {
 namespace {
@@ -20,6 +21,7 @@ struct PointsArguments {
   supervisor::FindPointsOptions find;
   double duration_s = 10;
   size_t shown = 10;
+  SessionPointsArguments session;
 };
 
 std::string LeftOut(const supervisor::FoundPoints& found) {
@@ -79,10 +81,24 @@ void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
   absl::FPrintF(stderr, "%s\n", table.Render(2));
 }
 
+// How often they are passed is not counted.
+void PrintProbes(const std::vector<std::string>& probes, size_t shown) {
+  if (probes.empty()) return;
+  const size_t rows = shown == 0 ? probes.size() : std::min(shown, probes.size());
+  std::vector<std::string> options;
+  for (size_t i = 0; i < rows; ++i) {
+    options.push_back(absl::StrCat("--progress ", report::Quoted(probes[i])));
+  }
+  Say(absl::StrFormat("the program's source has %s, which do as points, too%s\n\n  %s\n",
+                      Counted(probes.size(), "probe"), rows < probes.size() ? " (all: -n 0)" : "",
+                      absl::StrJoin(options, "\n  ")));
+}
+
 void PrintFound(const supervisor::FoundPoints& found, const supervisor::FindPointsOutcome& outcome,
                 const PointsArguments& arguments) {
   const double elapsed_s = static_cast<double>(outcome.elapsed_ns) / 1e9;
   const std::string left_out = LeftOut(found);
+  PrintProbes(found.probes, arguments.shown);
   if (found.points.empty() && found.frequent.empty()) {
     Say(absl::StrFormat(
         "in %.1f s no function was called at a steady rate of %g or more times a second (%s); %s, "
@@ -109,7 +125,32 @@ void PrintOutcome(const supervisor::FindPointsOutcome& outcome, const PointsArgu
   Say(arguments.find.stop ? "ending the program" : "the program runs on; Ctrl-C ends it");
 }
 
+bool IsOfSession(const PointsArguments& arguments) { return arguments.session.session != 0; }
+
+// Nothing that makes no sense together.
+absl::Status CheckArguments(const PointsArguments& arguments) {
+  const bool changes =
+      arguments.session.list || !arguments.session.add.empty() || !arguments.session.remove.empty();
+  if (changes && !IsOfSession(arguments)) {
+    return absl::InvalidArgumentError(
+        "--add, --remove and --list are for a session that runs; write: coz points --session PID");
+  }
+  if (IsOfSession(arguments) && !arguments.find.command.empty()) {
+    return absl::InvalidArgumentError(
+        "--session is for a program that runs already; leave the program out");
+  }
+  return absl::OkStatus();
+}
+
 void Execute(PointsArguments* arguments, int* exit_status) {
+  if (absl::Status status = CheckArguments(*arguments); !status.ok()) {
+    *exit_status = ReportUsage(status);
+    return;
+  }
+  if (IsOfSession(*arguments)) {
+    *exit_status = ChangeSessionPoints(arguments->session);
+    return;
+  }
   if (arguments->find.command.empty()) {
     *exit_status = ReportUsage(absl::InvalidArgumentError(
         "no program was named; write: coz points --- PROGRAM ARGUMENTS"));
@@ -147,9 +188,25 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
   command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
       ->type_name("COUNT");
+  command
+      ->add_option("--session", arguments->session.session,
+                   "look at the points of a session that runs: of coz itself, or of its program")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID");
+  command
+      ->add_option("--add", arguments->session.add,
+                   "with --session: count a place from now on, or a pair BEGIN,END (repeatable)")
+      ->type_name("PLACE");
+  command
+      ->add_option("--remove", arguments->session.remove,
+                   "with --session: count a point no more (repeatable)")
+      ->type_name("PLACE");
+  command->add_flag("--list", arguments->session.list, "with --session: list its points");
   command->add_option("program", arguments->find.command, "the program and its arguments")
       ->type_name("");
-  SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"}});
+  SetExamples(command, {{"points --duration=5 --stop --- ./server", "look for five seconds"},
+                        {"points --session $(pgrep server) --add Server::Reply",
+                         "count a function of a program that coz profiles"}});
   command->callback([arguments, exit_status] { Execute(arguments.get(), exit_status); });
 }
 

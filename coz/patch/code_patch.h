@@ -27,14 +27,19 @@ inline constexpr size_t kJumpBytes = 5;
 inline constexpr size_t kMaxInstructionBytes = 15;
 inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
 inline constexpr size_t kMaxDisplaced = 6;  // instructions
-inline constexpr size_t kMaxStubBytes = 160;
-inline constexpr size_t kMaxSteps = 20;
+inline constexpr size_t kMaxStubBytes = 184;
+inline constexpr size_t kMaxSteps = 22;
 
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
 // thread has at `fs_offset` from its thread pointer.
 struct CounterPlace {
   int32_t fs_offset;
   int32_t displacement;
+  // The end of a pair that may have requests under way already: where that pointer's thread counts
+  // begins, and ends that have none. An end counts at `displacement` where more begins have been
+  // counted than ends, and else among the latter. 0 for both: each visit counts.
+  int32_t begins;
+  int32_t without_begin;
 };
 
 // Where a function's return address is when a thread is at an instruction of it: so far above its
@@ -71,6 +76,9 @@ struct Displaced {
 struct CodePatch {
   uint64_t address;  // of the first byte that is changed
   uint64_t stub;
+  // A 16-bit word that the program looks at, and that is raised while the place is changed (the
+  // semaphore of a probe in the source); 0: none.
+  uint64_t semaphore;
   CounterPlace counter;
   CallEdge edge;
   Way way;

@@ -184,6 +184,12 @@ PatchResult Enter(const CodePatch& patch, Entry** entered) {
   return PatchResult::kDone;
 }
 
+// Lets the program take the way by the place, or not any more.
+void ChangeSemaphore(const CodePatch& patch, int16_t by) {
+  if (patch.semaphore == 0 || !IsMapped(patch.semaphore, sizeof(by))) return;
+  __atomic_fetch_add(reinterpret_cast<int16_t*>(patch.semaphore), by, __ATOMIC_SEQ_CST);
+}
+
 // An int3 where any instruction begins; then what lies between; then the first byte. Between these,
 // all CPUs see what was stored before.
 void ChangeBytes(const CodePatch& patch) {
@@ -221,9 +227,14 @@ uint64_t ThreadPointer() {
 
 void CountVisit(const CounterPlace& counter) {
   const uint64_t at = ThreadPointer() + static_cast<uint64_t>(int64_t{counter.fs_offset});
-  uint64_t* cell =
-      reinterpret_cast<uint64_t*>(*reinterpret_cast<const uint64_t*>(at) +
-                                  static_cast<uint64_t>(int64_t{counter.displacement}));
+  const uint64_t base = *reinterpret_cast<const uint64_t*>(at);
+  const auto cell_at = [base](int32_t displacement) {
+    return reinterpret_cast<uint64_t*>(base + static_cast<uint64_t>(int64_t{displacement}));
+  };
+  uint64_t* cell = cell_at(counter.displacement);
+  if (counter.begins != 0 && *cell_at(counter.begins) <= *cell) {
+    cell = cell_at(counter.without_begin);
+  }
   // One instruction, as in the stub.
   asm volatile("incq %0" : "+m"(*cell) : : "cc");
 }
@@ -260,7 +271,10 @@ PatchResult InsertPatch(const CodePatch& patch) {
   if (!AllowWriting(patch.address, patch.changed_bytes)) return PatchResult::kMayNotWrite;
   Entry* entry = nullptr;
   const PatchResult entered = Enter(patch, &entry);
-  if (entered == PatchResult::kDone) ChangeBytes(entry->patch);
+  if (entered == PatchResult::kDone) {
+    ChangeBytes(entry->patch);
+    ChangeSemaphore(entry->patch, 1);
+  }
   ForbidWriting(patch.address, patch.changed_bytes);
   return entered;
 }
@@ -272,6 +286,7 @@ PatchResult RemovePatch(uint64_t address) {
   if (entry == nullptr || entry->state.load(std::memory_order_relaxed) != State::kActive)
     return PatchResult::kNoSuchPatch;
   if (!AllowWriting(address, entry->patch.changed_bytes)) return PatchResult::kMayNotWrite;
+  ChangeSemaphore(entry->patch, -1);
   RestoreBytes(entry->patch);
   ForbidWriting(address, entry->patch.changed_bytes);
   // The entry stays: a thread may have taken its int3 and not come to the handler yet.
@@ -368,6 +383,7 @@ bool RestoreCode() {
       restored = false;
       continue;
     }
+    ChangeSemaphore(patch, -1);
     RestoreBytes(patch);
     ForbidWriting(patch.address, patch.changed_bytes);
     entry.state.store(State::kRestored, std::memory_order_release);

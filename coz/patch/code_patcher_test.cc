@@ -235,6 +235,58 @@ TEST_P(RelocatedCodeTest, GivesEqualResultsByAnInt3) {
 INSTANTIATE_TEST_SUITE_P(Samples, RelocatedCodeTest,
                          testing::Range(size_t{0}, std::size(kSamples)));
 
+// The first two visits have no begin.
+TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
+  const Sample& sample = kSamples[GetParam()];
+  for (const Way way : {Way::kJump, Way::kTrap}) {
+    const uint8_t* function = Page().Add(sample.code);
+    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
+    if (plan.way != way || sample.visits != 1) continue;
+    SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
+    const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
+    const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
+    const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
+    const auto patch = self::PatchFor(plan, place, self::CounterOfEnds(1, 2, 3));
+    ASSERT_TRUE(patch.has_value());
+    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+    uint64_t counters[self::kCounters] = {};
+    self::CountIn(counters);
+    counters[1] = 5;
+    counters[2] = 3;
+    State state = StartState(1, 0);
+    RunInState(&state, function);
+    state = StartState(1, 0);
+    RunInState(&state, function);
+    EXPECT_EQ(counters[1], 5u);
+    EXPECT_EQ(counters[3], 2u);
+    counters[2] = 7;
+    const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
+    self::CountIn(nullptr);
+    EXPECT_EQ(counters[1], 7u);
+    EXPECT_EQ(counters[3], before.size());
+    EXPECT_TRUE(IsEqual(before, with));
+    ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
+  }
+}
+
+TEST(CodePatcherTest, SemaphoreIsRaisedWhileThePlaceIsChanged) {
+  const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
+  const uint8_t* function = Page().Add(code);
+  static uint16_t semaphore = 7;
+  const PlacePlan plan = PlanFor(function, code.size(), 0, Way::kJump);
+  const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), self::CounterOf(1),
+                                    reinterpret_cast<uint64_t>(&semaphore));
+  ASSERT_TRUE(patch.has_value());
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+    EXPECT_EQ(InsertPatch(*patch), PatchResult::kAlready);
+    EXPECT_EQ(semaphore, 8);
+    ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
+    EXPECT_EQ(RemovePatch(patch->address), PatchResult::kNoSuchPatch);
+    EXPECT_EQ(semaphore, 7);
+  }
+}
+
 // Steps through a function by the trap flag and notes for each instruction what it stands for.
 struct Stepped {
   uint64_t original;

@@ -10,7 +10,7 @@
 namespace coz::patch {
 namespace {
 
-constexpr size_t kMostCountingBytes = 44;  // counting, or the call of a routine
+constexpr size_t kMostCountingBytes = 72;  // counting, or the call of a routine
 constexpr size_t kMostCopyExtra = 14;      // that a copy is longer than the instruction
 static_assert(kMostCountingBytes + kMaxDisplacedBytes + kMostCopyExtra * kMaxDisplaced +
                   kJumpBytes <=
@@ -21,10 +21,11 @@ constexpr uint8_t kRedZone = 128;
 class Builder {
  public:
   Builder(const PlacePlan& plan, uint64_t address, uint64_t stub, const CounterPlace& counter,
-          const CallEdge& edge)
+          const CallEdge& edge, uint64_t semaphore)
       : plan_(plan) {
     patch_.address = address;
     patch_.stub = stub;
+    patch_.semaphore = semaphore;
     patch_.counter = counter;
     patch_.edge = edge;
     patch_.way = plan.way;
@@ -55,6 +56,11 @@ class Builder {
     uint8_t bytes[sizeof(value)];
     memcpy(bytes, &value, sizeof(value));
     code_.insert(code_.end(), std::begin(bytes), std::end(bytes));
+  }
+
+  void EmitAt(std::initializer_list<uint8_t> bytes, int32_t displacement) {
+    Emit(bytes);
+    Emit32(displacement);
   }
 
   // From here on the stub stands for this place in the original.
@@ -89,8 +95,16 @@ class Builder {
     }
     Emit({0x64, 0x48, 0x8b, 0x04, 0x25});  // mov rax, fs:[..]
     Emit32(patch_.counter.fs_offset);
-    Emit({0x48, 0xff, 0x80});  // inc qword [rax + ..]
-    Emit32(patch_.counter.displacement);
+    if (patch_.counter.begins != 0) {
+      push({0x51}, kWord);                                      // push rcx
+      EmitAt({0x48, 0x8b, 0x88}, patch_.counter.begins);        // mov rcx, [rax + ..]
+      EmitAt({0x48, 0x3b, 0x88}, patch_.counter.displacement);  // cmp rcx, [rax + ..]
+      pop({0x59}, kWord);
+      Emit({0x77, 0x09});  // ja to the last increment
+      EmitAt({0x48, 0xff, 0x80}, patch_.counter.without_begin);
+      Emit({0xeb, 0x07});  // jmp behind it
+    }
+    EmitAt({0x48, 0xff, 0x80}, patch_.counter.displacement);  // inc qword [rax + ..]
     if (plan_.keeps_flags) {
       pop({0x58}, kWord);
       Emit({0x04, 0x7f, 0x9e});  // add al, 127, which overflows as before; sahf
@@ -211,9 +225,10 @@ uint32_t TrapsInDistance(const PlacePlan& plan) {
 }
 
 std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,
-                                    const CounterPlace& counter, const CallEdge& edge) {
+                                    const CounterPlace& counter, uint64_t semaphore,
+                                    const CallEdge& edge) {
   if (plan.way == Way::kNone) return std::nullopt;
-  return Builder(plan, address, stub, counter, edge).Build();
+  return Builder(plan, address, stub, counter, edge, semaphore).Build();
 }
 
 }  // namespace coz::patch

@@ -133,6 +133,16 @@ class Planner {
     return next.is_padding && (is_behind || is_skipped);
   }
 
+  // Whether jumps to what lies before `end` lead to displaced instructions alone.
+  bool EntriesMeetInt3s(size_t end) const {
+    return std::all_of(scan_.targets.begin(), scan_.targets.end(), [this, end](size_t target) {
+      if (target <= plan_.offset || target >= end) return true;
+      const size_t within = target - plan_.offset;
+      return within < kJumpBytes && std::find(plan_.instructions.begin(), plan_.instructions.end(),
+                                              within) != plan_.instructions.end();
+    });
+  }
+
   // Returns why not, or nothing.
   std::string TryJump() {
     size_t at = plan_.offset;
@@ -157,9 +167,10 @@ class Planner {
     }
     const size_t inside_end = plan_.offset + std::max(plan_.displaced.size(), kJumpBytes);
     const size_t behind_int3 = EndsWithAnInt3() ? 1 : 0;
-    if (HasTargetIn(scan_, plan_.offset + 1, inside_end + behind_int3))
+    const bool has_entries = HasTargetIn(scan_, plan_.offset + 1, inside_end + behind_int3);
+    if (has_entries && !(limits_.allow_entries && EntriesMeetInt3s(inside_end + behind_int3)))
       return "a jump leads into its bytes";
-    plan_.no_entry_inside = scan_.is_whole && !scan_.jumps_by_table;
+    plan_.no_entry_inside = !has_entries && scan_.is_whole && !scan_.jumps_by_table;
     plan_.keeps_red_zone = place_.offset != 0;
     plan_.keeps_flags = place_.offset != 0 ||
                         ReadsFlagsFirst(place_.code + plan_.offset, place_.room - plan_.offset);

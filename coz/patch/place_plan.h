@@ -29,6 +29,9 @@ struct PlaceInCode {
 struct PlanLimits {
   bool allow_jump = true;
   bool allow_trap = true;
+  // A jump even where others lead to displaced instructions, each of which meets an int3. For a
+  // probe that is jumped over only while nobody counts.
+  bool allow_entries = false;
 };
 
 struct PlacePlan {

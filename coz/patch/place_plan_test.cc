@@ -62,6 +62,20 @@ TEST(PlacePlanTest, JumpIntoTheDisplacedBytesAsksForAnInt3) {
   EXPECT_EQ(plan.way, Way::kTrap);
 }
 
+// test eax,eax; je behind the nop; nop (a probe); mov eax,1; ret
+TEST(PlacePlanTest, ProbeThatIsJumpedOverWhileNobodyCountsGetsAJump) {
+  const Bytes code = {0x85, 0xc0, 0x74, 1, 0x90, 0xb8, 1, 0, 0, 0, 0xc3};
+  EXPECT_EQ(PlanOf(code, 4).way, Way::kNone);
+  PlanLimits limits;
+  limits.allow_entries = true;
+  const PlacePlan plan = PlanOf(code, 4, limits);
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_FALSE(plan.no_entry_inside);
+  // A jump into an instruction: je one byte further.
+  const Bytes odd = {0x85, 0xc0, 0x74, 2, 0x90, 0xb8, 1, 0, 0, 0, 0xc3};
+  EXPECT_EQ(PlanOf(odd, 4, limits).way, Way::kTrap);
+}
+
 TEST(PlacePlanTest, JumpTableMakesEntriesInsideUnknown) {
   // push rbx; mov rbx,rdi; nop; jmp rax
   const PlacePlan plan = PlanOf({0x53, 0x48, 0x89, 0xfb, 0x90, 0xff, 0xe0});

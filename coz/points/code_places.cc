@@ -209,24 +209,62 @@ bool CodePlaces::Locate(uint64_t elf_address, CodePlace* place) const {
   return false;
 }
 
+const std::vector<FunctionExtent>& CodePlaces::FrameExtents() const {
+  if (frame_extents_.has_value()) return *frame_extents_;
+  frame_extents_.emplace();
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_, &names) != 0) return *frame_extents_;
+  for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr;
+       section = elf_nextscn(elf_, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(elf_, names, header.sh_name);
+    if (name == nullptr || strcmp(name, ".eh_frame") != 0) continue;
+    const Elf_Data* data = elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    *frame_extents_ =
+        ReadFunctionExtents({static_cast<const char*>(data->d_buf), data->d_size}, header.sh_addr);
+  }
+  return *frame_extents_;
+}
+
+// By symbols; where there are none, by what unwinders know.
+FunctionExtent CodePlaces::ExtentAround(uint64_t elf_address) const {
+  const auto after = std::upper_bound(
+      functions_.begin(), functions_.end(), elf_address,
+      [](uint64_t address, const Function& function) { return address < function.begin; });
+  FunctionExtent extent = {0, 0};
+  // Of several names for one address the longest function.
+  for (auto same = after; same != functions_.begin(); --same) {
+    const Function& function = *(same - 1);
+    if (function.begin != (after - 1)->begin) break;
+    extent = {function.begin, std::max(extent.end, function.end)};
+  }
+  if (elf_address < extent.end) return extent;
+  const std::vector<FunctionExtent>& frames = FrameExtents();
+  const auto frame = std::upper_bound(
+      frames.begin(), frames.end(), elf_address,
+      [](uint64_t address, const FunctionExtent& other) { return address < other.begin; });
+  if (frame == frames.begin() || elf_address >= (frame - 1)->end) return {0, 0};
+  return *(frame - 1);
+}
+
 void CodePlaces::LocateFunction(uint64_t segment_end, CodePlace* place) const {
   place->function_bytes = 0;
-  const auto after = std::upper_bound(
-      functions_.begin(), functions_.end(), place->elf_address,
-      [](uint64_t address, const Function& function) { return address < function.begin; });
-  if (after == functions_.begin()) return;
-  // Of several names for one address the longest function.
-  const uint64_t begin = (after - 1)->begin;
-  uint64_t end = begin;
-  for (auto same = after; same != functions_.begin() && (same - 1)->begin == begin; --same) {
-    end = std::max(end, (same - 1)->end);
-  }
-  if (place->elf_address >= end) return;
+  const FunctionExtent extent = ExtentAround(place->elf_address);
+  if (extent.end == 0) return;
+  const auto [begin, end] = extent;
   constexpr uint64_t kAlignment = 16;
   uint64_t room_end = std::min(segment_end, (end + kAlignment - 1) & ~(kAlignment - 1));
   const auto next = std::upper_bound(code_starts_.begin(), code_starts_.end(), begin);
   if (next != code_starts_.end()) room_end = std::min(room_end, *next);
   if (room_end < end) return;  // code overlaps, or has labels
+  // What follows may have no symbol.
+  const std::vector<FunctionExtent>& frames = FrameExtents();
+  const auto other = std::upper_bound(
+      frames.begin(), frames.end(), begin,
+      [](uint64_t address, const FunctionExtent& frame) { return address < frame.begin; });
+  if (other != frames.end()) room_end = std::min(room_end, std::max(end, other->begin));
   place->function_offset = place->file_offset - (place->elf_address - begin);
   place->function_bytes = end - begin;
   place->function_room = room_end - begin;
@@ -270,6 +308,7 @@ std::string CodePlaces::FunctionAt(uint64_t elf_address) const {
 absl::StatusOr<std::vector<CodePlace>> CodePlaces::Find(const PointSpec& spec,
                                                         std::string* note) const {
   note->clear();
+  if (!spec.provider.empty()) return FindProbe(spec);
   return spec.file.empty() ? FindFunction(spec, note) : FindLine(spec);
 }
 
@@ -359,6 +398,79 @@ absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
   return absl::NotFoundError(absl::StrFormat(
       "no function of %s is called %s%s", BaseName(path_), spec.function,
       closest.empty() ? absl::StrFormat("; list them with: nm -C %s | grep -i ' t '", path_)
+                      : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
+}
+
+std::vector<UsdtPlace> CodePlaces::Probes() const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_, &names) != 0) return {};
+  std::vector<Elf_Data*> notes;
+  std::optional<uint64_t> base;
+  for (Elf_Scn* section = elf_nextscn(elf_, nullptr); section != nullptr;
+       section = elf_nextscn(elf_, section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* name = elf_strptr(elf_, names, header.sh_name);
+    if (name == nullptr) continue;
+    if (strcmp(name, ".stapsdt.base") == 0) base = header.sh_addr;
+    Elf_Data* data = strcmp(name, ".note.stapsdt") == 0 ? elf_rawdata(section, nullptr) : nullptr;
+    if (data != nullptr && data->d_buf != nullptr) notes.push_back(data);
+  }
+  std::vector<UsdtPlace> probes;
+  for (const Elf_Data* data : notes) {
+    for (UsdtPlace& place :
+         ReadUsdtNotes({static_cast<const char*>(data->d_buf), data->d_size}, base)) {
+      probes.push_back(std::move(place));
+    }
+  }
+  return probes;
+}
+
+// Whether the program may write there, two bytes.
+bool CodePlaces::IsData(uint64_t elf_address) const {
+  size_t segments = 0;
+  if (elf_getphdrnum(elf_, &segments) != 0) return false;
+  for (size_t i = 0; i < segments; ++i) {
+    GElf_Phdr header;
+    if (gelf_getphdr(elf_, static_cast<int>(i), &header) == nullptr) continue;
+    if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0 && elf_address >= header.p_vaddr &&
+        elf_address + 2 <= header.p_vaddr + header.p_memsz) {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindProbe(const PointSpec& spec) const {
+  std::vector<CodePlace> found;
+  std::vector<std::string> names;
+  for (const UsdtPlace& probe : Probes()) {
+    if (probe.semaphore != 0 && !IsData(probe.semaphore)) continue;  // a damaged note
+    names.push_back(absl::StrCat("usdt:", probe.provider, ":", probe.name));
+    if (!MatchesGlob(spec.provider, probe.provider) || !MatchesGlob(spec.probe, probe.name)) {
+      continue;
+    }
+    CodePlace place;
+    place.name = names.back();
+    const bool is_known = std::any_of(found.begin(), found.end(), [&probe](const CodePlace& other) {
+      return other.elf_address == probe.address;
+    });
+    if (is_known || !Locate(probe.address, &place)) continue;
+    place.semaphore = probe.semaphore;
+    found.push_back(place);
+  }
+  if (!found.empty()) return found;
+  if (names.empty()) {
+    return absl::NotFoundError(absl::StrFormat(
+        "cannot find %s: %s has no probes in its source (no note stapsdt); name a function or a "
+        "line",
+        spec.text, path_));
+  }
+  const std::string wanted = absl::StrCat("usdt:", spec.provider, ":", spec.probe);
+  const std::vector<std::string> closest = ClosestMatches(wanted, names, kShownNames);
+  return absl::NotFoundError(absl::StrFormat(
+      "no probe of %s is called %s%s", BaseName(path_), wanted,
+      closest.empty() ? absl::StrCat("; list them with: readelf -n ", path_)
                       : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
 }
 

@@ -1,5 +1,5 @@
 // Finds the places of a binary that a PointSpec names: entries of functions, first instructions of
-// lines.
+// lines, probes in the source.
 //
 // Shape    one binary, opened once; every question reads symbols or debug information anew
 // Units    ELF addresses, offsets in the file
@@ -17,11 +17,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coz/points/function_extents.h"
 #include "coz/points/point_spec.h"
+#include "coz/points/usdt_notes.h"
 
 namespace coz::points {
 
@@ -38,6 +41,8 @@ struct CodePlace {
   uint64_t function_offset = 0;
   uint64_t function_bytes = 0;
   uint64_t function_room = 0;
+  // ELF address of a word that is not 0 while somebody counts there; 0: none is needed.
+  uint64_t semaphore = 0;
   std::string name;  // the function, demangled; for a line the function that it is in, or empty
 };
 
@@ -61,6 +66,8 @@ class CodePlaces {
     std::string name;  // demangled
   };
   const std::vector<Function>& functions() const { return functions_; }
+  // Probes in the source, each at all of its places.
+  std::vector<UsdtPlace> Probes() const;
   // Has code that the kernel restarts from its begin when it interrupts it (rseq).
   bool has_restartable_code() const;
   // False where the bytes of the address are not in the file.
@@ -77,8 +84,13 @@ class CodePlaces {
   bool Locate(uint64_t elf_address, CodePlace* place) const;
   std::string FunctionAt(uint64_t elf_address) const;
   void LocateFunction(uint64_t segment_end, CodePlace* place) const;
+  // That holds the address; empty: none is known.
+  FunctionExtent ExtentAround(uint64_t elf_address) const;
+  const std::vector<FunctionExtent>& FrameExtents() const;
   absl::StatusOr<std::vector<CodePlace>> FindFunction(const PointSpec& spec,
                                                       std::string* note) const;
+  absl::StatusOr<std::vector<CodePlace>> FindProbe(const PointSpec& spec) const;
+  bool IsData(uint64_t elf_address) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
   std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
   absl::Status NoSuchFunction(const PointSpec& spec) const;
@@ -94,6 +106,7 @@ class CodePlaces {
   uint64_t elf_bias_ = 0;
   uint64_t dwarf_bias_ = 0;          // ELF address = address in the debug information + dwarf_bias_
   std::vector<Function> functions_;  // by address
+  mutable std::optional<std::vector<FunctionExtent>> frame_extents_;
   std::vector<uint64_t> code_starts_;  // of functions and their cold parts, ascending
 };
 

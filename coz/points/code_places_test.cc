@@ -121,6 +121,40 @@ TEST_F(CodePlacesTest, NamesTheNearestLinesWithCode) {
   EXPECT_THAT(ErrorOf("place_program.cc:1"), HasSubstr("the closest are: places_program.cc"));
 }
 
+TEST_F(CodePlacesTest, FindsAllPlacesOfAProbe) {
+  const auto found = Find("usdt:shop:sold");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_NE((*found)[0].elf_address, (*found)[1].elf_address);
+  EXPECT_EQ((*found)[0].semaphore, 0u);
+  EXPECT_GT((*found)[0].function_bytes, 0u);
+  EXPECT_EQ(Find("usdt:s?op:*ld")->size(), 2u);
+  EXPECT_THAT(ErrorOf("usdt:shop:solt"), HasSubstr("the closest are: usdt:shop:sold"));
+  EXPECT_THAT(ErrorOf("usdt:shop:bad_semaphore"), HasSubstr("no probe of places_program"));
+}
+
+TEST(CodePlacesProbesTest, BinaryWithoutProbesIsSaidToHaveNone) {
+  const std::unique_ptr<CodePlaces> places = OpenProgram("libversioned.so");
+  std::string note;
+  EXPECT_THAT(places->Find(*ParsePointSpec("usdt:shop:sold"), &note).status().message(),
+              HasSubstr("has no probes in its source"));
+}
+
+// The same function, known by its symbol and by its frame.
+TEST(CodePlacesStrippedTest, FunctionAroundAProbeIsKnown) {
+  const std::unique_ptr<CodePlaces> with = OpenProgram("places_program");
+  const std::unique_ptr<CodePlaces> without = OpenProgram("places_program_stripped");
+  std::string note;
+  const auto known = with->Find(*ParsePointSpec("usdt:shop:sold"), &note);
+  const auto found = without->Find(*ParsePointSpec("usdt:shop:sold"), &note);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 2u);
+  EXPECT_GT(found->front().function_bytes, 5u);
+  EXPECT_GE(found->front().function_room, found->front().function_bytes);
+  EXPECT_LE(found->front().function_offset, found->front().file_offset);
+  EXPECT_GT(known->front().function_bytes, 5u);
+}
+
 TEST(CodePlacesStrippedTest, SaysThatThereAreNoSymbols) {
   const std::unique_ptr<CodePlaces> places = OpenProgram("places_program_stripped");
   std::string note;

@@ -9,10 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "coz/points/closest_names.h"
 
 namespace coz::points {
 namespace {
+
+constexpr char kUsdtPrefix[] = "usdt:";
 
 bool IsGlob(absl::string_view text) { return text.find_first_of("*?") != absl::string_view::npos; }
 
@@ -71,6 +74,19 @@ absl::StatusOr<PointSpec> ParsePointSpec(absl::string_view text) {
     return absl::InvalidArgumentError(
         "an empty text names no place; write FILE:LINE or a function, as in main.cc:12 or "
         "'Server::Reply'");
+  }
+  if (absl::StartsWith(place, kUsdtPrefix)) {
+    const std::pair<absl::string_view, absl::string_view> names =
+        absl::StrSplit(place.substr(sizeof(kUsdtPrefix) - 1), absl::MaxSplits(':', 1));
+    if (names.first.empty() || names.second.empty()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "'%s' names no probe; write usdt:PROVIDER:NAME, as in usdt:postgresql:query__done; see "
+          "what there is with: readelf -n PROGRAM",
+          text));
+    }
+    spec.provider = std::string(names.first);
+    spec.probe = std::string(names.second);
+    return spec;
   }
   const size_t colon = place.rfind(':');
   uint32_t line = 0;

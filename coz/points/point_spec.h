@@ -1,8 +1,9 @@
 // Where a user wants visits to be counted, as typed after --progress and --latency.
 //
 // Shape    [BINARY!]FILE:LINE, or [BINARY!]FUNCTION: a name, its last parts, its linkage name, or a
-//          glob of `*` and `?`. BINARY is a glob over the path or file name of a loaded object;
-//          without it the program itself is meant
+//          glob of `*` and `?`; or [BINARY!]usdt:PROVIDER:NAME, both of which may be globs. BINARY
+//          is a glob over the path or file name of a loaded object; without it the program itself
+//          is meant
 // Units    lines from 1
 // Errors   INVALID_ARGUMENT: one sentence with the text and an example
 // Threads  safe: values
@@ -26,7 +27,9 @@ struct PointSpec {
   std::string binary;    // empty: the program
   std::string file;      // empty: a function is meant
   uint32_t line = 0;     // with `file`
-  std::string function;  // empty: a line is meant
+  std::string function;  // empty: a line or a probe is meant
+  std::string provider;  // of a probe in the source (USDT); empty: none is meant
+  std::string probe;
 };
 
 absl::StatusOr<PointSpec> ParsePointSpec(absl::string_view text);

@@ -27,6 +27,18 @@ TEST(PointSpecTest, NamesAFunctionOfALibrary) {
   EXPECT_EQ(ParsePointSpec("ns::operator!")->function, "ns::operator!");
 }
 
+TEST(PointSpecTest, NamesAProbeInTheSource) {
+  const absl::StatusOr<PointSpec> spec = ParsePointSpec("libpq.so*!usdt:post*:query__done");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->binary, "libpq.so*");
+  EXPECT_EQ(spec->provider, "post*");
+  EXPECT_EQ(spec->probe, "query__done");
+  EXPECT_EQ(spec->function, "");
+  for (const char* text : {"usdt:", "usdt:server", "usdt::done", "usdt:server:"}) {
+    EXPECT_THAT(ParsePointSpec(text).status().message(), HasSubstr("usdt:PROVIDER:NAME"));
+  }
+}
+
 TEST(PointSpecTest, RefusesWhatNamesNothing) {
   EXPECT_THAT(ParsePointSpec("").status().message(), HasSubstr("FILE:LINE"));
   EXPECT_THAT(ParsePointSpec("main.cc:0").status().message(), HasSubstr("main.cc:12"));

@@ -105,7 +105,8 @@ void Attach(shared::ControlBlock* control) {
     interpose::ArmThreadExit();
   }
   atexit(PayAtExit);
-  if (control->awaits_breakpoints != 0) AwaitBreakpoints(*process, image);
+  if (control->awaits_breakpoints.load(std::memory_order_relaxed) != 0)
+    AwaitBreakpoints(*process, image);
   const sampler::SamplerStatus status = StartSampling(*control);
   shared::TakeLentCounters(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {

@@ -62,7 +62,10 @@ void ChangeCodeIfAsked(shared::ControlBlock& control, int32_t pid) {
   }
   const uint32_t count = std::min(request.count, shared::kMaxAskedPatches);
   for (uint32_t i = 0; i < count; ++i) {
-    request.results[i] = static_cast<uint32_t>(patch::InsertPatch(request.patches[i]));
+    const patch::CodePatch& asked_patch = request.patches[i];
+    request.results[i] =
+        static_cast<uint32_t>(request.removes != 0 ? patch::RemovePatch(asked_patch.address)
+                                                   : patch::InsertPatch(asked_patch));
   }
   request.state.store(shared::PatchRequestState::kAnswered, std::memory_order_release);
 }

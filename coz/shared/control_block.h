@@ -64,7 +64,7 @@ struct ControlBlock {
   Follow follow;
   // A program that attaches waits until the supervisor has set its breakpoints, or lent its
   // counters.
-  uint32_t awaits_breakpoints;
+  std::atomic<uint32_t> awaits_breakpoints;
   // An inode. Processes of another namespace are not profiled, as their pids say nothing here.
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's

@@ -25,6 +25,7 @@ enum class PatchRequestState : uint32_t { kFree, kAsked, kTaken, kAnswered };
 struct PatchRequest {
   std::atomic<PatchRequestState> state;
   std::atomic<int32_t> pid;  // of whom it is asked
+  uint32_t removes;          // 1: patches are taken away, by their addresses
   uint32_t count;
   patch::CodePatch patches[kMaxAskedPatches];
   uint32_t results[kMaxAskedPatches];  // PatchResults

@@ -23,6 +23,7 @@
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/one_sentence.h"
+#include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,61 +36,7 @@ using testing::Coz;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Puppet;
-
-// The puppet `resident`, or another program that reads standard input.
-class Resident {
- public:
-  explicit Resident(const std::vector<std::string>& command) {
-    int in[2];
-    int out[2];
-    EXPECT_EQ(pipe2(in, O_CLOEXEC), 0);
-    EXPECT_EQ(pipe2(out, O_CLOEXEC), 0);
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      dup2(in[0], STDIN_FILENO);
-      dup2(out[1], STDOUT_FILENO);
-      std::vector<char*> arguments;
-      for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-      arguments.push_back(nullptr);
-      execv(arguments[0], arguments.data());
-      _exit(127);
-    }
-    close(in[0]);
-    close(out[1]);
-    input_.Reset(in[1]);
-    output_ = fdopen(out[0], "r");
-  }
-  ~Resident() {
-    if (pid_ > 0) kill(pid_, SIGKILL);
-    if (pid_ > 0) waitpid(pid_, nullptr, 0);
-    if (output_ != nullptr) fclose(output_);
-  }
-  Resident(const Resident&) = delete;
-  Resident& operator=(const Resident&) = delete;
-
-  pid_t pid() const { return pid_; }
-  std::string Line() {
-    char line[4096] = "";
-    return fgets(line, sizeof(line), output_) == nullptr ? "" : line;
-  }
-  std::string Ask(const std::string& line) {
-    EXPECT_EQ(write(input_.get(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
-    return Line();
-  }
-  // What it says in the end, and how it ends.
-  std::string End(int* status) {
-    const std::string last = Ask("end\n");
-    waitpid(pid_, status, 0);
-    pid_ = -1;
-    return last;
-  }
-
- private:
-  pid_t pid_ = -1;
-  UniqueFd input_;
-  FILE* output_ = nullptr;
-};
+using testing::Resident;
 
 // What the slots of the program hold by which it calls other libraries, by address.
 std::map<uint64_t, uint64_t> SlotsOf(pid_t pid, const std::string& file) {

@@ -89,6 +89,13 @@ TEST(PointsTest, RateOfWhatIsDearToCountIsToldByWhatCallsIt) {
   EXPECT_THAT(result.errors, HasSubstr("~"));
 }
 
+TEST(PointsTest, ProbesInTheSourceAreListed) {
+  COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
+  const CommandResult result = Points({"--duration=1", "--stop", "---", Puppet("asked")});
+  EXPECT_THAT(result.errors, HasSubstr("has 1 probe, which do as points"));
+  EXPECT_THAT(result.errors, HasSubstr("--progress usdt:asked:turned"));
+}
+
 TEST(PointsTest, StopEndsTheProgramAndIsNoFailure) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   const CommandResult result = Points({"--duration=1", "--stop", "---", Puppet("shop"), "600"});

@@ -40,7 +40,7 @@ std::vector<AddressRange> Mapped() {
 
 }  // namespace
 
-void CountIn(uint64_t* counters) { t_counters = counters; }
+void CountIn(uint64_t* counters) { t_counters = counters == nullptr ? g_shared : counters; }
 
 uint64_t SharedVisits(size_t counter) { return g_shared[counter]; }
 
@@ -48,7 +48,15 @@ CounterPlace CounterOf(size_t counter) {
   // Volatile: gcc would subtract 32-bit halves, by an instruction that linkers cannot relax.
   volatile auto here = reinterpret_cast<uint64_t>(&t_counters);
   volatile auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
-  return {static_cast<int32_t>(here - thread), static_cast<int32_t>(counter * sizeof(uint64_t))};
+  return {static_cast<int32_t>(here - thread), static_cast<int32_t>(counter * sizeof(uint64_t)), 0,
+          0};
+}
+
+CounterPlace CounterOfEnds(size_t ends, size_t begins, size_t without_begin) {
+  CounterPlace place = CounterOf(ends);
+  place.begins = CounterOf(begins).displacement;
+  place.without_begin = CounterOf(without_begin).displacement;
+  return place;
 }
 
 void HandleTraps(void (*foreign)(int)) {
@@ -60,13 +68,18 @@ void HandleTraps(void (*foreign)(int)) {
 }
 
 std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address, size_t counter) {
+  return PatchFor(plan, address, CounterOf(counter));
+}
+
+std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address,
+                                  const CounterPlace& counter, uint64_t semaphore) {
   g_space.SetMapped(Mapped());
   const size_t bytes = MostStubBytes(plan);
   const uint32_t traps = plan.way == Way::kJump ? TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = g_space.Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = g_space.Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return BuildPatch(plan, address, *stub, CounterOf(counter));
+  return BuildPatch(plan, address, *stub, counter, semaphore);
 }
 
 }  // namespace coz::patch::self

@@ -21,7 +21,7 @@ namespace coz::patch::self {
 
 inline constexpr size_t kCounters = 16;
 
-// Where the calling thread counts. A thread that sets nothing shares the process's.
+// Where the calling thread counts. A thread that sets nothing, or null, shares the process's.
 void CountIn(uint64_t* counters);
 uint64_t SharedVisits(size_t counter);
 CounterPlace CounterOf(size_t counter);
@@ -29,6 +29,11 @@ CounterPlace CounterOf(size_t counter);
 // SIGTRAPs of int3s are taken. Others end the program, or reach `foreign`.
 void HandleTraps(void (*foreign)(int) = nullptr);
 
+// Counts ends, of begins that the second counts.
+CounterPlace CounterOfEnds(size_t ends, size_t begins, size_t without_begin);
+
+std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address,
+                                  const CounterPlace& counter, uint64_t semaphore = 0);
 std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address, size_t counter);
 
 }  // namespace coz::patch::self

@@ -33,6 +33,34 @@ __attribute__((noipa)) int Overloaded(char x) {
 
 }  // namespace shop
 
+// A probe in the source, as <sys/sdt.h> notes it, without a semaphore. The second note has one that
+// is no data of the program, and is damaged in that.
+#define PROBE(name, semaphore)                     \
+  asm volatile(                                    \
+      "990: nop\n"                                 \
+      ".pushsection .note.stapsdt,\"\",\"note\"\n" \
+      ".balign 4\n"                                \
+      ".4byte 992f-991f, 994f-993f, 3\n"           \
+      "991: .asciz \"stapsdt\"\n"                  \
+      "992: .balign 4\n"                           \
+      "993: .8byte 990b, 0, " semaphore            \
+      "\n"                                         \
+      ".asciz \"shop\"\n"                          \
+      ".asciz \"" name                             \
+      "\"\n"                                       \
+      ".asciz \"\"\n"                              \
+      "994: .balign 4\n"                           \
+      ".popsection\n")
+
+static __attribute__((noipa)) int Sell(int x) {
+  PROBE("sold", "0");
+  if (x > 100) return x + 1;
+  x = x * x + 3;
+  PROBE("sold", "0");
+  PROBE("bad_semaphore", "0x123456789abc");
+  return x;
+}
+
 static int g_calls;
 
 static void* Call(void*) {
@@ -43,6 +71,7 @@ static void* Call(void*) {
     x += server.Tiny(x);  // PLACE(tiny)
     if (i % 2 == 0) x = server.Replay(x);
     asm volatile("" : "+r"(x));
+    x = Sell(x);
   }
   return reinterpret_cast<void*>(
       static_cast<intptr_t>(x + shop::Overloaded(x) + shop::Overloaded(static_cast<char>(x))));

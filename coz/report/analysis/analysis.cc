@@ -141,7 +141,9 @@ class PointAnalyzer {
     for (size_t i = 0; i < table.experiments.size(); ++i) {
       usable_[i] = Usable(table.experiments[i]);
       const bool tainted = IsTainted(table.experiments[i]);
-      if (!tainted && usable_[i] == nullptr) ++result_.low_visit_experiments;
+      if (tainted || usable_[i] != nullptr) continue;
+      ++(WasThere(table.experiments[i]) ? result_.low_visit_experiments
+                                        : result_.absent_experiments);
     }
   }
 
@@ -154,6 +156,11 @@ class PointAnalyzer {
   }
 
  private:
+  bool WasThere(const ExperimentRow& row) const {
+    return table_.points[result_.point].WasThere(row.session, row.start_ns,
+                                                 row.start_ns + row.elapsed_ns);
+  }
+
   // What the experiment saw of the point, if that was enough.
   const PointSeen* Usable(const ExperimentRow& row) const {
     const uint64_t enough = end_to_end_ ? 1 : options_.min_visits;

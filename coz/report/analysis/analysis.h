@@ -132,6 +132,7 @@ struct PointAnalysis {
   // By samples, most first.
   std::vector<LineSetAside> set_aside;
   int low_visit_experiments = 0;
+  int absent_experiments = 0;  // in which the point was not there throughout
   std::optional<SamplingSlowdown> sampling_slowdown;
 };
 

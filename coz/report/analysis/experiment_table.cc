@@ -86,14 +86,19 @@ class ExperimentTableBuilder::Impl {
     for (const profile::Experiment& experiment : records.experiment()) AddExperiment(experiment);
     for (const profile::BareInterval& bare : records.bare_interval()) AddBare(bare);
     for (const profile::SampleCounts& counts : records.sample_counts()) AddCounts(counts);
+    for (const profile::PointChange& change : records.point_change()) {
+      point_changes_[{change.session(), change.point()}].emplace_back(change.at_ns(),
+                                                                      change.added());
+    }
     for (const profile::SessionEnd& end : records.session_end()) {
       ended_[end.session()] = end.run_time_ns();
     }
   }
 
   ExperimentTable Finish() {
-    for (ExperimentRow& row : table_.experiments) row.part = PartOf(row);
-    for (BareRow& row : table_.bare) row.part = PartOf(row);
+    for (auto& [point, changes] : point_changes_) AddStays(point, std::move(changes));
+    for (ExperimentRow& row : table_.experiments) Complete(&row);
+    for (BareRow& row : table_.bare) Complete(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
     return std::move(table_);
@@ -119,7 +124,7 @@ class ExperimentTableBuilder::Impl {
     const auto [it, added] = points_.try_emplace(key, table_.points.size());
     if (added) {
       table_.points.push_back(
-          {point.name(), point.kind(), 0, point.counted_by(), point.visit_cost_ns()});
+          {point.name(), point.kind(), 0, point.counted_by(), point.visit_cost_ns(), {}});
     }
     point_ids_[{point.session(), point.id()}] = it->second;
   }
@@ -148,6 +153,34 @@ class ExperimentTableBuilder::Impl {
     return static_cast<uint32_t>(
         std::count_if(changes->second.begin(), changes->second.end(),
                       [&row](uint64_t at_ns) { return at_ns <= row.start_ns; }));
+  }
+
+  void AddStays(const SessionAndId& id, std::vector<std::pair<uint64_t, bool>> changes) {
+    const int64_t point = Find(point_ids_, id.first, id.second);
+    if (point < 0) return;
+    std::vector<PointStay>& stays = table_.points[static_cast<size_t>(point)].stays;
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    constexpr uint64_t kToTheEnd = UINT64_MAX;
+    bool is_there = !changes.front().second;
+    if (is_there) stays.push_back({id.first, 0, kToTheEnd});
+    for (const auto& [at_ns, added] : changes) {
+      if (added && !is_there) stays.push_back({id.first, at_ns, kToTheEnd});
+      if (!added && is_there) stays.back().to_ns = at_ns;
+      is_there = added;
+    }
+  }
+
+  // What is known once all records are.
+  template <typename Row>
+  void Complete(Row* row) const {
+    row->part = PartOf(*row);
+    const auto is_missing = [this, row](const PointSeen& seen) {
+      return !table_.points[seen.point].WasThere(row->session, row->start_ns,
+                                                 row->start_ns + row->elapsed_ns);
+    };
+    row->points.erase(std::remove_if(row->points.begin(), row->points.end(), is_missing),
+                      row->points.end());
   }
 
   // `duration_ns`: effective, of the experiment or bare interval.
@@ -265,6 +298,8 @@ class ExperimentTableBuilder::Impl {
   ExperimentTable table_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
   absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
+  // When, and whether it was added.
+  absl::flat_hash_map<SessionAndId, std::vector<std::pair<uint64_t, bool>>> point_changes_;
   absl::flat_hash_map<UnitKey, size_t> units_;
   absl::flat_hash_map<PointKey, size_t> points_;
   absl::flat_hash_map<SessionAndId, size_t> unit_ids_;
@@ -294,6 +329,16 @@ std::string UnitRow::Name() const {
     default:
       return absl::StrCat(file, ":", line);
   }
+}
+
+bool PointRow::WasThere(uint64_t session, uint64_t from_ns, uint64_t to_ns) const {
+  bool has_changed = false;
+  for (const PointStay& stay : stays) {
+    if (stay.session != session) continue;
+    has_changed = true;
+    if (stay.from_ns <= from_ns && to_ns <= stay.to_ns) return true;
+  }
+  return !has_changed;
 }
 
 bool ExperimentRow::IsBaseline() const { return SpeedupKey(virtual_speedup) == 0; }

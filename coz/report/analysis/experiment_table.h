@@ -36,12 +36,23 @@ struct UnitRow {
   std::string Name() const;
 };
 
+// From when to when a point was counted, of a session in which it was added or removed.
+struct PointStay {
+  uint64_t session = 0;
+  uint64_t from_ns = 0;  // since session start
+  uint64_t to_ns = 0;    // UINT64_MAX: to the end
+};
+
 struct PointRow {
   std::string name;
   profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_UNKNOWN;
   uint64_t visits = 0;     // of the whole run; arrivals of latency pairs
   std::string counted_by;  // as in ProgressPoint
   uint64_t visit_cost_ns = 0;
+  std::vector<PointStay> stays;  // in order of time; sessions that are missing had it throughout
+
+  // Whether the point was counted from here to there.
+  bool WasThere(uint64_t session, uint64_t from_ns, uint64_t to_ns) const;
 };
 
 struct PointSeen {
@@ -70,7 +81,7 @@ struct ExperimentRow {
   double achieved_virtual_speedup = 0;
   uint64_t selected_samples = 0;
   uint64_t total_samples = 0;
-  std::vector<PointSeen> points;
+  std::vector<PointSeen> points;  // that were there throughout
   UnitSamples unit_samples;
   // Part of its session. Each part has another source of samples, and the program may run at
   // another speed.
@@ -106,9 +117,9 @@ struct BareRow {
   uint64_t session = 0;
   uint64_t start_ns = 0;
   uint64_t elapsed_ns = 0;
-  std::vector<PointSeen> points;
-  uint32_t part = 0;    // as ExperimentRow's
-  uint32_t taints = 0;  // as ExperimentRow's
+  std::vector<PointSeen> points;  // that were there throughout
+  uint32_t part = 0;              // as ExperimentRow's
+  uint32_t taints = 0;            // as ExperimentRow's
 };
 
 struct ExperimentTable {

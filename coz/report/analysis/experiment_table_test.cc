@@ -1,5 +1,10 @@
 #include "coz/report/analysis/experiment_table.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "coz/report/format/profile.pb.h"
 #include "gtest/gtest.h"
 
@@ -60,6 +65,65 @@ TEST(ExperimentTableTest, ReasonThatIsNoLongerKnownStillTaints) {
   profile.mutable_experiment(0)->mutable_validity()->add_taint()->set_reason(
       static_cast<profile::Taint::Reason>(3));
   EXPECT_EQ(BuildExperimentTable(profile).experiments.at(0).taints, 1u);
+}
+
+// One visit in each of ten experiments of 1 s; the point is added and removed.
+profile::Profile ChangingPoint(const std::vector<std::pair<uint64_t, bool>>& changes) {
+  profile::Profile profile = SmallProfile();
+  profile.clear_experiment();
+  profile::ProgressPoint* point = profile.add_progress_point();
+  point->set_session(kSession);
+  point->set_id(1);
+  point->set_name("f");
+  for (uint32_t i = 0; i < 10; ++i) {
+    profile::Experiment* experiment = profile.add_experiment();
+    experiment->set_session(kSession);
+    experiment->set_index(i);
+    experiment->set_selected_unit(1);
+    experiment->set_start_ns(i * 1000);
+    experiment->set_elapsed_ns(1000);
+    experiment->set_effective_duration_ns(1000);
+    experiment->add_point()->set_point(1);
+    experiment->mutable_point(0)->set_visits(1);
+  }
+  for (const auto& [at_ns, added] : changes) {
+    profile::PointChange* change = profile.add_point_change();
+    change->set_session(kSession);
+    change->set_point(1);
+    change->set_at_ns(at_ns);
+    change->set_added(added);
+  }
+  return profile;
+}
+
+std::vector<size_t> ExperimentsWithPoint(const profile::Profile& profile) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  std::vector<size_t> with;
+  for (size_t i = 0; i < table.experiments.size(); ++i) {
+    if (!table.experiments[i].points.empty()) with.push_back(i);
+  }
+  return with;
+}
+
+TEST(ExperimentTableTest, PointIsSeenOnlyWhereItWasThereThroughout) {
+  using Indexes = std::vector<size_t>;
+  EXPECT_EQ(ExperimentsWithPoint(ChangingPoint({})).size(), 10u);
+  EXPECT_EQ(ExperimentsWithPoint(ChangingPoint({{6500, true}})), Indexes({7, 8, 9}));
+  EXPECT_EQ(ExperimentsWithPoint(ChangingPoint({{1999, false}})), Indexes({0}));
+  EXPECT_EQ(ExperimentsWithPoint(ChangingPoint({{2000, true}, {3001, false}, {8000, true}})),
+            Indexes({2, 8, 9}));
+}
+
+TEST(ExperimentTableTest, StaysOfAPointAreInOrder) {
+  const ExperimentTable table =
+      BuildExperimentTable(ChangingPoint({{8000, true}, {2000, true}, {3001, false}}));
+  ASSERT_EQ(table.points.at(0).stays.size(), 2u);
+  EXPECT_EQ(table.points[0].stays[0].from_ns, 2000u);
+  EXPECT_EQ(table.points[0].stays[0].to_ns, 3001u);
+  EXPECT_EQ(table.points[0].stays[1].from_ns, 8000u);
+  EXPECT_EQ(table.points[0].stays[1].to_ns, UINT64_MAX);
+  // Visits count wherever they were.
+  EXPECT_EQ(table.points[0].visits, 10u);
 }
 
 }  // namespace

@@ -71,6 +71,11 @@ TEST_F(MergeTest, PointsKeepWhatTheyHave) {
       counts->add_latency_to_ns(1000 * session + 100);
       counts->add_latency_requests(7);
     }
+    profile::PointChange* change = profile.add_point_change();
+    change->set_session(session);
+    change->set_point(profile.progress_point(0).id());
+    change->set_added(false);
+    change->set_at_ns(UINT64_MAX);
     std::ofstream(Path(name), std::ios::binary) << profile.SerializeAsString();
     return profile;
   };
@@ -90,6 +95,8 @@ TEST_F(MergeTest, PointsKeepWhatTheyHave) {
     EXPECT_EQ(bytes(merged.experiment(i)), bytes(first.experiment(i)));
     EXPECT_EQ(bytes(merged.experiment(first.experiment_size() + i)), bytes(second.experiment(i)));
   }
+  ASSERT_EQ(merged.point_change_size(), 2);
+  EXPECT_EQ(bytes(merged.point_change(1)), bytes(second.point_change(0)));
   // Of both together: half of the requests took 1 us, half 2.
   const ExperimentTable table = BuildExperimentTable(merged);
   ASSERT_EQ(table.points.size(), 1u);

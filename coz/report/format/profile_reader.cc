@@ -103,6 +103,7 @@ bool HasSession(const profile::Profile& p) {
   for (const auto& r : p.process()) return r.session() != 0;
   for (const auto& r : p.source_change()) return r.session() != 0;
   for (const auto& r : p.bare_interval()) return r.session() != 0;
+  for (const auto& r : p.point_change()) return r.session() != 0;
   for (const auto& r : p.thread_counter()) return r.session() != 0;
   for (const auto& r : p.thread()) {
     return r.session() != 0 && r.counter_size() == r.visits_size() &&

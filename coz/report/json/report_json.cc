@@ -100,6 +100,16 @@ Json EndJson(const profile::SessionEnd* end) {
           {"inserted_delay_ns", end->inserted_delay_ns()}};
 }
 
+Json StaysJson(const PointRow& row) {
+  Json stays = Json::array();
+  for (const PointStay& stay : row.stays) {
+    Json to_ns = nullptr;
+    if (stay.to_ns != UINT64_MAX) to_ns = stay.to_ns;
+    stays.push_back({{"from_ns", stay.from_ns}, {"to_ns", to_ns}});
+  }
+  return stays;
+}
+
 Json SourceChangeJson(const profile::SourceChange* change) {
   if (change == nullptr) return nullptr;
   return {{"at_ns", change->at_ns()}, {"sampling_source", SourceId(change->sampling_source())}};
@@ -299,6 +309,8 @@ Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
                       {"latency", LatencyJson(row, SummarizeLatency(table, point.point))},
                       {"sampling_slowdown", SlowdownJson(point.sampling_slowdown)},
                       {"experiments_with_few_visits", point.low_visit_experiments},
+                      {"experiments_without_it", point.absent_experiments},
+                      {"there", StaysJson(row)},
                       {"lines", lines},
                       {"set_aside", set_aside}});
   }

@@ -57,6 +57,20 @@ TEST(ReportJsonTest, LinesPointToUnitsAndHoldTheirFigures) {
   EXPECT_EQ(point["set_aside"][0]["missing_speedups"], 2);
 }
 
+TEST(ReportJsonTest, PointThatWasAddedTellsFromWhen) {
+  profile::Profile profile = TwoLines().profile();
+  profile::PointChange* change = profile.add_point_change();
+  change->set_session(profile.session(0).id());
+  change->set_point(profile.progress_point(0).id());
+  change->set_at_ns(profile.experiment(2).start_ns());
+  change->set_added(true);
+  const Json point = JsonOf(profile)["points"][0];
+  EXPECT_EQ(point["there"].at(0)["from_ns"], profile.experiment(2).start_ns());
+  EXPECT_TRUE(point["there"][0]["to_ns"].is_null());
+  EXPECT_EQ(point["experiments_without_it"], 2);
+  EXPECT_EQ(point["experiments_with_few_visits"], 0);
+}
+
 TEST(ReportJsonTest, SessionAndTotalsAreThere) {
   profile::Profile profile = TwoLines().profile();
   profile.mutable_experiment(2)->mutable_validity()->add_taint()->set_reason(

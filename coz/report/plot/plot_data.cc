@@ -10,10 +10,10 @@
 //   nothing           {what, remedy}: why nothing was measured and what to do;
 //                     else null
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
-//                     cost, sampling, latency, low_visits}. cost and sampling: what counting and
-//                     sampling take, sentences or "". latency, of a pair, else null: {in, out: a
-//                     second, under_way, mean, p50, p99: ms or null, error: a sentence or "",
-//                     stable}
+//                     cost, sampling, there, latency, low_visits}. cost and sampling: what counting
+//                     and sampling take, there: from when to when, sentences or "". latency, of a
+//                     pair, else null: {in, out: a second, under_way, mean, p50, p99: ms or null,
+//                     error: a sentence or "", stable}
 //   files             {path, changed, missing, runs: [[first line, text…]…]}; without runs where
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
@@ -132,6 +132,7 @@ class Builder {
                                  {"visit_cost_ns", row.visit_cost_ns},
                                  {"cost", CostOfCounting(row, table_.run_time_ns)},
                                  {"sampling", CostOfSampling(point)},
+                                 {"there", WhenThere(row, point)},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
     point_numbers_[point.point] = index;

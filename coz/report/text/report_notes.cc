@@ -281,6 +281,30 @@ std::string CostOfCounting(const PointRow& point, uint64_t run_time_ns) {
       static_cast<double>(point.visit_cost_ns) / 1000, 100 * share);
 }
 
+std::string WhenThere(const PointRow& row, const PointAnalysis& point) {
+  if (row.stays.empty()) return "";
+  constexpr size_t kMostStays = 4;
+  std::vector<std::string> times;
+  for (const PointStay& stay : row.stays) {
+    if (times.size() == kMostStays) {
+      times.push_back(absl::StrFormat("%d times more", row.stays.size() - kMostStays));
+      break;
+    }
+    const double from_s = static_cast<double>(stay.from_ns) / 1e9;
+    times.push_back(stay.to_ns == UINT64_MAX
+                        ? absl::StrFormat("from %.1f s on", from_s)
+                        : absl::StrFormat("from %.1f s to %.1f s", from_s,
+                                          static_cast<double>(stay.to_ns) / 1e9));
+  }
+  std::string text = absl::StrCat("it was there ", absl::StrJoin(times, ", "));
+  if (point.absent_experiments > 0) {
+    const bool is_one = point.absent_experiments == 1;
+    absl::StrAppendFormat(&text, "; %d experiment%s had it in part or not at all and %s not used",
+                          point.absent_experiments, is_one ? "" : "s", is_one ? "is" : "are");
+  }
+  return text;
+}
+
 std::string CostOfSampling(const PointAnalysis& point) {
   constexpr double kWorthSaying = 0.02;
   if (!point.sampling_slowdown.has_value()) return "";

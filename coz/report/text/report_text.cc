@@ -121,6 +121,8 @@ class PointRenderer {
         Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
         row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
+    const std::string there = WhenThere(row, point);
+    if (!there.empty()) absl::StrAppend(&text, "  ", there, "\n");
     absl::StrAppend(&text, CostLines(point));
     if (row.kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       absl::StrAppend(&text, LatencyText(table_, point, names_, Shown(point.lines.size())));

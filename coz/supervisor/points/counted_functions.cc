@@ -267,11 +267,11 @@ void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function&
   // Ends first: a begin whose end is not there yet would be dropped later.
   for (const End& at : function.ends) {
     end.frame = at.frame;
-    patched_.Add(function.slot, at.place, at.plans, end);
+    patched_.Add({function.slot}, at.place, at.plans, end);
     function_of_place_.push_back(index);
   }
   for (size_t i = 0; i < function.places.size(); ++i) {
-    patched_.Add(function.slot, function.places[i], function.plans[i], begin);
+    patched_.Add({function.slot}, function.places[i], function.plans[i], begin);
     function_of_place_.push_back(index);
   }
 }

@@ -79,7 +79,6 @@ class CountedFunctions {
     std::vector<End> ends;  // of all its places
     uint32_t slot = kNoSlot;
   };
-  static constexpr uint32_t kNoSlot = ~uint32_t{0};
 
   // Sets the ends of what lies at the place. A clause where not all of them can be changed.
   static std::string FindEnds(const PlaceInFile& place, bool has_restartable_code,

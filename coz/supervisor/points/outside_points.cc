@@ -12,6 +12,7 @@
 #include "coz/patch/code_patch.h"
 #include "coz/points/point_rating.h"
 #include "coz/shared/charged_pairs.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -31,12 +32,35 @@ bool IsBinary(const std::string& glob, const std::string& path) {
 
 }  // namespace
 
-uint64_t OutsidePoints::Counted::Read() const {
-  uint64_t visits = visits_before;
-  if (control != nullptr && slot < shared::kMaxPoints) visits += UntimedVisits(*control, slot);
+std::vector<OutsidePoints::Counted*> OutsidePoints::Point::all() const {
+  if (visits != nullptr) return {visits.get()};
+  return {end.get(), begin.get()};
+}
+
+uint64_t OutsidePoints::Counted::ReadChangedCode() const {
+  if (control == nullptr || slots.visits >= shared::kMaxPoints) return 0;
+  const uint64_t visits = UntimedVisits(*control, slots.visits);
+  if (catch_up == nullptr) return visits;
+  EndSums sums = {0, visits, UntimedVisits(*control, slots.without_begin), 0};
+  shared::ForEachThread(*control, [this, &sums](const shared::ThreadSlot& thread) {
+    sums.most_without_begin =
+        std::max(sums.most_without_begin,
+                 thread.visits[slots.without_begin].load(std::memory_order_relaxed));
+  });
+  // Last: an end must not seem to come before its begin.
+  sums.begins = UntimedVisits(*control, slots.begins);
+  return catch_up->Departures(sums);
+}
+
+uint64_t OutsidePoints::Counted::ReadAll() const {
+  uint64_t visits = visits_before + ReadChangedCode();
   for (const points::VisitCounter& probe : probes) visits += probe.Read();
   for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
   return visits;
+}
+
+uint64_t OutsidePoints::Counted::Read() const {
+  return is_away ? visits_at_end : ReadAll() - visits_of_nobody;
 }
 
 absl::Status OutsidePoints::SetProbes(Counted* counted) {
@@ -107,7 +131,9 @@ void OutsidePoints::TakeRefused(const std::vector<PatchedPlaces::Refused>& refus
       const auto patched = std::find(counted->patched.begin(), counted->patched.end(), told.place);
       if (patched == counted->patched.end()) continue;
       counted->why_not_patched = told.why;
-      if (is_final) {
+      if (changing_ != nullptr && changing_->made != nullptr && IsOf(*changing_->made, counted)) {
+        changing_->refused = told.why;
+      } else if (is_final) {
         counted->patched.erase(patched);
         counted->places.push_back(place);
       } else {
@@ -118,6 +144,11 @@ void OutsidePoints::TakeRefused(const std::vector<PatchedPlaces::Refused>& refus
       }
     }
   }
+}
+
+bool OutsidePoints::IsOf(const Point& point, const Counted* counted) {
+  const std::vector<Counted*> all = point.all();
+  return std::find(all.begin(), all.end(), counted) != all.end();
 }
 
 std::string OutsidePoints::CountedBy(const Counted& counted) const {
@@ -227,6 +258,7 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
     }
     if (!note.empty()) warnings_.push_back(note);
     AddPlaces(RealPath(path), **opened, *found, counted);
+    Warn(CheckSemaphores(*counted));
     if (probes_) Warn(SetProbes(counted));
   }
 }
@@ -347,7 +379,7 @@ std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(shared::Contr
 
 void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
-  const bool look = now_ns >= next_look_ns_;
+  const bool look = now_ns >= next_look_ns_ || is_changing();
   if (look) next_look_ns_ = now_ns + kLookNs;
   std::map<uint32_t, Image> images = ReadImages(control);
   if (look) {
@@ -362,6 +394,11 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   }
   for (Counted* counted : places_) {
     if (look) JudgeCost(counted, now_ns);
+  }
+  for (const Point& point : points_) {
+    const bool crosses = point.end != nullptr && point.end->catch_up != nullptr &&
+                         point.end->catch_up->crosses_threads();
+    if (crosses) target_->LeaveUncharged(point.id);
   }
   for (auto& [number, image] : images) {
     // Children of fork have their parent's image and its breakpoints.
@@ -384,6 +421,7 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
     }
   }
   if (look) Lend(control);
+  if (is_changing()) GoOnChanging(control, now_ns);
 }
 
 std::vector<std::string> OutsidePoints::TakeWarnings() { return std::exchange(warnings_, {}); }
@@ -420,9 +458,9 @@ std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const 
 void OutsidePoints::TakeSlots(shared::ControlBlock* control) {
   if (!changes_code_) return;
   for (Counted* counted : places_) {
-    if (counted->slot >= shared::kMaxPoints) continue;
+    if (counted->slots.visits >= shared::kMaxPoints) continue;
     counted->control = control;
-    shared::PointSlot& slot = control->points[counted->slot];
+    shared::PointSlot& slot = control->points[counted->slots.visits];
     slot.kind = shared::PointKind::kPlace;
     absl::SNPrintF(slot.name, sizeof(slot.name), "%s", counted->spec.text);
     slot.state.store(shared::PointState::kReady, std::memory_order_release);
@@ -431,46 +469,52 @@ void OutsidePoints::TakeSlots(shared::ControlBlock* control) {
 
 void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
   target_ = target;
-  const auto reader = [target, units](const Counted& counted) -> LiveTarget::CountVisits {
-    if (!counted.mark.empty()) {
-      return [target, name = counted.mark] { return target->VisitsOfMark(name); };
-    }
-    if (counted.by_samples) {
-      return [target, units, text = counted.spec.text] {
-        uint64_t samples = 0;
-        for (const experiment::UnitId unit : units->Find(text)) {
-          const auto found = target->unit_samples().find(unit);
-          if (found != target->unit_samples().end()) samples += found->second;
-        }
-        return samples;
-      };
-    }
-    return [&counted] { return counted.Read(); };
-  };
-  const auto place_of = [](const Counted& counted) {
-    return counted.control != nullptr ? counted.slot + 1 : 0;
-  };
-  for (Point& point : points_) {
-    LiveTarget::Point described;
-    described.name = point.name;
-    if (point.visits == nullptr) {
-      described.is_latency = true;
-      described.begin_mark = point.begin->mark;
-      described.end_mark = point.end->mark;
-      const bool marks_only = !described.begin_mark.empty() && !described.end_mark.empty();
-      if (!marks_only) {
-        described.counted_by = CountedBy(point.begin->mark.empty() ? *point.begin : *point.end);
+  units_ = units;
+  for (Point& point : points_) AddToTarget(&point);
+}
+
+LiveTarget::CountVisits OutsidePoints::ReaderOf(const Counted& counted) const {
+  LiveTarget* const target = target_;
+  if (counted.by_samples) {
+    return [target, units = units_, text = counted.spec.text] {
+      uint64_t samples = 0;
+      for (const experiment::UnitId unit : units->Find(text)) {
+        const auto found = target->unit_samples().find(unit);
+        if (found != target->unit_samples().end()) samples += found->second;
       }
-      described.begin_place = place_of(*point.begin);
-      described.end_place = place_of(*point.end);
-      point.id = target->AddPoint(described, reader(*point.begin), reader(*point.end));
-    } else {
-      described.kind = point.visits->by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
-      described.counted_by = point.visits->by_samples ? "samples" : CountedBy(*point.visits);
-      if (!point.visits->by_samples) described.visit_cost_ns = VisitCostNs(*point.visits);
-      point.id = target->AddPoint(described, reader(*point.visits), nullptr);
-    }
+      return samples;
+    };
   }
+  if (counted.mark.empty()) return [&counted] { return counted.Read(); };
+  return [target, &counted] {
+    return counted.is_away ? counted.visits_at_end : target->VisitsOfMark(counted.mark);
+  };
+}
+
+void OutsidePoints::AddToTarget(Point* point) {
+  const auto place_of = [](const Counted& counted) {
+    return counted.control != nullptr ? counted.slots.visits + 1 : 0;
+  };
+  LiveTarget::Point described;
+  described.name = point->name;
+  if (point->visits == nullptr) {
+    described.is_latency = true;
+    described.begin_mark = point->begin->mark;
+    described.end_mark = point->end->mark;
+    const bool marks_only = !described.begin_mark.empty() && !described.end_mark.empty();
+    if (!marks_only) {
+      described.counted_by = CountedBy(point->begin->mark.empty() ? *point->begin : *point->end);
+    }
+    described.begin_place = place_of(*point->begin);
+    described.end_place = place_of(*point->end);
+    point->id = target_->AddPoint(described, ReaderOf(*point->begin), ReaderOf(*point->end));
+    return;
+  }
+  const Counted& visits = *point->visits;
+  described.kind = visits.by_samples ? OutsideKind::kSampled : OutsideKind::kBreakpoint;
+  described.counted_by = visits.by_samples ? "samples" : CountedBy(visits);
+  if (!visits.by_samples) described.visit_cost_ns = VisitCostNs(visits);
+  point->id = target_->AddPoint(described, ReaderOf(visits), nullptr);
 }
 
 }  // namespace coz::supervisor

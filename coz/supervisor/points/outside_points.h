@@ -15,10 +15,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
+#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +30,7 @@
 #include "coz/points/point_spec.h"
 #include "coz/points/visit_counter.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/points/catch_up.h"
 #include "coz/supervisor/points/counter_lending.h"
 #include "coz/supervisor/points/image_breakpoints.h"
 #include "coz/supervisor/points/patched_places.h"
@@ -42,6 +47,14 @@ struct OutsidePointOptions {
   std::vector<std::string> latency;   // BEGIN,END: each a place, or mark:NAME
   VisitSource source = VisitSource::kBest;
   std::string runtime_library;  // no BINARY matches it
+};
+
+// A point that was added or removed while the program ran.
+struct PointCame {
+  uint32_t point = 0;  // of the target
+  bool added = false;
+  uint64_t at_ns = 0;
+  std::string said;  // in words
 };
 
 class OutsidePoints {
@@ -63,6 +76,16 @@ class OutsidePoints {
   }
   void Poll(shared::ControlBlock& control, uint64_t now_ns);
 
+  // Begins to add a place, or a pair BEGIN,END, or to remove one, while the program runs. One at a
+  // time; Poll goes on with it.
+  absl::Status BeginToAdd(shared::ControlBlock& control, const std::string& text);
+  absl::Status BeginToRemove(shared::ControlBlock& control, const std::string& text);
+  bool is_changing() const { return changing_ != nullptr; }
+  // Of what Poll has brought to an end.
+  std::optional<absl::StatusOr<PointCame>> TakeOutcome();
+  // Whether the point of the target is there now.
+  bool IsThere(uint32_t point) const;
+
   // Notes (on inlined copies) and problems since the last call.
   std::vector<std::string> TakeWarnings();
   // Points whose place, or mark in `target`, was never found, a sentence each.
@@ -79,7 +102,8 @@ class OutsidePoints {
     std::vector<size_t> patched;                    // those that are counted by changed code
     std::vector<PlaceInFile> places;                // the others
     std::string why_not_patched;                    // of the last of these
-    uint32_t slot = 0;                              // where changed code counts
+    VisitSlots slots;                               // where changed code counts
+    std::unique_ptr<CatchUp> catch_up;              // with all three slots
     const shared::ControlBlock* control = nullptr;  // with the slot
     std::vector<points::VisitCounter> probes;       // one for each place
     std::vector<ImageBreakpoints> breakpoints;
@@ -90,7 +114,14 @@ class OutsidePoints {
     uint64_t judged_from_ns = 0;
     uint64_t judged_from_visits = 0;
     bool is_judged = false;
+    // After it was removed: its visits then. Later ones belong to nobody.
+    bool is_away = false;
+    uint64_t visits_at_end = 0;
+    uint64_t visits_of_nobody = 0;
+    bool is_at_places() const { return mark.empty() && !by_samples; }
     uint64_t Read() const;
+    uint64_t ReadAll() const;
+    uint64_t ReadChangedCode() const;
   };
   struct Point {
     std::string name;
@@ -98,13 +129,41 @@ class OutsidePoints {
     std::unique_ptr<Counted> begin;
     std::unique_ptr<Counted> end;
     uint32_t id = 0;  // of the target
+    bool is_away = false;
+    std::vector<Counted*> all() const;
+  };
+  // Places of one PointSpec, each with what it allows.
+  struct FoundPlaces {
+    std::vector<std::pair<PlaceInFile, PlacePlans>> places;
+    std::string note;
+  };
+  using FoundForAll = absl::StatusOr<std::vector<FoundPlaces>>;
+  struct Changing {
+    enum class Stage { kSeek, kAddEnd, kAdd, kRemove };
+    Stage stage;
+    Point* point = nullptr;          // one of points_
+    std::unique_ptr<Point> made;     // or one that is new
+    std::future<FoundForAll> found;  // of `made`, in the order of Point::all
+    FoundPlaces begins;              // of a pair, until the end is counted
+    uint64_t since_ns = 0;           // of the stage
+    uint64_t removed_ns = 0;
+    std::string refused;
   };
 
+  static bool ShareAPlace(const Counted& a, const Counted& b);
   static bool IsOnePlace(const Counted& a, const Counted& b);
   absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
                                                  const std::string& text);
   absl::Status ParseAll(const OutsidePointOptions& options);
+  static absl::Status MayBeInLibrary(const points::PointSpec& spec, const absl::Status& status);
+  absl::Status CheckSemaphores(const Counted& counted) const;
+  void TakePlaces(const FoundPlaces& found, Counted* counted);
+  static absl::StatusOr<FoundPlaces> Seek(const points::PointSpec& spec,
+                                          const std::vector<std::string>& files);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
+  static void PlanPlaces(const std::string& path, const points::CodePlaces& binary,
+                         const std::vector<points::CodePlace>& found, bool may_change,
+                         FoundPlaces* places);
   void AddPlaces(const std::string& path, const points::CodePlaces& binary,
                  const std::vector<points::CodePlace>& found, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
@@ -121,6 +180,26 @@ class OutsidePoints {
   std::string CountedBy(const Counted& counted) const;
   uint64_t VisitCostNs(const Counted& counted) const;
   void DescribePoints();
+  LiveTarget::CountVisits ReaderOf(const Counted& counted) const;
+  static bool IsOf(const Point& point, const Counted* counted);
+  void AddToTarget(Point* point);
+  // In outside_points_changes.cc.
+  absl::StatusOr<std::unique_ptr<Point>> MakePoint(const std::string& text);
+  absl::StatusOr<std::vector<std::string>> FilesOf(const points::PointSpec& spec,
+                                                   const std::vector<ImageProcess>& processes);
+  absl::StatusOr<std::future<FoundForAll>> SeekPlaces(shared::ControlBlock& control,
+                                                      const Point& point);
+  bool CanChangeCode(shared::ControlBlock& control);
+  void ExpectChanges(shared::ControlBlock& control);
+  void GoOnChanging(shared::ControlBlock& control, uint64_t now_ns);
+  static absl::Status TakeSlots(const std::vector<Counted*>& all, shared::ControlBlock& control);
+  absl::Status TakeFound(shared::ControlBlock& control);
+  absl::Status TakeChangeable(FoundPlaces* found, Counted* counted) const;
+  void BeginStage(Changing::Stage stage, uint64_t now_ns);
+  void EndAdding(uint64_t now_ns);
+  void EndRemoving();
+  void GiveUpAdding();
+  void TakeAway(Point* point);
   // Lets processes read the counts of pairs.
   void Lend(shared::ControlBlock& control) const;
   LendableCounter Lendable(const Counted& counted, uint32_t point, shared::PairEnd end,
@@ -153,7 +232,7 @@ class OutsidePoints {
   bool may_move_ = false;  // places may appear or move later
   uint64_t visit_cost_ns_ = 0;
   std::unique_ptr<points::CodePlaces> program_places_;
-  std::vector<Point> points_;
+  std::deque<Point> points_;      // they stay where they are
   std::vector<Counted*> places_;  // those that are counted at places
   PatchedPlaces patched_;
   LiveTarget* target_ = nullptr;
@@ -161,6 +240,9 @@ class OutsidePoints {
   std::set<uint32_t> seen_images_;
   std::set<uint32_t> live_images_;  // of processes that run now
   uint64_t next_look_ns_ = 0;
+  const UnitIndex* units_ = nullptr;
+  std::unique_ptr<Changing> changing_;
+  std::optional<absl::StatusOr<PointCame>> outcome_;
   std::vector<std::string> warnings_;
   std::set<std::string> warned_of_;
 };

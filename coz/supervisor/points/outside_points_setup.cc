@@ -24,7 +24,10 @@ absl::Status WithOption(const std::string& option, const std::string& text,
 
 bool OutsidePoints::IsOnePlace(const Counted& a, const Counted& b) {
   if (!a.mark.empty() || !b.mark.empty()) return a.mark == b.mark;
-  if (a.spec.text == b.spec.text) return true;
+  return a.spec.text == b.spec.text || ShareAPlace(a, b);
+}
+
+bool OutsidePoints::ShareAPlace(const Counted& a, const Counted& b) {
   return std::any_of(a.found.begin(), a.found.end(), [&b](const PlaceInFile& place) {
     return std::any_of(b.found.begin(), b.found.end(), [&place](const PlaceInFile& other) {
       return place.file == other.file && place.code.file_offset == other.code.file_offset;
@@ -52,7 +55,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
   for (const std::string& text : options.progress) {
     absl::StatusOr<std::unique_ptr<Counted>> visits = Parse("--progress", text);
     if (!visits.ok()) return visits.status();
-    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0});
+    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0, false});
   }
   for (const std::string& text : options.sampled) {
     const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
@@ -66,7 +69,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     auto visits = std::make_unique<Counted>();
     visits->spec = *spec;
     visits->by_samples = true;
-    points_.push_back({text, std::move(visits), nullptr, nullptr, 0});
+    points_.push_back({text, std::move(visits), nullptr, nullptr, 0, false});
   }
   for (const std::string& text : options.latency) {
     const auto pair = points::SplitPair(text);
@@ -83,7 +86,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
                           "as END the place where a request is done",
                           text));
     }
-    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0});
+    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0, false});
   }
   return absl::OkStatus();
 }
@@ -99,7 +102,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
   if (!spec.ok()) return WithOption(option, text, spec.status());
   counted->spec = *spec;
   has_places_ = true;
-  counted->slot = static_cast<uint32_t>(places_.size());
+  counted->slots.visits = static_cast<uint32_t>(places_.size());
   may_move_ |= is_launcher_ || !spec->binary.empty();
   places_.push_back(counted.get());
   if (!spec->binary.empty() || is_launcher_) return counted;
@@ -117,40 +120,71 @@ absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted*
   const absl::StatusOr<std::vector<points::CodePlace>> found =
       program_places_->Find(counted->spec, &note);
   if (!found.ok()) {
-    // A function of a library is named with it.
-    const bool may_be_elsewhere = found.status().code() == absl::StatusCode::kNotFound &&
-                                  counted->spec.file.empty() &&
-                                  !absl::StrContains(found.status().message(), "inlined");
-    return WithOption(option, counted->spec.text,
-                      may_be_elsewhere
-                          ? absl::NotFoundError(absl::StrCat(
-                                found.status().message(),
-                                "; for a function of a library write 'libNAME.so*!FUNCTION'"))
-                          : found.status());
+    return WithOption(option, counted->spec.text, MayBeInLibrary(counted->spec, found.status()));
   }
   AddPlaces(program_, *program_places_, *found, counted);
+  if (absl::Status status = CheckSemaphores(*counted); !status.ok()) return status;
   if (!note.empty()) warnings_.push_back(note);
   return absl::OkStatus();
 }
 
 // Each place gets the cheapest way that it allows.
-void OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
-                              const std::vector<points::CodePlace>& found, Counted* counted) {
-  const bool may_change = changes_code_ && counted->slot < shared::kMaxPoints;
+void OutsidePoints::PlanPlaces(const std::string& path, const points::CodePlaces& binary,
+                               const std::vector<points::CodePlace>& found, bool may_change,
+                               FoundPlaces* places) {
   const bool has_restartable_code = may_change && binary.has_restartable_code();
   for (const points::CodePlace& code : found) {
-    const PlaceInFile place = {path, code};
-    counted->found.push_back(place);
     PlacePlans plans;
     if (may_change) plans = PlanInFile(path, code, has_restartable_code);
+    places->places.push_back({{path, code}, plans});
+  }
+}
+
+void OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                              const std::vector<points::CodePlace>& found, Counted* counted) {
+  const bool may_change = changes_code_ && counted->slots.visits < shared::kMaxPoints;
+  FoundPlaces places;
+  PlanPlaces(path, binary, found, may_change, &places);
+  TakePlaces(places, counted);
+}
+
+// A program passes such a probe only where somebody has raised its semaphore, which changed code
+// does.
+absl::Status OutsidePoints::CheckSemaphores(const Counted& counted) const {
+  for (const PlaceInFile& place : counted.places) {
+    if (place.code.semaphore == 0) continue;
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "'%s' cannot be counted, for it is passed only where its code is changed: %s; name the "
+        "function around it instead",
+        counted.spec.text,
+        changes_code_ ? counted.why_not_patched : "--progress-source leaves code as it is"));
+  }
+  return absl::OkStatus();
+}
+
+void OutsidePoints::TakePlaces(const FoundPlaces& found, Counted* counted) {
+  for (const auto& [place, plans] : found.places) {
+    counted->found.push_back(place);
     if (plans.best.way == patch::Way::kNone) {
       counted->places.push_back(place);
       counted->why_not_patched = plans.best.why_none;
     } else {
-      counted->patched.push_back(patched_.Add(counted->slot, place, plans));
+      counted->patched.push_back(patched_.Add(counted->slots, place, plans));
     }
   }
   counted->was_found = true;
+}
+
+absl::Status OutsidePoints::MayBeInLibrary(const points::PointSpec& spec,
+                                           const absl::Status& status) {
+  const bool may_be_elsewhere = status.code() == absl::StatusCode::kNotFound &&
+                                spec.binary.empty() && spec.file.empty() &&
+                                !absl::StrContains(status.message(), "inlined");
+  if (!may_be_elsewhere) return status;
+  return absl::NotFoundError(absl::StrCat(
+      status.message(), spec.provider.empty()
+                            ? "; for a function of a library write 'libNAME.so*!FUNCTION'"
+                            : "; for a probe of a library write 'libNAME.so*!usdt:PROVIDER:NAME'"));
 }
 
 // Places that need a breakpoint or probe. Those that are not found yet may.

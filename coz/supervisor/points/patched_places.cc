@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
+#include <system_error>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/supervisor/target/mapped_code.h"
+#include "coz/supervisor/target/thread_load.h"
 
 namespace coz::supervisor {
 namespace {
@@ -24,7 +28,12 @@ namespace {
 constexpr uint64_t kLongestAnswerNs = 1 * kNsPerSecond;
 // A process that runs answers with its next sample. One that sleeps visits nothing meanwhile.
 constexpr uint64_t kWithdrawNs = 300 * kNsPerMs;
+// One that has no thread on a CPU is asked again later, and others meanwhile.
+constexpr uint64_t kAsleepNs = 15 * kNsPerMs;
+constexpr uint64_t kAskAgainNs = 200 * kNsPerMs;
+constexpr int kSilentRounds = 2;
 constexpr int kMostTries = 20;
+constexpr char kNoMemory[] = "no memory near the code is free";
 
 // Libraries that block signals inside, or that the runtime's own handler calls.
 bool MayBlockSigtrap(const std::string& file) {
@@ -55,6 +64,17 @@ patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
   return {};
 }
 
+bool IsAsleep(pid_t pid) {
+  std::error_code gone;
+  const std::string tasks = absl::StrCat("/proc/", pid, "/task");
+  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+    int tid = 0;
+    if (!absl::SimpleAtoi(task.path().filename().string(), &tid)) continue;
+    if (ThreadStateLetter(pid, tid) == 'R') return false;
+  }
+  return true;
+}
+
 PlacePlans NoPlan(const std::string& why) {
   PlacePlans plans;
   plans.best.why_none = why;
@@ -74,6 +94,7 @@ PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
   if (read != static_cast<ssize_t>(code.size())) return NoPlan("its code cannot be read");
   patch::PlanLimits limits;
   limits.allow_trap = !MayBlockSigtrap(file);
+  limits.allow_entries = limits.allow_trap && place.semaphore != 0;
   const patch::PlaceInCode in_code = {code.data(), place.function_bytes, code.size(),
                                       place.file_offset - place.function_offset};
   PlacePlans plans;
@@ -85,12 +106,44 @@ PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
   return plans;
 }
 
-size_t PatchedPlaces::Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans,
-                          const PlaceEdge& edge) {
-  Place added = {slot,           place, plans, place.code.function_offset + plans.best.offset,
-                 plans.best.way, false, edge};
+size_t PatchedPlaces::Add(const VisitSlots& slots, const PlaceInFile& place,
+                          const PlacePlans& plans, const PlaceEdge& edge) {
+  Place added = {slots,          place, plans, place.code.function_offset + plans.best.offset,
+                 plans.best.way, false, false, edge};
   places_.push_back(added);
+  ExpectChanges();
   return places_.size() - 1;
+}
+
+void PatchedPlaces::Remove(size_t number) {
+  places_[number].is_removed = true;
+  ExpectChanges();
+}
+
+void PatchedPlaces::Restore(size_t number) {
+  places_[number].is_removed = false;
+  places_[number].given_up = false;
+  for (auto& [identity, process] : processes_) {
+    process.tries.erase(number);
+    for (auto it = process.restored.begin(); it != process.restored.end();) {
+      it = it->second == number ? process.restored.erase(it) : std::next(it);
+    }
+  }
+  ExpectChanges();
+}
+
+void PatchedPlaces::ExpectChanges() {
+  for (auto& [identity, process] : processes_) {
+    process.is_behind = true;
+    process.silent = 0;
+  }
+}
+
+bool PatchedPlaces::IsSettled() const {
+  return !asked_.has_value() &&
+         std::all_of(processes_.begin(), processes_.end(), [](const auto& known) {
+           return !known.second.is_behind || known.second.silent >= kSilentRounds;
+         });
 }
 
 PatchedPlaces::Process& PatchedPlaces::Remember(const shared::ProcessSlot& slot,
@@ -106,6 +159,9 @@ PatchedPlaces::Process& PatchedPlaces::Remember(const shared::ProcessSlot& slot,
       inherited = other_process;
     }
   }
+  inherited.is_behind = true;
+  inherited.silent = 0;
+  inherited.ask_again_ns = 0;
   inherited.unloads = slot.unloads.load(std::memory_order_acquire);
   return processes_.emplace(identity, std::move(inherited)).first->second;
 }
@@ -119,58 +175,114 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
 
 std::optional<patch::CodePatch> PatchedPlaces::Build(const Place& place, uint64_t address,
                                                      const shared::ProcessSlot& slot, bool by_trap,
+                                                     uint64_t semaphore,
                                                      patch::StubSpace* space) const {
   const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
   const size_t bytes = patch::MostStubBytes(plan);
-  const patch::CounterPlace counter = {
-      slot.counters_fs_offset,
-      static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + place.slot * sizeof(uint64_t))};
+  const auto cell = [](uint32_t number) {
+    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
+  };
+  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
+  const patch::CounterPlace counter = {slot.counters_fs_offset, cell(place.slots.visits),
+                                       extra(place.slots.begins), extra(place.slots.without_begin)};
   const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = space->Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return patch::BuildPatch(plan, address, *stub, counter, EdgeIn(slot, place.edge));
+  return patch::BuildPatch(plan, address, *stub, counter, semaphore, EdgeIn(slot, place.edge));
 }
 
-bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-                          const ImageProcess& process, Process* known) {
-  shared::PatchRequest& request = control.patch_request;
-  if (asked_.has_value() ||
-      request.state.load(std::memory_order_acquire) != shared::PatchRequestState::kFree) {
-    return false;
+std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t address,
+                                                        const shared::ProcessSlot& slot,
+                                                        Process* known) {
+  Place& place = places_[number];
+  const auto built = known->built.find({address, number});
+  if (built != known->built.end() && built->second.way == place.way) return built->second;
+  const points::CodePlace& code = place.in_file.code;
+  // The same everywhere in the file: where it lies less where it was linked to.
+  const uint64_t bias = address - (code.elf_address + (place.changed_offset - code.file_offset));
+  const uint64_t semaphore = code.semaphore == 0 ? 0 : code.semaphore + bias;
+  const bool tries_trap = place.plans.by_trap.has_value();
+  std::optional<patch::CodePatch> patch;
+  if (place.way == patch::Way::kJump || !tries_trap) {
+    patch = Build(place, address, slot, false, semaphore, &known->space);
   }
-  Asked asked = {Identity(process.pid, process.start_ns), {}, {}, MonotonicNowNs()};
+  if (!patch.has_value() && tries_trap) {
+    place.way = patch::Way::kTrap;
+    patch = Build(place, address, slot, true, semaphore, &known->space);
+  }
+  if (patch.has_value()) known->built[{address, number}] = *patch;
+  return patch;
+}
+
+void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& known,
+                                  shared::PatchRequest* request, Asked* asked) const {
+  for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
+    if (!places_[i].is_removed) continue;
+    const uint64_t address =
+        RuntimeAddress(process.mapped, places_[i].in_file.file, places_[i].changed_offset);
+    if (address == 0 || known.restored.count({address, i}) != 0) continue;
+    // Another point may count there now.
+    const auto done = known.done.find(address);
+    if (done != known.done.end() && done->second != i) continue;
+    request->patches[asked->places.size()].address = address;
+    asked->places.push_back(i);
+    asked->addresses.push_back(address);
+  }
+}
+
+void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process,
+                                    Process* known, shared::PatchRequest* request, Asked* asked,
+                                    std::vector<Refused>* refused) {
   bool has_ranges = false;
-  for (size_t i = 0; i < places_.size() && asked.places.size() < shared::kMaxAskedPatches; ++i) {
+  for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
     Place& place = places_[i];
     int& tries = known->tries[i];
-    if (place.given_up || tries >= kMostTries) continue;
+    if (place.given_up || place.is_removed || tries >= kMostTries) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, place.in_file.file, place.changed_offset);
     if (address == 0 || known->done.count(address) != 0) continue;
     if (!has_ranges) SetMapped(process.pid, &known->space);
     has_ranges = true;
-    const bool tries_trap = place.plans.by_trap.has_value();
-    std::optional<patch::CodePatch> patch;
-    if (place.way == patch::Way::kJump || !tries_trap) {
-      patch = Build(place, address, slot, false, &known->space);
-    }
-    if (!patch.has_value() && tries_trap) {
-      place.way = patch::Way::kTrap;
-      patch = Build(place, address, slot, true, &known->space);
-    }
-    ++tries;
+    const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
+    if (++tries == kMostTries) refused->push_back({i, kNoMemory});
     if (!patch.has_value()) continue;
-    request.patches[asked.places.size()] = *patch;
-    asked.places.push_back(i);
-    asked.addresses.push_back(address);
+    request->patches[asked->places.size()] = *patch;
+    asked->places.push_back(i);
+    asked->addresses.push_back(address);
   }
+}
+
+bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
+                          const ImageProcess& process, Process* known,
+                          std::vector<Refused>* refused) {
+  shared::PatchRequest& request = control.patch_request;
+  const uint64_t now_ns = MonotonicNowNs();
+  if (asked_.has_value() || now_ns < known->ask_again_ns ||
+      request.state.load(std::memory_order_acquire) != shared::PatchRequestState::kFree) {
+    return false;
+  }
+  Asked asked = {Identity(process.pid, process.start_ns), {}, {}, now_ns, true};
+  WriteRemovals(process, *known, &request, &asked);
+  if (asked.places.empty()) {
+    asked.removes = false;
+    WriteInsertions(slot, process, known, &request, &asked, refused);
+  }
+  known->is_behind = !asked.places.empty();
   if (asked.places.empty()) return false;
+  request.removes = asked.removes ? 1 : 0;
   request.count = static_cast<uint32_t>(asked.places.size());
   request.pid.store(process.pid, std::memory_order_relaxed);
   request.state.store(shared::PatchRequestState::kAsked, std::memory_order_release);
   asked_ = std::move(asked);
   return true;
+}
+
+void PatchedPlaces::TakeRemoval(size_t number, uint64_t address, uint32_t result, Process* known) {
+  if (static_cast<patch::PatchResult>(result) == patch::PatchResult::kBusy) return;
+  known->done.erase(address);
+  known->restored.insert({address, number});
+  known->changed_ns = MonotonicNowNs();
 }
 
 void PatchedPlaces::TakeResult(size_t number, uint64_t address, uint32_t result, Process* known,
@@ -180,11 +292,14 @@ void PatchedPlaces::TakeResult(size_t number, uint64_t address, uint32_t result,
     case patch::PatchResult::kDone:
     case patch::PatchResult::kAlready:
       known->done[address] = number;
+      known->tries[number] = 0;
       known->changed_ns = MonotonicNowNs();
       return;
     case patch::PatchResult::kBusy:
+      return;  // it is asked again
     case patch::PatchResult::kNoStubSpace:
-      return;  // it is asked again, at another address
+      known->built.erase({address, number});  // and at another address
+      return;
     case patch::PatchResult::kManyThreads:
     case patch::PatchResult::kShadowStack:
       if (place.way == patch::Way::kJump && place.plans.by_trap.has_value()) {
@@ -207,8 +322,13 @@ void PatchedPlaces::TakeAnswer(shared::ControlBlock& control, std::vector<Refuse
   }
   const auto known = processes_.find(asked_->process);
   for (size_t i = 0; i < asked_->places.size() && known != processes_.end(); ++i) {
-    TakeResult(asked_->places[i], asked_->addresses[i], request.results[i], &known->second,
-               refused);
+    known->second.silent = 0;
+    if (asked_->removes) {
+      TakeRemoval(asked_->places[i], asked_->addresses[i], request.results[i], &known->second);
+    } else {
+      TakeResult(asked_->places[i], asked_->addresses[i], request.results[i], &known->second,
+                 refused);
+    }
   }
   asked_.reset();
   request.state.store(shared::PatchRequestState::kFree, std::memory_order_release);
@@ -225,7 +345,11 @@ void PatchedPlaces::Withdraw(shared::ControlBlock& control) {
   if (!is_free) return;
   const auto known = processes_.find(asked_->process);
   if (known != processes_.end()) {
-    for (const size_t place : asked_->places) --known->second.tries[place];
+    for (const size_t place : asked_->places) {
+      if (!asked_->removes) --known->second.tries[place];
+    }
+    ++known->second.silent;
+    known->second.ask_again_ns = MonotonicNowNs() + kAskAgainNs;
   }
   asked_.reset();
   request.state.store(shared::PatchRequestState::kFree, std::memory_order_release);
@@ -240,7 +364,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   Withdraw(control);
   Process& known = Remember(slot, process);
   constexpr timespec kLook = {0, 50 * kNsPerUs};
-  while (Write(control, slot, process, &known)) {
+  while (Write(control, slot, process, &known, &refused)) {
     const uint64_t deadline_ns = MonotonicNowNs() + kLongestAnswerNs;
     while (asked_.has_value() && MonotonicNowNs() < deadline_ns) {
       nanosleep(&kLook, nullptr);
@@ -253,10 +377,10 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   for (size_t i = 0; i < places_.size(); ++i) {
     const uint64_t address =
         RuntimeAddress(process.mapped, places_[i].in_file.file, places_[i].changed_offset);
-    if (address == 0 || known.done.count(address) != 0) continue;
+    if (address == 0 || places_[i].is_removed || known.done.count(address) != 0) continue;
     const bool is_told = std::any_of(refused.begin(), refused.end(),
                                      [i](const Refused& told) { return told.place == i; });
-    if (!is_told) refused.push_back({i, "no memory near the code is free"});
+    if (!is_told) refused.push_back({i, kNoMemory});
   }
   for (const Refused& told : refused) places_[told.place].given_up = true;
   return refused;
@@ -268,7 +392,11 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
   std::vector<Refused> refused;
   if (places_.empty() || slot.counters_fs_offset == 0) return refused;
   TakeAnswer(control, &refused);
-  if (asked_.has_value() && MonotonicNowNs() > asked_->since_ns + kWithdrawNs) Withdraw(control);
+  if (asked_.has_value()) {
+    const uint64_t waited_ns = MonotonicNowNs() - asked_->since_ns;
+    const bool is_late = waited_ns > kWithdrawNs;
+    if (is_late || (waited_ns > kAsleepNs && IsAsleep(asked_->process.first))) Withdraw(control);
+  }
   Process& known = Remember(slot, process);
   const uint32_t unloads = slot.unloads.load(std::memory_order_acquire);
   if (unloads != known.unloads) {
@@ -276,8 +404,11 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     known.unloads = unloads;
     known.done.clear();
     known.tries.clear();
+    known.restored.clear();
+    known.built.clear();
+    known.is_behind = true;
   }
-  Write(control, slot, process, &known);
+  Write(control, slot, process, &known, &refused);
   return refused;
 }
 

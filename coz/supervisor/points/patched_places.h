@@ -1,7 +1,8 @@
 // Has processes change their code, so that it counts visits to places (coz/patch).
 //
 // Shape    places are planned once, in their file. Each process is asked for those that it has
-//          mapped, and is remembered until it ends. A child of fork has its parent's
+//          mapped, and is remembered until it ends. A child of fork has its parent's. Places come
+//          and go while processes run
 // Units    runtime addresses; offsets in the file; ns of CLOCK_MONOTONIC
 // Errors   a place that a process refuses is told with the reason, once
 // Threads  compatible
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +47,14 @@ struct PlaceEdge {
   patch::FrameRule frame = {0, 0};
 };
 
+// The point slots to which a place adds its visits, with the meaning of patch::CounterPlace.
+inline constexpr uint32_t kNoSlot = ~uint32_t{0};
+struct VisitSlots {
+  uint32_t visits = kNoSlot;
+  uint32_t begins = kNoSlot;  // kNoSlot: each visit counts
+  uint32_t without_begin = kNoSlot;
+};
+
 class PatchedPlaces {
  public:
   struct Refused {
@@ -52,14 +62,18 @@ class PatchedPlaces {
     std::string why;
   };
 
-  // `slot` is the point slot that counts. Returns the place's number.
-  size_t Add(uint32_t slot, const PlaceInFile& place, const PlacePlans& plans,
+  // Returns the place's number.
+  size_t Add(const VisitSlots& slots, const PlaceInFile& place, const PlacePlans& plans,
              const PlaceEdge& edge = {});
+  // The code is restored, with the next answers of the processes; and changed again.
+  void Remove(size_t number);
+  void Restore(size_t number);
+  // Whether every process has answered for all changes, or has been asleep whenever it was asked.
+  bool IsSettled() const;
   bool empty() const { return places_.empty(); }
   const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
   // How it is counted now: an int3 may have taken the place of a jump.
   patch::Way way(size_t number) const { return places_[number].way; }
-  uint32_t slot(size_t number) const { return places_[number].slot; }
 
   // The process waits at its start: asks it for all places that it has, and waits for the answers.
   // What it refuses is given up for good.
@@ -72,20 +86,27 @@ class PatchedPlaces {
 
  private:
   struct Place {
-    uint32_t slot;
+    VisitSlots slots;
     PlaceInFile in_file;
     PlacePlans plans;
     uint64_t changed_offset;  // in the file
     patch::Way way;
     bool given_up = false;
+    bool is_removed = false;
     PlaceEdge edge;
   };
+  using AddressAndPlace = std::pair<uint64_t, size_t>;
   struct Process {
     patch::StubSpace space;
     std::map<uint64_t, size_t> done;  // places by address
-    std::map<size_t, int> tries;      // of places
+    std::set<AddressAndPlace> restored;
+    std::map<AddressAndPlace, patch::CodePatch> built;  // a stub serves again
+    std::map<size_t, int> tries;                        // of places
     uint32_t unloads = 0;
     uint64_t changed_ns = 0;  // when code was last changed
+    bool is_behind = true;    // has changes to make
+    int silent = 0;           // times that it was asked in vain
+    uint64_t ask_again_ns = 0;
   };
   using Identity = std::pair<pid_t, uint64_t>;  // with its start
   struct Asked {
@@ -93,19 +114,28 @@ class PatchedPlaces {
     std::vector<size_t> places;
     std::vector<uint64_t> addresses;
     uint64_t since_ns = 0;
+    bool removes = false;
   };
 
   Process& Remember(const shared::ProcessSlot& slot, const ImageProcess& process);
   // Writes a request; false where there is nothing to ask.
   bool Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-             const ImageProcess& process, Process* known);
+             const ImageProcess& process, Process* known, std::vector<Refused>* refused);
+  void WriteRemovals(const ImageProcess& process, const Process& known,
+                     shared::PatchRequest* request, Asked* asked) const;
+  void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, Process* known,
+                       shared::PatchRequest* request, Asked* asked, std::vector<Refused>* refused);
+  std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,
+                                           const shared::ProcessSlot& slot, Process* known);
   void TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   void TakeResult(size_t place, uint64_t address, uint32_t result, Process* known,
                   std::vector<Refused>* refused);
+  static void TakeRemoval(size_t place, uint64_t address, uint32_t result, Process* known);
+  void ExpectChanges();
   void Withdraw(shared::ControlBlock& control);
   std::optional<patch::CodePatch> Build(const Place& place, uint64_t address,
                                         const shared::ProcessSlot& slot, bool by_trap,
-                                        patch::StubSpace* space) const;
+                                        uint64_t semaphore, patch::StubSpace* space) const;
 
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;

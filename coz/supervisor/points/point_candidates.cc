@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/patch/code_patch.h"
 #include "coz/points/point_spec.h"
@@ -391,6 +393,11 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   found.samples = samples_;
   found.counted = candidates_.size();
   found.visit_cost_ns = visit_cost_ns;
+  std::set<std::string> probes;
+  for (const points::UsdtPlace& probe : places_->Probes()) {
+    probes.insert(absl::StrCat("usdt:", probe.provider, ":", probe.name));
+  }
+  found.probes.assign(probes.begin(), probes.end());
   std::vector<points::PointRating> ratings;
   for (const Candidate& candidate : candidates_) {
     ratings.push_back(points::RatePoint(candidate.slices, SampleShare(candidate), visit_cost_ns));

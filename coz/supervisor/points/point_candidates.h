@@ -42,6 +42,7 @@ struct FoundPoints {
   size_t too_rare = 0;  // most of them never called again
   size_t unsteady = 0;
   uint64_t samples = 0;
+  std::vector<std::string> probes;  // in the source, for --progress, by name
 };
 
 class PointCandidates {

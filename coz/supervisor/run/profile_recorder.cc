@@ -322,6 +322,16 @@ void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding, ui
   Append(chunk);
 }
 
+void ProfileRecorder::WritePointChange(const PointCame& came) {
+  profile::Profile chunk;
+  profile::PointChange* change = chunk.add_point_change();
+  change->set_session(session_);
+  change->set_point(PointOf(came.point, &chunk));
+  change->set_at_ns(came.at_ns - start_ns_);
+  change->set_added(came.added);
+  Append(chunk);
+}
+
 void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& processes) {
   processes_ = processes.size();
   profile::Profile chunk;

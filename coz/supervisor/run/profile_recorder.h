@@ -22,6 +22,7 @@
 #include "coz/experiment/record.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_writer.h"
+#include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/target/child_process.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/neighbours.h"
@@ -56,6 +57,8 @@ class ProfileRecorder {
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.
   void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
+  // From then on a progress point was there, or was not.
+  void WritePointChange(const PointCame& came);
   void WriteEnd(profile::EndReason reason, const ExitState& exit,
                 const experiment::TargetSnapshot& last, const SwitchLoad& switches,
                 const RunCounters& counters,

@@ -27,6 +27,7 @@
 #include "coz/supervisor/run/live_display.h"
 #include "coz/supervisor/run/never_found.h"
 #include "coz/supervisor/run/open_output.h"
+#include "coz/supervisor/run/point_requests.h"
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/run/run_checks.h"
 #include "coz/supervisor/run/session_description.h"
@@ -55,6 +56,9 @@ constexpr uint64_t kPollNs = 20 * kNsPerMs;
 // Until the program has announced itself and its table is answered for.
 constexpr uint64_t kStartPollNs = 1 * kNsPerMs;
 constexpr uint64_t kStartNs = 200 * kNsPerMs;
+
+// While a point is added or removed.
+constexpr uint64_t kChangePollNs = 5 * kNsPerMs;
 
 // A process that was forked just before its parent ended has shown itself by then.
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
@@ -94,6 +98,7 @@ class Run : public experiment::ExperimentSink {
   void OnBareInterval(const experiment::ExperimentRecord& record) override;
   void OnNoProgress(uint64_t waited_ns) override;
 
+  void AnswerRequests();
   absl::Status ChooseSchedule();
   void FillBlock();
   void BeginRecords(report::ProfileWriter writer);
@@ -127,6 +132,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<ProcessWatch> processes_;
   std::optional<ThreadWatch> threads_;
   std::optional<ProfileRecorder> recorder_;
+  std::optional<PointRequests> requests_;
   std::optional<experiment::Scheduler> scheduler_;
   SourceChoice source_choice_;
   NeighbourWatch neighbours_{UsableCpus()};
@@ -190,6 +196,8 @@ void Run::BeginRecords(report::ProfileWriter writer) {
   threads_.emplace(&control_.block());
   recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
   if (options_.end_to_end) recorder_->AddEndToEndPoint();
+  requests_.emplace(outside_.get(), &*target_, start_ns_);
+  requests_->Open({getpid(), child_->pid()});
 }
 
 absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
@@ -320,8 +328,9 @@ void Run::Wait(uint64_t until_ns) {
                             static_cast<long>(wait_ns % kNsPerSecond)};
   // poll() passes over negative descriptors.
   const int pidfd = child_->exit_state().exited ? -1 : child_->pidfd();
-  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
-  ppoll(fds, 2, &timeout, nullptr);
+  const int requests = head_written_ ? requests_->fd() : -1;
+  pollfd fds[] = {{inbox_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}, {requests, POLLIN, 0}};
+  ppoll(fds, 3, &timeout, nullptr);
   // What is sent to coz is not meant for a process that was there before.
   const bool is_ours = attached_ == nullptr && !child_->exit_state().exited;
   inbox_.Forward(is_ours ? child_->pid() : 0);
@@ -402,6 +411,16 @@ bool Run::IsToGoOn() {
   return now_ns < alone_since_ns_ + kLateChildNs;
 }
 
+// Points come and go only in a profile that has begun.
+void Run::AnswerRequests() {
+  if (!head_written_) return;
+  const bool is_over = scheduler_ && scheduler_->done();
+  requests_->Poll(control_.block(), is_over, [this](const PointCame& came) {
+    recorder_->WritePointChange(came);
+    if (options_.verbose) Say(came.said);
+  });
+}
+
 void Run::Loop() {
   shared::ControlBlock& block = control_.block();
   while (IsToGoOn()) {
@@ -418,6 +437,8 @@ void Run::Loop() {
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
+    AnswerRequests();
+    if (requests_->is_changing()) next_ns = now_ns + kChangePollNs;
     if (head_written_ && neighbours_.IsDue(now_ns)) LookForNeighbours();
     ChooseSource(now_ns);
     // A unit that was named may belong to a library that is opened later.

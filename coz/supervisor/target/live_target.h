@@ -55,9 +55,16 @@ class LiveTarget : public experiment::ExperimentTarget {
   void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
     points_.SetCountedBy(point, counted_by, visit_cost_ns);
   }
+  void LeaveUncharged(uint32_t point) { points_.LeaveUncharged(point); }
   uint64_t VisitsOfMark(const std::string& name) const { return points_.VisitsOfMark(name); }
   std::vector<std::string> Marks() const { return points_.Marks(); }
   const std::vector<Point>& points() const { return points_.points(); }
+  // Now, beside what Read has returned.
+  std::vector<experiment::PointCounts> CountPoints() const {
+    std::vector<experiment::PointCounts> counts;
+    points_.Count(&counts);
+    return counts;
+  }
 
   // What Read returned last. Experiments begin and end with it, and so does the record of the time
   // between them.

@@ -84,6 +84,7 @@ void TargetPoints::ReadCharges(std::vector<experiment::PointCounts>* counts) con
     experiment::PointCounts& point = (*counts)[charged_[i]];
     // Visits with times are not among those that are charged.
     if (point.timed_arrivals + point.timed_departures != 0) continue;
+    if (uncharged_.count(charged_[i]) != 0) continue;
     const shared::ChargedPair& pair = control_.charged_pairs[i];
     point.charged_delay_ns = pair.delay_ns.load(std::memory_order_relaxed);
     point.charged_in_flight_ns = pair.delay_in_flight_ns.load(std::memory_order_relaxed);

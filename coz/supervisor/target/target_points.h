@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,14 +47,17 @@ class TargetPoints {
 
   // Looks for new marks.
   void Discover();
-  // Before the program runs. Visits, or arrivals and departures, are asked for at every Count.
-  // Returns the point's id.
+  // Before the program runs, or while it does. Visits, or arrivals and departures, are asked for at
+  // every Count. Returns the point's id.
   uint32_t Add(const TargetPoint& point, CountVisits visits_or_arrivals, CountVisits departures);
   // How the point's visits are counted, as it turned out.
   void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
     points_[point].counted_by = counted_by;
     points_[point].visit_cost_ns = visit_cost_ns;
   }
+
+  // The pair's changed code does not tell what is under way when delay is imposed.
+  void LeaveUncharged(uint32_t point) { uncharged_.insert(point); }
 
   // By point id, in the order of discovery.
   const std::vector<TargetPoint>& points() const { return points_; }
@@ -101,6 +105,7 @@ class TargetPoints {
   std::vector<std::vector<uint64_t>> latencies_;  // by point
   std::bitset<shared::kMaxPoints> discovered_;    // by point slot
   std::vector<uint32_t> charged_;                 // points, by charged pair
+  std::set<uint32_t> uncharged_;                  // points
 };
 
 }  // namespace coz::supervisor

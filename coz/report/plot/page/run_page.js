@@ -31,6 +31,7 @@ const runPage = {
       String(lines.filter((line) => line.point === i).length),
       String(aside.filter((line) => line.point === i).length),
       String(point.low_visits)])),
+    ...data.points.filter((point) => point.there).map((point) => element('p', {}, `${point.name}: ${point.there}.`)),
     ...data.points.filter((point) => point.sampling).map((point) => element('p', {}, `${point.name}: ${point.sampling}.`)), ...this.latencies());
   },
 
