@@ -88,60 +88,61 @@ inline uint32_t DropInner(CallTimers& timers, uint64_t frame) {
 // `here` is an address in the caller's frame.
 inline void BeginCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
                       uint64_t here) {
-  using namespace call_timers_internal;
-  if (function >= kMaxTimedFunctions || IsInterrupted(timers, here)) return;
-  timers.busy_at.store(here, kRelaxed);
+  if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
+  timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // A call at the same address has ended: its frame is this one's now.
-  uint32_t depth = DropInner(timers, frame + 1);
+  uint32_t depth = call_timers_internal::DropInner(timers, frame + 1);
   if (depth < kMaxOpenCalls) {
     uint32_t& open = timers.open[function];
-    timers.calls[depth] = {frame, now_ticks, timers.samples.load(kRelaxed), function,
-                           open != 0 ? 1U : 0U};
+    timers.calls[depth] = {frame, now_ticks, timers.samples.load(call_timers_internal::kRelaxed),
+                           function, open != 0 ? 1U : 0U};
     ++open;
     ++depth;
   }
-  timers.depth.store(depth, kRelaxed);
+  timers.depth.store(depth, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  timers.busy_at.store(0, kRelaxed);
+  timers.busy_at.store(0, call_timers_internal::kRelaxed);
 }
 
 inline void EndCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
                     uint64_t here) {
-  using namespace call_timers_internal;
-  if (function >= kMaxTimedFunctions || IsInterrupted(timers, here)) return;
-  timers.busy_at.store(here, kRelaxed);
+  if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
+  timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  uint32_t depth = DropInner(timers, frame);
+  uint32_t depth = call_timers_internal::DropInner(timers, frame);
   if (depth > 0 && timers.calls[depth - 1].frame == frame &&
       timers.calls[depth - 1].function == function) {
     const OpenCall call = timers.calls[--depth];
     CallTime& time = timers.times[function];
     if (timers.open[function] != 0) --timers.open[function];
-    Add(time.calls, 1);
+    call_timers_internal::Add(time.calls, 1);
     if (call.is_inner == 0 && now_ticks > call.start_ticks) {
-      Add(time.ticks, now_ticks - call.start_ticks);
-      Add(time.samples, timers.samples.load(kRelaxed) - call.start_samples);
+      call_timers_internal::Add(time.ticks, now_ticks - call.start_ticks);
+      call_timers_internal::Add(
+          time.samples, timers.samples.load(call_timers_internal::kRelaxed) - call.start_samples);
     }
   }
-  timers.depth.store(depth, kRelaxed);
+  timers.depth.store(depth, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  timers.busy_at.store(0, kRelaxed);
+  timers.busy_at.store(0, call_timers_internal::kRelaxed);
 }
 
 // A new thread, or new figures of one: `is_new_thread` has no calls open.
 inline void BeginCallTimes(CallTimers& timers, bool is_new_thread) {
-  using namespace call_timers_internal;
   if (is_new_thread) {
-    timers.busy_at.store(0, kRelaxed);
-    DropAll(timers);
+    timers.busy_at.store(0, call_timers_internal::kRelaxed);
+    call_timers_internal::DropAll(timers);
   }
   for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) {
     const CallTime& now = timers.times[i];
     CallTime& before = timers.before[i];
-    before.calls.store(now.calls.load(kRelaxed), kRelaxed);
-    before.ticks.store(now.ticks.load(kRelaxed), kRelaxed);
-    before.samples.store(now.samples.load(kRelaxed), kRelaxed);
+    before.calls.store(now.calls.load(call_timers_internal::kRelaxed),
+                       call_timers_internal::kRelaxed);
+    before.ticks.store(now.ticks.load(call_timers_internal::kRelaxed),
+                       call_timers_internal::kRelaxed);
+    before.samples.store(now.samples.load(call_timers_internal::kRelaxed),
+                         call_timers_internal::kRelaxed);
   }
 }
 
@@ -152,12 +153,14 @@ struct CallSums {
   uint64_t samples;
 };
 inline CallSums CallSumsOf(const CallTimers& timers, uint32_t function) {
-  using namespace call_timers_internal;
   const CallTime& now = timers.times[function];
   const CallTime& before = timers.before[function];
-  return {now.calls.load(kRelaxed) - before.calls.load(kRelaxed),
-          now.ticks.load(kRelaxed) - before.ticks.load(kRelaxed),
-          now.samples.load(kRelaxed) - before.samples.load(kRelaxed)};
+  return {now.calls.load(call_timers_internal::kRelaxed) -
+              before.calls.load(call_timers_internal::kRelaxed),
+          now.ticks.load(call_timers_internal::kRelaxed) -
+              before.ticks.load(call_timers_internal::kRelaxed),
+          now.samples.load(call_timers_internal::kRelaxed) -
+              before.samples.load(call_timers_internal::kRelaxed)};
 }
 
 }  // namespace coz::shared
