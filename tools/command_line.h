@@ -64,6 +64,7 @@ void AddExportCommand(CLI::App& app, int* exit_status);
 void AddImportCommand(CLI::App& app, int* exit_status);
 void AddMergeCommand(CLI::App& app, int* exit_status);
 void AddCompareCommands(CLI::App& app, int* exit_status);  // diff, verify, history
+void AddThreadsCommand(CLI::App& app, int* exit_status);
 void AddWatchCommand(CLI::App& app, int* exit_status);
 void AddHelpCommand(CLI::App& app, int* exit_status);
 void AddDocumentationCommand(CLI::App& app, int* exit_status);  // of all that were added

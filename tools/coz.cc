@@ -73,6 +73,7 @@ void AddCommands(CLI::App& app, int* exit_status) {
   AddReportCommand(app, exit_status);
   AddAnnotateCommand(app, exit_status);
   AddPlotCommand(app, exit_status);
+  AddThreadsCommand(app, exit_status);
   AddWatchCommand(app, exit_status);
   heading("Look at a profile");
   AddCompareCommands(app, exit_status);

@@ -49,6 +49,9 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
                    "'best(requests, decode.cc:*) >= 10%' (repeatable; docs/fail-if.md)")
       ->allow_extra_args(false)
       ->type_name("CONDITION");
+  command->add_flag("--threads", options->threads,
+                    "what each thread did instead: samples, CPU time, start and end, visits to "
+                    "what is counted (-v: threads of one name apart; docs/threads.md)");
   command->add_flag(
       "-v,--verbose", options->text.verbose,
       "below each line its verdict in words, and a row for each speedup tried; how each run "

@@ -71,6 +71,7 @@ void AddRunCommand(CLI::App& app, int* exit_status) {
   command->add_option("program", arguments->run.command, "the program and its arguments")
       ->type_name("");
   AddPointOptions(command, arguments.get());
+  AddCountOption(command, arguments.get());
   AddScopeOptions(command, arguments.get());
   AddFollowOption(command, arguments.get());
   AddLengthOptions(command, arguments.get());

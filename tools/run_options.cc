@@ -116,6 +116,28 @@ void AddScopeOptions(CLI::App* command, RunArguments* a) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   AddUnitOptions(command, &a->units);
+  command
+      ->add_option("--thread", a->run.threads,
+                   "experiment on threads with such a name only: what if these alone were faster? "
+                   "(* or % is a wildcard; docs/threads.md)")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+}
+
+void AddCountOption(CLI::App* command, RunArguments* a) {
+  command->option_defaults()->group("What to measure");
+  command
+      ->add_option("--count", a->run.count,
+                   "count the calls of functions for each thread (as for --progress; each function "
+                   "of a glob alone); they are no progress points; shown by coz threads and coz "
+                   "report --threads")
+      ->allow_extra_args(false)
+      ->type_name("FUNCTION");
+  command
+      ->add_option("--time", a->run.time,
+                   "the same, and measure wall and CPU time of the calls (docs/threads.md)")
+      ->allow_extra_args(false)
+      ->type_name("FUNCTION");
 }
 
 void AddFollowOption(CLI::App* command, RunArguments* a) {

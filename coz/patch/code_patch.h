@@ -42,6 +42,23 @@ struct CounterPlace {
   int32_t without_begin;
 };
 
+// Where a function's return address is when a thread is at an instruction of it: so far above its
+// stack pointer or its frame pointer.
+struct FrameRule {
+  uint8_t by_rbp;
+  int32_t distance;
+};
+
+// In place of counting, the stub calls a routine that keeps every register and flag. It gets the
+// argument in edi and the address of the function's return address in rsi. An int3's handler calls
+// the other routine, which is an ordinary function.
+struct CallEdge {
+  uint64_t routine;  // 0: there is none, and the stub counts
+  uint64_t routine_in_handler;
+  uint32_t argument;
+  FrameRule frame;
+};
+
 // From `stub_offset` on, until the next step: what an interrupted stub stands for. The thread is at
 // `original_offset` of the original code, and the stub has pushed so many bytes onto its stack.
 struct StubStep {
@@ -63,6 +80,7 @@ struct CodePatch {
   // semaphore of a probe in the source); 0: none.
   uint64_t semaphore;
   CounterPlace counter;
+  CallEdge edge;
   Way way;
   // The jump has no int3 where a displaced instruction began. So no thread may be there now; that
   // none comes later is known.

@@ -239,6 +239,13 @@ void CountVisit(const CounterPlace& counter) {
   asm volatile("incq %0" : "+m"(*cell) : : "cc");
 }
 
+// What the stub would do, for an int3.
+void PassEdge(const CallEdge& edge, const ucontext_t& context) {
+  const greg_t base = context.uc_mcontext.gregs[edge.frame.by_rbp != 0 ? REG_RBP : REG_RSP];
+  const auto routine = reinterpret_cast<void (*)(uint64_t, uint64_t)>(edge.routine_in_handler);
+  routine(edge.argument, static_cast<uint64_t>(base + edge.frame.distance));
+}
+
 // An int3 of ours at this address, or null.
 const Entry* TrapAt(uint64_t address, uint8_t* displaced) {
   const Trap* trap = FindTrap(address);
@@ -255,7 +262,8 @@ PatchResult InsertPatch(const CodePatch& patch) {
   if (!lock.held() || g_unmapping.load(std::memory_order_seq_cst) != 0) return PatchResult::kBusy;
   const Entry* known = EntryAt(patch.address);
   if (known != nullptr && known->state.load(std::memory_order_relaxed) == State::kActive) {
-    const bool is_same = memcmp(&known->patch.counter, &patch.counter, sizeof(CounterPlace)) == 0;
+    const bool is_same = memcmp(&known->patch.counter, &patch.counter, sizeof(CounterPlace)) == 0 &&
+                         memcmp(&known->patch.edge, &patch.edge, sizeof(CallEdge)) == 0;
     return is_same ? PatchResult::kAlready : PatchResult::kOtherCode;
   }
   const PatchResult checked = Check(patch);
@@ -301,7 +309,13 @@ bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
     if (*BytesAt(ip - 1) != kInt3 || TrapAt(ip, &next) != nullptr) return false;
   }
   const CodePatch& patch = entry->patch;
-  if (displaced == 0) CountVisit(patch.counter);
+  if (displaced == 0) {
+    if (patch.edge.routine == 0) {
+      CountVisit(patch.counter);
+    } else {
+      PassEdge(patch.edge, *context);
+    }
+  }
   context->uc_mcontext.gregs[REG_RIP] =
       static_cast<greg_t>(patch.stub + patch.displaced[displaced].stub_offset);
   return is_trap;

@@ -10,8 +10,8 @@
 namespace coz::patch {
 namespace {
 
-constexpr size_t kMostCountingBytes = 72;
-constexpr size_t kMostCopyExtra = 14;  // that a copy is longer than the instruction
+constexpr size_t kMostCountingBytes = 72;  // counting, or the call of a routine
+constexpr size_t kMostCopyExtra = 14;      // that a copy is longer than the instruction
 static_assert(kMostCountingBytes + kMaxDisplacedBytes + kMostCopyExtra * kMaxDisplaced +
                   kJumpBytes <=
               kMaxStubBytes);
@@ -21,12 +21,13 @@ constexpr uint8_t kRedZone = 128;
 class Builder {
  public:
   Builder(const PlacePlan& plan, uint64_t address, uint64_t stub, const CounterPlace& counter,
-          uint64_t semaphore)
+          const CallEdge& edge, uint64_t semaphore)
       : plan_(plan) {
     patch_.address = address;
     patch_.stub = stub;
     patch_.semaphore = semaphore;
     patch_.counter = counter;
+    patch_.edge = edge;
     patch_.way = plan.way;
     patch_.pushes_return_address = plan.pushes_return_address ? 1 : 0;
     patch_.displaced_bytes = static_cast<uint8_t>(plan.displaced.size());
@@ -35,10 +36,13 @@ class Builder {
 
   std::optional<CodePatch> Build() {
     Step(0, 0);
-    if (plan_.way == Way::kJump) Count();
+    const bool calls = plan_.way == Way::kJump && patch_.edge.routine != 0;
+    if (plan_.way == Way::kJump && !calls) Count();
+    if (calls) CallRoutine();
     if (!CopyDisplaced()) return std::nullopt;
     Step(patch_.displaced_bytes, 0);
     if (plan_.goes_on && !JumpTo(patch_.address + patch_.displaced_bytes)) return std::nullopt;
+    if (calls) PutRoutine();
     if (code_.size() > kMaxStubBytes || is_full_) return std::nullopt;
     std::copy(code_.begin(), code_.end(), patch_.stub_code);
     patch_.stub_bytes = static_cast<uint8_t>(code_.size());
@@ -109,6 +113,44 @@ class Builder {
     if (plan_.keeps_red_zone) pop({0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, kRedZone);
   }
 
+  // Below the red zone. None of these instructions changes flags.
+  void CallRoutine() {
+    Emit({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp-128]
+    Step(0, kRedZone);
+    Emit({0x57});  // push rdi
+    Step(0, kRedZone + kWord);
+    Emit({0x56});  // push rsi
+    constexpr int32_t kPushed = kRedZone + 2 * kWord;
+    Step(0, kPushed);
+    Emit({0xbf});  // mov edi, ..
+    Emit32(static_cast<int32_t>(patch_.edge.argument));
+    const FrameRule& frame = patch_.edge.frame;
+    if (frame.by_rbp != 0) {
+      Emit({0x48, 0x8d, 0xb5});  // lea rsi, [rbp + ..]
+      Emit32(frame.distance);
+    } else {
+      Emit({0x48, 0x8d, 0xb4, 0x24});  // lea rsi, [rsp + ..]
+      Emit32(frame.distance + kPushed);
+    }
+    Emit({0xff, 0x15});  // call [rip + ..], which PutRoutine completes
+    routine_operand_ = code_.size();
+    Emit32(0);
+    Emit({0x5e});  // pop rsi
+    Step(0, kRedZone + kWord);
+    Emit({0x5f});  // pop rdi
+    Step(0, kRedZone);
+    Emit({0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0});  // lea rsp, [rsp+128]
+    Step(0, 0);
+  }
+
+  // Behind the code, where nobody comes.
+  void PutRoutine() {
+    const auto distance = static_cast<int32_t>(code_.size() - (routine_operand_ + sizeof(int32_t)));
+    memcpy(&code_[routine_operand_], &distance, sizeof(distance));
+    const auto* begin = reinterpret_cast<const uint8_t*>(&patch_.edge.routine);
+    code_.insert(code_.end(), begin, begin + sizeof(patch_.edge.routine));
+  }
+
   bool CopyDisplaced() {
     for (size_t i = 0; i < plan_.instructions.size(); ++i) {
       const size_t begin = plan_.instructions[i];
@@ -163,6 +205,7 @@ class Builder {
   const PlacePlan& plan_;
   CodePatch patch_ = {};
   std::vector<uint8_t> code_;
+  size_t routine_operand_ = 0;
   bool is_full_ = false;
 };
 
@@ -182,9 +225,10 @@ uint32_t TrapsInDistance(const PlacePlan& plan) {
 }
 
 std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,
-                                    const CounterPlace& counter, uint64_t semaphore) {
+                                    const CounterPlace& counter, uint64_t semaphore,
+                                    const CallEdge& edge) {
   if (plan.way == Way::kNone) return std::nullopt;
-  return Builder(plan, address, stub, counter, semaphore).Build();
+  return Builder(plan, address, stub, counter, edge, semaphore).Build();
 }
 
 }  // namespace coz::patch

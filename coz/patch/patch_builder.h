@@ -26,7 +26,8 @@ size_t MostStubBytes(const PlacePlan& plan);
 uint32_t TrapsInDistance(const PlacePlan& plan);
 
 std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,
-                                    const CounterPlace& counter, uint64_t semaphore = 0);
+                                    const CounterPlace& counter, uint64_t semaphore = 0,
+                                    const CallEdge& edge = {});
 
 }  // namespace coz::patch
 

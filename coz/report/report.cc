@@ -14,12 +14,16 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/thread_table.h"
 #include "coz/report/condition/fail_condition.h"
 #include "coz/report/json/report_json.h"
+#include "coz/report/json/threads_json.h"
 #include "coz/report/text/report_markdown.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
+#include "coz/report/text/threads_text.h"
 #include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/typed_name.h"
 #include "nlohmann/json.hpp"
@@ -59,6 +63,18 @@ absl::Status FirstThatHolds(const std::vector<FailCondition>& conditions,
   return absl::OkStatus();
 }
 
+void PrintThreads(const profile::Profile& profile, const ReportOptions& options,
+                  std::ostream& out) {
+  const ThreadTable table = BuildThreadTable(profile);
+  if (options.format == ReportFormat::kJson) {
+    out << JsonText(ThreadsJson(table), 1) << "\n";
+    return;
+  }
+  const std::string text = WithCommandName(
+      absl::StrCat("Threads of ", TargetTitle(profile), "\n", RenderThreads(table, options.text)));
+  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+}
+
 }  // namespace
 
 absl::Status CheckConditions(const ReportOptions& options) {
@@ -71,8 +87,12 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
   const auto whole = ReadAndAnalyze(options.path, options.analysis);
   if (!whole.ok()) return whole.status();
   const auto& [profile, stats, table, analysis] = **whole;
-  if (measured != nullptr) *measured = !FindNothingMeasured(profile, table, analysis).has_value();
-  if (options.format == ReportFormat::kJson) {
+  if (measured != nullptr) {
+    *measured = options.threads || !FindNothingMeasured(profile, table, analysis).has_value();
+  }
+  if (options.threads) {
+    PrintThreads(profile, options, out);
+  } else if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";
   } else if (options.format == ReportFormat::kMarkdown) {

@@ -26,6 +26,7 @@ enum class ReportFormat { kText, kJson, kMarkdown };
 struct ReportOptions {
   ReportFormat format = ReportFormat::kText;
   std::string path = "profile.pb";  // "-": standard input
+  bool threads = false;             // the table of threads instead
   AnalysisOptions analysis;
   TextOptions text;
   // Command, machine, counts, notes. False at the end of `coz run`, where the user has just seen

@@ -14,6 +14,7 @@
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
@@ -27,6 +28,7 @@
 #include "coz/shared/control_mapping.h"
 #include "coz/shared/lent_counters.h"
 #include "coz/shared/process_slots.h"
+#include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/preload_environment.h"
@@ -53,7 +55,11 @@ bool IsGuardOnly() {
   return control != nullptr && strcmp(control, shared::kGuardOnly) == 0;
 }
 
-void PayAtExit() { interpose::PayBeforeProcessEnds(); }
+void PayAtExit() {
+  interpose::PayBeforeProcessEnds();
+  delay::ThreadLedger* const ledger = interpose::LedgerSoFar();
+  if (ledger != nullptr) shared::NoteCpuTime(runtime_internal::SlotOf(ledger));
+}
 
 // Waits until the supervisor has set its breakpoints, so that they count the first visit too.
 void AwaitBreakpoints(const shared::ProcessSlot& process, uint32_t image) {
@@ -85,6 +91,7 @@ void Attach(shared::ControlBlock* control) {
   interpose::InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
+  runtime_internal::PublishCallRoutines(process);
   PublishProcess(*process, image);
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
   sampler::PrepareThreadForUnwinding();

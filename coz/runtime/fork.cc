@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "coz/patch/code_patcher.h"
+#include "coz/runtime/call_routines.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/published_counters.h"
@@ -79,6 +80,7 @@ bool ContinueProfiled() {
   interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
   OccupySlot(*slot);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
+  runtime_internal::PublishCallRoutines(process);
   PublishProcess(*process, image);
   if (StartSampling(control).source == sampler::SamplingSource::kNone) {
     shared::Add(control.counters.processes_without_sampling);

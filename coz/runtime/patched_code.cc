@@ -13,12 +13,12 @@ namespace coz::runtime::runtime_internal {
 namespace {
 
 // In the place of a slot for threads that have none; a slot's page is mapped over it.
-alignas(shared::kThreadSlotBytes) char g_nobody[shared::kThreadSlotBytes];
-
-// What the changed code follows. Threads start with nobody's.
-__thread char* t_counted __attribute__((tls_model("initial-exec"))) = g_nobody;
+alignas(4096) char g_nobody[shared::kThreadSlotBytes];
 
 }  // namespace
+
+// Threads start with nobody's.
+__thread char* t_counted __attribute__((tls_model("initial-exec"))) = g_nobody;
 
 void CountVisitsIn(shared::ThreadSlot* slot) {
   t_counted = slot == nullptr ? g_nobody : reinterpret_cast<char*>(slot);

@@ -18,6 +18,14 @@
 
 namespace coz::runtime::runtime_internal {
 
+// What the changed code follows.
+extern __thread char* t_counted __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// The calling thread's, or nobody's.
+inline shared::ThreadSlot* CountedSlot() {
+  return reinterpret_cast<shared::ThreadSlot*>(t_counted);
+}
+
 // From now on the calling thread counts in `slot`, or for nobody.
 void CountVisitsIn(shared::ThreadSlot* slot);
 

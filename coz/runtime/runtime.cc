@@ -19,6 +19,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/signal_shield.h"
@@ -68,6 +69,7 @@ void EndThread(delay::ThreadLedger* ledger) {
   PublishCounters(*g_control);  // its rest, which no sample will publish
   t_left = true;
   runtime_internal::CountVisitsIn(nullptr);
+  shared::NoteCpuTime(SlotOf(ledger));
   shared::FreeThreadSlot(*g_control, SlotOf(ledger));
 }
 

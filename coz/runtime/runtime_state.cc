@@ -5,6 +5,7 @@
 
 #include "coz/runtime/patched_code.h"
 #include "coz/shared/process_slots.h"
+#include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -25,6 +26,7 @@ shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger) {
 void OccupySlot(shared::ThreadSlot& slot) {
   CountVisitsIn(&slot);
   slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+  shared::BeginFigures(*g_control, slot);
   g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
   slot.state.store(shared::ThreadState::kRunning, std::memory_order_release);
 }

@@ -18,6 +18,7 @@
 #include "coz/shared/process_slots.h"
 #include "coz/shared/sample_ring.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/shared/thread_records.h"
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/sync/delay/spin_hint.h"
@@ -66,16 +67,32 @@ bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
   return sampler::FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
 }
 
+bool IsThreadInScope(shared::ThreadSlot* slot, uint64_t weight) {
+  if (slot != nullptr) return shared::NoteSample(*g_control, *slot, weight);
+  if (g_control->thread_scope.patterns_used == 0) return true;
+  char name[shared::kThreadNameBytes];
+  shared::ReadOwnName().Get(name);
+  return shared::IsInThreadScope(g_control->thread_scope, name);
+}
+
 // The unit of a sample, counted by what became of it.
-uint32_t Attribute(const sampler::Sample& sample, bool is_counting) {
+uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::ThreadSlot* slot) {
+  if (!IsThreadInScope(slot, sample.weight)) {
+    shared::Add(g_control->counters.other_thread_samples, sample.weight);
+    return shared::kNoUnit;
+  }
   // Coz's own time, which is to be no reason to look at the function that is counted.
-  if (is_counting || (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip))) {
+  const bool is_timing =
+      slot != nullptr && slot->timers.busy_at.load(std::memory_order_relaxed) != 0;
+  if (is_counting || is_timing ||
+      (g_process != nullptr && shared::IsCountedPlace(*g_process, sample.ip))) {
     g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     return shared::kNoUnit;
   }
   UnitSearch search;
   if (FindUnit(sample, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
+    if (slot != nullptr) shared::Add(slot->figures.samples_in_scope, sample.weight);
     shared::PushSample(g_control->ring, search.unit, sample.weight);
     return search.unit;
   }
@@ -217,7 +234,7 @@ void TakeSample(const sampler::Sample& sample, bool is_counting) {
     return;
   }
   // Of weight 0, it only gives the thread an occasion to pay.
-  const uint32_t unit = sample.weight != 0 ? Attribute(sample, is_counting) : shared::kNoUnit;
+  const uint32_t unit = sample.weight != 0 ? Attribute(sample, is_counting, slot) : shared::kNoUnit;
   if (slot == nullptr) return;
   if (t_until_check % 64 == 0) PublishCounters(*g_control);
   if (delay::MayBeCrowded(g_control->ledger)) interpose::LookAtCpu(slot->ledger);

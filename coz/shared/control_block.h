@@ -18,6 +18,7 @@
 
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
+#include "coz/shared/call_timers.h"
 #include "coz/shared/counters.h"
 #include "coz/shared/modules.h"
 #include "coz/shared/pairs.h"
@@ -26,6 +27,8 @@
 #include "coz/shared/processes.h"
 #include "coz/shared/sample_ring.h"
 #include "coz/shared/selection.h"
+#include "coz/shared/thread_figures.h"
+#include "coz/shared/thread_scope.h"
 #include "coz/shared/threads.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/io_tables.h"
@@ -39,7 +42,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 16;                // of this layout
+inline constexpr uint32_t kControlVersion = 17;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -51,7 +54,9 @@ struct ControlBlock {
   uint64_t magic;
   uint32_t version;
   int32_t supervisor_pid;
-  uint64_t bytes;  // sizeof(ControlBlock)
+  uint64_t bytes;        // sizeof(ControlBlock)
+  uint64_t start_ns;     // of the session
+  uint64_t start_ticks;  // of the CPU's time-stamp counter at that time
   uint64_t sampling_period_ns;
   sampler::SamplingSource wanted_source;  // kNone: the best
   uint32_t wanted_unwinder;               // UnwinderKind; 0: the best
@@ -63,6 +68,7 @@ struct ControlBlock {
   // An inode. Processes of another namespace are not profiled, as their pids say nothing here.
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's
+  ThreadScope thread_scope;
 
   // The supervisor's child writes this before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;
@@ -102,7 +108,10 @@ struct ControlBlock {
   ChargedPair charged_pairs[kMaxChargedPairs];
   LentCounters lent_counters;
   PatchRequest patch_request;
+  // Point slots of the functions whose calls are timed + 1. The supervisor writes it.
+  std::atomic<uint32_t> timed_functions[kMaxTimedFunctions];
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
+  EndedThreads ended_threads;
   ThreadSlot threads[kMaxThreads];
 };
 

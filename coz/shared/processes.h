@@ -52,6 +52,11 @@ struct ProcessSlot {
   // Where changed code finds a thread's counters, from its thread pointer; 0: code is not to be
   // changed.
   int32_t counters_fs_offset;
+  // Routines that note the begin and the end of a call: for stubs, and for the handler of an int3.
+  uint64_t begin_call;
+  uint64_t end_call;
+  uint64_t begin_call_in_handler;
+  uint64_t end_call_in_handler;
   std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
   sampler::SharedEvent event;     // by which the supervisor suspends its sampling
 };

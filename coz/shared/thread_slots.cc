@@ -5,6 +5,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/shared/thread_records.h"
 
 namespace coz::shared {
 namespace {
@@ -85,6 +86,9 @@ ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t p
 }
 
 void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot) {
+  if (slot.state.load(std::memory_order_acquire) == ThreadState::kRunning) {
+    EndFigures(control, slot);
+  }
   slot.state.store(ThreadState::kFree, std::memory_order_release);
   const uint32_t number = slot.number.load(std::memory_order_relaxed);
   uint64_t head = control.free_threads.load(std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // The profiled threads, in shared memory: ledger and counters of each.
 //
-// Shape    a table of slots of one page each; thread_slots.h hands them out
+// Shape    a table of slots of three pages each; thread_slots.h hands them out
 // Units    slot numbers, from 1; visits; ns
 // Errors   none; a full table is counted in the block
 // Threads  the thread writes its own slot; everyone may read
@@ -13,7 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/shared/call_timers.h"
 #include "coz/shared/points.h"
+#include "coz/shared/thread_figures.h"
 #include "coz/sync/delay/delay_ledger.h"
 
 namespace coz::shared {
@@ -22,11 +24,11 @@ inline constexpr uint32_t kMaxThreads = 8192;
 
 enum class ThreadState : uint32_t { kFree, kReserved, kRunning };
 
-// A thread has a page of its own, so that the child of fork can put another slot in the place of
+// A thread has pages of its own, so that the child of fork can put another slot in the place of
 // the one whose addresses it has inherited (thread_slots.h). A freed slot keeps its counters and
 // goes on to another thread.
-inline constexpr size_t kThreadSlotBytes = 4096;
-struct alignas(kThreadSlotBytes) ThreadSlot {
+inline constexpr size_t kThreadSlotBytes = 12288;
+struct alignas(4096) ThreadSlot {
   delay::ThreadLedger ledger;  // first, so that the ledger's address is the slot's
   std::atomic<ThreadState> state;
   std::atomic<uint32_t> next_free;  // number of the next slot in the free list
@@ -37,6 +39,8 @@ struct alignas(kThreadSlotBytes) ThreadSlot {
   uint32_t blocks_reserved_signal;  // what the program believes; its new threads inherit it
   TimedCell timed[kMaxTimedPoints];
   alignas(64) std::atomic<uint64_t> visits[kMaxPoints];
+  alignas(4096) ThreadFigures figures;
+  alignas(64) CallTimers timers;
 };
 static_assert(offsetof(ThreadSlot, ledger) == 0);
 static_assert(sizeof(ThreadSlot) == kThreadSlotBytes);

@@ -241,7 +241,9 @@ class ExperimentTableBuilder::Impl {
     for (uint64_t samples : record.unit_samples()) known += samples;
     // Imported experiments do not know their total.
     table_.samples += std::max(record.total_samples(), known);
-    const uint64_t placed = known + record.validity().unmapped_samples();
+    const uint64_t others = record.validity().other_thread_samples();
+    const uint64_t placed = known + record.validity().unmapped_samples() + others;
+    table_.other_thread_samples += others;
     table_.out_of_scope_samples +=
         record.total_samples() - std::min(record.total_samples(), placed);
     table_.unmapped_samples += record.validity().unmapped_samples();
@@ -284,7 +286,9 @@ class ExperimentTableBuilder::Impl {
       const int64_t unit = Find(unit_ids_, counts.session(), counts.unit_id(i));
       if (unit >= 0) table_.units[static_cast<size_t>(unit)].samples += counts.unit_samples(i);
     }
-    table_.samples += counts.out_of_scope_samples() + counts.unmapped_samples();
+    table_.samples +=
+        counts.out_of_scope_samples() + counts.unmapped_samples() + counts.other_thread_samples();
+    table_.other_thread_samples += counts.other_thread_samples();
     table_.out_of_scope_samples += counts.out_of_scope_samples();
     table_.unmapped_samples += counts.unmapped_samples();
     table_.lost_samples += counts.lost_samples();

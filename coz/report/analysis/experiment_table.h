@@ -131,6 +131,7 @@ struct ExperimentTable {
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line
   uint64_t out_of_scope_samples = 0;
+  uint64_t other_thread_samples = 0;  // in any code, of threads that --thread leaves out
   uint64_t unmapped_samples = 0;
   uint64_t lost_samples = 0;
   uint64_t orphans = 0;

@@ -15,6 +15,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
@@ -171,7 +172,9 @@ class Merger {
     if (record.process_size() != 0) return record.process(0).session();
     if (record.source_change_size() != 0) return record.source_change(0).session();
     if (record.point_change_size() != 0) return record.point_change(0).session();
-    return record.bare_interval_size() != 0 ? record.bare_interval(0).session() : 0;
+    if (record.bare_interval_size() != 0) return record.bare_interval(0).session();
+    if (record.thread_counter_size() != 0) return record.thread_counter(0).session();
+    return record.thread_size() != 0 ? record.thread(0).session() : 0;
   }
 
   absl::Status CheckProgram(const std::string& input, const profile::Binary& binary) {
@@ -189,9 +192,17 @@ class Merger {
 
   absl::Status CheckOptions(const std::string& input, const profile::Session& session) {
     const std::string given = session.options().given();
+    const std::string threads = absl::StrJoin(session.options().thread(), ",");
     if (!given_.has_value()) {
       given_ = {input, given};
+      threads_ = threads;
       return absl::OkStatus();
+    }
+    if (threads_ != threads) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s was made with --thread '%s' and %s with --thread '%s', so they speed up other work; "
+          "merge profiles of the same --thread only",
+          given_->first, threads_, input, threads));
     }
     if (given_->second == given) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrFormat(
@@ -205,6 +216,7 @@ class Merger {
   MergeResult result_;
   std::optional<First> first_;
   std::optional<std::pair<std::string, std::string>> given_;  // file, option
+  std::string threads_;                                       // of the same file
   absl::flat_hash_set<uint64_t> sessions_;                    // of the inputs before this one
   absl::flat_hash_set<uint64_t> in_this_input_;
   absl::flat_hash_set<uint64_t> left_out_;

@@ -146,6 +146,16 @@ TEST_F(MergeTest, OtherGivenIsRefused) {
   EXPECT_THAT(Message(result), HasSubstr("--given 'x.cc:1=50%'"));
 }
 
+TEST_F(MergeTest, OtherThreadsAreRefused) {
+  const std::string of_some = Write("a.pb", 1, "same");
+  profile::Profile profile = ReadProfile(of_some)->profile;
+  profile.mutable_session(0)->mutable_options()->add_thread("io*");
+  std::ofstream(of_some, std::ios::binary) << profile.SerializeAsString();
+  const auto result = Merge({of_some, Write("b.pb", 2, "same")});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(result), HasSubstr("a.pb was made with --thread 'io*'"));
+}
+
 TEST_F(MergeTest, CutInputIsTakenAsFarAsItGoes) {
   const std::string a = Write("a.pb", 1, "same");
   std::stringstream bytes;

@@ -104,12 +104,19 @@ bool HasSession(const profile::Profile& p) {
   for (const auto& r : p.source_change()) return r.session() != 0;
   for (const auto& r : p.bare_interval()) return r.session() != 0;
   for (const auto& r : p.point_change()) return r.session() != 0;
+  for (const auto& r : p.thread_counter()) return r.session() != 0;
+  for (const auto& r : p.thread()) {
+    return r.session() != 0 && r.counter_size() == r.visits_size() &&
+           r.timed_counter_size() == r.timed_calls_size() &&
+           r.timed_counter_size() == r.timed_wall_ns_size() &&
+           r.timed_counter_size() == r.timed_cpu_ns_size();
+  }
   return false;
 }
 
 void HandOn(const std::string& record, uint32_t field, ReadStats* stats,
             absl::FunctionRef<void(const profile::Profile&)> sink) {
-  if (field > profile::Profile::kPointChangeFieldNumber) {
+  if (field > profile::Profile::kThreadFieldNumber) {
     ++stats->unknown_records;
     return;
   }

@@ -15,7 +15,9 @@
 #include "coz/report/analysis/latency_summary.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/systematic_error.h"
+#include "coz/report/analysis/thread_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/json/threads_json.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
 #include "coz/report/wording/repeat_command.h"
@@ -64,6 +66,9 @@ Json OptionsJson(const profile::Options& options) {
           {"exclude", options.exclude()},
           {"given", options.given()},
           {"innermost_only", options.innermost_only()},
+          {"thread", options.thread()},
+          {"count", options.count()},
+          {"time", options.time()},
           {"progress", options.progress()},
           {"progress_sampled", options.progress_sampled()},
           {"latency", options.latency()},
@@ -165,6 +170,7 @@ Json TotalsJson(const ExperimentTable& table, const Analysis& analysis) {
           {"experiments_not_used_by_reason", taints},
           {"samples", table.samples},
           {"out_of_scope_samples", table.out_of_scope_samples},
+          {"other_thread_samples", table.other_thread_samples},
           {"unmapped_samples", table.unmapped_samples},
           {"lost_samples", table.lost_samples}};
 }
@@ -393,7 +399,8 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_speedups", analysis.options.min_speedups},
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
-          {"points", PointsJson(table, analysis)}};
+          {"points", PointsJson(table, analysis)},
+          {"threads", ThreadsJson(BuildThreadTable(profile))}};
 }
 
 std::string JsonText(const Json& json, int indent) {

@@ -60,6 +60,12 @@ std::string CalibrationLine(const profile::Profile& profile) {
   return "";
 }
 
+// "12.0 % of other threads, "; nothing without --thread.
+std::string OfOtherThreads(const ExperimentTable& table) {
+  if (table.other_thread_samples == 0) return "";
+  return absl::StrCat(Percent(table.other_thread_samples, table.samples), " of other threads, ");
+}
+
 }  // namespace
 
 // "  5 processes: nginx 3, load.sh 1, wrk 1"; nothing of one process alone.
@@ -109,7 +115,8 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
   absl::StrAppend(&text, "  ", Duration(table.run_time_ns), ", ",
                   Counted(static_cast<uint64_t>(analysis.experiments), "experiment"), " (",
                   analysis.baselines, " at 0 %); ", Counted(table.samples, "sample"), ", ",
-                  Percent(in_scope, table.samples), " in scope, ", table.lost_samples, " lost\n");
+                  Percent(in_scope, table.samples), " in scope, ", OfOtherThreads(table),
+                  table.lost_samples, " lost\n");
   return absl::StrCat(text, RenderNotes(profile, table, analysis, stats));
 }
 
@@ -125,6 +132,15 @@ std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& 
     absl::StrAppend(&text, "  given: all figures are for a program in which ",
                     Printable(what.substr(0, equals)), " is ", Printable(percent),
                     " % faster already\n");
+  }
+  std::set<std::string> threads;
+  for (const profile::Session& session : profile.session()) {
+    threads.insert(absl::StrJoin(session.options().thread(), ", "));
+  }
+  threads.erase("");
+  for (const std::string& patterns : threads) {
+    absl::StrAppend(&text, "  threads: only what threads named ", Printable(patterns),
+                    " do is sped up; samples of others count for nothing\n");
   }
   for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "  note: ", note, "\n");

@@ -115,6 +115,7 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   AddTexts("--exclude", options.exclude(), &words);
   AddText("--given", options.given(), &words);
   AddFlag("--attribution=innermost", options.innermost_only(), &words);
+  AddTexts("--thread", options.thread(), &words);
   AddTexts("--progress", options.progress(), &words);
   AddTexts("--progress-sampled", options.progress_sampled(), &words);
   AddTexts("--latency", options.latency(), &words);
@@ -127,6 +128,8 @@ std::string RepeatCommand(const profile::Session& session) {
   Words words = {"coz", "run",
                  absl::StrCat("--seed=", session.seed() - uint64_t{options.repetition()})};
   for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
+  AddTexts("--count", options.count(), &words);
+  AddTexts("--time", options.time(), &words);
   AddText("--progress-source", options.progress_source(), &words);
   AddChoice(options, &words);
   AddSampling(session, &words);

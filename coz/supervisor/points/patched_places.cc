@@ -51,6 +51,19 @@ void SetMapped(pid_t pid, patch::StubSpace* space) {
   space->SetMapped(std::move(ranges));
 }
 
+// The routines lie elsewhere in each process.
+patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
+  switch (edge.kind) {
+    case PlaceEdge::Kind::kBegin:
+      return {slot.begin_call, slot.begin_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kEnd:
+      return {slot.end_call, slot.end_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kNone:
+      break;
+  }
+  return {};
+}
+
 bool IsAsleep(pid_t pid) {
   std::error_code gone;
   const std::string tasks = absl::StrCat("/proc/", pid, "/task");
@@ -94,9 +107,9 @@ PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
 }
 
 size_t PatchedPlaces::Add(const VisitSlots& slots, const PlaceInFile& place,
-                          const PlacePlans& plans) {
+                          const PlacePlans& plans, const PlaceEdge& edge) {
   Place added = {slots,          place, plans, place.code.function_offset + plans.best.offset,
-                 plans.best.way, false, false};
+                 plans.best.way, false, false, edge};
   places_.push_back(added);
   ExpectChanges();
   return places_.size() - 1;
@@ -161,26 +174,27 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
 }
 
 std::optional<patch::CodePatch> PatchedPlaces::Build(const Place& place, uint64_t address,
-                                                     int32_t fs_offset, bool by_trap,
+                                                     const shared::ProcessSlot& slot, bool by_trap,
                                                      uint64_t semaphore,
                                                      patch::StubSpace* space) const {
   const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
   const size_t bytes = patch::MostStubBytes(plan);
-  const auto cell = [](uint32_t slot) {
-    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + slot * sizeof(uint64_t));
+  const auto cell = [](uint32_t number) {
+    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
   };
-  const auto extra = [cell](uint32_t slot) { return slot == kNoSlot ? 0 : cell(slot); };
-  const patch::CounterPlace counter = {fs_offset, cell(place.slots.visits),
+  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
+  const patch::CounterPlace counter = {slot.counters_fs_offset, cell(place.slots.visits),
                                        extra(place.slots.begins), extra(place.slots.without_begin)};
   const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = space->Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return patch::BuildPatch(plan, address, *stub, counter, semaphore);
+  return patch::BuildPatch(plan, address, *stub, counter, semaphore, EdgeIn(slot, place.edge));
 }
 
 std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t address,
-                                                        int32_t fs_offset, Process* known) {
+                                                        const shared::ProcessSlot& slot,
+                                                        Process* known) {
   Place& place = places_[number];
   const auto built = known->built.find({address, number});
   if (built != known->built.end() && built->second.way == place.way) return built->second;
@@ -191,11 +205,11 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
   const bool tries_trap = place.plans.by_trap.has_value();
   std::optional<patch::CodePatch> patch;
   if (place.way == patch::Way::kJump || !tries_trap) {
-    patch = Build(place, address, fs_offset, false, semaphore, &known->space);
+    patch = Build(place, address, slot, false, semaphore, &known->space);
   }
   if (!patch.has_value() && tries_trap) {
     place.way = patch::Way::kTrap;
-    patch = Build(place, address, fs_offset, true, semaphore, &known->space);
+    patch = Build(place, address, slot, true, semaphore, &known->space);
   }
   if (patch.has_value()) known->built[{address, number}] = *patch;
   return patch;
@@ -230,8 +244,7 @@ void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const Image
     if (address == 0 || known->done.count(address) != 0) continue;
     if (!has_ranges) SetMapped(process.pid, &known->space);
     has_ranges = true;
-    const std::optional<patch::CodePatch> patch =
-        PatchFor(i, address, slot.counters_fs_offset, known);
+    const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
     if (++tries == kMostTries) refused->push_back({i, kNoMemory});
     if (!patch.has_value()) continue;
     request->patches[asked->places.size()] = *patch;

@@ -39,6 +39,14 @@ struct PlacePlans {
 PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
                       bool has_restartable_code);
 
+// A place where a call of a timed function begins or ends.
+struct PlaceEdge {
+  enum class Kind { kNone, kBegin, kEnd };
+  Kind kind = Kind::kNone;
+  uint32_t argument = 0;  // of the runtime's routine
+  patch::FrameRule frame = {0, 0};
+};
+
 // The point slots to which a place adds its visits, with the meaning of patch::CounterPlace.
 inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 struct VisitSlots {
@@ -55,7 +63,8 @@ class PatchedPlaces {
   };
 
   // Returns the place's number.
-  size_t Add(const VisitSlots& slots, const PlaceInFile& place, const PlacePlans& plans);
+  size_t Add(const VisitSlots& slots, const PlaceInFile& place, const PlacePlans& plans,
+             const PlaceEdge& edge = {});
   // The code is restored, with the next answers of the processes; and changed again.
   void Remove(size_t number);
   void Restore(size_t number);
@@ -84,6 +93,7 @@ class PatchedPlaces {
     patch::Way way;
     bool given_up = false;
     bool is_removed = false;
+    PlaceEdge edge;
   };
   using AddressAndPlace = std::pair<uint64_t, size_t>;
   struct Process {
@@ -115,17 +125,17 @@ class PatchedPlaces {
                      shared::PatchRequest* request, Asked* asked) const;
   void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, Process* known,
                        shared::PatchRequest* request, Asked* asked, std::vector<Refused>* refused);
-  std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address, int32_t fs_offset,
-                                           Process* known);
+  std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,
+                                           const shared::ProcessSlot& slot, Process* known);
   void TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   void TakeResult(size_t place, uint64_t address, uint32_t result, Process* known,
                   std::vector<Refused>* refused);
   static void TakeRemoval(size_t place, uint64_t address, uint32_t result, Process* known);
   void ExpectChanges();
   void Withdraw(shared::ControlBlock& control);
-  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address, int32_t fs_offset,
-                                        bool by_trap, uint64_t semaphore,
-                                        patch::StubSpace* space) const;
+  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address,
+                                        const shared::ProcessSlot& slot, bool by_trap,
+                                        uint64_t semaphore, patch::StubSpace* space) const;
 
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;

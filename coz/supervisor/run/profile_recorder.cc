@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/base/target_counters.h"
+#include "coz/supervisor/run/threads_in_profile.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
 
 namespace coz::supervisor {
@@ -289,6 +290,7 @@ void ProfileRecorder::WriteBetweenExperiments() {
   counts->set_elapsed_ns(now.now_ns - between_start_ns_);
   AddUnitSamples(target_->TakeUnitSamples(), counts, &chunk);
   counts->set_out_of_scope_samples(now.out_of_scope_samples - between_start_.out_of_scope_samples);
+  counts->set_other_thread_samples(now.other_thread_samples - between_start_.other_thread_samples);
   counts->set_unmapped_samples(now.unmapped_samples - between_start_.unmapped_samples);
   counts->set_lost_samples(now.lost_samples - between_start_.lost_samples);
   for (uint32_t point = 0; point < now.points.size(); ++point) {
@@ -345,6 +347,13 @@ void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& p
     written->set_start_ns(process.start_ns > start_ns_ ? process.start_ns - start_ns_ : 0);
     if (process.end_ns != 0) written->set_end_ns(process.end_ns - start_ns_);
   }
+  Append(chunk);
+}
+
+void ProfileRecorder::WriteThreads(const std::vector<ThreadUse>& threads,
+                                   const std::vector<std::string>& counters) {
+  profile::Profile chunk;
+  AddThreads(threads, counters, session_, start_ns_, &chunk);
   Append(chunk);
 }
 

@@ -29,6 +29,7 @@
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/target/thread_watch.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -65,6 +66,10 @@ class ProfileRecorder {
 
   // The processes that were profiled; before WriteEnd.
   void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
+
+  // What its threads have done. `counters`: names of the places that `visits` are of.
+  void WriteThreads(const std::vector<ThreadUse>& threads,
+                    const std::vector<std::string>& counters);
 
   // All that this run and earlier ones have written, merged.
   const profile::Profile& written() const { return written_; }

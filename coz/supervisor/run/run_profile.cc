@@ -19,7 +19,9 @@
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/scheduler.h"
 #include "coz/experiment/seed.h"
+#include "coz/points/point_spec.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/supervisor/points/counted_functions.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/run/earlier_runs.h"
 #include "coz/supervisor/run/live_display.h"
@@ -29,6 +31,7 @@
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/run/run_checks.h"
 #include "coz/supervisor/run/session_description.h"
+#include "coz/supervisor/run/thread_patterns.h"
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/run/until_goal.h"
 #include "coz/supervisor/target/attached_process.h"
@@ -41,6 +44,7 @@
 #include "coz/supervisor/target/signal_inbox.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/target/thread_watch.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -66,12 +70,13 @@ constexpr size_t kMostNeighbours = 5;
 class Run : public experiment::ExperimentSink {
  public:
   Run(const RunOptions& options, Series series, SharedControl control, UnitIndex units,
-      std::unique_ptr<OutsidePoints> outside)
+      std::unique_ptr<OutsidePoints> outside, std::unique_ptr<CountedFunctions> counted)
       : options_(options),
         series_(std::move(series)),
         control_(std::move(control)),
         units_(std::move(units)),
         outside_(std::move(outside)),
+        counted_(std::move(counted)),
         display_(STDERR_FILENO, options.live),
         source_choice_(&control_.block(), options.switch_cost_ns, [this] {
           return MeasureSwitchCostNs(options_.sampling_period_ns, Switched::kProcesses);
@@ -117,6 +122,7 @@ class Run : public experiment::ExperimentSink {
   SharedControl control_;
   UnitIndex units_;
   std::unique_ptr<OutsidePoints> outside_;
+  std::unique_ptr<CountedFunctions> counted_;
   LiveDisplay display_;
   SignalInbox inbox_;
   experiment::SchedulerOptions scheduler_options_;
@@ -124,6 +130,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<ChildProcess> child_;
   std::optional<LiveTarget> target_;
   std::optional<ProcessWatch> processes_;
+  std::optional<ThreadWatch> threads_;
   std::optional<ProfileRecorder> recorder_;
   std::optional<PointRequests> requests_;
   std::optional<experiment::Scheduler> scheduler_;
@@ -167,11 +174,18 @@ void Run::FillBlock() {
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
+  for (const std::string& pattern : options_.threads) {
+    absl::SNPrintF(block.thread_scope.patterns[block.thread_scope.patterns_used++],
+                   shared::kThreadPatternBytes, "%s", pattern);
+  }
   block.follow = options_.follow;
-  block.awaits_breakpoints = outside_->programs_wait() ? 1 : 0;
+  block.awaits_breakpoints = outside_->programs_wait() || !counted_->empty() ? 1 : 0;
   outside_->TakeSlots(&block);
+  counted_->TakeSlots(&block);
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
+  block.start_ns = start_ns_;
+  block.start_ticks = __builtin_ia32_rdtsc();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
 }
 
@@ -179,6 +193,7 @@ void Run::BeginRecords(report::ProfileWriter writer) {
   target_.emplace(&control_.block());
   outside_->AddTo(&*target_, &units_);
   processes_.emplace(&control_.block());
+  threads_.emplace(&control_.block());
   recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));
   if (options_.end_to_end) recorder_->AddEndToEndPoint();
   requests_.emplace(outside_.get(), &*target_, start_ns_);
@@ -411,10 +426,13 @@ void Run::Loop() {
   while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(control_);
+    counted_->Poll(block, now_ns, /*releases=*/!outside_->programs_wait());
     outside_->Poll(block, now_ns);
+    for (const std::string& warning : counted_->TakeWarnings()) Say(warning);
     for (const std::string& warning : outside_->TakeWarnings()) Say(warning);
     target_->Poll();
     processes_->Poll();
+    threads_->Poll();
     if (attached_ != nullptr) attached_->Poll();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
@@ -517,6 +535,7 @@ RunResult Run::Finish() {
   result.programs_unreachable = counters.programs_unreachable != 0;
   result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
+  for (const std::string& missing : counted_->Missing()) Say(missing);
   for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
     Say(missing);
   }
@@ -529,6 +548,9 @@ RunResult Run::Finish() {
   LookForNeighbours();
   const experiment::TargetSnapshot last = target_->Read();
   recorder_->WriteProcesses(processes_->processes());
+  const std::vector<ThreadUse> threads = threads_->Threads();
+  recorder_->WriteThreads(threads, ThreadCounterNames(control_.block()));
+  for (const std::string& missing : ThreadsNeverSeen(options_.threads, threads)) Say(missing);
   recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
                       neighbours_.Busiest(kMostNeighbours));
   for (const experiment::PointCounts& point : last.points) {
@@ -566,6 +588,22 @@ absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
   return SharedControl::CreateIn((*attached)->TakeControl());
 }
 
+absl::StatusOr<std::unique_ptr<CountedFunctions>> PrepareCounted(const RunOptions& options,
+                                                                 const std::string& program) {
+  CountedFunctionOptions counted;
+  counted.count = options.count;
+  counted.time = options.time;
+  counted.points = options.points.progress;
+  counted.runtime_library = options.runtime_library;
+  for (const std::string& text : options.points.latency) {
+    const auto pair = points::SplitPair(text);
+    if (!pair.ok()) continue;
+    counted.points.push_back(pair->first);
+    counted.points.push_back(pair->second);
+  }
+  return CountedFunctions::Prepare(counted, program, options.is_launcher);
+}
+
 // Completes the options for a process that runs already.
 absl::Status DescribeAttached(RunOptions* options) {
   absl::StatusOr<RunningProgram> program =
@@ -600,6 +638,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();
   if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
+  if (absl::Status status = CheckThreadPatterns(options.threads); !status.ok()) return status;
   UnitIndex units{sourcemap::BinaryScope(BinaryScopeOf(options)),
                   sourcemap::SourceScope(options.source_scope), options.units};
   units.LeaveOut(options.runtime_library);
@@ -614,6 +653,8 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   absl::StatusOr<std::unique_ptr<OutsidePoints>> outside = OutsidePoints::Prepare(
       points, *program, options.is_launcher, options.follow == shared::Follow::kAll);
   if (!outside.ok()) return outside.status();
+  absl::StatusOr<std::unique_ptr<CountedFunctions>> counted = PrepareCounted(options, *program);
+  if (!counted.ok()) return counted.status();
   absl::StatusOr<UniqueFd> awake;
   if (options.awake) awake = KeepCpusAwake();
   if (options.awake && !awake.ok()) return awake.status();
@@ -626,7 +667,8 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
     SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);
     return control.status();
   }
-  Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside));
+  Run run(options, std::move(series), *std::move(control), std::move(units), *std::move(outside),
+          *std::move(counted));
   const absl::Status started = attached != nullptr
                                    ? run.Join(std::move(attached), std::move(opened->writer))
                                    : run.Start(*program, std::move(opened->writer));

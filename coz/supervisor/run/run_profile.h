@@ -42,9 +42,12 @@ struct RunOptions {
   std::string given;  // the name of what is sped up in every experiment, or empty
   double given_speedup = 0;
   bool innermost_only = false;
+  std::vector<std::string> threads;    // patterns of names whose samples count; empty: all
   std::vector<double> fixed_speedups;  // fractions
   bool end_to_end = false;
-  OutsidePointOptions points;  // beside the program's own
+  OutsidePointOptions points;      // beside the program's own
+  std::vector<std::string> count;  // functions whose calls are counted for each thread
+  std::vector<std::string> time;   // the same, and timed
   std::optional<uint64_t> seed;
   uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
   std::optional<uint64_t> min_experiment_ns;

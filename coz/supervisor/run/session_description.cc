@@ -97,6 +97,9 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
     written.set_given(absl::StrFormat("%s=%.4g%%", options.given, options.given_speedup * 100));
   }
   written.set_innermost_only(options.innermost_only);
+  for (const std::string& pattern : options.threads) written.add_thread(pattern);
+  for (const std::string& function : options.count) written.add_count(function);
+  for (const std::string& function : options.time) written.add_time(function);
   for (double speedup : options.fixed_speedups) written.add_fixed_virtual_speedup(speedup);
   written.set_end_to_end(options.end_to_end);
   written.set_duration_ns(options.duration_ns);

@@ -104,7 +104,8 @@ void LiveTarget::ReadCounters(experiment::TargetSnapshot* snapshot) const {
   snapshot->selected_samples = samples.selected.load(std::memory_order_relaxed);
   snapshot->out_of_scope_samples = samples.out_of_scope.load(std::memory_order_relaxed);
   snapshot->total_samples = samples.in_scope.load(std::memory_order_relaxed) +
-                            snapshot->out_of_scope_samples + snapshot->unmapped_samples;
+                            snapshot->out_of_scope_samples + snapshot->other_thread_samples +
+                            snapshot->unmapped_samples;
 }
 
 void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {

@@ -1,0 +1,213 @@
+// Measures what a call costs that is counted, or timed, for each thread (coz run --count, --time).
+//
+//   ./bazelw run -c opt //bench/points:call_time_benchmark
+#include <benchmark/benchmark.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coz/patch/code_patcher.h"
+#include "coz/patch/function_ends.h"
+#include "coz/patch/patch_builder.h"
+#include "coz/patch/place_plan.h"
+#include "coz/patch/stub_space.h"
+#include "coz/runtime/call_routines.h"
+#include "coz/runtime/patched_code.h"
+#include "coz/shared/control_block.h"
+
+extern "C" {
+// Saves registers, as functions do. The second returns where no jump has room.
+void CalledInBenchmark();
+extern const uint8_t EndOfCalledInBenchmark[];
+void TightInBenchmark(uint64_t which);
+extern const uint8_t EndOfTightInBenchmark[];
+asm(R"(
+.text
+.p2align 4
+.globl CalledInBenchmark, EndOfCalledInBenchmark
+.type CalledInBenchmark, @function
+CalledInBenchmark:
+  push %rbx
+  sub $16, %rsp
+  mov %rdi, %rbx
+  lea 1(%rbx), %rax
+  add $16, %rsp
+  pop %rbx
+  ret
+EndOfCalledInBenchmark:
+.size CalledInBenchmark, . - CalledInBenchmark
+.p2align 4
+.globl TightInBenchmark, EndOfTightInBenchmark
+.type TightInBenchmark, @function
+TightInBenchmark:
+  test %rdi, %rdi
+  lea 1(%rdi), %rax
+  je 1f
+  nop
+1:
+  xor %eax, %eax
+  ret
+2:
+  add $2, %rax
+  jmp 2b
+EndOfTightInBenchmark:
+.size TightInBenchmark, . - TightInBenchmark
+)");
+}
+
+namespace coz {
+namespace {
+
+namespace internal = runtime::runtime_internal;
+
+constexpr uint32_t kPoint = 3;
+constexpr uint32_t kFunction = 1;
+
+void OnTrap(int, siginfo_t* info, void* context) {
+  if (!patch::TakeTrap(*info, static_cast<ucontext_t*>(context))) abort();
+}
+
+std::vector<patch::AddressRange> Mapped() {
+  std::vector<patch::AddressRange> mapped;
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  while (fgets(line, sizeof(line), maps) != nullptr) {
+    unsigned long long begin = 0;
+    unsigned long long end = 0;
+    if (sscanf(line, "%llx-%llx", &begin, &end) == 2) mapped.push_back({begin, end});
+  }
+  fclose(maps);
+  return mapped;
+}
+
+struct Function {
+  const uint8_t* code;
+  size_t bytes;
+};
+
+// Changes the function for the life of the benchmark; the calling thread has a slot meanwhile.
+class ChangedFunction {
+ public:
+  ChangedFunction(const Function& function, bool is_timed) : function_(function) {
+    struct sigaction action = {};
+    action.sa_sigaction = OnTrap;
+    action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART);
+    sigaction(SIGTRAP, &action, nullptr);
+    slot_->state = shared::ThreadState::kRunning;
+    internal::CountVisitsIn(slot_.get());
+    internal::PublishCallRoutines(process_.get());
+    const patch::CallEdge begin = {
+        process_->begin_call, process_->begin_call_in_handler, kPoint << 8 | kFunction, {0, 0}};
+    // Before the code is another one.
+    const patch::FunctionEnds found = patch::FindFunctionEnds(function.code, function.bytes);
+    is_there_ = Insert(0, is_timed ? begin : patch::CallEdge{});
+    if (!is_timed) return;
+    is_there_ &= !found.ends.empty();
+    for (const auto& candidates : found.ends) is_there_ &= InsertEnd(candidates);
+  }
+  ~ChangedFunction() {
+    for (const uint64_t address : addresses_) patch::RemovePatch(address);
+    internal::CountVisitsIn(nullptr);
+  }
+  ChangedFunction(const ChangedFunction&) = delete;
+  ChangedFunction& operator=(const ChangedFunction&) = delete;
+
+  bool is_there() const { return is_there_; }
+  uint64_t calls() const { return slot_->visits[kPoint]; }
+  uint64_t timed() const { return shared::CallSumsOf(slot_->timers, kFunction).calls; }
+
+ private:
+  bool InsertEnd(const std::vector<patch::FunctionEnd>& candidates) {
+    for (const bool allow_trap : {false, true}) {
+      for (const patch::FunctionEnd& end : candidates) {
+        const patch::CallEdge edge = {process_->end_call, process_->end_call_in_handler, kFunction,
+                                      end.frame};
+        if (Insert(end.offset, edge, allow_trap)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool Insert(size_t offset, const patch::CallEdge& edge, bool allow_trap = false) {
+    patch::PlanLimits limits;
+    limits.allow_trap = allow_trap;
+    const patch::PlacePlan plan =
+        patch::PlanPlace({function_.code, function_.bytes, function_.bytes, offset}, limits);
+    if (plan.way == patch::Way::kNone) return false;
+    const uint64_t address = reinterpret_cast<uint64_t>(function_.code) + plan.offset;
+    space_.SetMapped(Mapped());
+    const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
+    std::optional<uint64_t> stub = space_.Take(address, patch::MostStubBytes(plan), traps);
+    if (!stub.has_value()) stub = space_.Take(address, patch::MostStubBytes(plan), 0);
+    if (!stub.has_value()) return false;
+    const patch::CounterPlace counter = {
+        internal::CountersFsOffset(),
+        static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t))};
+    const auto built = patch::BuildPatch(plan, address, *stub, counter, edge);
+    if (!built.has_value() || patch::InsertPatch(*built) != patch::PatchResult::kDone) return false;
+    addresses_.push_back(address);
+    return true;
+  }
+
+  const Function function_;
+  std::unique_ptr<shared::ThreadSlot> slot_ = std::make_unique<shared::ThreadSlot>();
+  std::unique_ptr<shared::ProcessSlot> process_ = std::make_unique<shared::ProcessSlot>();
+  patch::StubSpace space_;
+  std::vector<uint64_t> addresses_;
+  bool is_there_ = false;
+};
+
+Function Called() {
+  const auto* code = reinterpret_cast<const uint8_t*>(&CalledInBenchmark);
+  return {code, static_cast<size_t>(EndOfCalledInBenchmark - code)};
+}
+Function Tight() {
+  const auto* code = reinterpret_cast<const uint8_t*>(&TightInBenchmark);
+  return {code, static_cast<size_t>(EndOfTightInBenchmark - code)};
+}
+
+void CallUnchanged(benchmark::State& state) {
+  for (auto _ : state) CalledInBenchmark();
+}
+BENCHMARK(CallUnchanged);
+
+void CallCounted(benchmark::State& state) {
+  const ChangedFunction changed(Called(), /*is_timed=*/false);
+  if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  for (auto _ : state) CalledInBenchmark();
+  if (changed.calls() != static_cast<uint64_t>(state.iterations())) {
+    state.SkipWithError("calls were lost");
+  }
+}
+BENCHMARK(CallCounted);
+
+void CheckTimed(const ChangedFunction& changed, benchmark::State& state) {
+  const auto calls = static_cast<uint64_t>(state.iterations());
+  if (changed.calls() != calls || changed.timed() != calls) state.SkipWithError("calls were lost");
+}
+
+void CallTimed(benchmark::State& state) {
+  const ChangedFunction changed(Called(), /*is_timed=*/true);
+  if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  for (auto _ : state) CalledInBenchmark();
+  CheckTimed(changed, state);
+}
+BENCHMARK(CallTimed);
+
+void CallTimedWithInt3AtTheEnd(benchmark::State& state) {
+  const ChangedFunction changed(Tight(), /*is_timed=*/true);
+  if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  for (auto _ : state) TightInBenchmark(1);
+  CheckTimed(changed, state);
+}
+BENCHMARK(CallTimedWithInt3AtTheEnd);
+
+}  // namespace
+}  // namespace coz

@@ -1,0 +1,168 @@
+// Times of calls: changed code at a function's entry and at its ends tells when a call begins and
+// ends. Each thread keeps the calls that it has open.
+//
+// Shape    a stack of open calls, each known by the address of its return address; sums for each
+//          function. A begin without an end (an exception, longjmp, the thread's end) is dropped by
+//          the next one that lies further out, and an end without a begin counts for nothing. Of
+//          calls within a call of the same function only the outer one's time counts
+// Units    ticks of the CPU's time-stamp counter; sampling periods
+// Errors   a call deeper than kMaxOpenCalls has no time
+// Threads  the slot's thread writes, everyone may read the sums
+// Signals  async-signal-safe. What a handler of the program begins or ends while it interrupts
+//          these functions has no time
+// Source   docs/threads.md
+#ifndef COZ_SHARED_CALL_TIMERS_H_
+#define COZ_SHARED_CALL_TIMERS_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace coz::shared {
+
+inline constexpr uint32_t kMaxTimedFunctions = 32;
+inline constexpr uint32_t kMaxOpenCalls = 64;
+
+struct OpenCall {
+  uint64_t frame;  // address of its return address
+  uint64_t start_ticks;
+  uint64_t start_samples;
+  uint32_t function;
+  uint32_t is_inner;  // within a call of the same function
+};
+
+// Sums over calls whose end was seen. They are never reset.
+struct CallTime {
+  std::atomic<uint64_t> calls;
+  std::atomic<uint64_t> ticks;
+  std::atomic<uint64_t> samples;
+};
+
+struct CallTimers {
+  std::atomic<uint64_t> samples;  // of the slot's threads, all of them
+  std::atomic<uint64_t> busy_at;  // the frame of the function here that is at work; 0: none
+  std::atomic<uint32_t> depth;
+  uint32_t open[kMaxTimedFunctions];
+  OpenCall calls[kMaxOpenCalls];
+  CallTime times[kMaxTimedFunctions];
+  // The sums when the thread's figures began.
+  CallTime before[kMaxTimedFunctions];
+};
+
+namespace call_timers_internal {
+
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+
+// A plain addition: only the slot's thread writes.
+inline void Add(std::atomic<uint64_t>& sum, uint64_t more) {
+  sum.store(sum.load(kRelaxed) + more, kRelaxed);
+}
+
+inline void DropAll(CallTimers& timers) {
+  timers.depth.store(0, kRelaxed);
+  for (uint32_t& open : timers.open) open = 0;
+}
+
+// A handler of the program that interrupts a function here lies further in. One that has left it by
+// longjmp lies further out, and what it has left is in doubt.
+inline bool IsInterrupted(CallTimers& timers, uint64_t here) {
+  const uint64_t busy_at = timers.busy_at.load(kRelaxed);
+  if (busy_at == 0) return false;
+  if (here < busy_at) return true;
+  DropAll(timers);
+  return false;
+}
+
+inline uint32_t DropInner(CallTimers& timers, uint64_t frame) {
+  uint32_t depth = timers.depth.load(kRelaxed);
+  if (depth > kMaxOpenCalls) depth = 0;
+  while (depth > 0 && timers.calls[depth - 1].frame < frame) {
+    --depth;
+    uint32_t& open = timers.open[timers.calls[depth].function % kMaxTimedFunctions];
+    if (open != 0) --open;
+  }
+  return depth;
+}
+
+}  // namespace call_timers_internal
+
+// `here` is an address in the caller's frame.
+inline void BeginCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
+                      uint64_t here) {
+  if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
+  timers.busy_at.store(here, call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // A call at the same address has ended: its frame is this one's now.
+  uint32_t depth = call_timers_internal::DropInner(timers, frame + 1);
+  if (depth < kMaxOpenCalls) {
+    uint32_t& open = timers.open[function];
+    timers.calls[depth] = {frame, now_ticks, timers.samples.load(call_timers_internal::kRelaxed),
+                           function, open != 0 ? 1U : 0U};
+    ++open;
+    ++depth;
+  }
+  timers.depth.store(depth, call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  timers.busy_at.store(0, call_timers_internal::kRelaxed);
+}
+
+inline void EndCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
+                    uint64_t here) {
+  if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
+  timers.busy_at.store(here, call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  uint32_t depth = call_timers_internal::DropInner(timers, frame);
+  if (depth > 0 && timers.calls[depth - 1].frame == frame &&
+      timers.calls[depth - 1].function == function) {
+    const OpenCall call = timers.calls[--depth];
+    CallTime& time = timers.times[function];
+    if (timers.open[function] != 0) --timers.open[function];
+    call_timers_internal::Add(time.calls, 1);
+    if (call.is_inner == 0 && now_ticks > call.start_ticks) {
+      call_timers_internal::Add(time.ticks, now_ticks - call.start_ticks);
+      call_timers_internal::Add(
+          time.samples, timers.samples.load(call_timers_internal::kRelaxed) - call.start_samples);
+    }
+  }
+  timers.depth.store(depth, call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  timers.busy_at.store(0, call_timers_internal::kRelaxed);
+}
+
+// A new thread, or new figures of one: `is_new_thread` has no calls open.
+inline void BeginCallTimes(CallTimers& timers, bool is_new_thread) {
+  if (is_new_thread) {
+    timers.busy_at.store(0, call_timers_internal::kRelaxed);
+    call_timers_internal::DropAll(timers);
+  }
+  for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) {
+    const CallTime& now = timers.times[i];
+    CallTime& before = timers.before[i];
+    before.calls.store(now.calls.load(call_timers_internal::kRelaxed),
+                       call_timers_internal::kRelaxed);
+    before.ticks.store(now.ticks.load(call_timers_internal::kRelaxed),
+                       call_timers_internal::kRelaxed);
+    before.samples.store(now.samples.load(call_timers_internal::kRelaxed),
+                         call_timers_internal::kRelaxed);
+  }
+}
+
+// What the slot's present figures have of a function.
+struct CallSums {
+  uint64_t calls;
+  uint64_t ticks;
+  uint64_t samples;
+};
+inline CallSums CallSumsOf(const CallTimers& timers, uint32_t function) {
+  const CallTime& now = timers.times[function];
+  const CallTime& before = timers.before[function];
+  return {now.calls.load(call_timers_internal::kRelaxed) -
+              before.calls.load(call_timers_internal::kRelaxed),
+          now.ticks.load(call_timers_internal::kRelaxed) -
+              before.ticks.load(call_timers_internal::kRelaxed),
+          now.samples.load(call_timers_internal::kRelaxed) -
+              before.samples.load(call_timers_internal::kRelaxed)};
+}
+
+}  // namespace coz::shared
+
+#endif  // COZ_SHARED_CALL_TIMERS_H_

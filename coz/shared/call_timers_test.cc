@@ -1,0 +1,168 @@
+#include "coz/shared/call_timers.h"
+
+#include <memory>
+
+#include "gtest/gtest.h"
+
+namespace coz::shared {
+namespace {
+
+// Frames further in have lower addresses.
+constexpr uint64_t kOuter = 0x8000;
+constexpr uint64_t kInner = 0x7000;
+constexpr uint64_t kInnermost = 0x6000;
+constexpr uint32_t kF = 0;
+constexpr uint32_t kG = 1;
+
+class CallTimersTest : public ::testing::Test {
+ protected:
+  void Begin(uint32_t function, uint64_t frame, uint64_t ticks) {
+    BeginCall(*timers_, function, frame, ticks, frame - 0x100);
+  }
+  void End(uint32_t function, uint64_t frame, uint64_t ticks) {
+    EndCall(*timers_, function, frame, ticks, frame - 0x100);
+  }
+  uint64_t Calls(uint32_t function) const { return CallSumsOf(*timers_, function).calls; }
+  uint64_t Ticks(uint32_t function) const { return CallSumsOf(*timers_, function).ticks; }
+
+  std::unique_ptr<CallTimers> timers_ = std::make_unique<CallTimers>();
+};
+
+TEST_F(CallTimersTest, ACallTakesFromItsBeginToItsEnd) {
+  Begin(kF, kOuter, 100);
+  timers_->samples += 3;
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Calls(kF), 1u);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_EQ(CallSumsOf(*timers_, kF).samples, 3u);
+  EXPECT_EQ(timers_->depth, 0u);
+}
+
+TEST_F(CallTimersTest, CallsOfOtherFunctionsNest) {
+  Begin(kF, kOuter, 100);
+  Begin(kG, kInner, 110);
+  End(kG, kInner, 130);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_EQ(Ticks(kG), 20u);
+}
+
+TEST_F(CallTimersTest, TimeWithinACallOfTheSameFunctionCountsOnce) {
+  Begin(kF, kOuter, 100);
+  Begin(kG, kInner, 110);
+  Begin(kF, kInnermost, 120);
+  End(kF, kInnermost, 130);
+  End(kG, kInner, 140);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Calls(kF), 2u);
+  EXPECT_EQ(Ticks(kF), 50u);
+}
+
+// As an exception or longjmp leaves it.
+TEST_F(CallTimersTest, ABeginWithoutEndIsDropped) {
+  Begin(kF, kOuter, 100);
+  Begin(kG, kInner, 110);
+  Begin(kF, kInnermost, 120);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Calls(kF), 1u);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_EQ(Calls(kG), 0u);
+  Begin(kF, kInner, 200);
+  End(kF, kInner, 210);
+  EXPECT_EQ(Ticks(kF), 60u);  // it is no inner call
+}
+
+TEST_F(CallTimersTest, ACallAtTheSameAddressHasTakenThePlaceOfOneThatWasLeft) {
+  Begin(kF, kInner, 100);
+  Begin(kF, kInner, 200);
+  End(kF, kInner, 210);
+  EXPECT_EQ(Calls(kF), 1u);
+  EXPECT_EQ(Ticks(kF), 10u);
+}
+
+TEST_F(CallTimersTest, AnEndWithoutBeginCountsForNothing) {
+  End(kF, kOuter, 100);
+  Begin(kF, kOuter, 110);
+  End(kG, kOuter, 120);
+  End(kF, kInner, 130);
+  End(kF, kOuter, 140);
+  EXPECT_EQ(Calls(kG), 0u);
+  EXPECT_EQ(Calls(kF), 1u);
+  EXPECT_EQ(Ticks(kF), 30u);
+}
+
+TEST_F(CallTimersTest, CallsThatAreTooDeepHaveNoTime) {
+  constexpr uint64_t kTop = 0x100000;
+  for (uint32_t i = 0; i < kMaxOpenCalls + 10; ++i) Begin(kF, kTop - 64 * i, 100);
+  for (uint32_t i = kMaxOpenCalls + 10; i-- > 0;) End(kF, kTop - 64 * i, 150);
+  EXPECT_EQ(Calls(kF), kMaxOpenCalls);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_EQ(timers_->depth, 0u);
+}
+
+TEST_F(CallTimersTest, WhatInterruptsABeginOrAnEndHasNoTime) {
+  Begin(kF, kOuter, 100);
+  timers_->busy_at = kInner;
+  Begin(kG, kInnermost, 110);
+  End(kG, kInnermost, 120);
+  EXPECT_EQ(timers_->depth, 1u);
+  EXPECT_EQ(Calls(kG), 0u);
+}
+
+TEST_F(CallTimersTest, AHandlerThatHasLeftByLongjmpDoesNotStopTheTimers) {
+  Begin(kF, kInner, 100);
+  timers_->busy_at = kInnermost;
+  Begin(kG, kOuter, 110);
+  End(kG, kOuter, 120);
+  EXPECT_EQ(Ticks(kG), 10u);
+  End(kF, kInner, 130);
+  EXPECT_EQ(Calls(kF), 0u);
+}
+
+TEST_F(CallTimersTest, NewFiguresStartFromZeroAndKeepOpenCalls) {
+  Begin(kF, kOuter, 100);
+  Begin(kG, kInner, 110);
+  End(kG, kInner, 120);
+  BeginCallTimes(*timers_, /*is_new_thread=*/false);
+  EXPECT_EQ(Calls(kG), 0u);
+  EXPECT_EQ(Ticks(kG), 0u);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Ticks(kF), 50u);
+}
+
+TEST_F(CallTimersTest, ANewThreadHasNoOpenCalls) {
+  Begin(kF, kOuter, 100);
+  BeginCallTimes(*timers_, /*is_new_thread=*/true);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Calls(kF), 0u);
+  Begin(kF, kInner, 200);
+  End(kF, kInner, 210);
+  EXPECT_EQ(Ticks(kF), 10u);
+}
+
+// Whatever comes in whatever order, the figures stay possible.
+TEST_F(CallTimersTest, NoOrderOfCallsMakesImpossibleFigures) {
+  uint64_t random = 1;
+  uint64_t begins = 0;
+  for (uint64_t now = 1; now < 200000; ++now) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    const auto function = static_cast<uint32_t>(random >> 60) % 3;
+    const uint64_t frame = 0x1000 + (random >> 50) % 100 * 16;
+    if ((random >> 40) % 2 == 0) {
+      Begin(function, frame, now);
+      ++begins;
+    } else {
+      End(function, frame, now);
+    }
+    ASSERT_LE(timers_->depth, kMaxOpenCalls);
+  }
+  uint64_t calls = 0;
+  for (uint32_t i = 0; i < 3; ++i) {
+    calls += Calls(i);
+    EXPECT_LE(Ticks(i), 200000u);
+  }
+  EXPECT_LE(calls, begins);
+}
+
+}  // namespace
+}  // namespace coz::shared

@@ -1,0 +1,368 @@
+#include "coz/supervisor/points/counted_functions.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "coz/base/clock.h"
+#include "coz/base/unique_fd.h"
+#include "coz/patch/function_ends.h"
+#include "coz/shared/slot_loops.h"
+#include "coz/supervisor/target/mapped_code.h"
+
+namespace coz::supervisor {
+namespace {
+
+// Between two looks for new libraries; reading the maps takes some 50 us.
+constexpr uint64_t kLookNs = 50 * kNsPerMs;
+// Of the 256 that points and functions share.
+constexpr size_t kMostFunctions = 160;
+
+absl::Status OfOption(bool is_timed, const std::string& text, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(is_timed ? "--time='" : "--count='", text,
+                                                  "': ", status.message()));
+}
+
+bool IsBinary(const std::string& glob, const std::string& path) {
+  return points::MatchesGlob(glob, path) ||
+         points::MatchesGlob(glob, std::filesystem::path(path).filename().string());
+}
+
+bool HasSteadyTicks() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (!absl::StartsWith(line, "flags")) continue;
+    return absl::StrContains(line, " constant_tsc") && absl::StrContains(line, " nonstop_tsc");
+  }
+  return false;
+}
+
+// The file offsets that the places of progress points have in the program.
+std::set<uint64_t> OffsetsOf(const points::CodePlaces& binary,
+                             const std::vector<std::string>& places) {
+  std::set<uint64_t> offsets;
+  for (const std::string& text : places) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok() || !spec->binary.empty()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<points::CodePlace>> found = binary.Find(*spec, &note);
+    if (!found.ok()) continue;
+    for (const points::CodePlace& place : *found) offsets.insert(place.file_offset);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CountedFunctions>> CountedFunctions::Prepare(
+    const CountedFunctionOptions& options, const std::string& program, bool is_launcher) {
+  auto counted = std::make_unique<CountedFunctions>();
+  counted->program_ = RealPath(program);
+  counted->runtime_library_ = RealPath(options.runtime_library);
+  counted->is_launcher_ = is_launcher;
+  // What is timed is counted too.
+  for (const bool is_timed : {true, false}) {
+    absl::Status status =
+        Parse(is_timed ? options.time : options.count, is_timed, &counted->specs_);
+    if (!status.ok()) return status;
+  }
+  if (!options.time.empty() && !HasSteadyTicks()) {
+    return absl::FailedPreconditionError(
+        "--time measures by the CPU's time-stamp counter, which does not run at one rate here "
+        "(/proc/cpuinfo lacks constant_tsc or nonstop_tsc); use --count");
+  }
+  for (Spec& spec : counted->specs_) {
+    counted->may_come_later_ |= !spec.spec.binary.empty() || is_launcher;
+    if (!spec.spec.binary.empty() || is_launcher) continue;
+    if (absl::Status status = counted->ResolveInProgram(&spec, options.points); !status.ok()) {
+      return OfOption(spec.is_timed, spec.spec.text, status);
+    }
+  }
+  return counted;
+}
+
+absl::Status CountedFunctions::Parse(const std::vector<std::string>& texts, bool is_timed,
+                                     std::vector<Spec>* specs) {
+  for (const std::string& text : texts) {
+    const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
+    if (!spec.ok()) return OfOption(is_timed, text, spec.status());
+    if (spec->function.empty()) {
+      return OfOption(is_timed, text,
+                      absl::InvalidArgumentError(
+                          "calls are counted of functions, not of lines; name the function, or "
+                          "count the line with --progress"));
+    }
+    specs->push_back({*spec, is_timed, false, ""});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
+                                                const std::vector<std::string>& points) {
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary =
+      points::CodePlaces::Open(program_);
+  if (!binary.ok()) return binary.status();
+  std::string note;
+  const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec->spec, &note);
+  if (!found.ok()) {
+    const bool may_be_elsewhere =
+        absl::IsNotFound(found.status()) && !absl::StrContains(found.status().message(), "inlined");
+    return may_be_elsewhere ? absl::NotFoundError(absl::StrCat(
+                                  found.status().message(),
+                                  "; for a function of a library write 'libNAME.so*!FUNCTION'"))
+                            : found.status();
+  }
+  const std::set<uint64_t> at_points = OffsetsOf(**binary, points);
+  for (const points::CodePlace& place : *found) {
+    if (at_points.count(place.file_offset) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s is a progress point too, whose visits are counted for each thread anyway; leave it out "
+        "of --count and --time",
+        place.name));
+  }
+  if (!note.empty()) warnings_.push_back(note);
+  spec->was_found = true;
+  std::vector<size_t> added;
+  return AddFunctions(program_, **binary, *found, *spec, &added);
+}
+
+absl::Status CountedFunctions::AddFunctions(const std::string& path,
+                                            const points::CodePlaces& binary,
+                                            const std::vector<points::CodePlace>& found,
+                                            const Spec& spec, std::vector<size_t>* added) {
+  const bool has_restartable_code = binary.has_restartable_code();
+  std::map<std::string, size_t> by_name;
+  for (size_t i = 0; i < functions_.size(); ++i) by_name[functions_[i].name] = i;
+  std::set<std::pair<std::string, uint64_t>> known;
+  for (const Function& function : functions_) {
+    for (const PlaceInFile& place : function.places) {
+      known.insert({place.file, place.code.file_offset});
+    }
+  }
+  for (const points::CodePlace& code : found) {
+    if (!known.insert({path, code.file_offset}).second) continue;
+    const std::string short_name = points::WithoutParameters(code.name);
+    const std::string name =
+        spec.spec.binary.empty()
+            ? short_name
+            : absl::StrCat(std::filesystem::path(path).filename().string(), "!", short_name);
+    PlacePlans plans = PlanInFile(path, code, has_restartable_code);
+    if (plans.best.way == patch::Way::kNone) {
+      Warn(absl::StrFormat("calls of %s are not counted, for its code is not to be changed: %s",
+                           name, plans.best.why_none));
+      continue;
+    }
+    const auto [function, is_new] = by_name.emplace(name, functions_.size());
+    if (is_new) {
+      functions_.emplace_back().name = name;
+      added->push_back(function->second);
+    }
+    AddPlace({path, code}, std::move(plans), spec.is_timed, has_restartable_code,
+             &functions_[function->second]);
+  }
+  if (functions_.size() <= kMostFunctions) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("%d functions are to be counted, and %d have room; name them more closely",
+                      functions_.size(), kMostFunctions));
+}
+
+std::string CountedFunctions::FindEnds(const PlaceInFile& place, bool has_restartable_code,
+                                       std::vector<End>* ends) {
+  const points::CodePlace& code = place.code;
+  const UniqueFd fd(open(place.file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<uint8_t> bytes(code.function_bytes);
+  const ssize_t read =
+      pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(code.function_offset));
+  if (read != static_cast<ssize_t>(bytes.size())) return "its code cannot be read";
+  const patch::FunctionEnds found = patch::FindFunctionEnds(bytes.data(), bytes.size());
+  if (!found.why_none.empty()) return found.why_none;
+  for (const std::vector<patch::FunctionEnd>& candidates : found.ends) {
+    std::optional<End> chosen;
+    std::string why;
+    for (const patch::FunctionEnd& candidate : candidates) {
+      End end = {place, {}, candidate.frame};
+      end.place.code.file_offset = code.function_offset + candidate.offset;
+      end.plans = PlanInFile(place.file, end.place.code, has_restartable_code);
+      const patch::Way way = end.plans.best.way;
+      if (why.empty()) why = end.plans.best.why_none;
+      const bool is_better = way == patch::Way::kJump || !chosen.has_value();
+      if (way != patch::Way::kNone && is_better) chosen = std::move(end);
+      if (way == patch::Way::kJump) break;
+    }
+    if (!chosen.has_value()) {
+      return absl::StrCat("code where it returns is not to be changed: ", why);
+    }
+    ends->push_back(*std::move(chosen));
+  }
+  return "";
+}
+
+// A function is timed where all ends of all its places are seen.
+void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool is_timed,
+                                bool has_restartable_code, Function* function) {
+  const bool is_first = function->places.empty();
+  function->places.push_back(place);
+  function->plans.push_back(std::move(plans));
+  if (!is_timed || (!is_first && !function->is_timed)) return;
+  std::string why = timed_ >= shared::kMaxTimedFunctions && is_first
+                        ? absl::StrFormat("%d functions are timed already", timed_)
+                        : FindEnds(place, has_restartable_code, &function->ends);
+  if (why.empty()) {
+    if (is_first) ++timed_;
+    function->is_timed = true;
+    return;
+  }
+  if (!is_first) --timed_;
+  function->is_timed = false;
+  function->ends.clear();
+  Warn(absl::StrFormat("calls of %s are counted, and not timed, for %s", function->name, why));
+}
+
+// As marks take theirs, beside which it stands.
+void CountedFunctions::TakeSlot(shared::ControlBlock* control, Function* function) {
+  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
+    shared::PointSlot& slot = control->points[i];
+    auto state = shared::PointState::kFree;
+    if (!slot.state.compare_exchange_strong(state, shared::PointState::kBeingWritten,
+                                            std::memory_order_acquire)) {
+      continue;
+    }
+    slot.kind = shared::PointKind::kPlace;
+    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", function->name);
+    slot.state.store(shared::PointState::kReady, std::memory_order_release);
+    function->slot = i;
+    break;
+  }
+  if (function->slot == kNoSlot) {
+    Warn(
+        absl::StrFormat("calls of %s are not counted, for %d points and functions are counted "
+                        "already; name fewer",
+                        function->name, shared::kMaxPoints));
+    return;
+  }
+  AddPatches(control, *function);
+}
+
+void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function& function) {
+  PlaceEdge begin;
+  PlaceEdge end;
+  if (function.is_timed) {
+    uint32_t number = 0;
+    while (control->timed_functions[number].load(std::memory_order_relaxed) != 0) ++number;
+    control->timed_functions[number].store(function.slot + 1, std::memory_order_release);
+    begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | number, {0, 0}};
+    end = {PlaceEdge::Kind::kEnd, number, {0, 0}};
+  }
+  const auto index = static_cast<size_t>(&function - functions_.data());
+  // Ends first: a begin whose end is not there yet would be dropped later.
+  for (const End& at : function.ends) {
+    end.frame = at.frame;
+    patched_.Add({function.slot}, at.place, at.plans, end);
+    function_of_place_.push_back(index);
+  }
+  for (size_t i = 0; i < function.places.size(); ++i) {
+    patched_.Add({function.slot}, function.places[i], function.plans[i], begin);
+    function_of_place_.push_back(index);
+  }
+}
+
+void CountedFunctions::TakeSlots(shared::ControlBlock* control) {
+  for (Function& function : functions_) TakeSlot(control, &function);
+}
+
+void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::string& path,
+                                  bool is_program) {
+  if (path == runtime_library_) return;
+  for (Spec& spec : specs_) {
+    const bool may_be_there =
+        spec.spec.binary.empty() ? is_launcher_ && is_program : IsBinary(spec.spec.binary, path);
+    if (!may_be_there) continue;
+    const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary =
+        points::CodePlaces::Open(path);
+    if (!binary.ok()) continue;
+    std::string note;
+    const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec.spec, &note);
+    if (!found.ok()) {
+      spec.why_missing = std::string(found.status().message());
+      continue;
+    }
+    if (!note.empty()) Warn(note);
+    spec.was_found = true;
+    std::vector<size_t> added;
+    const absl::Status status = AddFunctions(RealPath(path), **binary, *found, spec, &added);
+    if (!status.ok()) Warn(std::string(status.message()));
+    for (const size_t function : added) {
+      if (function < kMostFunctions) TakeSlot(control, &functions_[function]);
+    }
+  }
+}
+
+void CountedFunctions::FindInLibraries(shared::ControlBlock* control, const ImageProcess& process) {
+  std::string executable;
+  for (const MappedCode& code : process.mapped) {
+    if (!seen_files_.insert(code.path).second) continue;
+    if (executable.empty()) executable = RealPath(absl::StrFormat("/proc/%d/exe", process.pid));
+    LookInFile(control, code.path, code.path == executable);
+  }
+}
+
+void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused) {
+  for (const PatchedPlaces::Refused& told : refused) {
+    Warn(absl::StrFormat("calls of %s are not counted in all processes, for %s",
+                         functions_[function_of_place_[told.place]].name, told.why));
+  }
+}
+
+void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases) {
+  if (empty()) return;
+  const bool look = now_ns >= next_look_ns_;
+  if (look) next_look_ns_ = now_ns + kLookNs;
+  std::vector<std::pair<pid_t, uint64_t>> live;
+  shared::ForEachProcess(control, [&](shared::ProcessSlot& slot) {
+    if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
+    live.emplace_back(slot.pid, slot.start_ns);
+    const uint32_t image = slot.image.load(std::memory_order_relaxed);
+    const bool is_new = seen_images_.insert(image).second;
+    // A child of fork has the changes of its parent.
+    if (!is_new && !(look && may_come_later_)) return;
+    const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
+    FindInLibraries(&control, process);
+    WarnOfRefused(is_new ? patched_.AskAtStart(control, slot, process)
+                         : patched_.Ask(control, slot, process));
+    if (is_new && releases) slot.armed.store(image + 1, std::memory_order_release);
+  });
+  if (look) patched_.Forget(live);
+}
+
+// Says each problem once.
+void CountedFunctions::Warn(const std::string& sentence) {
+  if (warned_of_.insert(sentence).second) warnings_.push_back(sentence);
+}
+
+std::vector<std::string> CountedFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+std::vector<std::string> CountedFunctions::Missing() const {
+  std::vector<std::string> missing;
+  for (const Spec& spec : specs_) {
+    if (spec.was_found) continue;
+    missing.push_back(
+        !spec.why_missing.empty()
+            ? absl::StrFormat("calls of '%s' were not counted: %s", spec.spec.text,
+                              spec.why_missing)
+            : absl::StrFormat("calls of '%s' were not counted, for no program loaded a binary %s",
+                              spec.spec.text, spec.spec.binary));
+  }
+  return missing;
+}
+
+}  // namespace coz::supervisor

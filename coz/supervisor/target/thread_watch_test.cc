@@ -1,0 +1,150 @@
+#include "coz/supervisor/target/thread_watch.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coz/base/clock.h"
+#include "coz/shared/thread_records.h"
+#include "coz/shared/thread_slots.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+using shared::ThreadSlot;
+
+class ThreadWatchTest : public ::testing::Test {
+ protected:
+  ThreadWatchTest() {
+    control_->sampling_period_ns = 1'000'000;
+    for (const char* name : {"pair", "requests"}) {
+      shared::PointSlot& point = control_->points[points_++];
+      point.kind = points_ == 1 ? shared::PointKind::kBegin : shared::PointKind::kThroughput;
+      snprintf(point.name, sizeof(point.name), "%s", name);
+      point.state = shared::PointState::kReady;
+    }
+  }
+
+  ThreadSlot& StartThread(const char* name, uint64_t samples, uint64_t visits) {
+    prctl(PR_SET_NAME, name);
+    ThreadSlot& slot = *shared::ReserveThreadSlot(*control_, 0, getpid());
+    slot.tid = gettid();
+    shared::BeginFigures(*control_, slot);
+    slot.state = shared::ThreadState::kRunning;
+    shared::NoteSample(*control_, slot, samples);
+    slot.visits[1] += visits;
+    return slot;
+  }
+  void EndThread(ThreadSlot& slot) { shared::FreeThreadSlot(*control_, slot); }
+
+  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  ThreadWatch watch_{control_.get()};
+  int points_ = 0;
+};
+
+TEST_F(ThreadWatchTest, TellsEndedAndRunningThreadsApart) {
+  EndThread(StartThread("ended", 3, 10));
+  StartThread("running", 2, 20);
+  for (const std::vector<ThreadUse>& threads :
+       {watch_.Threads(), watch_.Threads(), ReadThreads(*control_)}) {
+    ASSERT_EQ(threads.size(), 2u);
+    const ThreadUse& ended = threads[threads[0].end_ns != 0 ? 0 : 1];
+    const ThreadUse& running = threads[threads[0].end_ns != 0 ? 1 : 0];
+    EXPECT_EQ(ended.name, "ended");
+    EXPECT_EQ(ended.samples, 3u);
+    EXPECT_EQ(ended.visits[1], 10u);
+    EXPECT_EQ(running.name, "running");
+    EXPECT_EQ(running.end_ns, 0u);
+    EXPECT_EQ(running.samples, 2u);
+    EXPECT_EQ(running.visits[1], 20u);
+    EXPECT_EQ(running.pid, getpid());
+  }
+}
+
+TEST_F(ThreadWatchTest, TimesOfCallsAreInNanoseconds) {
+  control_->start_ns = MonotonicNowNs() - 1'000'000'000;
+  control_->start_ticks = __builtin_ia32_rdtsc() - 2'000'000'000;  // two ticks in a nanosecond
+  control_->timed_functions[0] = 2;                                // of "requests"
+  ThreadSlot& slot = StartThread("t", 0, 3);
+  shared::BeginCall(slot.timers, 0, 0x9000, 1'000'000, 0x8000);
+  shared::NoteSample(*control_, slot, 2);
+  shared::EndCall(slot.timers, 0, 0x9000, 3'000'000, 0x8000);
+  const std::vector<ThreadUse> running = watch_.Threads();
+  EndThread(slot);
+  const std::vector<ThreadUse> ended = watch_.Threads();
+  for (const std::vector<ThreadUse>& threads : {running, ended}) {
+    ASSERT_EQ(threads.size(), 1u);
+    ASSERT_EQ(threads[0].timed.size(), 1u);
+    EXPECT_EQ(threads[0].timed[0].counter, 1u);
+    EXPECT_EQ(threads[0].timed[0].calls, 1u);
+    EXPECT_EQ(threads[0].timed[0].cpu_ns, 2'000'000u);
+    // Both clocks run on while the test does, from the same time.
+    EXPECT_GT(threads[0].timed[0].wall_ns, 100'000u);
+    EXPECT_LT(threads[0].timed[0].wall_ns, 10'000'000u);
+  }
+}
+
+TEST_F(ThreadWatchTest, WithoutAMeasureCpuTimeIsThatOfTheSamples) {
+  EndThread(StartThread("killed", 3, 0));
+  EXPECT_EQ(watch_.Threads().at(0).cpu_ns, 3'000'000u);
+}
+
+TEST_F(ThreadWatchTest, ReadingForALookChangesNothing) {
+  EndThread(StartThread("ended", 3, 10));
+  ReadThreads(*control_);
+  EXPECT_EQ(control_->ended_threads.read, 0u);
+  EXPECT_EQ(watch_.Threads().size(), 1u);
+}
+
+TEST_F(ThreadWatchTest, ManyShortThreadsArePutTogetherByName) {
+  constexpr int kThreads = 3000;
+  for (int i = 0; i < kThreads; ++i) {
+    EndThread(StartThread(i % 3 == 0 ? "a" : "b", 2, 5));
+    if (i % 1000 == 0) watch_.Poll();
+  }
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  EXPECT_EQ(threads.size(), 1002u);
+  uint64_t count = 0;
+  uint64_t samples = 0;
+  uint64_t visits_of_a = 0;
+  for (const ThreadUse& thread : threads) {
+    count += thread.threads;
+    samples += thread.samples;
+    if (thread.name == "a") visits_of_a += thread.visits[1];
+    EXPECT_EQ(thread.tid == 0, thread.threads > 1);
+  }
+  EXPECT_EQ(count, uint64_t{kThreads});
+  EXPECT_EQ(samples, uint64_t{2 * kThreads});
+  EXPECT_EQ(visits_of_a, uint64_t{5 * kThreads / 3});
+}
+
+TEST_F(ThreadWatchTest, ThreadsThatFoundNoRoomHaveAnEntryWithoutAName) {
+  control_->ended_threads.lost = 4;
+  control_->ended_threads.lost_samples = 40;
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(threads[0].name, "");
+  EXPECT_EQ(threads[0].threads, 4u);
+  EXPECT_EQ(threads[0].samples, 40u);
+}
+
+TEST_F(ThreadWatchTest, AnEntryThatIsBeingWrittenIsAwaited) {
+  control_->ended_threads.next = 1;  // whoever took the first has not written it
+  EndThread(StartThread("later", 1, 0));
+  watch_.Poll();
+  EXPECT_EQ(control_->ended_threads.read, 0u);
+  control_->ended_threads.threads[0].written = 1;
+  watch_.Poll();
+  EXPECT_EQ(control_->ended_threads.read, 2u);
+}
+
+TEST_F(ThreadWatchTest, PairsAreNoCounters) {
+  EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests"}));
+}
+
+}  // namespace
+}  // namespace coz::supervisor
