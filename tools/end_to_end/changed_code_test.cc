@@ -18,8 +18,6 @@ namespace {
 using ::coz::testing::CommandResult;
 using ::coz::testing::Coz;
 using ::coz::testing::Puppet;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class ChangedCodeTest : public testing::CozRunTest {
  protected:

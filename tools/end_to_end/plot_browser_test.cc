@@ -16,7 +16,6 @@ namespace coz {
 namespace {
 
 using ::coz::testing::Browser;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;

@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 class AnnotateTest : public ::testing::Test {
  protected:

@@ -26,7 +26,6 @@ using testing::FakeProcess;
 using testing::NamedScenario;
 using testing::Scenario;
 using testing::WaitUntil;
-using testing::WatchedThread;
 
 using Word = std::atomic<uint32_t>;
 

@@ -24,8 +24,6 @@ using testing::ExpectWakerPaysAndWaiterIsCredited;
 using testing::FakeProcess;
 using testing::NamedScenario;
 using testing::Scenario;
-using testing::WaitUntil;
-using testing::WatchedThread;
 
 constexpr uint64_t kDelayNs = 5 * kNsPerMs;
 

@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "coz/sync/interpose/deadline.h"
+#include "coz/sync/interpose/free_mutex.h"
 #include "coz/sync/interpose/meetings.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/virtual_timeout.h"
@@ -85,7 +86,11 @@ template <typename WaitCall>
     PayIfBehind();
     return wait_call();
   }
-  return AcquireLock(mutex, g_real.pthread_mutex_trylock, wait_call);
+  const auto try_call = [](pthread_mutex_t* tried) {
+    if (IsOfDefaultKind(*tried) && TakeFreeMutex(*tried)) return 0;
+    return g_real.pthread_mutex_trylock(tried);
+  };
+  return AcquireLock(mutex, try_call, wait_call);
 }
 
 }  // namespace

@@ -3,11 +3,15 @@
 #include "coz/sync/interpose/wrapped_calls.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "coz/sync/interpose/free_mutex.h"
+#include <gnu/libc-version.h>
 
 namespace coz::interpose {
 namespace {
@@ -27,6 +31,15 @@ void* FindNext(const char* name, const char* version, Presence presence) {
   (void)!write(STDERR_FILENO, name, strlen(name));
   (void)!write(STDERR_FILENO, "\n", 1);
   abort();
+}
+
+// Whether `call` is libc's own, and not that of another library that wraps it, such as a sanitizer.
+bool IsLibcs(int (*call)(pthread_mutex_t*)) {
+  Dl_info of_call;
+  Dl_info of_libc;
+  return dladdr(reinterpret_cast<void*>(call), &of_call) != 0 &&
+         dladdr(reinterpret_cast<void*>(&gnu_get_libc_version), &of_libc) != 0 &&
+         of_call.dli_fbase == of_libc.dli_fbase;
 }
 
 // The type of a call's pointer.
@@ -97,6 +110,9 @@ void ResolveRealCalls() {
   Resolve(&g_real.name, #name, version, presence);
   COZ_WRAPPED_CALLS(COZ_X)
 #undef COZ_X
+  if (IsLibcs(g_real.pthread_mutex_trylock) && IsLibcs(g_real.pthread_mutex_unlock)) {
+    CheckFreeMutexes(g_real.pthread_mutex_trylock, g_real.pthread_mutex_unlock);
+  }
 }
 
 }  // namespace coz::interpose
