@@ -47,7 +47,15 @@ struct SchedulerOptions {
   // Length of experiments, by the clock. One that is more than half delay goes on up to twice as
   // long. Otherwise large speedups of lines that do not matter would see the fewest visits and come
   // out worst. (Where a line matters, visits per elapsed time do not fall.)
+  //
+  // An experiment is shorter where the one before it had more visits and samples than these need:
+  // 200 visits, so that what is under way at its ends is half a percent, and 150 samples, so that a
+  // line of two percent has one or more in most experiments. 100 ms are three times what lead-in,
+  // drain and cooloff take.
   uint64_t min_experiment_ns = 500 * kNsPerMs;
+  uint64_t shortest_experiment_ns = 100 * kNsPerMs;
+  uint64_t visits_of_short_experiment = 200;
+  uint64_t samples_of_short_experiment = 150;
   uint64_t max_experiment_ns = 8 * kNsPerSecond;
 
   // An experiment whose busiest progress point has fewer visits is extended to twice its length,
@@ -66,15 +74,16 @@ struct SchedulerOptions {
 
   // Delays begin so long before the measurement; baselines wait alike. Otherwise what threads
   // queued at the old speed would count as an effect of the speedup. Debts of the lead-in are paid
-  // within a sampling period of the start.
+  // within a sampling period of the start. No more than a tenth of the experiment.
   uint64_t lead_in_ns = 20 * kNsPerMs;
 
-  // Between experiments, after the drain: 2 % of the shortest experiment. In ten sampling periods,
-  // late threads have run and paid, and a queue of some milliseconds has passed.
+  // Between experiments, after the drain: 2 % of an experiment of half a second, and no more than
+  // 5 % of a shorter one. In five to ten sampling periods, late threads have run and paid, and a
+  // queue of some milliseconds has passed.
   uint64_t cooloff_ns = 10 * kNsPerMs;
 
   // Time between two looks at the experiment: with latency pairs (for the in-flight integral), and
-  // without.
+  // without. Twenty looks or more tell whether threads outnumber CPUs.
   uint64_t latency_look_ns = 2 * kNsPerMs;
   uint64_t look_ns = 25 * kNsPerMs;
   uint64_t drain_look_ns = 200 * kNsPerUs;

@@ -34,7 +34,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, ExperimentTarget* target,
       focus_random_(seed_, 3),
       bare_random_(seed_, 4),
       next_bare_(DrawBareInterval()),
-      length_ns_(options.min_experiment_ns) {}
+      length_(options) {}
 
 uint64_t Scheduler::Step() {
   if (state_ == State::kDone) return kNever;
@@ -177,12 +177,12 @@ uint64_t Scheduler::Begin(UnitId unit, const TargetSnapshot& start) {
   target_->Select(unit, plan_.delay_per_sample_ns, deadline_ns_);
   if (options_.end_to_end || options_.lead_in_ns == 0) return StartMeasuring(start);
   state_ = State::kLeadIn;
-  return now_ns + options_.lead_in_ns;
+  return now_ns + length_.lead_in_ns();
 }
 
 uint64_t Scheduler::StartMeasuring(const TargetSnapshot& start) {
   recorder_.emplace(plan_, start);
-  planned_ns_ = length_ns_;
+  planned_ns_ = length_.ns();
   state_ = State::kRunning;
   sink_->OnExperimentStarted(plan_.unit, plan_.virtual_speedup, start.now_ns);
   return target_->NowNs();
@@ -198,7 +198,7 @@ bool Scheduler::LongEnough(const TargetSnapshot& now) {
     const uint64_t visits = recorder_->BusiestVisits(now);
     if (visits >= options_.min_visits || planned_ns_ >= options_.max_experiment_ns) return true;
     planned_ns_ = std::min(planned_ns_ * 2, options_.max_experiment_ns);
-    if (visits > 0) length_ns_ = std::max(length_ns_, planned_ns_);
+    if (visits > 0) length_.Grow(planned_ns_);
   }
   return false;
 }
@@ -216,7 +216,7 @@ uint64_t Scheduler::Run() {
 
 uint64_t Scheduler::NextLook(const TargetSnapshot& now) {
   const uint64_t look_ns =
-      recorder_->HasLatencyPairs(now) ? options_.latency_look_ns : options_.look_ns;
+      recorder_->HasLatencyPairs(now) ? options_.latency_look_ns : length_.look_ns();
   // Random by half to either side, so that looks do not fall in step with the program.
   const uint64_t next_ns = now.now_ns + look_ns / 2 + look_random_.Below(look_ns + 1);
   const uint64_t end_ns = recorder_->start_ns() + planned_ns_;
@@ -226,14 +226,14 @@ uint64_t Scheduler::NextLook(const TargetSnapshot& now) {
 // The experiment before has stopped its delays.
 uint64_t Scheduler::StartBareInterval() {
   state_ = State::kBareLeadIn;
-  return target_->NowNs() + options_.lead_in_ns;
+  return target_->NowNs() + length_.lead_in_ns();
 }
 
 uint64_t Scheduler::StartMeasuringBare() {
   const TargetSnapshot start = target_->Read();
   plan_ = ExperimentPlan();
   recorder_.emplace(plan_, start);
-  planned_ns_ = std::max<uint64_t>(length_ns_ / options_.bare_intervals_per_experiment_length, 1);
+  planned_ns_ = std::max<uint64_t>(length_.ns() / options_.bare_intervals_per_experiment_length, 1);
   state_ = State::kBare;
   sink_->OnBareIntervalStarted(start.now_ns);
   return NextLook(start);
@@ -242,7 +242,8 @@ uint64_t Scheduler::StartMeasuringBare() {
 bool Scheduler::BareLongEnough(const TargetSnapshot& now) const {
   const uint64_t elapsed_ns = now.now_ns - recorder_->start_ns();
   if (elapsed_ns < planned_ns_) return false;
-  return elapsed_ns >= length_ns_ || recorder_->BusiestVisits(now) >= options_.bare_interval_visits;
+  return elapsed_ns >= length_.ns() ||
+         recorder_->BusiestVisits(now) >= options_.bare_interval_visits;
 }
 
 uint64_t Scheduler::RunBare() {
@@ -256,7 +257,7 @@ uint64_t Scheduler::RunBare() {
   recorder_.reset();
   state_ = State::kCooloff;
   sink_->OnBareInterval(record);
-  return now.now_ns + options_.cooloff_ns;
+  return now.now_ns + length_.cooloff_ns();
 }
 
 uint64_t Scheduler::StartDrain(uint64_t max_owed_ns) {
@@ -281,10 +282,12 @@ uint64_t Scheduler::Drain() {
 uint64_t Scheduler::End(const TargetSnapshot& end, bool settled) {
   const ExperimentRecord record = recorder_->Finish(options_, end, drain_start_ns_, settled);
   recorder_.reset();
+  const uint64_t cooloff_ns = length_.cooloff_ns();
+  if (!options_.end_to_end) length_.Learn(record);
   ++next_index_;
   state_ = stopping_ || options_.end_to_end ? State::kDone : State::kCooloff;
   sink_->OnExperiment(record);
-  return end.now_ns + options_.cooloff_ns;
+  return end.now_ns + cooloff_ns;
 }
 
 void Scheduler::Drop() {
@@ -304,7 +307,11 @@ void Scheduler::StartAfresh() {
   if (options_.end_to_end || stopping_ || !in_progress) return;
   Drop();
   state_ = State::kCooloff;
-  next_step_ns_ = target_->NowNs() + options_.cooloff_ns;
+  next_step_ns_ = target_->NowNs() + length_.cooloff_ns();
+}
+
+uint64_t Scheduler::LeastKeptNs() const {
+  return std::min(length_.ns(), options_.min_experiment_ns);
 }
 
 void Scheduler::Stop() {
@@ -312,8 +319,7 @@ void Scheduler::Stop() {
   if (state_ == State::kDraining) return;
   if (state_ != State::kRunning) return Drop();
   const TargetSnapshot now = target_->Read();
-  const bool keep =
-      options_.end_to_end || now.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;
+  const bool keep = options_.end_to_end || now.now_ns - recorder_->start_ns() >= LeastKeptNs();
   if (!keep) return Drop();
   recorder_->Look(now);
   next_step_ns_ = StartDrain(now.max_owed_ns);
@@ -324,7 +330,7 @@ void Scheduler::Finish() {
   if (state_ == State::kDone || InBareInterval() || !recorder_.has_value()) return Drop();
   const TargetSnapshot end = target_->Read();
   const bool keep = options_.end_to_end || state_ == State::kDraining ||
-                    end.now_ns - recorder_->start_ns() >= options_.min_experiment_ns;
+                    end.now_ns - recorder_->start_ns() >= LeastKeptNs();
   if (!keep) return Drop();
   if (state_ == State::kRunning) {
     target_->StopDelays();

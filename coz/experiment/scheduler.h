@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "coz/base/random.h"
+#include "coz/experiment/experiment_length.h"
 #include "coz/experiment/options.h"
 #include "coz/experiment/record.h"
 #include "coz/experiment/recorder.h"
@@ -61,9 +62,7 @@ class Scheduler {
   bool waiting_for_progress() const { return state_ == State::kWaitingForProgress; }
   uint64_t seed() const { return seed_; }  // given or drawn: to be recorded
   uint64_t experiments() const { return next_index_; }
-  uint64_t experiment_length_ns() const {
-    return length_ns_;
-  }  // grows with SchedulerOptions::min_visits
+  uint64_t experiment_length_ns() const { return length_.ns(); }
 
  private:
   enum class State {
@@ -96,6 +95,7 @@ class Scheduler {
   uint64_t NextLook(const TargetSnapshot& now);
   bool BareLongEnough(const TargetSnapshot& now) const;
   bool LongEnough(const TargetSnapshot& now);
+  uint64_t LeastKeptNs() const;  // of an experiment that something else ends
   uint64_t StartDrain(uint64_t max_owed_ns);
   uint64_t End(const TargetSnapshot& end, bool settled);
   void Drop();
@@ -125,7 +125,7 @@ class Scheduler {
   uint64_t next_index_ = 0;
   uint64_t bare_blocks_ = 0;  // of experiments begun; each has one bare interval
   uint64_t next_bare_;        // index of the experiment before which the next bare interval comes
-  uint64_t length_ns_;        // of experiments to come
+  ExperimentLength length_;   // of experiments to come
   uint64_t planned_ns_ = 0;   // length of the one in progress
   uint64_t deadline_ns_ = 0;  // of the target's last Select or Extend
   uint64_t drain_start_ns_ = 0;

@@ -100,6 +100,7 @@ TEST_F(SchedulerTest, StartAfreshKeepsAnExperimentThatIsTheWholeRun) {
 }
 
 TEST_F(SchedulerTest, StopInTheLeadInEndsItsDelays) {
+  options_.min_experiment_ns = options_.max_experiment_ns;
   options_.lead_in_ns = kNsPerSecond;
   RunFor(500 * kNsPerMs);
   ASSERT_EQ(target_.selections.size(), 1u);

@@ -26,6 +26,7 @@ class SchedulerTest : public ::testing::Test {
  protected:
   SchedulerTest() {
     options_.seed = 1;
+    options_.shortest_experiment_ns = options_.min_experiment_ns;  // one length for all
     target_.program = {{1000}};
   }
 

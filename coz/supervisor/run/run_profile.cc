@@ -159,6 +159,7 @@ absl::Status Run::ChooseSchedule() {
   scheduler_options_.end_to_end = options_.end_to_end;
   if (options_.min_experiment_ns) {
     scheduler_options_.min_experiment_ns = *options_.min_experiment_ns;
+    scheduler_options_.shortest_experiment_ns = *options_.min_experiment_ns;
     scheduler_options_.max_experiment_ns =
         std::max(scheduler_options_.max_experiment_ns, *options_.min_experiment_ns);
   }

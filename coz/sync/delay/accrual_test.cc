@@ -337,6 +337,22 @@ TEST_F(StretchTest, OfCallsInQuickSuccessionFewEndAStretch) {
   EXPECT_LE(ends, 80);
 }
 
+TEST_F(StretchTest, CallsThatAreSkippedCountForThePaceOnce) {
+  constexpr int kCalls = 10000;
+  for (int i = 0; i < kCalls; ++i) {
+    if (!sampled_.stretches.SkipsCall()) sampled_.stretches.CallEnds();
+  }
+  sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
+  int looked_at = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    if (sampled_.stretches.SkipsCall()) continue;
+    ++looked_at;
+    EXPECT_TRUE(sampled_.stretches.CallEnds());
+  }
+  EXPECT_GT(looked_at, 32);
+  EXPECT_LE(looked_at, 80);
+}
+
 // What a caller does for TakeSample.
 struct FakeSeam {
   uint64_t NowNs() const { return now_ns; }

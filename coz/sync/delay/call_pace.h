@@ -21,6 +21,13 @@ class CallPace {
   // At each call: whether it is looked at.
   bool IsDue() { return (++calls_ & skipped_) == 0; }
 
+  // Whether this call is none that is looked at, and counts it then. Otherwise IsDue() is next.
+  bool Skips() {
+    if (((calls_ + 1) & skipped_) == 0) return false;
+    ++calls_;
+    return true;
+  }
+
   // At each sample of the thread.
   void NoteSample() {
     skipped_ = 0;

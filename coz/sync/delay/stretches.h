@@ -128,6 +128,8 @@ class Stretches {
 
   // Whether this wrapped call ends a stretch. Where calls follow each other quickly, few do.
   bool CallEnds() { return pace_.IsDue(); }
+  // Whether it ends none, and counts it then. Otherwise CallEnds() is next.
+  bool SkipsCall() { return pace_.Skips(); }
 
   // The thread stops running: it is about to wait or to pause.
   void Stop(uint64_t now_ns) {

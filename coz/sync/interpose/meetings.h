@@ -24,11 +24,16 @@ extern delay::BarrierTable g_barriers __attribute__((visibility("hidden")));
 // A call that takes `mutex` and goes on at `site`: the caller pays, and goes on no earlier than the
 // last release where `mutex` is a monitor.
 void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const void* site);
+// Whether a caller that accrues delay may take `mutex` without that. A monitor it may not: the
+// caller may be earlier in virtual time than the last release.
+[[gnu::always_inline]] inline bool MaySkipAcquire(delay::ThreadLedger& caller, const void* mutex) {
+  return sync_internal::g_monitors.Find(mutex) == nullptr && MaySkipCall(caller);
+}
 [[gnu::always_inline]] inline void PayBeforeAcquire(const void* mutex) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    PayBeforeAcquireAt(*thread, mutex, COZ_CALL_SITE());
+    if (!MaySkipAcquire(*thread, mutex)) PayBeforeAcquireAt(*thread, mutex, COZ_CALL_SITE());
   } else {
     NoteCall(*thread, COZ_CALL_SITE());
   }
@@ -52,6 +57,7 @@ template <typename Call>
   const bool is_due = thread->releases.IsDue();
   // One branch for both.
   if (__builtin_expect(int{!CallerHasNoBusiness(*thread)} | int{is_due}, 0)) {
+    if (!is_due && CallerIsLevel(*thread) && MaySkipCall(*thread)) return call();
     return PayAndReleaseSlowly(mutex, COZ_CALL_SITE(), is_due, call);
   }
   NoteCall(*thread, COZ_CALL_SITE());

@@ -56,9 +56,13 @@ template <typename Lock, typename Try, typename WaitCall>
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return wait_call();
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
+    const void* const object = const_cast<const void*>(static_cast<const volatile void*>(lock));
+    if (!MaySkipAcquire(*thread, object)) {
+      return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
+    }
+  } else {
+    NoteCall(*thread, COZ_CALL_SITE());
   }
-  NoteCall(*thread, COZ_CALL_SITE());
   return TryOrWait(lock, try_call, wait_call);
 }
 

@@ -215,10 +215,10 @@ void PayAtCall(delay::ThreadLedger& thread, const void* site) {
 void PayBeforeWakeAt(const void* object, const void* site) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
-  if (CallerIsBehind(*thread)) {
-    PayAtCall(*thread, site);
-  } else {
+  if (!CallerIsBehind(*thread)) {
     NoteCall(*thread, site);
+  } else if (!MaySkipCall(*thread)) {
+    PayAtCall(*thread, site);
   }
   delay::PublishExcess(*sync_internal::g_ledger, *thread, object);
 }

@@ -117,6 +117,7 @@ Answer Ask(const Program& program, const MachineOptions& machine, const Question
   options.fixed_speedups = {question.speedup};
   options.baseline_probability = 0;
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
+  options.shortest_experiment_ns = question.duration_ns;
   // The time between looks changes only the run time of the simulator itself.
   options.look_ns = kNsPerSecond / 4;
   const std::vector<experiment::ExperimentRecord> records = RunExperiments(

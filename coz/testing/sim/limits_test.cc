@@ -181,6 +181,7 @@ double IdleShare(const Program& program, const MachineOptions& machine, const Qu
   options.fixed_units = {question.line};
   options.fixed_speedups = {0};
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
+  options.shortest_experiment_ns = question.duration_ns;
   const std::vector<experiment::ExperimentRecord> records = RunExperiments(
       program, machine, options, question.warmup_ns, question.warmup_ns + 3 * question.duration_ns);
   const double running_ns = static_cast<double>(records.at(0).total_samples) *
@@ -247,6 +248,7 @@ std::map<int, Pooled> ProfileOfSleeper(uint64_t sleep_ns) {
   options.seed = 5;
   options.fixed_units = {0};
   options.fixed_speedups = {0, 0.25, 0.5, 0.75};
+  options.shortest_experiment_ns = options.min_experiment_ns;
   std::map<int, Pooled> pooled;
   for (const experiment::ExperimentRecord& record :
        RunExperiments(program, MachineOptions(), options, 0, 2000 * kNsPerSecond)) {
