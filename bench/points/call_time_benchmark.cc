@@ -149,8 +149,9 @@ class ChangedFunction {
     if (!stub.has_value()) return false;
     const patch::CounterPlace counter = {
         internal::CountersFsOffset(),
-        static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t))};
-    const auto built = patch::BuildPatch(plan, address, *stub, counter, edge);
+        static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t)), 0,
+        0};
+    const auto built = patch::BuildPatch(plan, address, *stub, counter, 0, edge);
     if (!built.has_value() || patch::InsertPatch(*built) != patch::PatchResult::kDone) return false;
     addresses_.push_back(address);
     return true;
