@@ -175,14 +175,14 @@ Function Tight() {
 }
 
 void CallUnchanged(benchmark::State& state) {
-  for (auto _ : state) CalledInBenchmark();
+  for ([[maybe_unused]] auto _ : state) CalledInBenchmark();
 }
 BENCHMARK(CallUnchanged);
 
 void CallCounted(benchmark::State& state) {
   const ChangedFunction changed(Called(), /*is_timed=*/false);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
-  for (auto _ : state) CalledInBenchmark();
+  for ([[maybe_unused]] auto _ : state) CalledInBenchmark();
   if (changed.calls() != static_cast<uint64_t>(state.iterations())) {
     state.SkipWithError("calls were lost");
   }
@@ -197,7 +197,7 @@ void CheckTimed(const ChangedFunction& changed, benchmark::State& state) {
 void CallTimed(benchmark::State& state) {
   const ChangedFunction changed(Called(), /*is_timed=*/true);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
-  for (auto _ : state) CalledInBenchmark();
+  for ([[maybe_unused]] auto _ : state) CalledInBenchmark();
   CheckTimed(changed, state);
 }
 BENCHMARK(CallTimed);
@@ -205,7 +205,7 @@ BENCHMARK(CallTimed);
 void CallTimedWithInt3AtTheEnd(benchmark::State& state) {
   const ChangedFunction changed(Tight(), /*is_timed=*/true);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
-  for (auto _ : state) TightInBenchmark(1);
+  for ([[maybe_unused]] auto _ : state) TightInBenchmark(1);
   CheckTimed(changed, state);
 }
 BENCHMARK(CallTimedWithInt3AtTheEnd);

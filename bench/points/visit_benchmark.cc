@@ -51,14 +51,14 @@ namespace {
 constexpr size_t kWithin = 5;  // the third instruction
 
 void VisitUncounted(benchmark::State& state) {
-  for (auto _ : state) VisitedByBenchmark();
+  for ([[maybe_unused]] auto _ : state) VisitedByBenchmark();
 }
 BENCHMARK(VisitUncounted);
 
 // A mark of coz.h without the profiler. With the profiler it costs one more increment
 // (bench/overhead).
 void VisitMark(benchmark::State& state) {
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     VisitedByBenchmark();
     COZ_PROGRESS_NAMED("visits");
   }
@@ -108,13 +108,13 @@ void VisitChanged(benchmark::State& state, size_t offset, bool allow_jump) {
       {function, static_cast<size_t>(EndOfVisitedInBenchmark - function), offset, allow_jump});
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   const uint64_t before = patch::self::SharedVisits(0);
-  for (auto _ : state) VisitedInBenchmark();
+  for ([[maybe_unused]] auto _ : state) VisitedInBenchmark();
   if (patch::self::SharedVisits(0) - before != static_cast<uint64_t>(state.iterations())) {
     state.SkipWithError("visits were lost");
   }
 }
 void VisitUnchanged(benchmark::State& state) {
-  for (auto _ : state) VisitedInBenchmark();
+  for ([[maybe_unused]] auto _ : state) VisitedInBenchmark();
 }
 BENCHMARK(VisitUnchanged);
 BENCHMARK_CAPTURE(VisitChanged, JumpAtTheEntry, 0, true);
@@ -132,7 +132,7 @@ void InsertAndRemove(benchmark::State& state, bool allow_jump) {
   const auto patch =
       patch::self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + plan.offset, 0);
   if (!patch.has_value()) return state.SkipWithError("the code could not be changed");
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (patch::InsertPatch(*patch) != patch::PatchResult::kDone ||
         patch::RemovePatch(patch->address) != patch::PatchResult::kDone) {
       return state.SkipWithError("the code could not be changed");
@@ -149,7 +149,7 @@ void VisitBreakpoint(benchmark::State& state) {
   absl::Status status = counter.status();
   if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByBenchmark));
   if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
-  for (auto _ : state) VisitedByBenchmark();
+  for ([[maybe_unused]] auto _ : state) VisitedByBenchmark();
   if (counter->Read() < static_cast<uint64_t>(state.iterations())) {
     state.SkipWithError("visits were lost");
   }
@@ -171,7 +171,7 @@ void VisitProbe(benchmark::State& state) {
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
-  for (auto _ : state) VisitedByBenchmark();
+  for ([[maybe_unused]] auto _ : state) VisitedByBenchmark();
 }
 BENCHMARK(VisitProbe);
 
@@ -214,7 +214,7 @@ class Partner {
 
 void TwoSwitchesUncounted(benchmark::State& state) {
   const Partner partner;
-  for (auto _ : state) partner.Turn();
+  for ([[maybe_unused]] auto _ : state) partner.Turn();
 }
 BENCHMARK(TwoSwitchesUncounted)->UseRealTime();
 
@@ -225,7 +225,7 @@ void TwoSwitchesWithBreakpoint(benchmark::State& state) {
   if (status.ok()) status = counter->Arm(reinterpret_cast<uint64_t>(&VisitedByNobody));
   if (!status.ok()) return state.SkipWithError(std::string(status.message()).c_str());
   const Partner partner;
-  for (auto _ : state) partner.Turn();
+  for ([[maybe_unused]] auto _ : state) partner.Turn();
 }
 BENCHMARK(TwoSwitchesWithBreakpoint)->UseRealTime();
 
@@ -235,7 +235,7 @@ void TwoSwitchesWithProbe(benchmark::State& state) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
   const Partner partner;
-  for (auto _ : state) partner.Turn();
+  for ([[maybe_unused]] auto _ : state) partner.Turn();
 }
 BENCHMARK(TwoSwitchesWithProbe)->UseRealTime();
 
@@ -245,7 +245,7 @@ void ReadBreakpointCount(benchmark::State& state) {
   if (!counter.ok()) {
     return state.SkipWithError(std::string(counter.status().message()).c_str());
   }
-  for (auto _ : state) benchmark::DoNotOptimize(counter->Read());
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(counter->Read());
 }
 BENCHMARK(ReadBreakpointCount);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_memory.h"
@@ -140,7 +141,35 @@ Entry* EntryAt(uint64_t address) {
   return &g_entries[trap->patch.load(std::memory_order_acquire)];
 }
 
-bool IsSame(const CodePatch& a, const CodePatch& b) { return memcmp(&a, &b, sizeof(a)) == 0; }
+bool IsSame(const CounterPlace& a, const CounterPlace& b) {
+  return a.fs_offset == b.fs_offset && a.displacement == b.displacement && a.begins == b.begins &&
+         a.without_begin == b.without_begin;
+}
+
+bool IsSame(const CallEdge& a, const CallEdge& b) {
+  return a.routine == b.routine && a.routine_in_handler == b.routine_in_handler &&
+         a.argument == b.argument && a.frame.by_rbp == b.frame.by_rbp &&
+         a.frame.distance == b.frame.distance;
+}
+
+// Of arrays without padding between their bytes.
+template <typename Array>
+bool AreSame(const Array& a, const Array& b) {
+  static_assert(std::has_unique_object_representations_v<Array>);
+  return memcmp(&a, &b, sizeof(a)) == 0;
+}
+
+bool IsSame(const CodePatch& a, const CodePatch& b) {
+  return a.address == b.address && a.stub == b.stub && a.semaphore == b.semaphore &&
+         IsSame(a.counter, b.counter) && IsSame(a.edge, b.edge) && a.way == b.way &&
+         a.needs_one_thread == b.needs_one_thread &&
+         a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
+         a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
+         a.step_count == b.step_count && a.stub_bytes == b.stub_bytes &&
+         AreSame(a.original, b.original) && AreSame(a.replacement, b.replacement) &&
+         AreSame(a.displaced, b.displaced) && AreSame(a.steps, b.steps) &&
+         AreSame(a.stub_code, b.stub_code);
+}
 
 bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
   return IsMapped(address, count) && std::equal(bytes, bytes + count, BytesAt(address));
@@ -262,8 +291,8 @@ PatchResult InsertPatch(const CodePatch& patch) {
   if (!lock.held() || g_unmapping.load(std::memory_order_seq_cst) != 0) return PatchResult::kBusy;
   const Entry* known = EntryAt(patch.address);
   if (known != nullptr && known->state.load(std::memory_order_relaxed) == State::kActive) {
-    const bool is_same = memcmp(&known->patch.counter, &patch.counter, sizeof(CounterPlace)) == 0 &&
-                         memcmp(&known->patch.edge, &patch.edge, sizeof(CallEdge)) == 0;
+    const bool is_same =
+        IsSame(known->patch.counter, patch.counter) && IsSame(known->patch.edge, patch.edge);
     return is_same ? PatchResult::kAlready : PatchResult::kOtherCode;
   }
   const PatchResult checked = Check(patch);
@@ -316,8 +345,8 @@ bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
       PassEdge(patch.edge, *context);
     }
   }
-  context->uc_mcontext.gregs[REG_RIP] =
-      static_cast<greg_t>(patch.stub + patch.displaced[displaced].stub_offset);
+  const uint64_t copy = patch.stub + patch.displaced[displaced].stub_offset;
+  context->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(copy);
   return is_trap;
 }
 

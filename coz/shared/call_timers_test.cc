@@ -93,8 +93,8 @@ TEST_F(CallTimersTest, AnEndWithoutBeginCountsForNothing) {
 
 TEST_F(CallTimersTest, CallsThatAreTooDeepHaveNoTime) {
   constexpr uint64_t kTop = 0x100000;
-  for (uint32_t i = 0; i < kMaxOpenCalls + 10; ++i) Begin(kF, kTop - 64 * i, 100);
-  for (uint32_t i = kMaxOpenCalls + 10; i-- > 0;) End(kF, kTop - 64 * i, 150);
+  for (uint32_t i = 0; i < kMaxOpenCalls + 10; ++i) Begin(kF, kTop - uint64_t{64} * i, 100);
+  for (uint32_t i = kMaxOpenCalls + 10; i-- > 0;) End(kF, kTop - uint64_t{64} * i, 150);
   EXPECT_EQ(Calls(kF), kMaxOpenCalls);
   EXPECT_EQ(Ticks(kF), 50u);
   EXPECT_EQ(timers_->depth, 0u);

@@ -195,6 +195,7 @@ TEST_F(ThreadRecordsTest, ThreadsThatEndTogetherLoseNothing) {
   constexpr int kThreads = 4;
   constexpr int kEach = 500;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([this] {
       for (int j = 0; j < kEach; ++j) {

@@ -265,7 +265,7 @@ absl::Status ReadRecordsOf(const std::string& path, ReadStats* stats,
   }
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
   const std::string name = path == "-" ? "standard input" : path;
-  const absl::Status status = ReadAll(&input, name, head, stats, sink);
+  absl::Status status = ReadAll(&input, name, head, stats, sink);
   if (input.GetErrno() != 0) return ProfileReadError("read", path, input.GetErrno());
   return status;
 }

@@ -118,8 +118,8 @@ TEST_F(ThreadWatchTest, ManyShortThreadsArePutTogetherByName) {
     EXPECT_EQ(thread.tid == 0, thread.threads > 1);
   }
   EXPECT_EQ(count, uint64_t{kThreads});
-  EXPECT_EQ(samples, uint64_t{2 * kThreads});
-  EXPECT_EQ(visits_of_a, uint64_t{5 * kThreads / 3});
+  EXPECT_EQ(samples, uint64_t{2} * kThreads);
+  EXPECT_EQ(visits_of_a, uint64_t{5} * kThreads / 3);
 }
 
 TEST_F(ThreadWatchTest, ThreadsThatFoundNoRoomHaveAnEntryWithoutAName) {
