@@ -255,7 +255,7 @@ TEST_F(ThreadsTest, CallsAreTimedHoweverTheyEnd) {
     EXPECT_EQ(Sum(TimedCalls(name)), Sum(Visits(name))) << name;
   }
   EXPECT_EQ(Sum(Visits("Round")), 2 * kTimedRounds);
-  EXPECT_EQ(Sum(Visits("Recurses")), 6 * 2 * kTimedRounds);
+  EXPECT_EQ(Sum(Visits("Recurses")), uint64_t{6} * 2 * kTimedRounds);
   for (const char* name : {"Throws", "Jumps"}) {
     EXPECT_EQ(Sum(Visits(name)), 2 * kTimedRounds) << name;
     EXPECT_EQ(Sum(TimedCalls(name)), 2 * kTimedRounds / 10 * 9) << name;
