@@ -39,7 +39,7 @@ void BM_Sample(benchmark::State& state) {
   options.exclude_kernel = state.range(1) != 0;
   options.callback = +[](const sampler::Sample&) {};
   double per_sample_ns = 0;
-  for ([[maybe_unused]] auto _ : state) {
+  for (auto _ : state) {
     const uint64_t unsampled_ns = ShortestWorkNs();
     const sampler::SamplerCounters before = sampler::ReadSamplerCounters();
     const sampler::SamplerStatus status = sampler::StartSampler(options);
