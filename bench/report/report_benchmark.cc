@@ -36,26 +36,28 @@ profile::Profile MakeProfile(const benchmark::State& state) {
 
 void BM_Read(benchmark::State& state) {
   const std::string bytes = MakeProfile(state).SerializeAsString();
-  for (auto _ : state) benchmark::DoNotOptimize(report::ParseProfile(bytes, "benchmark"));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(report::ParseProfile(bytes, "benchmark"));
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
 }
 
 void BM_Table(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
-  for (auto _ : state) benchmark::DoNotOptimize(report::BuildExperimentTable(profile));
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(report::BuildExperimentTable(profile));
 }
 
 void BM_Analyze(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
   const report::ExperimentTable table = report::BuildExperimentTable(profile);
-  for (auto _ : state) benchmark::DoNotOptimize(report::Analyze(profile, table));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(report::Analyze(profile, table));
 }
 
 void BM_Text(benchmark::State& state) {
   const profile::Profile profile = MakeProfile(state);
   const report::ExperimentTable table = report::BuildExperimentTable(profile);
   const report::Analysis analysis = report::Analyze(profile, table);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     benchmark::DoNotOptimize(report::RenderHeader(profile, table, analysis, {}));
     benchmark::DoNotOptimize(report::RenderPoints(profile, table, analysis, {}));
   }

@@ -34,12 +34,12 @@ uint64_t ShortestWorkNs() {
 
 void BM_Sample(benchmark::State& state) {
   sampler::SamplerOptions options;
-  options.sampling_period_ns = 50 * 1000;
+  options.sampling_period_ns = 50'000;
   options.source = static_cast<sampler::SamplingSource>(state.range(0));
   options.exclude_kernel = state.range(1) != 0;
   options.callback = +[](const sampler::Sample&) {};
   double per_sample_ns = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const uint64_t unsampled_ns = ShortestWorkNs();
     const sampler::SamplerCounters before = sampler::ReadSamplerCounters();
     const sampler::SamplerStatus status = sampler::StartSampler(options);

@@ -61,7 +61,7 @@ class SecondThread {
   }
 
   const bool wanted_;
-  pthread_t thread_;
+  pthread_t thread_ = {};
   sem_t may_end_ = {};
 };
 
@@ -70,12 +70,12 @@ void Mutex(benchmark::State& state) {
   const SecondThread second(state.range(1) > 1);
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   if (state.range(0) == kLibc) {
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
       interpose::g_real.pthread_mutex_lock(&mutex);
       interpose::g_real.pthread_mutex_unlock(&mutex);
     }
   } else {
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
       pthread_mutex_lock(&mutex);
       pthread_mutex_unlock(&mutex);
     }
@@ -92,12 +92,12 @@ void Semaphore(benchmark::State& state) {
   sem_t semaphore;
   sem_init(&semaphore, 0, 0);
   if (state.range(0) == kLibc) {
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
       interpose::g_real.sem_post(&semaphore);
       interpose::g_real.sem_wait(&semaphore);
     }
   } else {
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
       sem_post(&semaphore);
       sem_wait(&semaphore);
     }
@@ -114,7 +114,7 @@ void PipeOfOneThread(benchmark::State& state) {
     return;
   }
   char byte = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (state.range(0) == kLibc) {
       benchmark::DoNotOptimize(interpose::g_real.write(fds[1], &byte, 1));
       benchmark::DoNotOptimize(interpose::g_real.read(fds[0], &byte, 1));
@@ -133,7 +133,7 @@ void* Return(void* argument) { return argument; }
 void CreateAndJoin(benchmark::State& state) {
   Profile();
   pthread_t thread;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (state.range(0) == kLibc) {
       interpose::g_real.pthread_create(&thread, nullptr, Return, nullptr);
       interpose::g_real.pthread_join(thread, nullptr);
