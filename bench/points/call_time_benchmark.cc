@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -15,9 +14,8 @@
 
 #include "coz/patch/code_patcher.h"
 #include "coz/patch/function_ends.h"
-#include "coz/patch/patch_builder.h"
 #include "coz/patch/place_plan.h"
-#include "coz/patch/stub_space.h"
+#include "coz/patch/testing/patched_self.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/shared/control_block.h"
@@ -72,19 +70,6 @@ constexpr uint32_t kFunction = 1;
 
 void OnTrap(int, siginfo_t* info, void* context) {
   if (!patch::TakeTrap(*info, static_cast<ucontext_t*>(context))) abort();
-}
-
-std::vector<patch::AddressRange> Mapped() {
-  std::vector<patch::AddressRange> mapped;
-  FILE* maps = fopen("/proc/self/maps", "r");
-  char line[512];
-  while (fgets(line, sizeof(line), maps) != nullptr) {
-    unsigned long long begin = 0;
-    unsigned long long end = 0;
-    if (sscanf(line, "%llx-%llx", &begin, &end) == 2) mapped.push_back({begin, end});
-  }
-  fclose(maps);
-  return mapped;
 }
 
 struct Function {
@@ -142,16 +127,11 @@ class ChangedFunction {
         patch::PlanPlace({function_.code, function_.bytes, function_.bytes, offset}, limits);
     if (plan.way == patch::Way::kNone) return false;
     const uint64_t address = reinterpret_cast<uint64_t>(function_.code) + plan.offset;
-    space_.SetMapped(Mapped());
-    const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
-    std::optional<uint64_t> stub = space_.Take(address, patch::MostStubBytes(plan), traps);
-    if (!stub.has_value()) stub = space_.Take(address, patch::MostStubBytes(plan), 0);
-    if (!stub.has_value()) return false;
     const patch::CounterPlace counter = {
         internal::CountersFsOffset(),
         static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t)), 0,
         0};
-    const auto built = patch::BuildPatch(plan, address, *stub, counter, 0, edge);
+    const auto built = patch::self::PatchFor(plan, address, counter, 0, edge);
     if (!built.has_value() || patch::InsertPatch(*built) != patch::PatchResult::kDone) return false;
     addresses_.push_back(address);
     return true;
@@ -160,7 +140,6 @@ class ChangedFunction {
   const Function function_;
   std::unique_ptr<shared::ThreadSlot> slot_ = std::make_unique<shared::ThreadSlot>();
   std::unique_ptr<shared::ProcessSlot> process_ = std::make_unique<shared::ProcessSlot>();
-  patch::StubSpace space_;
   std::vector<uint64_t> addresses_;
   bool is_there_ = false;
 };

@@ -33,7 +33,8 @@ void HandleTraps(void (*foreign)(int) = nullptr);
 CounterPlace CounterOfEnds(size_t ends, size_t begins, size_t without_begin);
 
 std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address,
-                                  const CounterPlace& counter, uint64_t semaphore = 0);
+                                  const CounterPlace& counter, uint64_t semaphore = 0,
+                                  const CallEdge& edge = {});
 std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address, size_t counter);
 
 }  // namespace coz::patch::self
