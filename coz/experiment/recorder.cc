@@ -195,7 +195,8 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.max_owed_asleep_at_end_ns = end.max_owed_asleep_ns;
   record.paid_ns = end.paid_ns - start_.paid_ns;
   record.credited_ns = end.credited_ns - start_.credited_ns;
-  record.excess_ns = end.excess_ns - start_.excess_ns;
+  // A pause in progress may be asked for and not have passed yet.
+  record.excess_ns = end.excess_ns - std::min(end.excess_ns, start_.excess_ns);
 
   const double looks = static_cast<double>(looks_);
   record.mean_live_threads = static_cast<double>(live_thread_sum_) / looks;

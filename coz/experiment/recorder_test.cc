@@ -130,6 +130,17 @@ TEST(RecorderTest, AchievedSpeedupLeavesOutTheDrain) {
   EXPECT_DOUBLE_EQ(record.achieved_virtual_speedup, 0.5 * 0.95);
 }
 
+TEST(RecorderTest, PausesThatAreAskedForAndHaveNotPassedAreNoExcess) {
+  TargetSnapshot start = At(0, 0);
+  start.excess_ns = 100;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(1000, 0);
+  end.excess_ns = 40;
+  EXPECT_EQ(recorder.Finish(SchedulerOptions(), end, 1000, true).excess_ns, 0u);
+  end.excess_ns = 130;
+  EXPECT_EQ(recorder.Finish(SchedulerOptions(), end, 1000, true).excess_ns, 30u);
+}
+
 TEST(RecorderTest, WhatASleeperStillOwesTaints) {
   ExperimentRecorder recorder(kHalf, At(0, 0));
   TargetSnapshot end = At(kNsPerSecond, 100 * kNsPerMs);

@@ -22,8 +22,6 @@
 namespace coz::supervisor {
 namespace {
 
-// Between two looks for new libraries; reading the maps takes some 50 us.
-constexpr uint64_t kLookNs = 50 * kNsPerMs;
 // Of the 256 that points and functions share.
 constexpr size_t kMostFunctions = 160;
 
@@ -325,8 +323,8 @@ void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& 
 
 void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases) {
   if (empty()) return;
-  const bool look = now_ns >= next_look_ns_;
-  if (look) next_look_ns_ = now_ns + kLookNs;
+  const bool look = look_pace_.IsDue(now_ns);
+  uint64_t cost_ns = 0;
   std::vector<std::pair<pid_t, uint64_t>> live;
   shared::ForEachProcess(control, [&](shared::ProcessSlot& slot) {
     if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
@@ -335,13 +333,17 @@ void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool
     const bool is_new = seen_images_.insert(image).second;
     // A child of fork has the changes of its parent.
     if (!is_new && !(look && may_come_later_)) return;
+    const uint64_t start_ns = MonotonicNowNs();
     const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
     FindInLibraries(&control, process);
     WarnOfRefused(is_new ? patched_.AskAtStart(control, slot, process)
                          : patched_.Ask(control, slot, process));
+    if (!is_new) cost_ns += MonotonicNowNs() - start_ns;
     if (is_new && releases) slot.armed.store(image + 1, std::memory_order_release);
   });
-  if (look) patched_.Forget(live);
+  if (!look) return;
+  patched_.Forget(live);
+  look_pace_.Looked(now_ns, cost_ns);
 }
 
 // Says each problem once.

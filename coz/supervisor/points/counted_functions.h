@@ -26,6 +26,7 @@
 #include "coz/points/code_places.h"
 #include "coz/points/point_spec.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/points/place_in_file.h"
 
@@ -110,7 +111,7 @@ class CountedFunctions {
   uint32_t timed_ = 0;                     // functions
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
-  uint64_t next_look_ns_ = 0;
+  LookPace look_pace_;
   std::vector<std::string> warnings_;
   std::set<std::string> warned_of_;
 };

@@ -18,8 +18,6 @@
 namespace coz::supervisor {
 namespace {
 
-// Between two looks for new libraries; reading the maps takes some 50 us.
-constexpr uint64_t kLookNs = 50 * kNsPerMs;
 constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
 // An int3 takes 1.5 to 2 us (bench/points).
 constexpr uint64_t kTrapCostNs = 2000;
@@ -379,8 +377,8 @@ std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(shared::Contr
 
 void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   if (!has_places_) return;
-  const bool look = now_ns >= next_look_ns_ || is_changing();
-  if (look) next_look_ns_ = now_ns + kLookNs;
+  const bool look = look_pace_.IsDue(now_ns) || is_changing();
+  uint64_t cost_ns = 0;
   std::map<uint32_t, Image> images = ReadImages(control);
   if (look) {
     ForgetEnded();
@@ -404,6 +402,7 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
     // Children of fork have their parent's image and its breakpoints.
     const bool is_new = seen_images_.insert(number).second;
     if (!is_new && !(look && may_move_)) continue;
+    const uint64_t start_ns = MonotonicNowNs();
     for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
     if (is_new) {
       EnterProgram(control, number, image);
@@ -414,13 +413,17 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
       AskForPatches(control, image, /*at_start=*/false);
       if (seen_files_.size() != known) DescribePoints();
       Look(number, image.processes);
+      cost_ns += MonotonicNowNs() - start_ns;
     }
     for (size_t i = 0; i < image.slots.size(); ++i) {
       TellPlaces(image.slots[i], image.processes[i]);
       if (is_new) image.slots[i]->armed.store(number + 1, std::memory_order_release);
     }
   }
-  if (look) Lend(control);
+  if (look) {
+    Lend(control);
+    look_pace_.Looked(now_ns, cost_ns);
+  }
   if (is_changing()) GoOnChanging(control, now_ns);
 }
 

@@ -33,6 +33,7 @@
 #include "coz/supervisor/points/catch_up.h"
 #include "coz/supervisor/points/counter_lending.h"
 #include "coz/supervisor/points/image_breakpoints.h"
+#include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/units/unit_index.h"
@@ -239,7 +240,7 @@ class OutsidePoints {
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
   std::set<uint32_t> live_images_;  // of processes that run now
-  uint64_t next_look_ns_ = 0;
+  LookPace look_pace_;
   const UnitIndex* units_ = nullptr;
   std::unique_ptr<Changing> changing_;
   std::optional<absl::StatusOr<PointCame>> outcome_;

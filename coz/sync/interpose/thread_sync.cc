@@ -134,7 +134,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const uint64_t passed_ns =
       holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
-  delay::RecordPause(thread, owed_ns, passed_ns - nested_ns);
+  delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), passed_ns - nested_ns);
   NotePauseCpu(thread, start_cpu_ns, pause_cpu_ns);
   return true;
 }

@@ -1,7 +1,9 @@
 // Waits that the program marks itself. interpose_test.cc has the waits in libc's calls.
 #include "coz/sync/interpose/thread_sync.h"
 
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 
 #include <memory>
 
@@ -50,6 +52,25 @@ TEST_F(ToldWaitTest, KeepsTheExcessOfOneThatReturnedAtOnce) {
 
 TEST_F(ToldWaitTest, CreditsNoMoreThanTheTimeThatItTook) {
   EXPECT_EQ(LocalDelayAfter(500 * kNsPerUs, 50 * kNsPerUs, 200 * kNsPerUs), 550 * kNsPerUs);
+}
+
+delay::ThreadLedger* g_paying = nullptr;
+
+// A sample comes in the middle of a pause, and its handler pays what the thread owes.
+TEST_F(ToldWaitTest, WhatAHandlerPaysInAPauseIsAskedForOnce) {
+  EnterThreadSync(&thread_, 0);
+  global_->global_delay_ns = 30 * kNsPerMs;
+  g_paying = &thread_;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { PayDebt(*g_paying); };
+  ASSERT_EQ(sigaction(SIGALRM, &action, nullptr), 0);
+  const itimerval once = {{0, 0}, {0, 5000}};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &once, nullptr), 0);
+  PayDebt(thread_);
+  LeaveThreadSync();
+  EXPECT_LE(thread_.pauses.load(), 2u);
+  EXPECT_GE(thread_.paused_ns.load(), 30 * kNsPerMs);
+  EXPECT_LE(thread_.asked_ns.load(), thread_.paused_ns.load());
 }
 
 uint64_t g_queued_ns = 0;
