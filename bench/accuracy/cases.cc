@@ -56,6 +56,7 @@ std::vector<Case> MakeCases() {
                {"starter", "helping", "serial"}),
       MakeCase("count_serial", "count under a mutex, then serial work", "rounds",
                {"starter", "helping", "serial"}),
+      MakeCase("polling_wait", "spinning without the CPU's hint", "rounds", {"helper", "leader"}),
       MakeCase("crowded_barrier", "barrier, four threads on two CPUs", "rounds",
                {"heavy", "light"}),
       MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",

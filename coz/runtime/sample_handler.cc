@@ -20,6 +20,7 @@
 #include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_records.h"
 #include "coz/sync/delay/accrual.h"
+#include "coz/sync/delay/polling_loop.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/sync/delay/spin_hint.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -113,11 +114,11 @@ class SampleSeam {
     shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, ledger_, delay_ns),
                         &g_charge_budget);
   }
-  // Whether the sample is in a loop that tells the CPU that it spins.
+  // Whether the sample is in a loop that tells the CPU that it spins, or computes nothing.
   bool Spins() {
     uint32_t unit = shared::kNoUnit;
     const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
-    const bool spins = is_in_file && delay::IsInSpinLoop(sample_.ip);
+    const bool spins = is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
     }

@@ -1,10 +1,10 @@
 /*
  * Two threads work beside each other and meet after each round, by spinning.
  *
- *   rounds SECONDS [told]
+ *   rounds SECONDS [told | unhinted]
  *
  * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin
- * say that they wait.
+ * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,6 +18,7 @@
 static atomic_int started;
 static atomic_int finished;
 static int told;
+static int unhinted;
 
 __attribute__((noinline)) static uint64_t short_half(uint64_t x) {
   for (int i = 0; i < 300000; ++i) x = x * 6364136223846793005u + (x >> 29);
@@ -30,6 +31,10 @@ __attribute__((noinline)) static uint64_t long_half(uint64_t x) {
 }
 
 static void await(atomic_int* count, int wanted) {
+  if (unhinted) {
+    while (atomic_load(count) < wanted) {
+    }
+  }
   if (told) {
     COZ_PRE_BLOCK;
   }
@@ -60,6 +65,7 @@ static void* help(void* unused) {
 int main(int argc, char** argv) {
   const time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1) + 1;
   told = argc > 2 && strcmp(argv[2], "told") == 0;
+  unhinted = argc > 2 && strcmp(argv[2], "unhinted") == 0;
   pthread_t helper;
   if (pthread_create(&helper, NULL, help, NULL) != 0) return 1;
   volatile uint64_t x = 1;
