@@ -18,8 +18,10 @@ namespace {
 constexpr char kUsage[] =
     "programs= per kind; seed= the first; seconds= of each profile; truth= seconds of each run "
     "without a profiler; parts= into which all times are divided; lines= 1: one line at 0, 25, 50 "
-    "and 75 %, 0: all lines and speedups, as coz run draws them; threads= at least; shortest_ms= of an "
-    "experiment; lead_visits= and min_visits= of the scheduler; cpus=; far= 1: seeds of programs whose intervals miss";
+    "and 75 %, 0: all lines and speedups, as coz run draws them; threads= at least; shortest_ms= "
+    "of an "
+    "experiment; lead_visits= and min_visits= of the scheduler; cpus=; far= 1: seeds of programs "
+    "whose intervals miss";
 
 void PrintFar(Kind kind, uint64_t seed, const CoverageOfProfile& coverage) {
   std::printf("%-11s seed %3d: off by %+6.2f points on average, median half width %5.2f\n",
@@ -49,14 +51,16 @@ int Report(int argc, char** argv) {
   const uint64_t programs = argument("programs", 20);
   const uint64_t first_seed = argument("seed", 1);
   const bool one_line = argument("lines", 0) == 1;
-  std::printf("%-11s  %-27s %-27s %-27s %s\n", "kind", "whole", "chance alone", "curve", "error phases");
+  std::printf("%-11s  %-27s %-27s %-27s %s\n", "kind", "whole", "chance alone", "curve",
+              "error phases");
   CoverageOfProfile all;
   for (int index = 0; index < kKinds; ++index) {
     const Kind kind = static_cast<Kind>(index);
     if (!PredictionIsExact(kind)) continue;
     CoverageOfProfile of_kind;
     for (uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
-      RandomQuestion drawn = DrawQuestion(kind, seed, static_cast<uint32_t>(argument("threads", 0)));
+      RandomQuestion drawn =
+          DrawQuestion(kind, seed, static_cast<uint32_t>(argument("threads", 0)));
       DivideTimes(drawn.program, std::max<uint64_t>(argument("parts", 1), 1));
       MachineOptions machine;
       machine.seed = seed;

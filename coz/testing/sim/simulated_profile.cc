@@ -105,8 +105,7 @@ void Coverage::Add(const Coverage& other) {
 
 double Coverage::MedianHalfWidth() const {
   std::vector<double> half_widths = half_widths_;
-  const auto middle =
-      half_widths.begin() + static_cast<std::ptrdiff_t>(half_widths.size() / 2);
+  const auto middle = half_widths.begin() + static_cast<std::ptrdiff_t>(half_widths.size() / 2);
   std::nth_element(half_widths.begin(), middle, half_widths.end());
   return *middle;
 }
