@@ -7,10 +7,10 @@
 
 #include "coz/base/clock.h"
 #include "coz/experiment/options.h"
-#include "coz/testing/sim/accuracy.h"
 #include "coz/testing/sim/arguments.h"
 #include "coz/testing/sim/random_program.h"
 #include "coz/testing/sim/simulated_profile.h"
+#include "coz/testing/sim/simulator.h"
 
 namespace coz::sim {
 namespace {
@@ -48,9 +48,21 @@ int Report(int argc, char** argv) {
   const auto argument = [&](const char* name, uint64_t otherwise) {
     return Argument(argc, argv, name, otherwise);
   };
-  const uint64_t programs = argument("programs", 20);
+  RandomProfile wanted;
+  wanted.parts = std::max<uint64_t>(argument("parts", 1), 1);
+  wanted.threads = static_cast<uint32_t>(argument("threads", 0));
+  wanted.one_line = argument("lines", 0) == 1;
+  wanted.profile_ns = argument("seconds", 60) * kNsPerSecond;
+  wanted.truth_ns = argument("truth", 600) * kNsPerSecond;
+  MachineOptions machine;
+  machine.cpus = static_cast<uint32_t>(argument("cpus", machine.cpus));
+  experiment::SchedulerOptions options;
+  options.shortest_experiment_ns =
+      argument("shortest_ms", options.shortest_experiment_ns / kNsPerMs) * kNsPerMs;
+  options.lead_in_visits = argument("lead_visits", options.lead_in_visits);
+  options.min_visits = argument("min_visits", options.min_visits);
   const uint64_t first_seed = argument("seed", 1);
-  const bool one_line = argument("lines", 0) == 1;
+  const uint64_t end_seed = first_seed + argument("programs", 20);
   std::printf("%-11s  %-27s %-27s %-27s %s\n", "kind", "whole", "chance alone", "curve",
               "error phases");
   CoverageOfProfile all;
@@ -58,29 +70,9 @@ int Report(int argc, char** argv) {
     const Kind kind = static_cast<Kind>(index);
     if (!PredictionIsExact(kind)) continue;
     CoverageOfProfile of_kind;
-    for (uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
-      RandomQuestion drawn =
-          DrawQuestion(kind, seed, static_cast<uint32_t>(argument("threads", 0)));
-      DivideTimes(drawn.program, std::max<uint64_t>(argument("parts", 1), 1));
-      MachineOptions machine;
-      machine.seed = seed;
-      experiment::SchedulerOptions options;
-      options.seed = seed;
-      options.shortest_experiment_ns =
-          argument("shortest_ms", options.shortest_experiment_ns / kNsPerMs) * kNsPerMs;
-      options.lead_in_visits = argument("lead_visits", options.lead_in_visits);
-      options.min_visits = argument("min_visits", options.min_visits);
-      machine.cpus = static_cast<uint32_t>(argument("cpus", machine.cpus));
-      if (one_line) {
-        options.fixed_units = {drawn.question.line};
-        options.fixed_speedups = {0, 0.25, 0.5, 0.75};
-      }
-      const uint64_t warmup_ns = drawn.question.warmup_ns;
-      const uint64_t end_ns = warmup_ns + argument("seconds", 60) * kNsPerSecond;
-      const profile::Profile profile =
-          ProfileOf(drawn.program, machine, options, warmup_ns, end_ns);
+    for (uint64_t seed = first_seed; seed < end_seed; ++seed) {
       const CoverageOfProfile coverage =
-          CoverageOf(profile, drawn.program, machine, argument("truth", 600) * kNsPerSecond);
+          CoverageOfRandomProgram(kind, seed, wanted, machine, options);
       of_kind.Add(coverage);
       if (argument("far", 0) != 0 && coverage.whole.held() < coverage.whole.all()) {
         PrintFar(kind, seed, coverage);

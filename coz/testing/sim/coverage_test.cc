@@ -5,8 +5,6 @@
 #include <string>
 
 #include "coz/base/clock.h"
-#include "coz/experiment/options.h"
-#include "coz/testing/sim/accuracy.h"
 #include "coz/testing/sim/random_program.h"
 #include "coz/testing/sim/simulated_profile.h"
 #include "gtest/gtest.h"
@@ -14,34 +12,13 @@
 namespace coz::sim {
 namespace {
 
-struct Sort {
-  uint64_t parts;    // into which all times are divided
-  uint32_t threads;  // at least; 0: those of one program
-  bool one_line;     // at three speedups; else all lines and speedups, as coz run draws them
-  uint64_t programs_per_kind;
-  uint64_t seconds;
-};
-
-CoverageOfProfile CoverageOfSort(const Sort& sort) {
+CoverageOfProfile CoverageOfAllKinds(const RandomProfile& wanted, uint64_t programs_per_kind) {
   CoverageOfProfile coverage;
   for (int index = 0; index < kKinds; ++index) {
     const Kind kind = static_cast<Kind>(index);
     if (!PredictionIsExact(kind)) continue;
-    for (uint64_t seed = 1; seed <= sort.programs_per_kind; ++seed) {
-      RandomQuestion drawn = DrawQuestion(kind, seed, sort.threads);
-      DivideTimes(drawn.program, sort.parts);
-      MachineOptions machine;
-      machine.seed = seed;
-      experiment::SchedulerOptions options;
-      options.seed = seed;
-      if (sort.one_line) {
-        options.fixed_units = {drawn.question.line};
-        options.fixed_speedups = {0, 0.25, 0.5, 0.75};
-      }
-      const uint64_t warmup_ns = drawn.question.warmup_ns;
-      const profile::Profile profile = ProfileOf(drawn.program, machine, options, warmup_ns,
-                                                 warmup_ns + sort.seconds * kNsPerSecond);
-      coverage.Add(CoverageOf(profile, drawn.program, machine, 120 * kNsPerSecond / sort.parts));
+    for (uint64_t seed = 1; seed <= programs_per_kind; ++seed) {
+      coverage.Add(CoverageOfRandomProgram(kind, seed, wanted));
     }
   }
   return coverage;
@@ -49,6 +26,15 @@ CoverageOfProfile CoverageOfSort(const Sort& sort) {
 
 class CoverageTest : public ::testing::Test {
  protected:
+  // Some hundred visits in half a second, so that experiments are short.
+  static RandomProfile Fast() {
+    RandomProfile fast;
+    fast.parts = 5;
+    fast.threads = 16;
+    fast.profile_ns = 30 * kNsPerSecond;
+    fast.truth_ns = 24 * kNsPerSecond;
+    return fast;
+  }
   void Expect(const Coverage& coverage, int least_figures, double largest_half_width) {
     ASSERT_GT(coverage.all(), least_figures);
     RecordProperty("held", coverage.held());
@@ -63,16 +49,20 @@ class CoverageTest : public ::testing::Test {
 // Rounds take tens of milliseconds, so that experiments have some ten visits, and queues between
 // threads fill or drain meanwhile.
 TEST_F(CoverageTest, IntervalsOfSlowProgramsHoldTheTruth) {
-  Expect(CoverageOfSort({1, 0, true, 5, 60}).whole, 100, 0.08);
+  RandomProfile slow;
+  slow.one_line = true;
+  Expect(CoverageOfAllKinds(slow, 5).whole, 100, 0.08);
 }
 
-// Some hundred visits in half a second, so that experiments are short.
 TEST_F(CoverageTest, IntervalsOfShortExperimentsHoldTheTruth) {
-  Expect(CoverageOfSort({5, 16, true, 2, 60}).whole, 40, 0.02);
+  RandomProfile fast = Fast();
+  fast.one_line = true;
+  fast.profile_ns = 60 * kNsPerSecond;
+  Expect(CoverageOfAllKinds(fast, 2).whole, 40, 0.02);
 }
 
 TEST_F(CoverageTest, IntervalsOfAllLinesHoldTheTruth) {
-  const CoverageOfProfile coverage = CoverageOfSort({5, 16, false, 2, 30});
+  const CoverageOfProfile coverage = CoverageOfAllKinds(Fast(), 2);
   Expect(coverage.whole, 100, 0.065);
   // Threads that do something else beside make lines' shares of samples rise with the speed. That
   // is no phase, and takes nothing off their effects.

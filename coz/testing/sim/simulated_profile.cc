@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 
 #include "coz/experiment/record.h"
 #include "coz/report/analysis/experiment_table.h"
@@ -145,6 +146,25 @@ CoverageOfProfile CoverageOf(const profile::Profile& profile, const Program& pro
     }
   }
   return coverage;
+}
+
+CoverageOfProfile CoverageOfRandomProgram(Kind kind, uint64_t seed, const RandomProfile& wanted,
+                                          MachineOptions machine,
+                                          experiment::SchedulerOptions options) {
+  RandomQuestion drawn = DrawQuestion(kind, seed, wanted.threads);
+  DivideTimes(drawn.program, wanted.parts);
+  machine.seed = seed;
+  options.seed = seed;
+  if (wanted.one_line) {
+    options.fixed_units = {drawn.question.line};
+    options.fixed_speedups = {0};
+    options.fixed_speedups.insert(options.fixed_speedups.end(), std::begin(kSpeedups),
+                                  std::end(kSpeedups));
+  }
+  const uint64_t warmup_ns = drawn.question.warmup_ns;
+  const profile::Profile profile =
+      ProfileOf(drawn.program, machine, options, warmup_ns, warmup_ns + wanted.profile_ns);
+  return CoverageOf(profile, drawn.program, machine, wanted.truth_ns);
 }
 
 }  // namespace coz::sim

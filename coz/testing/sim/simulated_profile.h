@@ -13,12 +13,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "coz/base/clock.h"
 #include "coz/experiment/options.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/testing/sim/accuracy.h"
 #include "coz/testing/sim/program.h"
+#include "coz/testing/sim/random_program.h"
 #include "coz/testing/sim/simulator.h"
 
 namespace coz::sim {
@@ -61,6 +63,20 @@ struct CoverageOfProfile {
 // of `truth_ns` without a profiler.
 CoverageOfProfile CoverageOf(const profile::Profile& profile, const Program& program,
                              const MachineOptions& machine, uint64_t truth_ns);
+
+// What is profiled of a random program.
+struct RandomProfile {
+  uint64_t parts = 1;     // into which all times of the program are divided
+  uint32_t threads = 0;   // at least, of as many programs side by side; 0: of one program
+  bool one_line = false;  // at 0, 25, 50 and 75 %; else all lines and speedups, as in coz run
+  uint64_t profile_ns = 60 * kNsPerSecond;
+  uint64_t truth_ns = 120 * kNsPerSecond;
+};
+
+// The same of a random program of this kind and seed. `machine` and `options` get the seed.
+CoverageOfProfile CoverageOfRandomProgram(Kind kind, uint64_t seed, const RandomProfile& wanted,
+                                          MachineOptions machine = {},
+                                          experiment::SchedulerOptions options = {});
 
 }  // namespace coz::sim
 
