@@ -9,8 +9,12 @@ namespace {
 constexpr uint64_t kLeadIns = 10;
 constexpr uint64_t kCooloffs = 20;
 constexpr uint64_t kLooks = 20;
+// The most of an experiment that a lead-in takes.
+constexpr uint64_t kMostLeadIns = 4;
 // What threads owe at the start of a lead-in is paid after so many sampling periods.
 constexpr uint64_t kPeriodsOfLeadIn = 4;
+// With fewer visits to a point an experiment says nothing about it (AnalysisOptions::min_visits).
+constexpr double kUsefulVisits = 5;
 
 }  // namespace
 
@@ -18,8 +22,13 @@ ExperimentLength::ExperimentLength(const SchedulerOptions& options)
     : options_(options), ns_(options.min_experiment_ns) {}
 
 uint64_t ExperimentLength::lead_in_ns() const {
-  return std::min(options_.lead_in_ns,
-                  std::max(ns_ / kLeadIns, kPeriodsOfLeadIn * options_.sampling_period_ns));
+  const uint64_t by_time_ns =
+      std::min(options_.lead_in_ns,
+               std::max(ns_ / kLeadIns, kPeriodsOfLeadIn * options_.sampling_period_ns));
+  // The lease is not prolonged in the lead-in.
+  const uint64_t most_ns = std::min(ns_ / kMostLeadIns, options_.lease_ns / 2);
+  const uint64_t by_visits_ns = std::min(options_.lead_in_visits * visit_ns_, most_ns);
+  return std::max(by_time_ns, by_visits_ns);
 }
 
 uint64_t ExperimentLength::cooloff_ns() const {
@@ -48,8 +57,7 @@ uint64_t ExperimentLength::Wanted(const ExperimentRecord& record) const {
     const double visits = static_cast<double>(point.visits);
     const double visits_at_full = visits * static_cast<double>(full_ns) / effective_ns;
     // A point that is too rare for any experiment of full length does not count.
-    const bool counts =
-        visits_at_full >= static_cast<double>(options_.min_visits) || visits == busiest;
+    const bool counts = visits_at_full >= kUsefulVisits || visits == busiest;
     if (!counts) continue;
     wanted_ns = std::max(wanted_ns, static_cast<double>(options_.visits_of_short_experiment) *
                                         effective_ns / std::max(visits, 1.0));
@@ -60,6 +68,11 @@ uint64_t ExperimentLength::Wanted(const ExperimentRecord& record) const {
 }
 
 void ExperimentLength::Learn(const ExperimentRecord& record) {
+  uint64_t busiest = 0;
+  for (const PointDelta& point : record.points) {
+    busiest = std::max(busiest, point.visits + point.departures);
+  }
+  visit_ns_ = busiest == 0 ? 0 : record.elapsed_ns / busiest;
   if (!grown_) ns_ = Wanted(record);
 }
 

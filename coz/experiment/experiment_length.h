@@ -27,7 +27,8 @@ class ExperimentLength {
 
   uint64_t ns() const { return ns_; }
   // The lead-in before the next experiment, and the cooloff behind it. Shorter experiments have
-  // shorter ones, so that they do not take most of the time.
+  // shorter ones, so that they do not take most of the time. Where visits are few the lead-in is
+  // longer.
   uint64_t lead_in_ns() const;
   uint64_t cooloff_ns() const;
   // Time between two looks without latency pairs.
@@ -43,6 +44,7 @@ class ExperimentLength {
 
   const SchedulerOptions options_;
   uint64_t ns_;
+  uint64_t visit_ns_ = 0;  // from one visit of the busiest point to the next; 0: unknown
   bool grown_ = false;
 };
 

@@ -97,6 +97,28 @@ TEST(ExperimentLengthTest, LeadInAndCooloffAreInProportion) {
   EXPECT_EQ(length.look_ns(), 5 * kNsPerMs);
 }
 
+TEST(ExperimentLengthTest, LeadInLastsSomeVisitsAndNoMoreThanAQuarter) {
+  const SchedulerOptions options;
+  ASSERT_EQ(options.lead_in_visits, 20u);
+  ExperimentLength length(options);
+  length.Learn(Saw({100, 3}));
+  EXPECT_EQ(length.lead_in_ns(), 100 * kNsPerMs) << "20 of 100 visits in 500 ms";
+  length.Learn(Saw({10}));
+  EXPECT_EQ(length.lead_in_ns(), 125 * kNsPerMs);
+  length.Learn(Saw({0}));
+  EXPECT_EQ(length.lead_in_ns(), options.lead_in_ns);
+  length.Grow(8 * kNsPerSecond);
+  length.Learn(Saw({1}));
+  EXPECT_EQ(length.lead_in_ns(), options.lease_ns / 2);
+}
+
+TEST(ExperimentLengthTest, LeadInIsShortAgainWhereVisitsAreMany) {
+  ExperimentLength length((SchedulerOptions()));
+  length.Learn(Saw({10}));
+  length.Learn(Saw({20000}));
+  EXPECT_EQ(length.lead_in_ns(), 10 * kNsPerMs);
+}
+
 TEST(ExperimentLengthTest, LeadInLastsSomeSamplingPeriods) {
   SchedulerOptions options;
   options.sampling_period_ns = 4 * kNsPerMs;

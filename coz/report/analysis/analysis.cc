@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -68,7 +69,7 @@ struct Index {
     uint32_t row;
     uint32_t samples;  // ExperimentTable holds no more
   };
-  // Sums over all experiments, for a unit's share in all of them.
+  // Sums over all baselines, for a unit's share in all of them.
   struct UnitSums {
     double own = 0;
     double own_squared = 0;
@@ -78,16 +79,17 @@ struct Index {
   std::map<size_t, std::vector<size_t>> selected;       // rows by selected unit, ascending
   std::vector<std::vector<BaselineSamples>> baselines;  // in which the unit was active, by unit
   std::vector<UnitSums> sums;                           // by unit
+  // Over all baselines, whether or not the unit was active: how many, and samples of all units.
+  double rows = 0;
   double all = 0;
   double all_squared = 0;
-  double rows = 0;
 
   explicit Index(const ExperimentTable& table)
       : baselines(table.units.size()), sums(table.units.size()) {
     for (size_t i = 0; i < table.experiments.size(); ++i) Add(table.experiments[i], i);
   }
 
-  Share ShareInAll(size_t unit) const {
+  Share ShareInBaselines(size_t unit) const {
     const UnitSums& u = sums[unit];
     Share share;
     if (u.own <= 0 || all <= 0) return share;
@@ -100,21 +102,22 @@ struct Index {
 
  private:
   void Add(const ExperimentRow& row, size_t i) {
+    if (IsTainted(row)) return;
+    selected[row.unit].push_back(i);
+    if (!row.IsBaseline()) return;
     const double total = static_cast<double>(row.total_samples);
     all += total;
     all_squared += total * total;
     rows += 1;
-    const bool usable_baseline = row.IsBaseline() && !IsTainted(row);
     row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
       const double own = static_cast<double>(samples);
       sums[unit].own += own;
       sums[unit].own_squared += own * own;
       sums[unit].own_times_all += own * total;
-      if (usable_baseline && samples > 0) {
+      if (samples > 0) {
         baselines[unit].push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(samples)});
       }
     });
-    if (!IsTainted(row)) selected[row.unit].push_back(i);
   }
 };
 
@@ -235,7 +238,7 @@ class PointAnalyzer {
       line.speedups = EstimateSpeedups(observations);
       line.curve = FitCurve(WithoutDrift(observations), *slope);
     }
-    Correct(Phases(unit, share), &line);
+    Correct(Phases(unit, own), &line);
     line.systematic = SystematicErrorOf(FactsOf(own));
     Widen(&line);
     result_.lines.push_back(std::move(line));
@@ -294,13 +297,18 @@ class PointAnalyzer {
     return coarse * 10 >= rows.size() && coarse > 0 ? sum_ns / static_cast<double>(coarse) : 0;
   }
 
-  PhaseCorrection Phases(size_t unit, const Share& in_experiments) const {
-    if (in_experiments.value <= 0 || table_.samples == 0) return {};
-    const double run =
-        static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
-    const double factor = run / in_experiments.value;
-    const double error = std::hypot(in_experiments.error, index_.ShareInAll(unit).error);
-    if (std::fabs(factor - 1) < kPhaseTolerance || factor <= 0) return {};
+  // By baselines alone. Where threads do other things beside the visits, an experiment that speeds
+  // visits up raises the unit's share of samples, with no phase about it.
+  PhaseCorrection Phases(size_t unit, const std::vector<size_t>& own) const {
+    std::vector<size_t> own_baselines;
+    std::copy_if(own.begin(), own.end(), std::back_inserter(own_baselines),
+                 [this](size_t i) { return table_.experiments[i].IsBaseline(); });
+    const Share in_own = Share::Of(table_, own_baselines, unit);
+    const Share in_run = index_.ShareInBaselines(unit);
+    if (in_own.value <= 0 || in_run.value <= 0) return {};
+    const double factor = in_run.value / in_own.value;
+    const double error = std::hypot(in_own.error, in_run.error);
+    if (std::fabs(factor - 1) < kPhaseTolerance) return {};
     if (std::fabs(std::log(factor)) < 2.5 * error) return {};
     return {factor, error};
   }

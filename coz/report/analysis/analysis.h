@@ -18,10 +18,11 @@
 // intervals get much narrower than with L's own baselines alone.
 //
 // Phases. Experiments in which L had no sample say nothing about L and are left out. The rest show
-// the effect while L is active. The effect on the whole run is this times (L's share of the run's
-// samples) / (L's share of the samples in its experiments). The paper uses rates per time. We use
-// shares of samples, since a virtual speedup changes the time in which work is done but not the
-// work. The factor is applied when it differs from 1 by more than its error explains.
+// the effect while L is active. The effect on the whole run is this times (L's share of samples in
+// all baselines) / (L's share of samples in its own baselines). The paper uses rates per time. We
+// use shares of samples, and of baselines alone: in a thread that does the same whatever becomes of
+// the visits, a virtual speedup of L makes samples fewer but not those of L. The factor is applied
+// when it differs from 1 by more than its error explains.
 //
 // Intervals. Those of slopes, speedups and curves hold what is systematic too (systematic_error.h);
 // `statistical_slope` is what experiments alone tell, and what more of them make narrower.

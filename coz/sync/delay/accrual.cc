@@ -60,7 +60,7 @@ uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, ui
   const Stretches& stretches = thread.stretches;
   const uint64_t selection = stretches.selection();
   if (selection == 0 || selection != global.selection.load(std::memory_order_relaxed)) return 0;
-  if (!stretches.is_running_at(now_ns)) return 0;
+  if (!stretches.imposes() || !stretches.is_running_at(now_ns)) return 0;
   return thread.local_delay_ns.load(std::memory_order_relaxed) +
          stretches.AccruingForOthers(now_ns);
 }

@@ -73,7 +73,8 @@ inline void ResumeStretch(ThreadLedger& thread, uint64_t now_ns) {
 }
 
 // The thread's local delay, plus the delay that accrues for its stretch in progress. The thread
-// imposes the latter when the stretch ends. 0 where nothing accrues. Any thread may call this.
+// imposes the latter when the stretch ends. 0 where nothing accrues, and in a baseline. Any thread
+// may call this.
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns);
 
 // How long a thread pauses after a wait that no profiled thread ended. `highest_ns` is the largest
@@ -95,7 +96,7 @@ struct SampleInput {
   uint64_t selection;          // the ledger's; 0: nothing is sped up
   uint32_t selected_unit;      // of the selection
   SampledUnit unit;            // what the sample fell in
-  uint64_t delay_ns;           // per sampling period in `unit`; 0: none
+  uint64_t delay_ns;           // per sampling period in `unit`; 0 in a baseline, and elsewhere
   uint64_t period_ns;          // the sampling period
   uint64_t deadline_ns;        // no delay is imposed after this
   uint64_t periods;            // how many periods of this thread the sample stands for
@@ -129,7 +130,11 @@ struct SampleResult {
   AfterSample next;
 };
 
-// All that a sample does to delay. A thread may burn CPU time while it waits for another thread. It
+// All that a sample does to delay. In a baseline a sample in the selected unit imposes nothing, but
+// its thread accrues: the thread's calls then cost what they cost in an experiment, and the cost is
+// no part of a slope.
+//
+// A thread may burn CPU time while it waits for another thread. It
 // gets its credit when the wait ends. So it does not pay here, and does not count as spinning.
 template <typename Seam>
 SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay& shared,
@@ -139,16 +144,20 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
   SampleResult result = {false, AfterSample::kGoOn};
   if (sample.periods + sample.periods_of_others != 0 && sample.selection != 0) {
     if (!Waits(thread)) thread.stretches.Count(sample.unit, sample.selected_unit);
-    const uint64_t now_ns = sample.delay_ns != 0 ? seam.NowNs() : 0;
-    result.imposes = sample.delay_ns != 0 && now_ns <= sample.deadline_ns;
-    if (result.imposes) {
+    const bool counts = sample.unit != SampledUnit::kOther;
+    const uint64_t now_ns = counts ? seam.NowNs() : 0;
+    const bool is_on = counts && now_ns <= sample.deadline_ns;
+    result.imposes = is_on && sample.delay_ns != 0;
+    if (is_on) {
       if (sample.periods_of_others != 0) {
         shared.Add(sample.selection, sample.delay_ns * sample.periods_of_others);
       }
       seam.BeforeImposing(sample.delay_ns * sample.periods);
       // A sample may stand for more than one period. The thread spent all but one of them in the
       // kernel, and they are over. So their delay is imposed at once.
-      if (sample.periods > 1) ImposeDelay(global, thread, sample.delay_ns * (sample.periods - 1));
+      if (result.imposes && sample.periods > 1) {
+        ImposeDelay(global, thread, sample.delay_ns * (sample.periods - 1));
+      }
       if (sample.periods > 0) {
         ImposeSample(
             global, thread,

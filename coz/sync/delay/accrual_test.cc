@@ -355,7 +355,10 @@ TEST_F(StretchTest, CallsThatAreSkippedCountForThePaceOnce) {
 
 // What a caller does for TakeSample.
 struct FakeSeam {
-  uint64_t NowNs() const { return now_ns; }
+  uint64_t NowNs() {
+    ++looks_at_clock;
+    return now_ns;
+  }
   void BeforeImposing(uint64_t delay_ns) { announced_ns += delay_ns; }
   bool Spins() {
     ++times_asked;
@@ -373,6 +376,7 @@ struct FakeSeam {
   bool can_probe = true;
   uint64_t announced_ns = 0;
   int times_asked = 0;
+  int looks_at_clock = 0;
 };
 
 class TakeSampleTest : public ::testing::Test {
@@ -470,6 +474,77 @@ TEST_F(TakeSampleTest, ASampleOfNoWeightOnlyPays) {
   EXPECT_EQ(Take(Selected(0)).next, AfterSample::kPay);
   EXPECT_EQ(seam_.announced_ns, 0u);
   EXPECT_EQ(seam_.times_asked, 0);
+}
+
+// A thread that takes samples in and out of the selected unit, and calls in quick succession.
+class BaselineTest : public ::testing::Test {
+ protected:
+  struct Run {
+    explicit Run(uint64_t sample_delay_ns) : delay_ns(sample_delay_ns) {
+      global->selection = (uint64_t{kUnit} + 1) << 32 | delay_ns;
+      for (int i = 0; i < 200; ++i) Period(i % 4 != 3);
+    }
+    void Period(bool in_unit) {
+      constexpr int kCalls = 500;  // more than CallPace::kMostLooks
+      for (int i = 0; i < kCalls; ++i) {
+        seam.now_ns += kPeriodNs / kCalls;
+        const bool skips = Accrues(thread) && !IsBehind(*global, thread) &&
+                           thread.stretches.SkipsCall();  // as MaySkipCall
+        skipped += skips ? 1 : 0;
+        if (!skips) NoteCallAt(*global, thread, kInside, [this] { return seam.NowNs(); });
+      }
+      const SampledUnit unit = in_unit ? SampledUnit::kSelected : SampledUnit::kOther;
+      TakeSample(
+          *global, thread, shared,
+          {global->selection, kUnit, unit, in_unit ? delay_ns : 0, kPeriodNs, kForever, 1, 0},
+          seam);
+    }
+
+    const uint64_t delay_ns;
+    std::unique_ptr<GlobalLedger> global = std::make_unique<GlobalLedger>();
+    ThreadLedger thread = {};
+    SharedDelay shared;
+    FakeSeam seam;
+    int skipped = 0;
+  };
+};
+
+TEST_F(BaselineTest, CallsAndSamplesLookAtTheClockAsOftenAsInAnExperiment) {
+  const Run baseline(0);
+  const Run experiment(kPeriodNs / 2);
+  ASSERT_GT(experiment.global->global_delay_ns, 0u);
+  EXPECT_GT(experiment.seam.looks_at_clock, 200 * 32);
+  EXPECT_EQ(baseline.seam.looks_at_clock, experiment.seam.looks_at_clock);
+  EXPECT_EQ(baseline.skipped, experiment.skipped);
+  EXPECT_TRUE(Accrues(baseline.thread));
+}
+
+TEST_F(BaselineTest, NothingIsImposed) {
+  Run baseline(0);
+  ImposeAllAccrued(*baseline.global, baseline.thread, baseline.seam.now_ns);
+  EXPECT_EQ(baseline.global->global_delay_ns, 0u);
+  EXPECT_EQ(baseline.thread.local_delay_ns, 0u);
+  EXPECT_EQ(baseline.thread.imposed_ns, 0u);
+  EXPECT_EQ(baseline.shared.Take(baseline.global->selection, 1), 0u);
+}
+
+// What is left of the experiment before, such as a pause that was overslept, leads nobody.
+TEST_F(BaselineTest, NobodyPausesForAStretchInProgress) {
+  Run baseline(0);
+  Run experiment(kPeriodNs / 2);
+  baseline.thread.local_delay_ns = experiment.thread.local_delay_ns = kPeriodNs * 1000;
+  EXPECT_EQ(LocalDelayAt(*baseline.global, baseline.thread, baseline.seam.now_ns), 0u);
+  EXPECT_GT(LocalDelayAt(*experiment.global, experiment.thread, experiment.seam.now_ns), 0u);
+}
+
+TEST_F(BaselineTest, AGivenUnitImposesInItToo) {
+  Run baseline(0);
+  TakeSample(*baseline.global, baseline.thread, baseline.shared,
+             {baseline.global->selection, kUnit, SampledUnit::kGiven, kPeriodNs / 2, kPeriodNs,
+              kForever, 2, 0},
+             baseline.seam);
+  EXPECT_GT(baseline.global->global_delay_ns, 0u);
+  EXPECT_TRUE(baseline.thread.stretches.imposes());
 }
 
 }  // namespace

@@ -66,8 +66,8 @@ uint64_t Stretches::TakeRunningTime(uint64_t now_ns) {
 }
 
 void Stretches::PublishRate(const Kind* kind) {
-  uint64_t rate = 0;
-  if (kind != nullptr && period_ns_ != 0 && IsSpread(*kind)) {
+  uint64_t rate = selected_delay_ns_ + given_delay_ns_ == 0 ? kImposesNothing : 0;
+  if (rate == 0 && kind != nullptr && period_ns_ != 0 && IsSpread(*kind)) {
     rate = kWholeRate * DelayPerPeriod(*kind) / period_ns_;
   }
   rate_.store(static_cast<uint32_t>(rate), std::memory_order_relaxed);
@@ -172,9 +172,9 @@ uint64_t Stretches::TakeAccrued(uint64_t least_ns) {
 
 uint64_t Stretches::AccruingForOthers(uint64_t now_ns) const {
   const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
-  if (since_ns == 0 || since_ns > now_ns) return 0;
-  return std::min(now_ns - since_ns, kMostInProgressNs) * rate_.load(std::memory_order_relaxed) /
-         kWholeRate;
+  const uint32_t rate = rate_.load(std::memory_order_relaxed);
+  if (since_ns == 0 || since_ns > now_ns || rate == kImposesNothing) return 0;
+  return std::min(now_ns - since_ns, kMostInProgressNs) * rate / kWholeRate;
 }
 
 uint32_t Stretches::SamplesOfKindForTest(const void* site) const {

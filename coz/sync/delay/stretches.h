@@ -10,7 +10,7 @@
 // Shape    Stretches: one per thread, in its ledger; zero until Reset
 // Units    ns of CLOCK_MONOTONIC; counts of samples, which fade
 // Errors   none
-// Threads  the owner only, except AccruingForOthers and is_running_at
+// Threads  the owner only, except AccruingForOthers, imposes and is_running_at
 // Signals  a handler of the same thread may call anything here at any moment. BusyScope keeps it
 //          from changing what it has interrupted
 // Source   docs/design/delays.md
@@ -32,7 +32,7 @@ enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
 // thread's running time and imposes `delay_ns`.
 struct SampleDelay {
   SampledUnit unit;
-  uint64_t delay_ns;
+  uint64_t delay_ns;  // 0 in a baseline
   uint64_t period_ns;
   uint64_t deadline_ns;  // the end of the experiment
   uint64_t selection;    // the ledger's, at the time when `delay_ns` was read; not 0
@@ -56,6 +56,8 @@ class Stretches {
   static constexpr int kKinds = 8;
   // The rate at which all running time becomes delay.
   static constexpr uint32_t kWholeRate = 1 << 16;
+  // The rate in a baseline.
+  static constexpr uint32_t kImposesNothing = ~uint32_t{0};
 
   // Marks that this thread is in the middle of a change. A handler that interrupts it sees
   // is_first() false, and leaves the stretches alone. The fences order the mark and the change for
@@ -84,7 +86,8 @@ class Stretches {
   // For a new thread.
   void Reset();
 
-  // The selection for which delay accrues. 0: no delay accrues.
+  // The selection for which delay accrues. 0: no delay accrues. In a baseline what accrues is no
+  // delay at all.
   uint64_t selection() const { return selection_.load(std::memory_order_relaxed); }
   bool accrues() const { return selection() != 0; }
   uint64_t deadline_ns() const { return deadline_ns_; }
@@ -145,13 +148,15 @@ class Stretches {
   }
   void Resume(uint64_t now_ns) { running_since_ns_.store(now_ns, std::memory_order_relaxed); }
 
-  // Any thread may call the next two functions. AccruingForOthers gives the delay of the stretch in
-  // progress that the owner has not accounted for yet. It counts at most this much running time.
+  // Any thread may call the next three functions. AccruingForOthers gives the delay of the stretch
+  // in progress that the owner has not accounted for yet. It counts at most this much running time.
   static constexpr uint64_t kMostInProgressNs = 4'000'000;
   bool is_running_at(uint64_t now_ns) const {
     const uint64_t since_ns = running_since_ns_.load(std::memory_order_relaxed);
     return since_ns != 0 && since_ns <= now_ns;
   }
+  // False in a baseline.
+  bool imposes() const { return rate_.load(std::memory_order_relaxed) != kImposesNothing; }
   uint64_t AccruingForOthers(uint64_t now_ns) const;
 
   // For tests.
@@ -201,7 +206,8 @@ class Stretches {
   // The delay that samples stand for, less what has accrued for it.
   int64_t balance_ns_;
   CallPace pace_;
-  // The delay that accrues per running time of the stretch in progress; kWholeRate means all of it.
+  // The delay that accrues per running time of the stretch in progress; kWholeRate means all of it,
+  // kImposesNothing that this is a baseline.
   std::atomic<uint32_t> rate_;
   // Running time of the stretch for which no delay has been imposed.
   uint32_t room_ns_;

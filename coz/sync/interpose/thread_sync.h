@@ -106,8 +106,8 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
 }
 
 // Whether a caller that accrues delay may go on without a look at this call: it owes nothing, and
-// the call ends no stretch. Nearly all calls in quick succession may. They would else cost more in
-// an experiment than in a baseline, most of all where locks are held meanwhile.
+// the call ends no stretch. Nearly all calls in quick succession may. A look costs most where locks
+// are held meanwhile.
 [[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller) {
   return !delay::IsBehind(*sync_internal::g_ledger, caller) && caller.stretches.SkipsCall();
 }

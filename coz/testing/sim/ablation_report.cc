@@ -4,12 +4,12 @@
 // -- seconds=20 programs=10
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "coz/testing/sim/accuracy.h"
+#include "coz/testing/sim/arguments.h"
 #include "coz/testing/sim/random_program.h"
 #include "coz/testing/sim/study_programs.h"
 
@@ -91,16 +91,6 @@ Errors RandomErrors(const MachineOptions& options, uint64_t programs, uint64_t s
     }
   }
   return errors;
-}
-
-uint64_t Argument(int argc, char** argv, const std::string& name, uint64_t otherwise) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind(name + "=", 0) == 0) {
-      return std::strtoull(argument.c_str() + name.size() + 1, nullptr, 10);
-    }
-  }
-  return otherwise;
 }
 
 int Report(int argc, char** argv) {

@@ -54,7 +54,15 @@ struct Answer {
 double RealCost(const Program& program, const MachineOptions& machine, const Question& question,
                 double faster_by);
 
+struct SimulatedExperiment {
+  experiment::ExperimentRecord record;
+  std::vector<uint64_t> line_samples;  // in it, by line
+};
+
 // Runs the scheduler on the program until `end_ns` and returns all experiments.
+std::vector<SimulatedExperiment> RunSimulatedExperiments(
+    const Program& program, const MachineOptions& machine,
+    const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns);
 std::vector<experiment::ExperimentRecord> RunExperiments(
     const Program& program, const MachineOptions& machine,
     const experiment::SchedulerOptions& options, uint64_t warmup_ns, uint64_t end_ns);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "coz/testing/sim/accuracy.h"
+#include "coz/testing/sim/arguments.h"
 #include "coz/testing/sim/random_program.h"
 
 namespace coz::sim {
@@ -20,18 +20,8 @@ constexpr char kUsage[] =
     "call; "
     "extend= time-outs 0 "
     "or 1; cancel= mutual delays 0 or 1; spread= delays 0 "
-    "or 1; hold= CPUs in pauses 0 or 1; queued= credit 0 or 1; threads= at least; slice_us=";
-
-// The value of `name` among the arguments.
-uint64_t Argument(int argc, char** argv, const std::string& name, uint64_t otherwise) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind(name + "=", 0) == 0) {
-      return std::strtoull(argument.c_str() + name.size() + 1, nullptr, 10);
-    }
-  }
-  return otherwise;
-}
+    "or 1; hold= CPUs in pauses 0 or 1; queued= credit 0 or 1; threads= at least; slice_us=; "
+    "parts= into which all times are divided";
 
 int Report(int argc, char** argv) {
   if (argc == 1) std::printf("%s\n", kUsage);
@@ -66,6 +56,7 @@ int Report(int argc, char** argv) {
     char worst_text[200] = "";
     for (uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
       RandomQuestion random = DrawQuestion(kind, seed, threads);
+      DivideTimes(random.program, std::max<uint64_t>(argument("parts", 1), 1));
       machine.seed = seed;
       random.question.duration_ns = argument("seconds", 60) * kNsPerSecond;
       random.question.sampling_period_ns = argument("period_us", 1000) * kNsPerUs;

@@ -180,6 +180,7 @@ double IdleShare(const Program& program, const MachineOptions& machine, const Qu
   options.sampling_period_ns = question.sampling_period_ns;
   options.fixed_units = {question.line};
   options.fixed_speedups = {0};
+  // One experiment: the share is of a program that runs undisturbed.
   options.min_experiment_ns = options.max_experiment_ns = question.duration_ns;
   options.shortest_experiment_ns = question.duration_ns;
   const std::vector<experiment::ExperimentRecord> records = RunExperiments(
@@ -225,7 +226,10 @@ TEST(LimitsTest, OutsideInputIsPredictedTooHighAndWaitsForItAreFlagged) {
 }
 
 // A thread that sleeps for long still owes delay when an experiment ends. That delay is subtracted
-// from the experiment's time, but the thread pays it in the next experiment.
+// from the experiment's time, but the thread pays it in the next experiment. One that sleeps
+// through all of an experiment is not flagged there: it may be one that sleeps for ever. So shorter
+// experiments are flagged less often. The sleeper's own progress has no figure then, since an
+// experiment has too few of its visits.
 struct Pooled {
   double effective_ns = 0;
   double achieved = 0;
@@ -248,7 +252,6 @@ std::map<int, Pooled> ProfileOfSleeper(uint64_t sleep_ns) {
   options.seed = 5;
   options.fixed_units = {0};
   options.fixed_speedups = {0, 0.25, 0.5, 0.75};
-  options.shortest_experiment_ns = options.min_experiment_ns;
   std::map<int, Pooled> pooled;
   for (const experiment::ExperimentRecord& record :
        RunExperiments(program, MachineOptions(), options, 0, 2000 * kNsPerSecond)) {
@@ -273,8 +276,8 @@ TEST(LimitsTest, DelayStillOwedAtTheEndIsFlagged) {
     double flagged_least;  // the share of experiments, at the speedup where it is least
     double flagged_most;
   };
-  for (const Case& tested : {Case{20, 0.01, 0.05, 0, 0}, Case{100, 0.02, 0.1, 0, 0.3},
-                             Case{200, 0.05, 0.2, 0.1, 0.6}, Case{400, 0.5, 2, 0.2, 0.8}}) {
+  for (const Case& tested : {Case{20, 0.01, 0.05, 0, 0}, Case{100, 0.1, 0.25, 0, 0.3},
+                             Case{200, 0.05, 0.2, 0.1, 0.6}, Case{400, 0.1, 0.3, 0.4, 0.9}}) {
     std::map<int, Pooled> pooled = ProfileOfSleeper(tested.sleep_ms * kNsPerMs);
     double largest_error = 0;
     for (const int percent : {25, 50, 75}) {

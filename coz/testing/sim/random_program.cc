@@ -339,6 +339,13 @@ Program RandomProgram(Kind kind, Random& random) {
   return program;
 }
 
+void DivideTimes(Program& program, uint64_t parts) {
+  for (Code& code : program.codes) {
+    for (Op& op : code) op.ns /= parts;
+  }
+  for (Input& input : program.inputs) input.interval_ns /= parts;
+}
+
 Program RandomCrowd(Kind kind, Random& random, uint32_t threads) {
   Program program;
   for (uint32_t so_far = 0; so_far < threads;) {

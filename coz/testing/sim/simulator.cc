@@ -67,7 +67,8 @@ Simulator::Simulator(const Program& program, const MachineOptions& options)
       variables_(program.variables),
       points_(program.points),
       line_cpu_ns_(program.lines),
-      line_samples_(program.lines) {
+      line_samples_(program.lines),
+      all_line_samples_(program.lines) {
   for (size_t i = 0; i < barriers_.size(); ++i) {
     barriers_[i]->wanted = program.barriers[i];
     barrier_rounds_->Add(barriers_[i].get(), program.barriers[i]);
@@ -325,6 +326,7 @@ bool Simulator::Account(Thread& thread) {
   total_samples_ += samples;
   if (spins) spinning_samples_ += samples;
   line_samples_[line] += samples;
+  all_line_samples_[line] += samples;
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   if (past_ns == 0) return true;
   CountSamples(thread, line, spins, samples);
@@ -435,13 +437,16 @@ delay::SampleInput Simulator::InputOf(uint32_t line) const {
 
 void Simulator::Sample(Thread& thread) {
   LookAtCpu(thread);
-  delay::SampleInput input = InputOf(LineOf(thread));
+  const delay::SampleInput input = InputOf(LineOf(thread));
   const uint64_t sum_ns = !options_.cancel_delays && now_ns_ <= deadline_ns_ ? input.delay_ns : 0;
-  if (!options_.cancel_delays) input.delay_ns = 0;
   SampleSeam seam(this, &thread, Spins(thread));
   Imposing([&] {
+    // Without cancelling, ImposeSum imposes, and nothing accrues.
+    delay::SampleInput taken = input;
+    if (!options_.cancel_delays) taken.unit = delay::SampledUnit::kOther;
+    if (!options_.cancel_delays) taken.delay_ns = 0;
     const delay::SampleResult result =
-        delay::TakeSample(*ledger_, thread.ledger, shared_delay_, input, seam, options_.spread);
+        delay::TakeSample(*ledger_, thread.ledger, shared_delay_, taken, seam, options_.spread);
     if (sum_ns != 0) ImposeSum(thread, sum_ns);
     if (input.unit == delay::SampledUnit::kSelected) ++selected_samples_;
     if (input.unit == delay::SampledUnit::kGiven && result.imposes) {

@@ -118,6 +118,8 @@ class Simulator {
   experiment::TargetSnapshot Snapshot() const;
   // The samples since the last call, by line.
   std::vector<uint64_t> TakeLineSamples();
+  // All samples, by line.
+  const std::vector<uint64_t>& all_line_samples() const { return all_line_samples_; }
 
  private:
   struct Thread;
@@ -260,7 +262,8 @@ class Simulator {
 
   std::vector<experiment::PointCounts> points_;
   std::vector<uint64_t> line_cpu_ns_;
-  std::vector<uint64_t> line_samples_;
+  std::vector<uint64_t> line_samples_;  // since the last TakeLineSamples
+  std::vector<uint64_t> all_line_samples_;
   uint64_t total_samples_ = 0;
   uint64_t spinning_samples_ = 0;
   uint64_t selected_samples_ = 0;
