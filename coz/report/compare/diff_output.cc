@@ -32,7 +32,7 @@ std::string Difference(const std::optional<Estimate>& difference) {
 }
 
 std::string Words(Change change) {
-  return change == Change::kCannotTell ? "cannot tell" : ChangeId(change);
+  return change == Change::kCannotTell ? "not yet known" : ChangeId(change);
 }
 
 std::string Name(const LineDiff& line) {

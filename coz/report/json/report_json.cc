@@ -255,6 +255,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
               const VerdictContext& context) {
   return {{"unit", line.unit},
           {"verdict", VerdictId(line.verdict)},
+          {"verdict_word", VerdictWord(line)},
           {"verdict_sentence", VerdictSentence(line, point, context)},
           {"sure", line.IsSure()},
           {"slope", Interval(line.slope)},

@@ -9,6 +9,7 @@
 //   folder            what all files begin with; the page leaves it out
 //   nothing           {what, remedy}: why nothing was measured and what to do;
 //                     else null
+//   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
 //                     cost, sampling, there, latency, low_visits}. cost and sampling: what counting
 //                     and sampling take, there: from when to when, sentences or "". latency, of a
@@ -86,6 +87,15 @@ json Nothing(const profile::Profile& profile, const ExperimentTable& table,
   return {{"what", Capitalized(nothing->what)}, {"remedy", Sentence(nothing->remedy)}};
 }
 
+json Words() {
+  json words;
+  for (Verdict verdict :
+       {Verdict::kFaster, Verdict::kSlower, Verdict::kNoEffect, Verdict::kCannotTell}) {
+    words[VerdictId(verdict)] = std::string(VerdictWord(verdict));
+  }
+  return words;
+}
+
 class Builder {
  public:
   Builder(const profile::Profile& profile, const ExperimentTable& table, const Analysis& analysis)
@@ -108,6 +118,7 @@ class Builder {
     }
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
+    data["words"] = Words();
     data["nothing"] = Nothing(profile_, table_, analysis_);
     data["points"] = json::array();
     data["lines"] = json::array();

@@ -99,7 +99,7 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
                                         : 100.0 * static_cast<double>(note.samples) /
                                               static_cast<double>(all_samples);
   if (note.analysis == nullptr) {
-    return absl::StrFormat("%15s%5.1f %%%s", "", share, note.not_known ? "  not known yet" : "");
+    return absl::StrFormat("%15s%5.1f %%%s", "", share, note.not_known ? "  not yet known" : "");
   }
   const Estimate& slope = note.analysis->slope;
   const std::string half =

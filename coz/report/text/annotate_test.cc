@@ -40,7 +40,7 @@ class AnnotateTest : public ::testing::Test {
 TEST_F(AnnotateTest, SlopesStandBesideTheirLines) {
   const std::string text = Run(source_);
   EXPECT_THAT(text, HasSubstr("at progress point requests"));
-  EXPECT_THAT(text, ContainsRegex("0\\.(49|50|51) ±0\\.0. +[45].\\.. %  faster +2  int b;"));
+  EXPECT_THAT(text, ContainsRegex("0\\.(49|50|51) ±0\\.0. +[45].\\.. %  worth it +2  int b;"));
   EXPECT_THAT(text, ContainsRegex("\n +1  int a;\n"));
   EXPECT_THAT(text, HasSubstr("    3  int c;\n"));
 }

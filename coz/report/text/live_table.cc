@@ -28,7 +28,7 @@ std::string Remaining(const std::optional<uint64_t>& ns) {
 std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
   std::string word = VerdictWord(line);
   if (line.verdict != Verdict::kCannotTell) return word;
-  return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
+  return absl::StrCat(word, Remaining(RemainingNs(line, context)));
 }
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
@@ -80,7 +80,7 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
       table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
-                    absl::StrCat(line.reason == SetAsideReason::kNotKnown ? "not known yet"
+                    absl::StrCat(line.reason == SetAsideReason::kNotKnown ? VerdictWord(Verdict::kCannotTell)
                                                                           : "too little data",
                                  Remaining(RemainingNs(line, context)))});
     }

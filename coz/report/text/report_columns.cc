@@ -6,8 +6,8 @@ namespace coz::report {
 namespace {
 
 // Each with the two blanks before it. Always: the margin, a number of one digit, a slope with a
-// sign, its interval and "cannot tell".
-constexpr int kAlwaysColumns = 2 + 2 + 2 + 7 + 7 + 13;
+// sign, its interval and "not yet known".
+constexpr int kAlwaysColumns = 2 + 2 + 2 + 7 + 7 + 15;
 constexpr int kExperimentColumns = 8;
 constexpr int kSampleColumns = 9;
 constexpr int kPredictionColumns = 21;

@@ -13,7 +13,7 @@ namespace coz::report {
 
 // Values of a plot, from 10 % to 100 %.
 constexpr int kPlotColumns = 10;
-constexpr int kLeastWidth = 45;
+constexpr int kLeastWidth = 47;
 
 // Number, place, slope with its interval and verdict are always shown.
 struct TableColumns {

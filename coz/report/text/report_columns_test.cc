@@ -11,7 +11,7 @@ TEST(ReportColumnsTest, NarrowTerminalsLoseTheLeastFirst) {
   const TableColumns usual = ChooseColumns(100, 14, 9);
   EXPECT_FALSE(usual.plot);
   EXPECT_TRUE(usual.prediction && usual.samples && usual.experiments);
-  const TableColumns eighty = ChooseColumns(82, 14, 9);
+  const TableColumns eighty = ChooseColumns(84, 14, 9);
   EXPECT_TRUE(eighty.prediction && eighty.samples);
   EXPECT_FALSE(eighty.experiments);
   const TableColumns phone = ChooseColumns(50, 14, 9);
@@ -20,12 +20,12 @@ TEST(ReportColumnsTest, NarrowTerminalsLoseTheLeastFirst) {
 
 TEST(ReportColumnsTest, NamesGetWhatIsLeft) {
   const TableColumns both = ChooseColumns(100, 40, 40);
-  EXPECT_EQ(both.place + both.function, 29);
-  EXPECT_EQ(both.place, 17);
+  EXPECT_EQ(both.place + both.function, 27);
+  EXPECT_EQ(both.place, 16);
   const TableColumns short_place = ChooseColumns(100, 10, 40);
   EXPECT_EQ(short_place.place, 10);
-  EXPECT_EQ(short_place.function, 19);
-  const TableColumns no_function = ChooseColumns(45, 14, 9);
+  EXPECT_EQ(short_place.function, 17);
+  const TableColumns no_function = ChooseColumns(47, 14, 9);
   EXPECT_EQ(no_function.place, 12);
   EXPECT_EQ(no_function.function, 0);
 }

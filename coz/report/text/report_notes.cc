@@ -201,8 +201,8 @@ void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes)
   if (stretch_ns == 0) return;
   notes->push_back(absl::StrFormat(
       "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
-      "effects may look smaller than they are: a small one is \"cannot tell\", never \"no "
-      "effect\"; to know, make that code slower or faster and measure",
+      "effects may look smaller than they are: a small one is \"not yet known\", never \"no "
+      "gain\"; to know, make that code slower or faster and measure",
       stretch_ns / 1e6));
 }
 
@@ -226,8 +226,7 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
   notes->push_back(absl::StrFormat(
       "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
       "may take %.0f us more (%.0f %% of a CPU in all), which slows the program, and where that is "
-      "more than a twentieth of its CPU time, a small effect is \"cannot tell\", never \"no "
-      "effect\"; "
+      "more than a twentieth of its CPU time, a small effect is \"not yet known\", never \"no gain\"; "
       "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
       per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
 }

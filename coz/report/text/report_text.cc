@@ -302,7 +302,7 @@ std::string FalseDiscoveries(const Analysis& analysis) {
   for (const PointAnalysis& point : analysis.points) most = std::max(most, point.lines.size());
   if (most < 2) return "";
   return absl::StrFormat(
-      "faster, slower: at most %.0f %% of these verdicts are luck, of %d lines looked at "
+      "worth it, hurts: at most %.0f %% of these verdicts are luck, of %d lines looked at "
       "(Benjamini-Hochberg)\n",
       100 * analysis.options.false_discovery_rate, most);
 }

@@ -99,7 +99,7 @@ std::string InWords(uint64_t ns) {
   return absl::StrFormat("about %.0f s", std::max(step, std::ceil(seconds / step) * step));
 }
 
-// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no effect".
+// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no gain".
 double HalfToTell(const LineAnalysis& line, const VerdictContext& context) {
   const double distance = std::fabs(line.slope.value);
   return std::max(distance, context.options.no_effect_slope - distance);
@@ -115,32 +115,32 @@ std::string LargestCause(const LineAnalysis& line) {
   return largest == terms.end() ? "" : ErrorCauseText(largest->cause, line.systematic.facts);
 }
 
-std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
+std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context) {
   if (line.missed_in_stretch_ns > 0 && line.missed_by_perf_events) {
     return absl::StrFormat(
-        "cannot tell: no effect was seen, but threads ran only %.2g ms between two waits, and perf "
+        "not yet known: no gain was seen, but threads ran only %.2g ms between two waits, and perf "
         "events slowed each switch between them, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
   if (line.missed_in_stretch_ns > 0) {
     return absl::StrFormat(
-        "cannot tell: no effect was seen, but a sample of a CPU timer stands for 4 ms, and threads "
+        "not yet known: no gain was seen, but a sample of a CPU timer stands for 4 ms, and threads "
         "ran only %.2g ms between two waits, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
   const double rest = line.systematic.HalfWidth(line.slope.value, 1);
   if (rest >= HalfToTell(line, context)) {
     const std::string why = line.IsSure() ? LargestCause(line) : DoubtsText(line.systematic);
-    return absl::StrCat("cannot tell, however long the run: ", why);
+    return absl::StrCat("not yet known, and a longer run tells no more: ", why);
   }
-  std::string text = "cannot tell yet";
+  std::string text = "not yet known";
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
   return line.IsSure() ? text : absl::StrCat(text, "; ", DoubtsText(line.systematic));
 }
 
-std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
-  if (line.curve.points.empty()) return "no effect";
+std::string NoGain(const LineAnalysis& line, const PointRow& point) {
+  if (line.curve.points.empty()) return "no gain";
   const Estimate end = line.curve.points.back().program_speedup;
   const char* change = "changes by";
   if (end.low > 0) change = MeasuresTime(point) ? "gets shorter by" : "gains";
@@ -148,7 +148,7 @@ std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
   const Estimate shown = end.high < 0 ? Negated(end) : end;
   const bool by_pauses = end.high < 0 && line.pause_allowance > 0;
   return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%%s",
-                         end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
+                         end.low > 0 ? "hardly any gain" : "no gain",
                          What(point), change, Percent(shown.low), Percent(shown.high),
                          by_pauses ? ", which pauses alone may cost" : "");
 }
@@ -167,9 +167,9 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
       if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
         return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
       }
-      return NoEffect(line, point);
+      return NoGain(line, point);
     case Verdict::kCannotTell:
-      return CannotTell(line, context);
+      return NotYetKnown(line, context);
   }
   return "";
 }
@@ -179,13 +179,13 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
 absl::string_view VerdictWord(Verdict verdict) {
   switch (verdict) {
     case Verdict::kFaster:
-      return "faster";
+      return "worth it";
     case Verdict::kSlower:
-      return "slower";
+      return "hurts";
     case Verdict::kNoEffect:
-      return "no effect";
+      return "no gain";
     case Verdict::kCannotTell:
-      return "cannot tell";
+      return "not yet known";
   }
   return "";
 }
@@ -228,10 +228,10 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
       break;
     case SetAsideReason::kNotKnown:
       if (!std::isfinite(line.times_needed)) {
-        return "set aside: not known, and a longer run like this tells no more; its notes say what "
+        return "set aside: not yet known, and a longer run like this tells no more; its notes say what "
                "went wrong";
       }
-      text = "set aside: not known yet, the slope may be anything from a loss to all of the time";
+      text = "set aside: not yet known, the slope may be anything from a loss to all of the time";
       break;
   }
   const std::optional<uint64_t> more = RemainingNs(line, context);

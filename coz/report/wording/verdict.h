@@ -30,9 +30,9 @@ struct VerdictContext {
 // All lines are judged at the same speedup, so that their sentences can be compared.
 inline constexpr double kQuotedSpeedup = 0.30;
 
-// "faster", "slower", "no effect" or "cannot tell".
+// "worth it", "hurts", "no gain" or "not yet known": the words of docs/glossary.md, in all outputs.
 absl::string_view VerdictWord(Verdict verdict);
-// The same, with a question mark where the run went wrong: "faster?".
+// The same, with a question mark where the run went wrong: "worth it?".
 std::string VerdictWord(const LineAnalysis& line);
 
 // Half of the interval's width: "±0.12"; "±?" where it has none.
@@ -46,7 +46,7 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context);
 
 // How much longer to run until the slope's interval excludes 0 or lies within what counts as no
-// effect. Assumes that what chance makes of it shrinks with the root of the number of experiments,
+// gain. Assumes that what chance makes of it shrinks with the root of the number of experiments,
 // and that what is systematic stays. nullopt: unknown, told already, or no time is enough.
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);

@@ -64,11 +64,11 @@ TEST(VerdictTest, ARunThatWentWrongIsNotSureAndSaysWhyAndWhatToDo) {
 TEST(VerdictTest, AQuestionMarkStandsBehindTheWordOfAVerdictThatIsNotSure) {
   LineAnalysis line;
   line.verdict = Verdict::kFaster;
-  EXPECT_EQ(VerdictWord(line), "faster");
+  EXPECT_EQ(VerdictWord(line), "worth it");
   line.systematic.doubts = {ErrorCause::kCrowd};
-  EXPECT_EQ(VerdictWord(line), "faster?");
+  EXPECT_EQ(VerdictWord(line), "worth it?");
   line.verdict = Verdict::kCannotTell;
-  EXPECT_EQ(VerdictWord(line), "cannot tell");
+  EXPECT_EQ(VerdictWord(line), "not yet known");
 }
 
 TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
@@ -81,7 +81,7 @@ TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
   line.statistical_slope = {0.05, 0.03, 0.07};
   line.systematic = SystematicErrorOf(facts);
   EXPECT_EQ(VerdictSentence(line, PointRow(), Context()),
-            "cannot tell, however long the run: in 100 % of its experiments 6.0 threads were "
+            "not yet known, and a longer run tells no more: in 100 % of its experiments 6.0 threads were "
             "runnable on 2 CPUs: leave the machine idle, or give the program fewer threads");
   EXPECT_FALSE(RemainingNs(line, Context()).has_value());
 }
@@ -92,7 +92,7 @@ TEST(VerdictTest, ASlopeThatMayBeAnythingIsNotKnownYet) {
   line.experiments = 12;
   line.times_needed = 3;
   EXPECT_EQ(SetAsideSentence(line, PointRow(), Context()),
-            "set aside: not known yet, the slope may be anything from a loss to all of the time, "
+            "set aside: not yet known, the slope may be anything from a loss to all of the time, "
             "about 40 s more");
   line.times_needed = std::numeric_limits<double>::infinity();
   EXPECT_THAT(SetAsideSentence(line, PointRow(), Context()), HasSubstr("tells no more"));
@@ -116,10 +116,10 @@ TEST(VerdictTest, SlowerLinesAreContention) {
 
 TEST(VerdictTest, NoEffectHasItsBounds) {
   EXPECT_THAT(Said([](double) { return 0; }),
-              MatchesRegex("no effect: however fast this gets, `requests` changes by -?[0-9.]+ to "
+              MatchesRegex("no gain: however fast this gets, `requests` changes by -?[0-9.]+ to "
                            "[0-9.]+ %"));
   EXPECT_THAT(Said([](double s) { return 0.05 * s; }, 600),
-              MatchesRegex("hardly any effect: however fast this gets, `requests` gains [3-6] to "
+              MatchesRegex("hardly any gain: however fast this gets, `requests` gains [3-6] to "
                            "[4-7] %"));
 }
 
@@ -127,7 +127,7 @@ TEST(VerdictTest, LossThatPausesMayHaveCostIsSaidToBeThat) {
   SyntheticOptions dear;
   dear.overslept_share = 0.9;
   EXPECT_THAT(Said([](double s) { return -0.15 * s; }, 600, dear),
-              MatchesRegex("hardly any effect: however fast this gets, `requests` loses 1[0-9] to "
+              MatchesRegex("no gain: however fast this gets, `requests` loses 1[0-9] to "
                            "1[0-9] %, which pauses alone may cost"));
 }
 
@@ -136,7 +136,7 @@ TEST(VerdictTest, OpenLinesSayHowMuchLonger) {
   noisy.noise = 0.3;
   noisy.seed = 2;
   EXPECT_THAT(Said([](double s) { return 0.02 * s; }, 24, noisy),
-              MatchesRegex("cannot tell yet, (about [0-9]+ (s|min|h)|days) more"));
+              MatchesRegex("not yet known, (about [0-9]+ (s|min|h)|days) more"));
 }
 
 TEST(VerdictTest, SetAsideLinesSayWhatTheyLackAndHowLongThatTakes) {

@@ -2,12 +2,13 @@
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
+// By the key of the verdict in `coz report --json`; the words are those of all reports.
 const VERDICTS = {
-  faster: {word: 'Faster', mark: '▲', hint: 'worth doing'},
-  slower: {word: 'Slower', mark: '▼', hint: 'speeding it up hurts: the program gets slower'},
-  no_effect: {word: 'No effect', mark: '●', hint: 'not worth doing'},
-  cannot_tell: {word: 'Cannot tell', mark: '?', hint: 'needs more experiments'},
-  aside: {word: 'Set aside', mark: '–', hint: 'too little data for a figure'},
+  faster: {word: data.words.faster, mark: '▲', hint: 'making it faster makes the program faster'},
+  slower: {word: data.words.slower, mark: '▼', hint: 'making it faster makes the program slower'},
+  no_effect: {word: data.words.no_effect, mark: '●', hint: 'making it faster brings nothing, or hardly anything'},
+  cannot_tell: {word: data.words.cannot_tell, mark: '?', hint: 'needs more experiments, or a calmer run'},
+  aside: {word: 'set aside', mark: '–', hint: 'too little data for a figure'},
 };
 
 // What every line is compared at, as in its verdict.
@@ -63,7 +64,7 @@ const lines = data.lines.map((line, rank) => ({
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
 
-// Its badge says "Set aside" beside it.
+// Its badge says "set aside" beside it.
 function withoutBadge(text) {
   const rest = text.replace(/^Set aside: /, '');
   return rest[0].toUpperCase() + rest.slice(1);

@@ -51,7 +51,7 @@ const details = {
     const add = (name, value, hint) => rows.push(element('div', {title: hint}, element('dt', {}, name), element('dd', {}, value)));
     if (line.slope[0] !== null) add('Slope', `${fixed(line.slope[0])} ${plusMinus(line.slope)}`, 'Program speedup for each unit of line speedup, with half its 95 % interval');
     if (line.phaseFactor !== 1) add('While active', `${fixed(line.slopeActive[0])} ${plusMinus(line.slopeActive)}`, `The line is active in a part of the run; its effect there, times ${fixed(line.phaseFactor)} for the whole run`);
-    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts faster and slower up to this one, the share that luck alone would make');
+    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts “worth it” and “hurts” up to this one, the share that luck alone would make');
     if (line.bend !== null) add('Bends at', percent(line.bend), 'Beyond this speedup the effect changes');
     add('Samples', percent(line.unit.share, {digits: 1}), 'Share of all samples: what an ordinary profiler shows');
     add('Experiments', experimentCounts(line), experimentsHint(line));
