@@ -114,6 +114,7 @@ TEST(ReportTest, VerboseShowsEachSpeedupAsAskedForAndAsAchieved) {
   const std::string report = ReportWith(text);
   EXPECT_THAT(report, HasSubstr("speedup  achieved  program  95 % interval"));
   EXPECT_THAT(report, HasSubstr("100 %   100.0 %    +46 %"));
+  EXPECT_THAT(report, HasSubstr(" slope 0.45 ±0.02; p-value "));
   EXPECT_THAT(report, HasSubstr("speeds `requests` up by"));
 }
 
@@ -122,7 +123,7 @@ TEST(ReportTest, WideTerminalsGetPlotsOnOneScale) {
   text.width = 130;
   const std::string report = ReportWith(text);
   EXPECT_THAT(report, HasSubstr("▁ is -29 %, █ is +45 %"));
-  EXPECT_THAT(report, HasSubstr("█  +46 %"));
+  EXPECT_THAT(report, HasSubstr("█   40.1 %"));
   text.width = 100;
   EXPECT_THAT(ReportWith(text), Not(HasSubstr("█")));
 }
@@ -186,12 +187,12 @@ TEST(ReportTest, RowsFitWithoutBeingBroken) {
   }
 }
 
-TEST(ReportTest, NarrowTerminalsKeepPlaceSlopeAndVerdict) {
+TEST(ReportTest, NarrowTerminalsKeepPlaceGainAndVerdict) {
   TextOptions text;
   text.width = 50;
   const std::string report = ReportWith(text);
   EXPECT_THAT(report, HasSubstr(" #  line "));
-  EXPECT_THAT(report, HasSubstr("slope         verdict\n"));
+  EXPECT_THAT(report, HasSubstr("gain at 30 %  verdict\n"));
 }
 
 TEST(ReportTest, SaysWhatSetAsideLinesLack) {
@@ -456,7 +457,7 @@ TEST(ReportTest, ProfileMergedWithItselfCountsOnce) {
   twice.MergeFrom(FourLines());
   const std::string text = ReportOf(twice);
   EXPECT_THAT(text, HasSubstr("120 experiments found twice and used once"));
-  EXPECT_THAT(text, HasSubstr("23+50"));
+  EXPECT_THAT(text, HasSubstr("120 experiments (23 at 0 %)"));
 }
 
 TEST(ReportTest, DamagedProfilesNeverCrash) {
@@ -546,7 +547,7 @@ std::string MarkdownOf(const profile::Profile& profile, int max_lines = 20) {
 TEST(ReportMarkdownTest, EachLineIsARowOfATable) {
   const std::string text = MarkdownOf(FourLines());
   EXPECT_THAT(text, HasSubstr("**requests**: "));
-  EXPECT_THAT(text, HasSubstr("\n| line | | slope | samples | verdict | |\n|---|---|"));
+  EXPECT_THAT(text, HasSubstr("\n| line | | gain at 30 % | samples | verdict | |\n|---|---|"));
   EXPECT_THAT(text, HasSubstr("| `src/parse.cc:41` | `app::Parser::Next(std::string_view)` | "));
   EXPECT_THAT(text, HasSubstr(" | worth it | making this 30 % faster speeds `requests` up by "));
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

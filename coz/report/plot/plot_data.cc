@@ -19,7 +19,8 @@
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
 //   lines             ranked, each {p: point, u: unit, v: verdict, y: whether the verdict is sure,
-//                     t: verdict in words, s: slope,
+//                     t: verdict in words, h: [gain, what the curve does], as other outputs say
+//                     them, s: slope,
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
@@ -49,6 +50,7 @@
 #include "coz/report/plot/timeline.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/find_source.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
@@ -201,6 +203,7 @@ class Builder {
             {"d", std::move(speedups)},
             {"c", std::move(curve)},
             {"k", line.curve.bend ? Rounded(line.curve.bend->virtual_speedup) : json(nullptr)},
+            {"h", {GainText(HeadlineOf(line)), ShapeText(line)}},
             {"t", Sentence(VerdictSentence(line, point, context_))}};
   }
 

@@ -226,7 +226,8 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
   notes->push_back(absl::StrFormat(
       "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
       "may take %.0f us more (%.0f %% of a CPU in all), which slows the program, and where that is "
-      "more than a twentieth of its CPU time, a small effect is \"not yet known\", never \"no gain\"; "
+      "more than a twentieth of its CPU time, a small effect is \"not yet known\", never \"no "
+      "gain\"; "
       "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
       per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
 }

@@ -16,6 +16,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -24,20 +25,6 @@ namespace {
 constexpr double kNsPerSecond = 1e9;
 // The share of a line's experiments that are no baselines.
 constexpr double kSpeedupShare = 0.75;
-
-// Whole percents; one decimal where that would be 0. Never "-0".
-std::string Percent(double fraction) {
-  const double percent = 100 * fraction;
-  const double scale = std::fabs(percent) < 1 ? 10 : 1;
-  const double rounded = std::round(percent * scale) / scale;
-  if (rounded == 0) return "0";
-  return absl::StrFormat("%.*f", scale > 1 ? 1 : 0, rounded);
-}
-
-std::string WithInterval(const Estimate& e) {
-  if (!std::isfinite(e.low)) return absl::StrCat(Percent(e.value), " %");
-  return absl::StrFormat("%s %% (%s to %s)", Percent(e.value), Percent(e.low), Percent(e.high));
-}
 
 Estimate Negated(const Estimate& e) { return {-e.value, -e.high, -e.low}; }
 
@@ -56,7 +43,7 @@ std::string Effect(const LineAnalysis& line, double speedup, const PointRow& poi
   const Estimate at = line.curve.At(speedup);
   const bool gains = at.value >= 0;
   const std::string amount = WithInterval(gains ? at : Negated(at));
-  std::string text = absl::StrFormat("making this %s %% faster ", Percent(speedup));
+  std::string text = absl::StrFormat("making this %s %% faster ", PercentText(speedup));
   if (MeasuresTime(point)) {
     absl::StrAppend(&text, "makes ", What(point), " ", amount, gains ? " shorter" : " longer");
   } else {
@@ -66,28 +53,10 @@ std::string Effect(const LineAnalysis& line, double speedup, const PointRow& poi
   return text;
 }
 
-// What happens beyond the bend, as a clause; "" where the line goes on as it began.
+// The same as a clause; "" where the line goes on as it began.
 std::string Beyond(const Curve& curve) {
-  if (!curve.bend.has_value()) return "";
-  const Bend& bend = *curve.bend;
-  const std::string at = absl::StrCat("; beyond ", Percent(bend.virtual_speedup), " % ");
-  const double before = bend.slope_before.value;
-  const Estimate& after = bend.slope_after;
-  if (after.high < 0) return absl::StrCat(at, before > 0 ? "some of it is lost again" : "it hurts");
-  if (before <= 0 || after.value > before) return absl::StrCat(at, "more is gained");
-  if (after.low <= 0 && after.value < before / 2) return absl::StrCat(at, "nothing more is gained");
-  return absl::StrCat(at, after.value < before / 5 ? "hardly more is gained" : "less is gained");
-}
-
-double QuotedSpeedup(const LineAnalysis& line) {
-  const Curve& curve = line.curve;
-  const double largest = curve.points.empty() ? 0 : curve.points.back().virtual_speedup;
-  double quoted = std::min(kQuotedSpeedup, largest);
-  if (!curve.bend.has_value()) return quoted;
-  // A speedup beyond the bend would hide what comes before it.
-  if (curve.bend->slope_before.value > 0) quoted = std::min(quoted, curve.bend->virtual_speedup);
-  const bool gains = curve.At(quoted).value > 0;
-  return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
+  const std::string beyond = BeyondBend(curve);
+  return beyond.empty() ? "" : absl::StrCat("; ", beyond);
 }
 
 std::string InWords(uint64_t ns) {
@@ -148,8 +117,8 @@ std::string NoGain(const LineAnalysis& line, const PointRow& point) {
   const Estimate shown = end.high < 0 ? Negated(end) : end;
   const bool by_pauses = end.high < 0 && line.pause_allowance > 0;
   return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%%s",
-                         end.low > 0 ? "hardly any gain" : "no gain",
-                         What(point), change, Percent(shown.low), Percent(shown.high),
+                         end.low > 0 ? "hardly any gain" : "no gain", What(point), change,
+                         PercentText(shown.low), PercentText(shown.high),
                          by_pauses ? ", which pauses alone may cost" : "");
 }
 
@@ -158,10 +127,10 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
   const Curve& curve = line.curve;
   switch (line.verdict) {
     case Verdict::kFaster:
-      return absl::StrCat(Effect(line, QuotedSpeedup(line), point), Beyond(curve));
+      return absl::StrCat(Effect(line, HeadlineOf(line).virtual_speedup, point), Beyond(curve));
     case Verdict::kSlower:
       return absl::StrCat("speeding this up hurts: contention; ",
-                          Effect(line, QuotedSpeedup(line), point));
+                          Effect(line, HeadlineOf(line).virtual_speedup, point));
     case Verdict::kNoEffect:
       // Gain and loss can add up to a slope of nothing.
       if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
@@ -188,11 +157,6 @@ absl::string_view VerdictWord(Verdict verdict) {
       return "not yet known";
   }
   return "";
-}
-
-std::string PlusMinus(const Estimate& estimate) {
-  if (!std::isfinite(estimate.low)) return "±?";
-  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
 }
 
 std::string VerdictWord(const LineAnalysis& line) {
@@ -228,7 +192,8 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
       break;
     case SetAsideReason::kNotKnown:
       if (!std::isfinite(line.times_needed)) {
-        return "set aside: not yet known, and a longer run like this tells no more; its notes say what "
+        return "set aside: not yet known, and a longer run like this tells no more; its notes say "
+               "what "
                "went wrong";
       }
       text = "set aside: not yet known, the slope may be anything from a loss to all of the time";
