@@ -47,6 +47,11 @@ std::string ReportOf(const profile::Profile& profile, int width = 100) {
   std::ostringstream out;
   const absl::Status status = RunReport(options, out);
   EXPECT_TRUE(status.ok()) << status;
+  // What, why and what to do have room in three rows of a usual terminal.
+  for (absl::string_view line : absl::StrSplit(out.str(), '\n')) {
+    if (!absl::StartsWith(line, "  note: ")) continue;
+    EXPECT_LE(DisplayWidth(line), 300) << line;
+  }
   return out.str();
 }
 
