@@ -11,7 +11,7 @@ namespace coz {
 
 void AddAnnotateCommand(CLI::App& app, int* exit_status) {
   CLI::App* command = app.add_subcommand(
-      "annotate", "print a source file with the slopes of its lines in the margin");
+      "annotate", "print a source file with what its lines are worth in the margin");
   auto options = std::make_shared<report::AnnotateOptions>();
   command->add_option("file", options->file, "source file: a path, or the end of one")->required();
   command->add_option("profile", options->path,

@@ -45,17 +45,17 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::Range(40, 1000));
   command
       ->add_option("--fail-if", options->fail_if,
-                   "exit with status 1 if a line is like this, as 'slope(server.cpp:12) > 0.3' or "
+                   "exit with status 1 if a line is like this, as 'gain(server.cpp:12) > 10%' or "
                    "'best(requests, decode.cc:*) >= 10%' (repeatable; docs/fail-if.md)")
       ->allow_extra_args(false)
       ->type_name("CONDITION");
   command->add_flag("--threads", options->threads,
                     "what each thread did instead: samples, CPU time, start and end, visits to "
                     "what is counted (-v: threads of one name apart; docs/threads.md)");
-  command->add_flag(
-      "-v,--verbose", options->text.verbose,
-      "below each line its verdict in words, and a row for each speedup tried; how each run "
-      "was made");
+  command->add_flag("-v,--verbose", options->text.verbose,
+                    "below each line its verdict in words, statistics, and a row for each speedup "
+                    "tried; how each run "
+                    "was made");
   auto color = std::make_shared<std::string>("auto");
   command
       ->add_option("--color", *color,
@@ -71,7 +71,7 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->excludes(command->get_option("--json"));
   SetExamples(command, {{"report", "the profile in profile.pb"},
                         {"report -n 0 --verbose a.pb", "every line of another, with all figures"},
-                        {"report --fail-if 'slope(server.cc:12) > 0.3'", "for a CI job"}});
+                        {"report --fail-if 'gain(server.cc:12) > 10%'", "for a CI job"}});
   command->callback([command, options, color, exit_status] {
     options->text.color = WantsColor(*color);
     if (command->count("--width") != 0) {

@@ -16,7 +16,7 @@ SAMPLE = os.path.abspath("tools/documentation/profile.pb")
 PLACEHOLDERS = {
     "PID": "4194305",  # above the largest that the kernel gives
     "FORMAT": "csv",
-    "CONDITION": "slope(*) > 0.3",
+    "CONDITION": "gain(*) > 10%",
     "FILE:LINE": "work.cc:10",
     "FILE": "profile.pb",
 }

@@ -120,7 +120,7 @@ TEST_F(PlotBrowserTest, OneLineAndNoneAreShown) {
 
 TEST_F(PlotBrowserTest, SentenceSaysFirstWhatIsWorthMost) {
   Show(Fifty());
-  EXPECT_THAT(Text("#headline"), HasSubstr(Places()[0] + ": Making this 30"));
+  EXPECT_THAT(Text("#headline"), HasSubstr("Making " + Places()[0] + " 30"));
   EXPECT_THAT(Text("#headline"), HasSubstr(" other lines are worth it, too."));
   Click("#points button:nth-child(2)");
   EXPECT_THAT(Text("#headline"), HasSubstr("transaction"));
@@ -153,7 +153,7 @@ TEST_F(PlotBrowserTest, LinesSetAsideAreShownWithWhatTheyLack) {
   profile.mutable_experiment()->DeleteSubrange(6, profile.experiment_size() - 6);
   Show(profile);
   ASSERT_GT(Count("#cards .card.aside"), 0);
-  EXPECT_THAT(Text("#cards .card.aside .verdict"), HasSubstr("Set aside"));
+  EXPECT_THAT(Text("#cards .card.aside .verdict"), HasSubstr("set aside"));
   EXPECT_THAT(Text("#cards .card.aside .sentence"), HasSubstr("Needs "));
   EXPECT_THAT(Text("#headline"), HasSubstr("it is not yet known"));
 }
@@ -166,7 +166,7 @@ TEST_F(PlotBrowserTest, NoPlaceholderOfTheLanguageIsShown) {
       if (points == 1) profile.mutable_progress_point()->RemoveLast();
       const int kept = std::min(experiments, profile.experiment_size());
       profile.mutable_experiment()->DeleteSubrange(kept, profile.experiment_size() - kept);
-      for (const char* view : {"lines", "timeline", "run"}) {
+      for (const char* view : {"lines", "timeline", "run", "meaning"}) {
         Show(profile, absl::StrCat("#view=", view));
         const std::string text = browser_->Run("return document.body.innerText;");
         for (const char* placeholder : {"null", "undefined", "NaN", "Infinity", "[object"}) {
@@ -202,9 +202,10 @@ TEST_F(PlotBrowserTest, FiltersNarrowTheLines) {
   Choose("function", "server::ParseHeader(std::string_view, Header*)");
   EXPECT_EQ(Text("#count"), "7 of 50 lines");
   Click("#reset");
-  // As many as the first card says, and one more than any has.
+  // As many as the first line has, and more than any has.
   const int first = browser_->Run(
-      "return parseInt(document.querySelector('#cards .figures').children[2].textContent);");
+      "const line = JSON.parse(document.getElementById('data').textContent).lines[0];"
+      "return line.b + line.pb + line.n;");
   Choose("minimum", absl::StrCat(first));
   EXPECT_GT(Count("#cards li"), 0);
   Choose("minimum", "100000");
@@ -222,7 +223,7 @@ TEST_F(PlotBrowserTest, SortsOrderTheLines) {
   EXPECT_THAT(Places()[0], "net/connection.cc:20");
   EXPECT_THAT(Places()[1], "net/connection.cc:27");
   Choose("sort", "hurts");
-  EXPECT_THAT(Text("#cards li .verdict"), HasSubstr("Slower"));
+  EXPECT_THAT(Text("#cards li .verdict"), HasSubstr("hurts"));
   Choose("sort", "samples");
   EXPECT_THAT(Places()[0], "net/connection.cc:20");
   const auto shares = browser_->Run(
@@ -270,6 +271,7 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   profile.mutable_session(0)->set_fallback_reason("perf is forbidden (EACCES)");
   Show(profile, "#view=timeline");
   EXPECT_EQ(Count(".timeline canvas"), 1 + 2 + 12);
+  EXPECT_THAT(Text("#view-timeline .legend"), Not(HasSubstr("nothing was measured")));
   const auto inked = browser_->Run(
       "return [...document.querySelectorAll('.timeline canvas')].every((c) => "
       "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0));");
@@ -281,6 +283,45 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   EXPECT_THAT(run, HasSubstr("Latency without speedup"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+// A third of the run without experiments is no time in which the program did nothing.
+TEST_F(PlotBrowserTest, ATimeWithoutExperimentsIsSaidToBeThat) {
+  profile::Profile profile = Fifty();
+  const int third = profile.experiment_size() / 3;
+  profile.mutable_experiment()->DeleteSubrange(third, third);
+  Show(profile, "#view=timeline");
+  EXPECT_THAT(Text("#view-timeline .legend"), HasSubstr("nothing was measured"));
+}
+
+TEST_F(PlotBrowserTest, EachFigureLinksToWhatItMeans) {
+  Show(Fifty());
+  ASSERT_GT(Count("#details .term"), 3);
+  const int terms = Count("#details .term");
+  for (int i = 0; i < terms; ++i) {
+    Show(Fifty());
+    const std::string name =
+        browser_->Run(absl::StrCat("const term = document.querySelectorAll('#details .term')[", i,
+                                   "]; term.click(); return term.textContent;"));
+    EXPECT_EQ(Text("#view-meaning .sought"), name);
+    EXPECT_EQ(browser_->Run("return document.activeElement.textContent;"), name);
+  }
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
+}
+
+TEST_F(PlotBrowserTest, TheSlopeIsSaidOfStraightCurvesAlone) {
+  Show(Fifty());
+  const auto figures = [](bool bends) {
+    return browser_
+        ->Run(absl::StrCat("[...document.querySelectorAll('#cards .card.faster')].find((card) => "
+                           "(card.querySelector('.bend') !== null) === ",
+                           bends ? "true" : "false",
+                           ").querySelector('button').click();"
+                           "return document.querySelector('#details .figures').textContent;"))
+        .get<std::string>();
+  };
+  EXPECT_THAT(figures(true), ::testing::AllOf(HasSubstr("Bends at"), Not(HasSubstr("Slope"))));
+  EXPECT_THAT(figures(false), ::testing::AllOf(HasSubstr("Slope"), Not(HasSubstr("Bends at"))));
 }
 
 TEST_F(PlotBrowserTest, SourceIsShownAroundTheLine) {
@@ -354,7 +395,7 @@ TEST_F(PlotBrowserTest, EffectsBeyondTheAxesHaveAnArrowAndTheirFigure) {
     counts->set_visits(static_cast<uint64_t>(static_cast<double>(counts->visits()) / times));
   }
   Show(profile, "#sort=hurts");
-  EXPECT_THAT(Text("#cards .card .verdict"), HasSubstr("Slower"));
+  EXPECT_THAT(Text("#cards .card .verdict"), HasSubstr("hurts"));
   const auto percent = browser_->Run(
       "return parseInt(document.querySelector('#cards .beyond').textContent.replace('−', '-'));");
   EXPECT_LT(percent.get<int>(), -400);

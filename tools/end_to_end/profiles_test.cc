@@ -140,7 +140,7 @@ TEST_F(ProfilesTest, ImportsWhatWasExported) {
   const CommandResult imported = Coz({"import", "old.coz", "-o", "new.pb"});
   EXPECT_EQ(imported.status, 0) << imported.errors;
   EXPECT_THAT(imported.errors, HasSubstr("300 experiments of 1 session are"));
-  EXPECT_THAT(Coz({"report", "new.pb"}).output, HasSubstr("faster"));
+  EXPECT_THAT(Coz({"report", "new.pb"}).output, HasSubstr("worth it"));
 }
 
 TEST_F(ProfilesTest, ImportNamesWhatIsWrong) {
@@ -268,14 +268,14 @@ TEST_F(ProfilesTest, ReportGivesJson) {
   EXPECT_TRUE(nlohmann::json::accept(result.output));
 }
 
-TEST_F(ProfilesTest, AnnotatePrintsTheSourceWithSlopes) {
+TEST_F(ProfilesTest, AnnotatePrintsTheSourceWithGains) {
   profile::Profile profile = Make(1);
   for (profile::Unit& unit : *profile.mutable_unit()) unit.set_file(Path("work.cc"));
   Write("p.pb", profile);
   std::ofstream(Path("work.cc")) << "int Work() { return 1; }\n// the end\n";
   const CommandResult result = Coz({"annotate", "work.cc", "p.pb"});
   EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("0.6"));
+  EXPECT_THAT(result.output, HasSubstr("+18 % (17 to 19)     60.0 %  worth it"));
   EXPECT_THAT(result.output, HasSubstr("int Work() { return 1; }"));
   EXPECT_THAT(result.output, HasSubstr("// the end"));
   ExpectOneSentence(Coz({"annotate", "other.cc", "p.pb"}), "other.cc");

@@ -53,12 +53,12 @@ struct AnalysisOptions {
   int min_speedups = 3;
   // An experiment with fewer visits to the point is not used for that point.
   uint64_t min_visits = 5;
-  // A slope whose interval lies within ± this is "no effect".
+  // A slope whose interval lies within ± this is "no gain".
   double no_effect_slope = 0.10;
   // A pause costs a thread more than it lasts, the more so the longer it is overslept. This part of
   // the overslept time may look like a loss of speed, so it is not taken for one.
   double pause_cost_part = 1.0 / 3;
-  // Only lines whose q-value is at most this are called "faster" or "slower".
+  // Only lines whose q-value is at most this are called "worth it" or "hurts".
   double false_discovery_rate = 0.05;
   // Leave out speedups and curve: for one who looks again and again, and at intervals alone.
   bool slopes_only = false;

@@ -60,7 +60,7 @@ TEST(CoarseSamplesTest, VerdictSaysWhyAndNotToRunLonger) {
   const VerdictContext context = {{}, table.run_time_ns};
   const LineAnalysis line = Judged(profile);
   EXPECT_THAT(VerdictSentence(line, table.points[0], context),
-              HasSubstr("no effect was seen, but a sample of a CPU timer stands for 4 ms, and "
+              HasSubstr("no gain was seen, but a sample of a CPU timer stands for 4 ms, and "
                         "threads ran only 0.08 ms between two waits"));
   EXPECT_FALSE(RemainingNs(line, context).has_value());
 }

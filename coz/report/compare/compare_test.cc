@@ -153,7 +153,8 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
 
 // It takes more than that nothing was predicted and nothing came.
 TEST(VerifyTest, WhereNothingChangedNoPredictionHeld) {
-  const auto found = Verify(*Before(), *Before(), {"work.cc:10", std::nullopt});
+  const auto again = Make(1e6, {{10, 0.6, 0.6}, {20, 0.4, 0.4}}, 11);
+  const auto found = Verify(*Before(), *again, {"work.cc:10", std::nullopt});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)[0].outcome, Outcome::kUntested);
   EXPECT_THAT(VerificationText((*found)[0]), HasSubstr("not tested, as the line did not become"));
@@ -162,6 +163,37 @@ TEST(VerifyTest, WhereNothingChangedNoPredictionHeld) {
   const auto by_nothing = Verify(*Before(), *After(), {"work.cc:10", 0.0});
   ASSERT_TRUE(by_nothing.ok()) << by_nothing.status();
   EXPECT_EQ((*by_nothing)[0].outcome, Outcome::kUntested);
+}
+
+std::string Refusal(const absl::StatusOr<std::vector<Verification>>& found) {
+  return std::string(found.status().message());
+}
+
+TEST(VerifyTest, OneRunIsNoChange) {
+  EXPECT_THAT(Refusal(Verify(*Before(), *Before(), {"work.cc:10", 0.5})),
+              HasSubstr("both profiles are of the same run, so nothing changed"));
+}
+
+TEST(VerifyTest, BlamesTheProfileThatLacksSomething) {
+  profile::Profile renamed = After()->profile;
+  renamed.mutable_progress_point(0)->set_name("others");
+  EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(renamed), {"work.cc:10", std::nullopt})),
+              HasSubstr("the second profile has no progress point requests, at which the first has "
+                        "predictions; it has others"));
+  // One baseline is too few to tell how certain the time per visit is.
+  profile::Profile few = After()->profile;
+  int kept = 0;
+  for (profile::Experiment& experiment : *few.mutable_experiment()) {
+    if (experiment.virtual_speedup() == 0 && ++kept > 1) experiment.set_virtual_speedup(0.5);
+  }
+  EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(few), {"work.cc:10", 0.5})),
+              HasSubstr("the second profile has fewer than two baselines at requests"));
+  const auto without = Make(0.5e6, {{20, 0.9, 0.9}}, 10);
+  EXPECT_THAT(Refusal(Verify(*Before(), *without, {"work.cc:10", std::nullopt})),
+              HasSubstr("the second profile has no sample of it"));
+  const auto nothing = Make(1e6, {{10, 0.6, 0.6}}, 12, 2);
+  EXPECT_THAT(Refusal(Verify(*nothing, *After(), {"work.cc:10", std::nullopt})),
+              HasSubstr("the first profile has no prediction for work.cc:10 yet"));
 }
 
 TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
@@ -205,6 +237,24 @@ TEST_F(HistoryTest, EntriesReadBackAndAreScored) {
   EXPECT_THAT(text, HasSubstr("1 of 2 predictions held; mean error 11.0 points, too high by 11.0"));
   EXPECT_THAT(text, HasSubstr("2023-11-14"));
   EXPECT_EQ(HistoryJson(*history)["held"], 1);
+}
+
+TEST_F(HistoryTest, AFileThatIsNoHistoryIsNeitherReadNorChanged) {
+  const std::string text = "dear diary\nnothing happened";
+  std::ofstream(path_) << text;
+  EXPECT_THAT(std::string(ReadHistory(path_).status().message()), HasSubstr("is no history"));
+  EXPECT_THAT(std::string(AppendHistory(path_, HistoryEntry()).message()),
+              HasSubstr("is no history"));
+  std::ostringstream left;
+  left << std::ifstream(path_).rdbuf();
+  EXPECT_EQ(left.str(), text);
+}
+
+TEST_F(HistoryTest, AFolderIsNoHistory) {
+  EXPECT_THAT(std::string(ReadHistory(::testing::TempDir()).status().message()),
+              HasSubstr("Is a directory"));
+  EXPECT_THAT(std::string(AppendHistory(::testing::TempDir(), HistoryEntry()).message()),
+              HasSubstr("Is a directory"));
 }
 
 TEST_F(HistoryTest, MissingFileIsAnError) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/unit_names.h"
 
@@ -115,17 +116,26 @@ class Comparer {
     }
   }
 
+  // The slope of a straight curve says no more than its gain.
+  static std::string Shown(const LineAnalysis& line) {
+    const Headline headline = HeadlineOf(line);
+    const std::string gain = GainText(headline);
+    return headline.beyond.empty() ? gain : absl::StrCat(gain, ", ", headline.beyond);
+  }
+
   LineDiff CompareLine(const LineAnalysis* before, const LineAnalysis* after) const {
     LineDiff diff;
     if (before != nullptr) {
       diff.before_name = before_.table.units[before->unit].Name();
       diff.before_shown = before_names_.Place(before->unit);
+      diff.before_gain = Shown(*before);
       diff.before = before->slope;
       diff.change = Change::kGone;
     }
     if (after != nullptr) {
       diff.after_name = after_.table.units[after->unit].Name();
       diff.after_shown = after_names_.Place(after->unit);
+      diff.after_gain = Shown(*after);
       diff.after = after->slope;
       diff.change = Change::kNew;
     }

@@ -34,7 +34,10 @@ struct LineDiff {
   std::string before_shown;  // as the report shows it
   std::string after_shown;
   std::string shown_detail;
-  std::optional<Estimate> before;  // slopes
+  // As the report shows it: "+18 % (17 to 19), nothing more beyond 50 %"; empty: no figure.
+  std::string before_gain;
+  std::string after_gain;
+  std::optional<Estimate> before;  // slopes, by which `change` is told
   std::optional<Estimate> after;
   std::optional<Estimate> difference;
 };

@@ -8,7 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/compare/diff.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {
@@ -18,21 +20,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kNameWidth = 44;
 
-std::string Slope(const std::optional<Estimate>& slope) {
-  if (!slope.has_value()) return "–";
-  if (!std::isfinite(slope->low)) return absl::StrFormat("%.2f ±?", slope->value);
-  return absl::StrFormat("%.2f ±%.2f", slope->value, (slope->high - slope->low) / 2);
-}
-
-std::string Difference(const std::optional<Estimate>& difference) {
-  if (!difference.has_value()) return "";
-  if (!std::isfinite(difference->low)) return absl::StrFormat("%+.2f", difference->value);
-  return absl::StrFormat("%+.2f (%+.2f to %+.2f)", difference->value, difference->low,
-                         difference->high);
-}
+std::string GainOrNone(const std::string& gain) { return gain.empty() ? "–" : gain; }
 
 std::string Words(Change change) {
-  return change == Change::kCannotTell ? "cannot tell" : ChangeId(change);
+  return change == Change::kCannotTell ? std::string(VerdictWord(Verdict::kCannotTell))
+                                       : ChangeId(change);
 }
 
 std::string Name(const LineDiff& line) {
@@ -108,21 +100,22 @@ std::string DiffText(const ProfileDiff& diff, size_t max_lines) {
     if (point.lines.empty()) continue;
     const auto L = Align::kLeft;
     const bool has_details = HasDetails(point);
-    TextTable table({L, L, L, L, L, L});
-    table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : "", "slope before",
-                  "after", "difference"});
+    TextTable table({L, L, L, L, L});
+    table.AddRow({"change", diff.unit_word, has_details ? DetailHead(diff) : "",
+                  absl::StrCat(GainHead(), " before"), "after"});
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];
       table.AddRow({Words(line.change), ElideFront(Name(line), kNameWidth),
-                    ShortenFunction(line.shown_detail, kNameWidth / 2), Slope(line.before),
-                    Slope(line.after), Difference(line.difference)});
+                    ShortenFunction(line.shown_detail, kNameWidth / 2),
+                    GainOrNone(line.before_gain), GainOrNone(line.after_gain)});
     }
     absl::StrAppend(&text, table.Render(1));
     const size_t more = point.lines.size() - Shown(point, max_lines);
     if (more != 0) absl::StrAppend(&text, "  and ", more, " more: --lines=0 shows all\n");
   }
-  absl::StrAppend(&text,
-                  "\ngained: speeding it up brings more now; lost: less; intervals are 95 %\n");
+  absl::StrAppend(&text, "\ngained: making it faster brings more now; lost: less; ", GainHead(),
+                  ": what the program gains when the ", diff.unit_word,
+                  " gets 30 % faster, with its 95 % interval\n");
   return text;
 }
 
@@ -131,13 +124,13 @@ std::string DiffMarkdown(const ProfileDiff& diff, size_t max_lines) {
   for (const PointDiff& point : diff.points) {
     absl::StrAppend(&text, "**", Cell(Printable(point.name)), "**: ", Progress(point), "\n\n");
     if (point.lines.empty()) continue;
-    absl::StrAppend(&text, "| change | ", diff.unit_word, " | ", DetailHead(diff),
-                    " | slope before | after | difference |\n|---|---|---|---|---|---|\n");
+    absl::StrAppend(&text, "| change | ", diff.unit_word, " | ", DetailHead(diff), " | ",
+                    GainHead(), " before | after |\n|---|---|---|---|---|\n");
     for (size_t i = 0; i < Shown(point, max_lines); ++i) {
       const LineDiff& line = point.lines[i];
       absl::StrAppend(&text, "| ", Words(line.change), " | `", Cell(Name(line)), "` | `",
-                      Cell(line.shown_detail), "` | ", Slope(line.before), " | ", Slope(line.after),
-                      " | ", Difference(line.difference), " |\n");
+                      Cell(line.shown_detail), "` | ", GainOrNone(line.before_gain), " | ",
+                      GainOrNone(line.after_gain), " |\n");
     }
     const size_t more = point.lines.size() - Shown(point, max_lines);
     if (more != 0)
@@ -157,6 +150,8 @@ Json DiffJson(const ProfileDiff& diff) {
                        {"before_name", name(line.before_name)},
                        {"after_name", name(line.after_name)},
                        {"function", line.function},
+                       {"gain_before", name(line.before_gain)},
+                       {"gain_after", name(line.after_gain)},
                        {"slope_before", EstimateJson(line.before)},
                        {"slope_after", EstimateJson(line.after)},
                        {"difference", EstimateJson(line.difference)}});

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,13 @@ absl::Status FileError(const char* tried, const std::string& path, int error) {
       absl::StrFormat("cannot %s the history %s: %s; outcomes are put into one by `coz verify "
                       "BEFORE.pb AFTER.pb --line FILE:LINE --record --history FILE`",
                       tried, path, strerror(error)));
+}
+
+absl::Status NoHistory(const std::string& path) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is no history: none of its lines is an outcome of `coz verify`; name "
+                      "another file with --history FILE",
+                      path));
 }
 
 bool ReadEstimate(const Json& json, Estimate* estimate) {
@@ -110,6 +119,9 @@ Json EntryJson(const HistoryEntry& entry) {
 }  // namespace
 
 absl::Status AppendHistory(const std::string& path, const HistoryEntry& entry) {
+  // A profile that was named by mistake would be spoilt.
+  const absl::StatusOr<History> earlier = ReadHistory(path);
+  if (!earlier.ok() && !absl::IsNotFound(earlier.status())) return earlier.status();
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
   if (!fd.ok()) return FileError("open", path, errno);
   const std::string line =
@@ -136,10 +148,13 @@ History ParseHistory(std::istream& lines) {
 }
 
 absl::StatusOr<History> ReadHistory(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return FileError("read", path, EISDIR);
   std::ifstream file(path);
   if (!file) return FileError("open", path, errno);
   History history = ParseHistory(file);
   if (file.bad()) return FileError("read", path, EIO);
+  if (history.entries.empty() && history.damaged_lines != 0) return NoHistory(path);
   return history;
 }
 

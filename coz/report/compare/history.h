@@ -3,7 +3,8 @@
 // Shape    a text file, one JSON object in a line, only appended to: it can be kept in version
 //          control and merges by lines
 // Units    fractions; seconds since the epoch
-// Errors   NOT_FOUND, PERMISSION_DENIED and the like for the file; lines that are no entry are
+// Errors   NOT_FOUND, PERMISSION_DENIED and the like for the file. INVALID_ARGUMENT where it has
+//          lines and none is an entry: it is neither read nor appended to; other such lines are
 //          counted
 // Threads  compatible
 // Signals  not async-signal-safe

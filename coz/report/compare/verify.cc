@@ -62,6 +62,41 @@ absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted,
                                       absl::StrJoin(names, ", "), Quoted(names.front()))));
 }
 
+bool ShareARun(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  for (const profile::Session& one : before.profile.session()) {
+    for (const profile::Session& other : after.profile.session()) {
+      if (one.id() == other.id()) return true;
+    }
+  }
+  return false;
+}
+
+// Why nothing can be said at a point of which the first profile has a prediction.
+std::string NoTime(const char* which, const std::string& point) {
+  return absl::StrCat("the ", which, " profile has fewer than two baselines at ", Printable(point),
+                      ", so what happened is not known; profile longer: coz run --append");
+}
+
+std::string NoLineSpeedup(const char* which, const std::string& wanted) {
+  return absl::StrCat("by how much ", wanted, " became faster cannot be told: the ", which,
+                      " profile has no sample of it (renamed, moved or gone?); say it with --by "
+                      "PERCENT");
+}
+
+// The points of the first profile's prediction are not in the second.
+absl::Status NoPoint(const AnalyzedProfile& after, const std::string& point) {
+  std::vector<std::string> names;
+  for (const PointAnalysis& other : after.analysis.points) {
+    names.push_back(Printable(after.table.points[other.point].name));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("the second profile has no progress point ", Printable(point),
+                   ", at which the first has "
+                   "predictions",
+                   names.empty() ? "" : absl::StrCat("; it has ", absl::StrJoin(names, ", ")),
+                   "; profile the changed program with the same points"));
+}
+
 // From CPU time per visit; the line is gone in the second profile where no sample fell into it.
 std::optional<Estimate> LineSpeedup(const AnalyzedProfile& before, const AnalyzedProfile& after,
                                     size_t point_before, size_t point_after, size_t unit,
@@ -114,21 +149,28 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const VerifyOptions& options) {
   const std::optional<size_t> unit = FindUnit(before.table, options.line);
   if (!unit) return NoFigures(before, options.line, false);
+  if (ShareARun(before, after)) {
+    return absl::FailedPreconditionError(
+        "both profiles are of the same run, so nothing changed between them; profile the changed "
+        "program into another file: coz run -o after.pb --- PROGRAM");
+  }
   std::vector<Verification> found;
   std::string missing;
+  std::string predicted_at;
   for (const PointAnalysis& point : before.analysis.points) {
     const auto line = std::find_if(point.lines.begin(), point.lines.end(),
                                    [&](const LineAnalysis& l) { return l.unit == *unit; });
     if (line == point.lines.end()) continue;
     const PointRow& row = before.table.points[point.point];
+    if (predicted_at.empty()) predicted_at = row.name;
     for (const PointAnalysis& other : after.analysis.points) {
       const PointRow& other_row = after.table.points[other.point];
       if (other_row.name != row.name || other_row.kind != row.kind) continue;
       const auto time_before = TimePerVisit(before, point.point);
       const auto time_after = TimePerVisit(after, other.point);
       if (!time_before || !time_after || time_before->value <= 0) {
-        missing = absl::StrCat("one of the profiles has fewer than two baselines at ", row.name,
-                               ", so what happened is not known; profile for longer");
+        const bool is_first = !time_before || time_before->value <= 0;
+        missing = NoTime(is_first ? "first" : "second", row.name);
         continue;
       }
       Verification v;
@@ -141,10 +183,9 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                      LineSpeedup(before, after, point.point, other.point, *unit, options.line)) {
         v.line_speedup = *measured;
       } else {
-        missing = absl::StrFormat(
-            "by how much %s became faster cannot be told from its samples (the second profile has "
-            "none of it: renamed, moved or gone); say it with --by PERCENT",
-            options.line);
+        const auto cost = CpuTimePerVisit(before, point.point, *unit);
+        const bool is_first = !cost || cost->value <= 0;
+        missing = NoLineSpeedup(is_first ? "first" : "second", options.line);
         continue;
       }
       v.predicted = Predict(*line, v.line_speedup);
@@ -156,6 +197,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
   }
   if (!found.empty()) return found;
   if (!missing.empty()) return absl::FailedPreconditionError(missing);
+  if (!predicted_at.empty()) return NoPoint(after, predicted_at);
   return NoFigures(before, options.line, true);
 }
 

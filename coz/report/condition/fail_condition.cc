@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/typed_name.h"
 
@@ -27,8 +28,8 @@ std::string Trimmed(const std::string& text) {
 absl::Status NotACondition(const std::string& text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--fail-if='", Printable(text),
-      "' is no condition; write one like 'slope(server.cpp:12) > 0.3' or 'best(requests, "
-      "decode.cc:*) >= 10%'"));
+      "' is no condition; write one like 'gain(server.cpp:12) > 10%' or 'slope(requests, "
+      "decode.cc:*) >= 0.3'"));
 }
 
 }  // namespace
@@ -37,13 +38,15 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
   // Names of functions may hold commas and brackets. So the name of the point ends at the first
   // comma outside of brackets, and that of the unit at the last bracket before the comparison.
   static const std::regex* const kForm = new std::regex(
-      R"(^\s*(slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+)\s*$)");
+      R"(^\s*(gain|slope|best)(?:\.(value|low|high))?\s*\((.+)\)\s*(>=|<=|>|<)\s*(\S+)\s*$)");
   std::smatch parts;
   // A regular expression takes long for a long text, and no condition is that long.
   if (text.size() > 1000 || !std::regex_match(text, parts, *kForm)) return NotACondition(text);
   FailCondition condition;
   condition.text_ = Trimmed(text);
-  condition.figure_ = parts[1] == "slope" ? Figure::kSlope : Figure::kBest;
+  condition.figure_ = parts[1] == "gain"    ? Figure::kGain
+                      : parts[1] == "slope" ? Figure::kSlope
+                                            : Figure::kBest;
   condition.comparison_ = parts[4];
   const bool is_above = condition.comparison_[0] == '>';
   condition.bound_ = parts[2] == "value"  ? Bound::kValue
@@ -75,8 +78,9 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
 
 double FailCondition::FigureOf(const LineAnalysis& line) const {
   if (figure_ == Figure::kBest && line.speedups.empty()) return std::nan("");
-  const Estimate& e =
-      figure_ == Figure::kSlope ? line.slope : line.speedups[line.best].program_speedup;
+  const Estimate e = figure_ == Figure::kGain    ? HeadlineOf(line).program_speedup
+                     : figure_ == Figure::kSlope ? line.slope
+                                                 : line.speedups[line.best].program_speedup;
   switch (bound_) {
     case Bound::kValue:
       return e.value;
@@ -119,14 +123,16 @@ std::string FailCondition::Sentence(const UnitRow& unit, const PointRow& point,
   const char* bound = bound_ == Bound::kLow    ? "the lower bound of "
                       : bound_ == Bound::kHigh ? "the upper bound of "
                                                : "";
+  const std::string name = Printable(WithoutBuildFolder(unit.Name()));
+  const std::string at = Printable(point.name);
   const std::string what =
       figure_ == Figure::kSlope
-          ? absl::StrFormat("%sthe slope of %s at %s is %.3f", bound,
-                            Printable(WithoutBuildFolder(unit.Name())), Printable(point.name),
-                            figure)
-          : absl::StrFormat("%sthe best predicted program speedup of %s at %s is %.1f %%", bound,
-                            Printable(WithoutBuildFolder(unit.Name())), Printable(point.name),
-                            100 * figure);
+          ? absl::StrFormat("%sthe slope of %s at %s is %.3f", bound, name, at, figure)
+          : absl::StrFormat("%sthe %s of %s at %s is %.1f %%", bound,
+                            figure_ == Figure::kGain
+                                ? absl::StrCat(GainHead(), " faster")
+                                : std::string("best predicted program speedup"),
+                            name, at, 100 * figure);
   return absl::StrCat(what, ", so --fail-if='", Printable(text_), "' holds");
 }
 

@@ -1,8 +1,9 @@
 // A condition of `coz report --fail-if`: a figure of some units against a limit.
 //
-// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `slope(server.cpp:12) > 0.3` or
-//          `best(requests, decode.cc:*) >= 10%`.
-//          FIGURE  slope; or best: the program speedup of the best prediction.
+// Shape    FIGURE[.BOUND]([POINT,] UNITS) OP NUMBER[%], such as `gain(server.cpp:12) > 10%` or
+//          `slope(requests, decode.cc:*) >= 0.3`.
+//          FIGURE  gain, as reports show it (headline.h); slope; or best: the program speedup of
+//                  the prediction that is most certain.
 //          BOUND   low, high or value. Without it the bound that makes the condition certain: low
 //                  for > and >=, high for < and <=.
 //          POINT   name of a progress point; without it the most visited one.
@@ -38,7 +39,7 @@ class FailCondition {
                                                   const Suggest& suggest) const;
 
  private:
-  enum class Figure { kSlope, kBest };
+  enum class Figure { kGain, kSlope, kBest };
   enum class Bound { kValue, kLow, kHigh };
 
   double FigureOf(const LineAnalysis& line) const;

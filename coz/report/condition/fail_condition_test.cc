@@ -56,12 +56,16 @@ TEST_F(FailConditionTest, TheLineThatMatchedIsNamed) {
   EXPECT_THAT(Find("best(requests, server.cc:*) >= 10%"),
               HasSubstr("the best predicted program speedup of /src/app/server.cc:12"));
   EXPECT_THAT(Find(" slope ( * )<-20% "), HasSubstr("lock.cc:3"));
+  EXPECT_THAT(Find("gain(server.cc:12) > 10%"),
+              HasSubstr("the lower bound of the gain at 30 % faster of /src/app/server.cc:12 at "
+                        "requests is 1"));
 }
 
 TEST_F(FailConditionTest, ConditionsThatDoNotHoldAreSilent) {
   EXPECT_EQ(Find("slope(server.cc:12) > 0.6"), "");
   EXPECT_EQ(Find("slope(requests, app/server.cc:12) < 0.3"), "");
   EXPECT_EQ(Find("best(lock.cc:3) > 0"), "");
+  EXPECT_EQ(Find("gain(server.cc:12) > 16%"), "");
 }
 
 TEST_F(FailConditionTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {

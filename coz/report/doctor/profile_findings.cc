@@ -27,10 +27,6 @@ namespace {
 // Lines with fewer of the samples matter to nobody.
 constexpr double kMattersShare = 0.02;
 
-std::string Counted(size_t count, absl::string_view noun) {
-  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
-}
-
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -89,7 +85,8 @@ void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) 
   if (table.samples < kFew) {
     findings->push_back(
         {Grade::kWarning, "samples",
-         absl::StrFormat("only %d samples were taken, so most lines have none", table.samples),
+         absl::StrCat("only ", Counted(table.samples, "sample"),
+                      table.samples == 1 ? " was" : " were", " taken, so most lines have none"),
          "give the program more to do, or let it run longer: coz run --- " + command});
   }
   const double outside = Share(table.out_of_scope_samples + table.unmapped_samples, table.samples);

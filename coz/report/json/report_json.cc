@@ -20,6 +20,7 @@
 #include "coz/report/json/threads_json.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
@@ -251,12 +252,23 @@ Json SystematicJson(const LineAnalysis& line) {
   return {{"half_width", Number(error.HalfWidth(line.slope.value, 1))}, {"causes", causes}};
 }
 
+// What other outputs show of the line.
+Json HeadlineJson(const LineAnalysis& line) {
+  const Headline headline = HeadlineOf(line);
+  return {{"text", HeadlineText(line)},
+          {"virtual_speedup", headline.virtual_speedup},
+          {"program_speedup", Interval(headline.program_speedup)},
+          {"beyond", headline.beyond.empty() ? Json(nullptr) : Json(headline.beyond)}};
+}
+
 Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySpeedup* latencies,
               const VerdictContext& context) {
   return {{"unit", line.unit},
           {"verdict", VerdictId(line.verdict)},
+          {"verdict_word", VerdictWord(line)},
           {"verdict_sentence", VerdictSentence(line, point, context)},
           {"sure", line.IsSure()},
+          {"headline", HeadlineJson(line)},
           {"slope", Interval(line.slope)},
           {"statistical_slope", Interval(line.statistical_slope)},
           {"systematic", SystematicJson(line)},

@@ -31,8 +31,8 @@ nlohmann::ordered_json ReportJson(const profile::Profile& profile, const Experim
 // As text; `indent` -1: in one line. ASCII only, so that it can stand in any document.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
-// Stable words for what the analysis says: "faster", "slower", "no_effect", "cannot_tell"; why a
-// line is set aside; kinds.
+// Stable keys: of verdicts "faster", "slower", "no_effect", "cannot_tell" (people read VerdictWord
+// instead); why a line is set aside; kinds.
 const char* VerdictId(Verdict verdict);
 const char* SetAsideId(SetAsideReason reason);
 const char* UnitKindId(profile::UnitKind kind);

@@ -9,6 +9,7 @@
 //   folder            what all files begin with; the page leaves it out
 //   nothing           {what, remedy}: why nothing was measured and what to do;
 //                     else null
+//   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
 //                     cost, sampling, there, latency, low_visits}. cost and sampling: what counting
 //                     and sampling take, there: from when to when, sentences or "". latency, of a
@@ -18,7 +19,8 @@
 //                     nothing could be read
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
 //   lines             ranked, each {p: point, u: unit, v: verdict, y: whether the verdict is sure,
-//                     t: verdict in words, s: slope,
+//                     t: verdict in words, h: [gain, what the curve does], as other outputs say
+//                     them, s: slope,
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
@@ -48,6 +50,7 @@
 #include "coz/report/plot/timeline.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/find_source.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
@@ -86,6 +89,15 @@ json Nothing(const profile::Profile& profile, const ExperimentTable& table,
   return {{"what", Capitalized(nothing->what)}, {"remedy", Sentence(nothing->remedy)}};
 }
 
+json Words() {
+  json words;
+  for (Verdict verdict :
+       {Verdict::kFaster, Verdict::kSlower, Verdict::kNoEffect, Verdict::kCannotTell}) {
+    words[VerdictId(verdict)] = std::string(VerdictWord(verdict));
+  }
+  return words;
+}
+
 class Builder {
  public:
   Builder(const profile::Profile& profile, const ExperimentTable& table, const Analysis& analysis)
@@ -108,6 +120,7 @@ class Builder {
     }
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
+    data["words"] = Words();
     data["nothing"] = Nothing(profile_, table_, analysis_);
     data["points"] = json::array();
     data["lines"] = json::array();
@@ -190,6 +203,7 @@ class Builder {
             {"d", std::move(speedups)},
             {"c", std::move(curve)},
             {"k", line.curve.bend ? Rounded(line.curve.bend->virtual_speedup) : json(nullptr)},
+            {"h", {GainText(HeadlineOf(line)), ShapeText(line)}},
             {"t", Sentence(VerdictSentence(line, point, context_))}};
   }
 

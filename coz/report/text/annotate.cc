@@ -21,13 +21,15 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/find_source.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
 
 namespace coz::report {
 namespace {
 
-constexpr int kMarginWidth = 37;
+constexpr int kGainWidth = 18;
+constexpr int kMarginWidth = kGainWidth + 27;
 
 struct LineNote {
   uint64_t samples = 0;
@@ -99,14 +101,24 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
                                         : 100.0 * static_cast<double>(note.samples) /
                                               static_cast<double>(all_samples);
   if (note.analysis == nullptr) {
-    return absl::StrFormat("%15s%5.1f %%%s", "", share, note.not_known ? "  not known yet" : "");
+    return absl::StrFormat(
+        "%*s%7.1f %%%s", kGainWidth, "", share,
+        note.not_known ? absl::StrCat("  ", VerdictWord(Verdict::kCannotTell)) : "");
   }
-  const Estimate& slope = note.analysis->slope;
-  const std::string half =
-      std::isfinite(slope.low) ? absl::StrFormat("±%.2f", (slope.high - slope.low) / 2) : "±?";
-  const double value = std::fabs(slope.value) < 0.005 ? 0 : slope.value;  // no "-0.00"
-  return absl::StrFormat("%6.2f %s  %5.1f %%  %s", value, Pad(half, 6, Align::kLeft), share,
+  return absl::StrFormat("%s%7.1f %%  %s",
+                         Pad(GainText(HeadlineOf(*note.analysis)), kGainWidth, Align::kLeft), share,
                          VerdictWord(*note.analysis));
+}
+
+// "  line 32: 30 % faster: +18 % (17 to 19), nothing more beyond 50 %", as the margin has no room
+// for what comes beyond.
+std::string Bends(const std::map<uint32_t, LineNote>& notes) {
+  std::string text;
+  for (const auto& [number, note] : notes) {
+    if (note.analysis == nullptr || !note.analysis->curve.bend.has_value()) continue;
+    absl::StrAppend(&text, "  line ", number, ": ", HeadlineText(*note.analysis), "\n");
+  }
+  return text;
 }
 
 // Lines that were edited since are not those that were measured.
@@ -157,7 +169,8 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   if (IsNewerThanProfile(opened, (*whole)->profile)) {
     out << "  note: the file was changed after the profile was made, so lines may have moved\n";
   }
-  out << " slope         samples  verdict\n";
+  out << Bends(notes);
+  out << Pad(GainHead(), kGainWidth, Align::kLeft) << "  samples  verdict\n";
   for (uint32_t i = 1; i <= source->size(); ++i) {
     const auto note = notes.find(i);
     const std::string margin = note == notes.end() ? "" : Margin(note->second, table.samples);

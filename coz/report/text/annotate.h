@@ -1,8 +1,8 @@
-// A source file with the slopes of its lines in the margin: `coz annotate`.
+// A source file with the figures of its lines in the margin: `coz annotate`.
 //
-// Shape    text: a head, then each source line with its number. Lines that have figures have slope,
-//          ±, share of samples and verdict in the margin
-// Units    slopes as fractions, shares in percent
+// Shape    text: a head, which has the curves that bend, then each source line with its number.
+//          Lines that have figures have gain, share of samples and verdict in the margin
+// Units    gains and shares in percent
 // Errors   those of ReadProfile; NOT_FOUND where the profile knows no line of the file, or the
 //          source cannot be read; INVALID_ARGUMENT where the name fits several files
 // Threads  safe

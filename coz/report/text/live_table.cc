@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
@@ -14,7 +15,8 @@
 namespace coz::report {
 namespace {
 
-constexpr int kOtherColumns = 50;  // of a row, beside the name
+constexpr int kOtherColumns = 58;  // of a row, beside name and shape
+constexpr int kWidthForShapes = 110;
 constexpr int kLeastNameWidth = 12;
 
 std::string Remaining(const std::optional<uint64_t>& ns) {
@@ -28,7 +30,7 @@ std::string Remaining(const std::optional<uint64_t>& ns) {
 std::string VerdictText(const LineAnalysis& line, const VerdictContext& context) {
   std::string word = VerdictWord(line);
   if (line.verdict != Verdict::kCannotTell) return word;
-  return absl::StrCat(word, " yet", Remaining(RemainingNs(line, context)));
+  return absl::StrCat(word, Remaining(RemainingNs(line, context)));
 }
 
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
@@ -67,22 +69,24 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     const int name_width = std::max(kLeastNameWidth, columns - kOtherColumns);
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
-    TextTable table({R, L, R, L, L});
-    table.AddRow({"#", UnitNames(whole.table).word(), "slope", "", "verdict"});
+    const bool shapes = columns >= kWidthForShapes;
+    TextTable table({R, L, L, L, L});
+    table.AddRow(
+        {"#", UnitNames(whole.table).word(), GainHead(), shapes ? "shape" : "", "verdict"});
     for (size_t i = 0; i < point->lines.size() && static_cast<int>(i) < rows - 2; ++i) {
       const LineAnalysis& line = point->lines[i];
-      table.AddRow({absl::StrCat(i + 1),
-                    ElideFront(ShortName(whole.table.units[line.unit]), name_width),
-                    absl::StrFormat("%.2f", line.slope.value), PlusMinus(line.slope),
-                    VerdictText(line, context)});
+      table.AddRow(
+          {absl::StrCat(i + 1), ElideFront(ShortName(whole.table.units[line.unit]), name_width),
+           GainText(HeadlineOf(line)), shapes ? ShapeText(line) : "", VerdictText(line, context)});
     }
     const int left = rows - 2 - static_cast<int>(point->lines.size());
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
-      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
-                    absl::StrCat(line.reason == SetAsideReason::kNotKnown ? "not known yet"
-                                                                          : "too little data",
-                                 Remaining(RemainingNs(line, context)))});
+      table.AddRow(
+          {"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
+           absl::StrCat(line.reason == SetAsideReason::kNotKnown ? VerdictWord(Verdict::kCannotTell)
+                                                                 : "too little data",
+                        Remaining(RemainingNs(line, context)))});
     }
     for (absl::string_view text : absl::StrSplit(table.Render(0), '\n', absl::SkipEmpty())) {
       lines.emplace_back(text);

@@ -5,13 +5,15 @@
 namespace coz::report {
 namespace {
 
-// Each with the two blanks before it. Always: the margin, a number of one digit, a slope with a
-// sign, its interval and "cannot tell".
-constexpr int kAlwaysColumns = 2 + 2 + 2 + 7 + 7 + 13;
-constexpr int kExperimentColumns = 8;
+// Each with the two blanks before it. Always: the margin, a number of one digit, the blanks before
+// the place, and "not yet known".
+constexpr int kAlwaysColumns = 2 + 2 + 2 + 15;
+constexpr int kGainHead = 12;  // "gain at 30 %"
+constexpr int kGapColumns = 2;
+constexpr int kExperimentColumns = 9;
 constexpr int kSampleColumns = 9;
-constexpr int kPredictionColumns = 21;
-// Where the terminal has fewer columns, plots are left out.
+// Where the terminal has fewer columns, intervals and plots are left out.
+constexpr int kWidthForIntervals = 60;
 constexpr int kWidthForPlots = 110;
 
 constexpr int kMinNames = 19;
@@ -19,27 +21,30 @@ constexpr int kMinFunction = 8;
 
 }  // namespace
 
-TableColumns ChooseColumns(int width, int place, int function) {
+TableColumns ChooseColumns(int width, const ColumnWidths& wanted, bool verbose) {
   TableColumns columns;
-  int space = width - kAlwaysColumns;
+  columns.interval = width >= kWidthForIntervals;
+  const int gain = columns.interval ? std::max(kGainHead, wanted.gain) : kGainHead;
+  const int always = kAlwaysColumns + kGapColumns + gain;
+  int space = width - always;
   const auto fits = [&space](int needed) {
     const bool enough = space - needed >= kMinNames;
     if (enough) space -= needed;
     return enough;
   };
-  columns.prediction = fits(kPredictionColumns);
-  columns.samples = columns.prediction && fits(kSampleColumns);
-  columns.experiments = columns.samples && fits(kExperimentColumns);
-  columns.plot = width >= kWidthForPlots && fits(kPlotColumns + 2);
-  space = std::max(space, kLeastWidth - kAlwaysColumns);
-  columns.place = place;
-  columns.function = function;
-  if (place + function <= space) return columns;
+  columns.shape = fits(wanted.shape + kGapColumns);
+  columns.samples = fits(kSampleColumns);
+  columns.experiments = verbose && columns.samples && fits(kExperimentColumns);
+  columns.plot = width >= kWidthForPlots && fits(kPlotColumns + kGapColumns);
+  space = std::max(space, kLeastWidth - kAlwaysColumns - kGapColumns - kGainHead);
+  columns.place = wanted.place;
+  columns.function = wanted.function;
+  if (wanted.place + wanted.function <= space) return columns;
   // Places get what they need up to three fifths of the space, functions the rest.
-  columns.place = std::min(place, std::max(space * 3 / 5, space - function));
+  columns.place = std::min(wanted.place, std::max(space * 3 / 5, space - wanted.function));
   columns.function = space - columns.place;
   if (columns.function >= kMinFunction) return columns;
-  columns.place = std::min(place, space);
+  columns.place = std::min(wanted.place, space);
   columns.function = 0;
   return columns;
 }

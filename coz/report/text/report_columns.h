@@ -13,12 +13,21 @@ namespace coz::report {
 
 // Values of a plot, from 10 % to 100 %.
 constexpr int kPlotColumns = 10;
-constexpr int kLeastWidth = 45;
+constexpr int kLeastWidth = 47;
 
-// Number, place, slope with its interval and verdict are always shown.
+// What the widest text of each column would take.
+struct ColumnWidths {
+  int place = 0;
+  int function = 0;
+  int gain = 0;  // with its interval
+  int shape = 0;
+};
+
+// Number, place, gain and verdict are always shown.
 struct TableColumns {
+  bool interval = false;  // of the gain
+  bool shape = false;
   bool plot = false;
-  bool prediction = false;
   bool samples = false;
   bool experiments = false;
   // Widths of the names; 0: no function.
@@ -26,9 +35,9 @@ struct TableColumns {
   int function = 0;
 };
 
-// For a terminal of `width` columns, and names that would take `place` and `function` columns.
-// Narrower terminals lose the counts of experiments first, then samples, then the prediction.
-TableColumns ChooseColumns(int width, int place, int function);
+// For a terminal of `width` columns. Narrower terminals lose the counts of experiments first, then
+// samples, then the shape, and at last the interval. `verbose`: counts of experiments are wanted.
+TableColumns ChooseColumns(int width, const ColumnWidths& wanted, bool verbose);
 
 }  // namespace coz::report
 

@@ -107,7 +107,9 @@ std::string RenderHeader(const profile::Profile& profile, const ExperimentTable&
                     "\n");
   }
   if (profile.session_size() > kSessionsShown) {
-    absl::StrAppend(&text, "  and ", profile.session_size() - kSessionsShown, " more sessions\n");
+    absl::StrAppend(
+        &text, "  and ", profile.session_size() - kSessionsShown,
+        profile.session_size() - kSessionsShown == 1 ? " more session\n" : " more sessions\n");
   }
   absl::StrAppend(&text, CalibrationLine(profile), ProcessesLine(profile));
   uint64_t in_scope = 0;

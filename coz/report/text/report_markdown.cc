@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "coz/report/text/report_notes.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
@@ -30,13 +31,6 @@ std::string Code(const std::string& text) {
   return absl::StrCat("`", absl::StrReplaceAll(Printable(text), {{"|", "\\|"}, {"`", "'"}}), "`");
 }
 
-std::string Slope(const Estimate& slope) {
-  const std::string value = absl::StrFormat("%.2f", slope.value);
-  if (!std::isfinite(slope.low)) return absl::StrCat(value, " ±?");
-  return absl::StrFormat("%s ±%.2f", value == "-0.00" ? "0.00" : value,
-                         (slope.high - slope.low) / 2);
-}
-
 void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const UnitNames& names,
               const VerdictContext& context, int max_lines, std::string* text) {
   const PointRow& row = table.points[point.point];
@@ -45,13 +39,13 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
   const size_t shown = max_lines > 0 ? std::min(point.lines.size(), static_cast<size_t>(max_lines))
                                      : point.lines.size();
   if (shown > 0) {
-    absl::StrAppend(text, "\n| ", names.word(),
-                    " | | slope | samples | verdict | |\n|---|---|---:|---:|---|---|\n");
+    absl::StrAppend(text, "\n| ", names.word(), " | | ", GainHead(),
+                    " | samples | verdict | |\n|---|---|---|---:|---|---|\n");
   }
   for (size_t i = 0; i < shown; ++i) {
     const LineAnalysis& line = point.lines[i];
     absl::StrAppend(text, "| ", Code(names.Place(line.unit)), " | ", Code(names.Detail(line.unit)),
-                    " | ", Slope(line.slope), " | ", names.Share(line.unit), " | ",
+                    " | ", GainText(HeadlineOf(line)), " | ", names.Share(line.unit), " | ",
                     VerdictWord(line), " | ", Cell(VerdictSentence(line, row, context)), " |\n");
   }
   if (shown < point.lines.size()) {
@@ -67,9 +61,10 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
 
 std::string RenderMarkdown(const profile::Profile& profile, const ExperimentTable& table,
                            const Analysis& analysis, const ReadStats& stats, int max_lines) {
-  std::string text = absl::StrFormat(
-      "### Causal profile of %s\n\n%.0f s, %d experiments\n", Code(TargetTitle(profile)),
-      static_cast<double>(table.run_time_ns) / 1e9, analysis.experiments);
+  std::string text =
+      absl::StrFormat("### Causal profile of %s\n\n%.0f s, %s\n", Code(TargetTitle(profile)),
+                      static_cast<double>(table.run_time_ns) / 1e9,
+                      Counted(static_cast<uint64_t>(analysis.experiments), "experiment"));
   const auto nothing = FindNothingMeasured(profile, table, analysis);
   if (nothing.has_value()) {
     absl::StrAppend(&text, "\nNothing was measured: ", Cell(nothing->what), "; ", nothing->remedy,
@@ -80,8 +75,9 @@ std::string RenderMarkdown(const profile::Profile& profile, const ExperimentTabl
     for (const PointAnalysis& point : analysis.points) {
       AddPoint(point, table, names, context, max_lines, &text);
     }
-    absl::StrAppend(&text, "\nSlope 0.40: making the ", names.word(),
-                    " 10 % faster makes the program 4 % faster; ± is a 95 % interval.\n");
+    absl::StrAppend(&text, "\n", Capitalized(GainHead()),
+                    ": how much faster the program gets when the ", names.word(),
+                    " gets 30 % faster, with its 95 % interval.\n");
   }
   for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "\n> note: ", note, "\n");

@@ -124,12 +124,12 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
       use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;
   // Threads that wait for a CPU look idle too.
   if (idle < kWorthSaying || use.crowded * 5 >= use.baselines) return;
-  notes->push_back(absl::StrFormat(
-      "no thread of the program ran for at least %.0f %% of the time, all waited for input, timers "
-      "or disks; if input comes at a pace of its own, throughput cannot rise and its predictions "
-      "say what is saved, not gained: give the program as much input as it can take, or measure "
-      "the latency with COZ_BEGIN and COZ_END",
-      100 * idle));
+  notes->push_back(
+      absl::StrFormat("no thread of the program ran for at least %.0f %% of the time, all waited "
+                      "for input, timers or disks; if input comes at a pace of its own, throughput "
+                      "cannot rise, and predictions say what is saved: give the program as much "
+                      "input as it can take, or measure the latency with COZ_BEGIN and COZ_END",
+                      100 * idle));
 }
 
 // By the baselines: where threads are paused, those that wait for them spin for longer.
@@ -201,8 +201,8 @@ void AddCoarse(const profile::Profile& profile, std::vector<std::string>* notes)
   if (stretch_ns == 0) return;
   notes->push_back(absl::StrFormat(
       "threads ran only %.2g ms between two waits, and a sample of a CPU timer stands for 4 ms, so "
-      "effects may look smaller than they are: a small one is \"cannot tell\", never \"no "
-      "effect\"; to know, make that code slower or faster and measure",
+      "effects may look smaller than they are: a small one is \"not yet known\", never \"no "
+      "gain\"; to know, make that code slower or faster and measure",
       stretch_ns / 1e6));
 }
 
@@ -225,10 +225,9 @@ void AddSwitches(const profile::Profile& profile, std::vector<std::string>* note
                             static_cast<double>(slowed->run_time_ns()) * 1e9;
   notes->push_back(absl::StrFormat(
       "threads were switched %.0f times a second, and with a sampling timer of its own each switch "
-      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program, and where that is "
-      "more than a twentieth of its CPU time, a small effect is \"cannot tell\", never \"no "
-      "effect\"; "
-      "`coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such cost",
+      "may take %.0f us more (%.0f %% of a CPU in all), which slows the program and hides small "
+      "effects; `coz run --sampler=cpu-timer` samples every 4 ms by the kernel's tick, at no such "
+      "cost",
       per_second, static_cast<double>(slowed->switch_cost_ns()) / 1000, 100 * most));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "coz/report/text/report_columns.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/set_aside_text.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
@@ -30,6 +32,7 @@ namespace {
 
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // "-0.00" would look like a finding.
 std::string Fixed(double value, int digits) {
@@ -41,15 +44,6 @@ std::string Fixed(double value, int digits) {
 std::string Signed(double value) {
   const std::string text = Fixed(value, 0);
   return text == "0" || text[0] == '-' ? text : absl::StrCat("+", text);
-}
-
-std::string Prediction(const SpeedupEstimate& s) {
-  const Estimate& e = s.program_speedup;
-  const std::string half =
-      std::isfinite(e.low) ? absl::StrFormat("±%.0f", 50 * (e.high - e.low)) : "±?";
-  // Rates are known at what pauses made, not at what was asked for; 0: unknown.
-  const double at = s.achieved_virtual_speedup > 0 ? s.achieved_virtual_speedup : s.virtual_speedup;
-  return absl::StrFormat("%s %% %s at %.0f %%", Signed(100 * e.value), half, 100 * at);
 }
 
 absl::string_view KindName(profile::ProgressPointKind kind) {
@@ -155,18 +149,26 @@ class PointRenderer {
     return options_.max_lines > 0 ? std::min(n, static_cast<size_t>(options_.max_lines)) : n;
   }
 
+  std::string Gain(const LineAnalysis& line, bool interval) const {
+    Headline headline = HeadlineOf(line);
+    if (!interval) headline.program_speedup.low = -kInfinity;
+    return absl::StrCat(GainText(headline), line.phase_factor == 1 ? "" : "*");
+  }
+
   TableColumns Columns(const PointAnalysis& point, size_t shown) const {
-    int place = 4;
-    int function = 8;
+    ColumnWidths wanted = {4, 8, 0, 0};
     for (size_t i = 0; i < shown; ++i) {
-      place = std::max(place, DisplayWidth(names_.Place(point.lines[i].unit)));
-      function = std::max(function, DisplayWidth(names_.Detail(point.lines[i].unit)));
+      const LineAnalysis& line = point.lines[i];
+      const auto widen = [](int* width, const std::string& text) {
+        *width = std::max(*width, DisplayWidth(text));
+      };
+      widen(&wanted.place, names_.Place(line.unit));
+      widen(&wanted.function, names_.Detail(line.unit));
+      widen(&wanted.gain, Gain(line, true));
+      widen(&wanted.shape, ShapeText(line));
     }
-    const bool has_mark =
-        std::any_of(point.lines.begin(), point.lines.begin() + static_cast<ptrdiff_t>(shown),
-                    [](const LineAnalysis& line) { return line.phase_factor != 1; });
     const int digits = static_cast<int>(absl::StrCat(shown).size());
-    return ChooseColumns(options_.width - (digits - 1) - (has_mark ? 1 : 0), place, function);
+    return ChooseColumns(options_.width - (digits - 1), wanted, options_.verbose);
   }
 
   std::string Table(const PointAnalysis& point) const {
@@ -176,23 +178,20 @@ class PointRenderer {
     const auto L = Align::kLeft;
     const auto R = Align::kRight;
     const auto [low, high] = PlotRange(point, shown);
-    TextTable table({R, L, L, R, L, L, L, R, R, L});
+    TextTable table({R, L, L, L, L, L, R, R, L});
     table.AddRow(
         {"#", names_.word(),
          only_if(columns.function > 0, names_.word() == "function" ? "declared at" : "function"),
-         "slope", "", "", only_if(columns.prediction, "best prediction"),
-         only_if(columns.samples, "samples"), only_if(columns.experiments, "exp."), "verdict"});
+         GainHead(), only_if(columns.shape, "shape"), "", only_if(columns.samples, "samples"),
+         only_if(columns.experiments, "exp."), "verdict"});
     for (size_t i = 0; i < shown; ++i) {
       const LineAnalysis& line = point.lines[i];
       table.AddRow({absl::StrCat(i + 1), names_.ShortPlace(line.unit, columns.place),
-                    names_.ShortDetail(line.unit, columns.function), Fixed(line.slope.value, 2),
-                    absl::StrCat(PlusMinus(line.slope), line.phase_factor == 1 ? "" : "*"),
+                    names_.ShortDetail(line.unit, columns.function), Gain(line, columns.interval),
+                    only_if(columns.shape, ShapeText(line)),
                     only_if(columns.plot, Plot(line.curve, low, high)),
-                    only_if(columns.prediction, Prediction(line.speedups[line.best])),
                     only_if(columns.samples, names_.Share(line.unit)),
-                    only_if(columns.experiments,
-                            absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others)),
-                    VerdictWord(line)});
+                    only_if(columns.experiments, Experiments(line)), VerdictWord(line)});
     }
     std::string text;
     if (!names_.folder().empty()) {
@@ -206,11 +205,29 @@ class PointRenderer {
                             names_.word(), Signed(100 * low), low == -1 ? " or less" : "",
                             Signed(100 * high));
     }
+    if (!columns.shape) absl::StrAppend(&text, Bends(point, shown));
     if (shown < point.lines.size()) {
       absl::StrAppend(&text, "  and ", names_.Count(point.lines.size() - shown),
                       " more: `coz report --lines=0` shows all\n");
     }
     return text;
+  }
+
+  // Where the terminal has no room for a column of shapes, a bend must still not be missed.
+  std::string Bends(const PointAnalysis& point, size_t shown) const {
+    std::string text;
+    for (size_t i = 0; i < shown; ++i) {
+      const std::string beyond = BeyondBend(point.lines[i].curve);
+      if (!beyond.empty()) {
+        absl::StrAppend(&text, "  ", names_.Place(point.lines[i].unit), ": ", beyond, "\n");
+      }
+    }
+    return text;
+  }
+
+  // At 0 %, and at other speedups.
+  static std::string Experiments(const LineAnalysis& line) {
+    return absl::StrCat(line.baselines + line.pooled_baselines, "+", line.others);
   }
 
   // One range for all lines, so that plots can be compared. At least ten points, so that noise does
@@ -253,8 +270,16 @@ class PointRenderer {
 
   std::string Details(const LineAnalysis& line, const PointRow& point) const {
     const VerdictContext context = {analysis_.options, table_.run_time_ns};
-    std::string text = absl::StrFormat("      %s; q-value %.2g\n",
-                                       VerdictSentence(line, point, context), line.q_value);
+    std::string text = absl::StrFormat(
+        "      %s\n      slope %s %s%s; p-value %.2g, q-value %.2g\n",
+        VerdictSentence(line, point, context), Fixed(line.slope.value, 2), PlusMinus(line.slope),
+        line.curve.bend.has_value() ? " on average, for the curve bends" : "", line.p_value,
+        line.q_value);
+    if (line.phase_factor != 1) {
+      absl::StrAppendFormat(&text, "      while active slope %s %s\n",
+                            Fixed(line.slope_while_active.value, 2),
+                            PlusMinus(line.slope_while_active));
+    }
     const auto R = Align::kRight;
     TextTable table({R, R, R, Align::kLeft, R, R});
     const bool wide = options_.width >= kWidthForAchieved;
@@ -280,10 +305,9 @@ class PointRenderer {
       if (line.phase_factor == 1) continue;
       absl::StrAppendFormat(
           &text,
-          "  * %s: %.2f %s while the line is active, times %.2f for its share of the "
+          "  * %s: what it brings while it is active, times %.2f for its share of the "
           "whole run\n",
-          names_.Place(line.unit), line.slope_while_active.value,
-          PlusMinus(line.slope_while_active), line.phase_factor);
+          names_.Place(line.unit), line.phase_factor);
     }
     return text;
   }
@@ -302,9 +326,24 @@ std::string FalseDiscoveries(const Analysis& analysis) {
   for (const PointAnalysis& point : analysis.points) most = std::max(most, point.lines.size());
   if (most < 2) return "";
   return absl::StrFormat(
-      "faster, slower: at most %.0f %% of these verdicts are luck, of %d lines looked at "
+      "worth it, hurts: at most %.0f %% of these verdicts are luck, of %d lines looked at "
       "(Benjamini-Hochberg)\n",
       100 * analysis.options.false_discovery_rate, most);
+}
+
+// How to read the tables above.
+std::string Legend(const Analysis& analysis, const std::string& unit, bool verbose) {
+  std::string text =
+      absl::StrCat("\n", GainHead(), ": how much faster the program gets when the ", unit,
+                   " gets 30 % faster, with its 95 % interval\n"
+                   "slope 0.40: making the ",
+                   unit, " 10 % faster makes the program 4 % faster, and so on in proportion\n");
+  if (!verbose) return text;
+  return absl::StrCat(
+      text,
+      "part of each interval stays however long you run; exp. counts experiments at "
+      "0 % and others\n",
+      FalseDiscoveries(analysis));
 }
 
 }  // namespace
@@ -328,14 +367,7 @@ std::string RenderPoints(const profile::Profile& profile, const ExperimentTable&
     any |= !point.lines.empty();
     absl::StrAppend(&text, renderer.Render(point));
   }
-  if (any) {
-    absl::StrAppend(&text, "\nslope 0.40: making the ", renderer.UnitWord(),
-                    " 10 % faster makes the program 4 % faster\n",
-                    "± is a 95 % interval, part of which stays however long you run; exp. counts "
-                    "experiments at "
-                    "0 % and others\n",
-                    FalseDiscoveries(analysis));
-  }
+  if (any) absl::StrAppend(&text, Legend(analysis, renderer.UnitWord(), options.verbose));
   return text;
 }
 

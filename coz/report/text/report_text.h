@@ -2,7 +2,8 @@
 // aside and why.
 //
 // Shape    UTF-8 text, lines of at most `width` columns (the command and long notes excepted)
-// Units    shares and program speedups in percent, slopes as fractions; ± is half a 95 % interval
+// Units    shares and gains in percent, slopes as fractions; intervals are 95 % ones, and ± is half
+//          of one
 // Errors   none: a profile without experiments or visits gets a text that says what to do
 // Threads  safe: pure functions
 // Signals  not async-signal-safe
@@ -28,8 +29,8 @@ struct TextOptions {
   int max_set_aside = 5;
   // Verdicts and headings in colour, by escape sequences.
   bool color = false;
-  // Below each line its verdict in words, and a row for each speedup tried; commands that make the
-  // sessions again.
+  // Below each line its verdict in words, what statistics say, and a row for each speedup tried;
+  // commands that make the sessions again.
   bool verbose = false;
 };
 

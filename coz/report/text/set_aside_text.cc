@@ -32,7 +32,7 @@ std::string Lacks(const LineSetAside& line, uint64_t min_visits) {
     case SetAsideReason::kNoFit:
       return "too few experiments for a slope";
     case SetAsideReason::kNotKnown:
-      return "not known yet";
+      return "not yet known";
   }
   return "";
 }
@@ -50,7 +50,7 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
     case SetAsideReason::kNoFit:
       return "too few experiments for a slope";
     case SetAsideReason::kNotKnown:
-      return "slope not known yet";
+      return "slope not yet known";
   }
   return "";
 }

@@ -19,9 +19,8 @@ void AddBrokenUnwinds(uint64_t broken, uint64_t samples, std::vector<std::string
   if (share < kWorthSaying) return;
   notes->push_back(absl::StrFormat(
       "the callers of %.0f %% of the samples could not be followed to a line of yours, as code on "
-      "the way has no call frame information, so lines that call it look cheaper than they are and "
-      "their effects smaller; build that code with -fasynchronous-unwind-tables, or try "
-      "`coz run --unwinder=libunwind`",
+      "the way has no call frame information, so lines that call it look cheaper than they are; "
+      "build that code with -fasynchronous-unwind-tables, or try `coz run --unwinder=libunwind`",
       100 * share));
 }
 

@@ -86,14 +86,12 @@ void AddQuota(const profile::Profile& profile, const BaselineUse& use,
   }
   const std::string what =
       quota > 0 ? absl::StrFormat("a quota of %.4g CPUs", quota) : "a CPU quota";
-  notes->push_back(absl::StrFormat(
-      "%s (cpu.max of the cgroup) stopped threads for %.0f %% of the time for "
-      "which they wanted to run; a faster program would be stopped less, which no experiment "
-      "shows, "
-      "so effects look smaller or larger than they are, and experiments with more than 5 %% of "
-      "that are not used; raise the quota (docker: --cpus, systemd: CPUQuota=), or give the "
-      "program no more threads than that allows",
-      what, 100 * use.quota_throttled_ns / wanted));
+  notes->push_back(
+      absl::StrFormat("%s (cpu.max of the cgroup) stopped threads for %.0f %% of the time for "
+                      "which they wanted to run; a faster program is stopped less, so effects look "
+                      "smaller or larger than they are; raise the quota (docker: --cpus, systemd: "
+                      "CPUQuota=), or give the program no more threads than that allows",
+                      what, 100 * use.quota_throttled_ns / wanted));
 }
 
 void AddStolen(const BaselineUse& use, std::vector<std::string>* notes) {
@@ -101,9 +99,8 @@ void AddStolen(const BaselineUse& use, std::vector<std::string>* notes) {
   if (use.StolenShare() < kWorthSaying) return;
   notes->push_back(absl::StrFormat(
       "the host of this virtual machine kept %.0f %% of the CPU time for itself or others (steal), "
-      "so threads stood still in the middle of their work and intervals are wide; where it gives "
-      "the time back in pauses, effects look larger than they are; profile where the CPUs are "
-      "yours alone, or for longer (`coz run --until=5`)",
+      "so intervals are wide, and where it gives the time back in pauses, effects look larger than "
+      "they are; profile where the CPUs are yours alone, or for longer (`coz run --until=5`)",
       100 * use.StolenShare()));
 }
 
@@ -127,9 +124,9 @@ void AddHalts(const profile::Profile& profile, const ExperimentTable& table, con
   const std::string& driver = session->machine().idle_driver();
   notes->push_back(absl::StrFormat(
       "the program runs in a virtual machine whose CPUs halt when they are idle%s, for %.0f %% of "
-      "the time here, and are slow to go on: pauses lasted %.0f %% longer than asked, and the "
-      "program's own waits do too, so intervals are wide and a small loss may come from that "
-      "alone; `sudo coz run --awake` keeps CPUs from halting",
+      "the time here: pauses lasted %.0f %% longer than asked, and the program's own waits do too, "
+      "so intervals are wide and a small loss may come from that alone; `sudo coz run --awake` "
+      "keeps CPUs from halting",
       driver.empty() || driver == "none" ? "" : absl::StrCat(" (", Printable(driver), ")"),
       100 * use.IdleShare(), 100 * excess / (paid - excess)));
 }
@@ -138,12 +135,12 @@ void AddRealtime(const ExperimentTable& table, std::vector<std::string>* notes) 
   uint32_t most = 0;
   for (const ExperimentRow& row : table.experiments) most = std::max(most, row.realtime_threads);
   if (most == 0) return;
-  notes->push_back(absl::StrFormat(
-      "%d of the program's threads had a real-time priority (SCHED_FIFO, SCHED_RR or "
-      "SCHED_DEADLINE); pauses make them late for their deadlines, and while they are paused, "
-      "threads run that they keep off the CPU else, so effects may look larger than they are; "
-      "profile them with an ordinary priority (`chrt --other 0 …`), or give each a CPU of its own",
-      most));
+  notes->push_back(
+      absl::StrFormat("%d of the program's threads had a real-time priority; pauses make them late "
+                      "for their deadlines, and threads run meanwhile that they keep off the CPU "
+                      "else, so effects may look larger than they are; profile them with an "
+                      "ordinary priority (`chrt --other 0 …`), or give each a CPU of its own",
+                      most));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -24,20 +25,6 @@ namespace {
 constexpr double kNsPerSecond = 1e9;
 // The share of a line's experiments that are no baselines.
 constexpr double kSpeedupShare = 0.75;
-
-// Whole percents; one decimal where that would be 0. Never "-0".
-std::string Percent(double fraction) {
-  const double percent = 100 * fraction;
-  const double scale = std::fabs(percent) < 1 ? 10 : 1;
-  const double rounded = std::round(percent * scale) / scale;
-  if (rounded == 0) return "0";
-  return absl::StrFormat("%.*f", scale > 1 ? 1 : 0, rounded);
-}
-
-std::string WithInterval(const Estimate& e) {
-  if (!std::isfinite(e.low)) return absl::StrCat(Percent(e.value), " %");
-  return absl::StrFormat("%s %% (%s to %s)", Percent(e.value), Percent(e.low), Percent(e.high));
-}
 
 Estimate Negated(const Estimate& e) { return {-e.value, -e.high, -e.low}; }
 
@@ -56,7 +43,7 @@ std::string Effect(const LineAnalysis& line, double speedup, const PointRow& poi
   const Estimate at = line.curve.At(speedup);
   const bool gains = at.value >= 0;
   const std::string amount = WithInterval(gains ? at : Negated(at));
-  std::string text = absl::StrFormat("making this %s %% faster ", Percent(speedup));
+  std::string text = absl::StrFormat("making this %s %% faster ", PercentText(speedup));
   if (MeasuresTime(point)) {
     absl::StrAppend(&text, "makes ", What(point), " ", amount, gains ? " shorter" : " longer");
   } else {
@@ -66,28 +53,10 @@ std::string Effect(const LineAnalysis& line, double speedup, const PointRow& poi
   return text;
 }
 
-// What happens beyond the bend, as a clause; "" where the line goes on as it began.
+// The same as a clause; "" where the line goes on as it began.
 std::string Beyond(const Curve& curve) {
-  if (!curve.bend.has_value()) return "";
-  const Bend& bend = *curve.bend;
-  const std::string at = absl::StrCat("; beyond ", Percent(bend.virtual_speedup), " % ");
-  const double before = bend.slope_before.value;
-  const Estimate& after = bend.slope_after;
-  if (after.high < 0) return absl::StrCat(at, before > 0 ? "some of it is lost again" : "it hurts");
-  if (before <= 0 || after.value > before) return absl::StrCat(at, "more is gained");
-  if (after.low <= 0 && after.value < before / 2) return absl::StrCat(at, "nothing more is gained");
-  return absl::StrCat(at, after.value < before / 5 ? "hardly more is gained" : "less is gained");
-}
-
-double QuotedSpeedup(const LineAnalysis& line) {
-  const Curve& curve = line.curve;
-  const double largest = curve.points.empty() ? 0 : curve.points.back().virtual_speedup;
-  double quoted = std::min(kQuotedSpeedup, largest);
-  if (!curve.bend.has_value()) return quoted;
-  // A speedup beyond the bend would hide what comes before it.
-  if (curve.bend->slope_before.value > 0) quoted = std::min(quoted, curve.bend->virtual_speedup);
-  const bool gains = curve.At(quoted).value > 0;
-  return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
+  const std::string beyond = BeyondBend(curve);
+  return beyond.empty() ? "" : absl::StrCat("; ", beyond);
 }
 
 std::string InWords(uint64_t ns) {
@@ -99,7 +68,7 @@ std::string InWords(uint64_t ns) {
   return absl::StrFormat("about %.0f s", std::max(step, std::ceil(seconds / step) * step));
 }
 
-// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no effect".
+// How narrow the interval has to become for a verdict. A slope of 0 has no other than "no gain".
 double HalfToTell(const LineAnalysis& line, const VerdictContext& context) {
   const double distance = std::fabs(line.slope.value);
   return std::max(distance, context.options.no_effect_slope - distance);
@@ -115,32 +84,32 @@ std::string LargestCause(const LineAnalysis& line) {
   return largest == terms.end() ? "" : ErrorCauseText(largest->cause, line.systematic.facts);
 }
 
-std::string CannotTell(const LineAnalysis& line, const VerdictContext& context) {
+std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context) {
   if (line.missed_in_stretch_ns > 0 && line.missed_by_perf_events) {
     return absl::StrFormat(
-        "cannot tell: no effect was seen, but threads ran only %.2g ms between two waits, and perf "
+        "not yet known: no gain was seen, but threads ran only %.2g ms between two waits, and perf "
         "events slowed each switch between them, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
   if (line.missed_in_stretch_ns > 0) {
     return absl::StrFormat(
-        "cannot tell: no effect was seen, but a sample of a CPU timer stands for 4 ms, and threads "
+        "not yet known: no gain was seen, but a sample of a CPU timer stands for 4 ms, and threads "
         "ran only %.2g ms between two waits, so that effects look smaller than they are",
         line.missed_in_stretch_ns / 1e6);
   }
   const double rest = line.systematic.HalfWidth(line.slope.value, 1);
   if (rest >= HalfToTell(line, context)) {
     const std::string why = line.IsSure() ? LargestCause(line) : DoubtsText(line.systematic);
-    return absl::StrCat("cannot tell, however long the run: ", why);
+    return absl::StrCat("not yet known, and a longer run tells no more: ", why);
   }
-  std::string text = "cannot tell yet";
+  std::string text = "not yet known";
   const std::optional<uint64_t> more = RemainingNs(line, context);
   if (more.has_value()) absl::StrAppend(&text, ", ", InWords(*more), " more");
   return line.IsSure() ? text : absl::StrCat(text, "; ", DoubtsText(line.systematic));
 }
 
-std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
-  if (line.curve.points.empty()) return "no effect";
+std::string NoGain(const LineAnalysis& line, const PointRow& point) {
+  if (line.curve.points.empty()) return "no gain";
   const Estimate end = line.curve.points.back().program_speedup;
   const char* change = "changes by";
   if (end.low > 0) change = MeasuresTime(point) ? "gets shorter by" : "gains";
@@ -148,8 +117,8 @@ std::string NoEffect(const LineAnalysis& line, const PointRow& point) {
   const Estimate shown = end.high < 0 ? Negated(end) : end;
   const bool by_pauses = end.high < 0 && line.pause_allowance > 0;
   return absl::StrFormat("%s: however fast this gets, %s %s %s to %s %%%s",
-                         end.low > 0 || end.high < 0 ? "hardly any effect" : "no effect",
-                         What(point), change, Percent(shown.low), Percent(shown.high),
+                         end.low > 0 ? "hardly any gain" : "no gain", What(point), change,
+                         PercentText(shown.low), PercentText(shown.high),
                          by_pauses ? ", which pauses alone may cost" : "");
 }
 
@@ -158,18 +127,18 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
   const Curve& curve = line.curve;
   switch (line.verdict) {
     case Verdict::kFaster:
-      return absl::StrCat(Effect(line, QuotedSpeedup(line), point), Beyond(curve));
+      return absl::StrCat(Effect(line, HeadlineOf(line).virtual_speedup, point), Beyond(curve));
     case Verdict::kSlower:
       return absl::StrCat("speeding this up hurts: contention; ",
-                          Effect(line, QuotedSpeedup(line), point));
+                          Effect(line, HeadlineOf(line).virtual_speedup, point));
     case Verdict::kNoEffect:
       // Gain and loss can add up to a slope of nothing.
       if (curve.bend.has_value() && curve.At(curve.bend->virtual_speedup).low > 0) {
         return absl::StrCat(Effect(line, curve.bend->virtual_speedup, point), Beyond(curve));
       }
-      return NoEffect(line, point);
+      return NoGain(line, point);
     case Verdict::kCannotTell:
-      return CannotTell(line, context);
+      return NotYetKnown(line, context);
   }
   return "";
 }
@@ -179,20 +148,15 @@ std::string SentenceOfSureRun(const LineAnalysis& line, const PointRow& point,
 absl::string_view VerdictWord(Verdict verdict) {
   switch (verdict) {
     case Verdict::kFaster:
-      return "faster";
+      return "worth it";
     case Verdict::kSlower:
-      return "slower";
+      return "hurts";
     case Verdict::kNoEffect:
-      return "no effect";
+      return "no gain";
     case Verdict::kCannotTell:
-      return "cannot tell";
+      return "not yet known";
   }
   return "";
-}
-
-std::string PlusMinus(const Estimate& estimate) {
-  if (!std::isfinite(estimate.low)) return "±?";
-  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
 }
 
 std::string VerdictWord(const LineAnalysis& line) {
@@ -228,10 +192,11 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
       break;
     case SetAsideReason::kNotKnown:
       if (!std::isfinite(line.times_needed)) {
-        return "set aside: not known, and a longer run like this tells no more; its notes say what "
+        return "set aside: not yet known, and a longer run like this tells no more; its notes say "
+               "what "
                "went wrong";
       }
-      text = "set aside: not known yet, the slope may be anything from a loss to all of the time";
+      text = "set aside: not yet known, the slope may be anything from a loss to all of the time";
       break;
   }
   const std::optional<uint64_t> more = RemainingNs(line, context);

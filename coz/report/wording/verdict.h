@@ -27,26 +27,20 @@ struct VerdictContext {
   uint64_t run_time_ns = 0;  // of the whole profile
 };
 
-// All lines are judged at the same speedup, so that their sentences can be compared.
-inline constexpr double kQuotedSpeedup = 0.30;
-
-// "faster", "slower", "no effect" or "cannot tell".
+// "worth it", "hurts", "no gain" or "not yet known": the words of docs/glossary.md, in all outputs.
 absl::string_view VerdictWord(Verdict verdict);
-// The same, with a question mark where the run went wrong: "faster?".
+// The same, with a question mark where the run went wrong: "worth it?".
 std::string VerdictWord(const LineAnalysis& line);
 
-// Half of the interval's width: "±0.12"; "±?" where it has none.
-std::string PlusMinus(const Estimate& estimate);
-
-// "making this 30 % faster speeds `requests` up by 12 % (9 to 15); beyond 60 % nothing more is
-// gained". Where the run went wrong: "…; not sure: " and why, and what to do.
+// "making this 30 % faster speeds `requests` up by 12 % (9 to 15); nothing more beyond 60 %".
+// Where the run went wrong: "…; not sure: " and why, and what to do.
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
                             const VerdictContext& context);
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context);
 
 // How much longer to run until the slope's interval excludes 0 or lies within what counts as no
-// effect. Assumes that what chance makes of it shrinks with the root of the number of experiments,
+// gain. Assumes that what chance makes of it shrinks with the root of the number of experiments,
 // and that what is systematic stays. nullopt: unknown, told already, or no time is enough.
 std::optional<uint64_t> RemainingNs(const LineAnalysis& line, const VerdictContext& context);
 std::optional<uint64_t> RemainingNs(const LineSetAside& line, const VerdictContext& context);

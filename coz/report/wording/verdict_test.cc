@@ -64,11 +64,11 @@ TEST(VerdictTest, ARunThatWentWrongIsNotSureAndSaysWhyAndWhatToDo) {
 TEST(VerdictTest, AQuestionMarkStandsBehindTheWordOfAVerdictThatIsNotSure) {
   LineAnalysis line;
   line.verdict = Verdict::kFaster;
-  EXPECT_EQ(VerdictWord(line), "faster");
+  EXPECT_EQ(VerdictWord(line), "worth it");
   line.systematic.doubts = {ErrorCause::kCrowd};
-  EXPECT_EQ(VerdictWord(line), "faster?");
+  EXPECT_EQ(VerdictWord(line), "worth it?");
   line.verdict = Verdict::kCannotTell;
-  EXPECT_EQ(VerdictWord(line), "cannot tell");
+  EXPECT_EQ(VerdictWord(line), "not yet known");
 }
 
 TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
@@ -80,9 +80,10 @@ TEST(VerdictTest, WhatNoLongerRunDecidesSaysSo) {
   line.slope = {0.05, -0.06, 0.16};
   line.statistical_slope = {0.05, 0.03, 0.07};
   line.systematic = SystematicErrorOf(facts);
-  EXPECT_EQ(VerdictSentence(line, PointRow(), Context()),
-            "cannot tell, however long the run: in 100 % of its experiments 6.0 threads were "
-            "runnable on 2 CPUs: leave the machine idle, or give the program fewer threads");
+  EXPECT_EQ(
+      VerdictSentence(line, PointRow(), Context()),
+      "not yet known, and a longer run tells no more: in 100 % of its experiments 6.0 threads were "
+      "runnable on 2 CPUs: leave the machine idle, or give the program fewer threads");
   EXPECT_FALSE(RemainingNs(line, Context()).has_value());
 }
 
@@ -92,7 +93,7 @@ TEST(VerdictTest, ASlopeThatMayBeAnythingIsNotKnownYet) {
   line.experiments = 12;
   line.times_needed = 3;
   EXPECT_EQ(SetAsideSentence(line, PointRow(), Context()),
-            "set aside: not known yet, the slope may be anything from a loss to all of the time, "
+            "set aside: not yet known, the slope may be anything from a loss to all of the time, "
             "about 40 s more");
   line.times_needed = std::numeric_limits<double>::infinity();
   EXPECT_THAT(SetAsideSentence(line, PointRow(), Context()), HasSubstr("tells no more"));
@@ -100,12 +101,12 @@ TEST(VerdictTest, ASlopeThatMayBeAnythingIsNotKnownYet) {
 
 TEST(VerdictTest, PlateauIsNamed) {
   EXPECT_THAT(Said([](double s) { return 0.5 * std::min(s, 0.6); }),
-              MatchesRegex(".*up by 1[0-9] .*; beyond [56][05] % nothing more is gained"));
+              MatchesRegex(".*up by 1[0-9] .*; nothing more beyond [56][05] %"));
 }
 
 TEST(VerdictTest, LossAfterAGainIsNamed) {
   EXPECT_THAT(Said([](double s) { return s < 0.5 ? s * 0.6 : 0.3 - (s - 0.5) * 0.4; }),
-              HasSubstr("% some of it is lost again"));
+              HasSubstr("; partly lost again beyond "));
 }
 
 TEST(VerdictTest, SlowerLinesAreContention) {
@@ -116,10 +117,10 @@ TEST(VerdictTest, SlowerLinesAreContention) {
 
 TEST(VerdictTest, NoEffectHasItsBounds) {
   EXPECT_THAT(Said([](double) { return 0; }),
-              MatchesRegex("no effect: however fast this gets, `requests` changes by -?[0-9.]+ to "
+              MatchesRegex("no gain: however fast this gets, `requests` changes by -?[0-9.]+ to "
                            "[0-9.]+ %"));
   EXPECT_THAT(Said([](double s) { return 0.05 * s; }, 600),
-              MatchesRegex("hardly any effect: however fast this gets, `requests` gains [3-6] to "
+              MatchesRegex("hardly any gain: however fast this gets, `requests` gains [3-6] to "
                            "[4-7] %"));
 }
 
@@ -127,7 +128,7 @@ TEST(VerdictTest, LossThatPausesMayHaveCostIsSaidToBeThat) {
   SyntheticOptions dear;
   dear.overslept_share = 0.9;
   EXPECT_THAT(Said([](double s) { return -0.15 * s; }, 600, dear),
-              MatchesRegex("hardly any effect: however fast this gets, `requests` loses 1[0-9] to "
+              MatchesRegex("no gain: however fast this gets, `requests` loses 1[0-9] to "
                            "1[0-9] %, which pauses alone may cost"));
 }
 
@@ -136,7 +137,7 @@ TEST(VerdictTest, OpenLinesSayHowMuchLonger) {
   noisy.noise = 0.3;
   noisy.seed = 2;
   EXPECT_THAT(Said([](double s) { return 0.02 * s; }, 24, noisy),
-              MatchesRegex("cannot tell yet, (about [0-9]+ (s|min|h)|days) more"));
+              MatchesRegex("not yet known, (about [0-9]+ (s|min|h)|days) more"));
 }
 
 TEST(VerdictTest, SetAsideLinesSayWhatTheyLackAndHowLongThatTakes) {

@@ -94,7 +94,7 @@ std::string DebuginfodAdvice(const std::string& build_id) {
   const char* urls = getenv("DEBUGINFOD_URLS");
   if (build_id.empty()) return "install its debug package";
   if (urls == nullptr || *urls == '\0') {
-    return "install its debug package, or set DEBUGINFOD_URLS to a server that has it";
+    return "install its debug package, or set DEBUGINFOD_URLS";
   }
   void* library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
@@ -113,21 +113,19 @@ std::string DebuginfodAdvice(const std::string& build_id) {
 
 std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id, Elf* elf) {
   const std::string sought =
-      build_id.empty() ? "it has no build-id by which a separate debug file could be found"
-                       : absl::StrCat("no separate debug file of its build-id ", HexOf(build_id),
-                                      " was found beside it or below /usr/lib/debug");
+      build_id.empty() ? "no build-id by which a separate file is found"
+                       : absl::StrCat("no separate file of its build-id ", HexOf(build_id));
   const std::vector<std::string> unreadable = UnreadableSections(elf);
   if (!unreadable.empty()) {
     return absl::StrFormat(
         "cannot read the debug information of %s: section %s is compressed with zstd, which this "
-        "libelf does not support, and %s; run objcopy --decompress-debug-sections on it, or build "
+        "libelf does not support (%s); run objcopy --decompress-debug-sections on it, or build "
         "with -gz=zlib",
         path, unreadable.front(), sought);
   }
   return absl::StrFormat(
-      "%s has no debug information: it has no .debug_info section, and %s; build it with -g (keep "
-      "-O2), or %s",
-      path, sought, DebuginfodAdvice(build_id));
+      "%s has no debug information (no .debug_info section, %s); build it with -g, or %s", path,
+      sought, DebuginfodAdvice(build_id));
 }
 
 }  // namespace

@@ -92,8 +92,9 @@ Finding Scope(const ProgramFacts& facts) {
             Run(facts, " -s %")};
   }
   return {Grade::kGood, "scope",
-          absl::StrFormat("%d lines of your own sources have %.0f %% of the code",
-                          facts.lines_in_scope, 100 * share),
+          absl::StrFormat("%s of your own sources %s %.0f %% of the code",
+                          report::Counted(facts.lines_in_scope, "line"),
+                          facts.lines_in_scope == 1 ? "has" : "have", 100 * share),
           ""};
 }
 
@@ -101,9 +102,12 @@ Finding Optimized(const ProgramFacts& facts) {
   const uint64_t bare = facts.debug.units_unoptimized;
   if (bare == 0 || bare < facts.debug.units_optimized) return {};
   return {Grade::kWarning, "optimization",
-          absl::StrFormat("%d of %d sources were compiled without -O: other lines matter than in "
-                          "the program that you ship",
-                          bare, bare + facts.debug.units_optimized),
+          absl::StrFormat("%d of %s compiled without -O: other lines matter than in the program "
+                          "that you ship",
+                          bare,
+                          bare + facts.debug.units_optimized == 1
+                              ? std::string("1 source was")
+                              : absl::StrCat(bare + facts.debug.units_optimized, " sources were")),
           "build with -O2 -g"};
 }
 

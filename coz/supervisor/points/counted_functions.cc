@@ -213,7 +213,7 @@ void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool
   function->plans.push_back(std::move(plans));
   if (!is_timed || (!is_first && !function->is_timed)) return;
   std::string why = timed_ >= shared::kMaxTimedFunctions && is_first
-                        ? absl::StrFormat("%d functions are timed already", timed_)
+                        ? absl::StrCat("so many are timed already: ", timed_)
                         : FindEnds(place, has_restartable_code, &function->ends);
   if (why.empty()) {
     if (is_first) ++timed_;

@@ -20,7 +20,7 @@ const char* OtherUnit(const sourcemap::BinaryInfo& info, bool needs_debug_info) 
   const bool can_be_loaded = info.kind == sourcemap::BinaryInfo::Kind::kElf && !info.is_static;
   if (!needs_debug_info || !can_be_loaded) return "";
   return info.has_symbols ? "; or profile its functions, which needs no -g: --unit=function"
-                          : "; or profile it as a whole beside its libraries: --unit=library";
+                          : "; or profile it as a whole: --unit=library";
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   if (status.ok() || only_libraries) return absl::OkStatus();
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), OtherUnit(*info, needs_debug_info),
-                                   " (if it only starts the program in question: --follow=all)"));
+                                   " (of a launcher: --follow=all)"));
 }
 
 bool HasSource(const UnitIndex& units, const std::string& pattern) {

@@ -1,6 +1,6 @@
 // Small plots in a grid. Only the cards in view exist, so that 5,000 lines cost no more than twenty.
 
-const CARD_HEIGHT = 326;
+const CARD_HEIGHT = 312;
 const CARD_GAP = 14;
 const CARD_MIN_WIDTH = 286;
 
@@ -97,16 +97,15 @@ const grid = {
   },
 
   plot(line) {
-    if (!line.curve.length) return element('span', {class: 'no-plot', 'aria-hidden': 'true'}, 'no figure yet');
+    if (!line.curve.length) return element('span', {class: 'no-plot', 'aria-hidden': 'true'}, 'no figure');
     // Without source text there is more room for the plot.
     return new CurvePlot(line, {width: this.cardWidth - 26, height: line.unit.text ? 138 : 165, domain: this.domain}).draw();
   },
 
   figures(line) {
     const parts = [];
-    if (line.slope[0] !== null) parts.push(element('span', {title: 'slope: program speedup for each unit of line speedup'}, 'slope ', element('b', {}, fixed(line.slope[0])), ` ${plusMinus(line.slope)}`));
-    parts.push(element('span', {title: 'share of all samples: what an ordinary profiler shows'}, element('b', {}, percent(line.unit.share, {digits: 1})), ' samples'));
-    parts.push(element('span', {title: experimentsHint(line)}, element('b', {}, line.experiments.toLocaleString('en')), ' exp.'));
+    if (line.gain !== null) parts.push(element('span', {title: meaningOf('gain')}, element('b', {}, line.gain.replace(/ \(.*\)/, '')), line.gain.includes(' at ') ? '' : ` at ${percent(QUOTED_SPEEDUP)}`));
+    parts.push(element('span', {title: meaningOf('samples')}, element('b', {}, percent(line.unit.share, {digits: 1})), ' samples'));
     return element('span', {class: 'figures'}, ...parts);
   },
 

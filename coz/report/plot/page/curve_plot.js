@@ -50,8 +50,8 @@ class CurvePlot {
   }
 
   description() {
-    const {unit, sentence: text, slope} = this.line;
-    return `${unit.place}: ${text} Slope ${fixed(slope[0])} ${plusMinus(slope)}.`;
+    const {unit, sentence: text, shape} = this.line;
+    return `${unit.place}: ${text} ${shape[0].toUpperCase()}${shape.slice(1)}.`;
   }
 
   // The tick lines span the plot: they are its grid.

@@ -2,12 +2,13 @@
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
+// By the key of the verdict in `coz report --json`; the words are those of all reports.
 const VERDICTS = {
-  faster: {word: 'Faster', mark: '▲', hint: 'worth doing'},
-  slower: {word: 'Slower', mark: '▼', hint: 'speeding it up hurts: the program gets slower'},
-  no_effect: {word: 'No effect', mark: '●', hint: 'not worth doing'},
-  cannot_tell: {word: 'Cannot tell', mark: '?', hint: 'needs more experiments'},
-  aside: {word: 'Set aside', mark: '–', hint: 'too little data for a figure'},
+  faster: {word: data.words.faster, mark: '▲', hint: 'making it faster makes the program faster'},
+  slower: {word: data.words.slower, mark: '▼', hint: 'making it faster makes the program slower'},
+  no_effect: {word: data.words.no_effect, mark: '●', hint: 'making it faster brings nothing, or hardly anything'},
+  cannot_tell: {word: data.words.cannot_tell, mark: '?', hint: 'needs more experiments, or a calmer run'},
+  aside: {word: 'set aside', mark: '–', hint: 'too little data for a figure'},
 };
 
 // What every line is compared at, as in its verdict.
@@ -57,20 +58,20 @@ function curveAt(curve, speedup) {
 const units = data.units.map(makeUnit);
 
 const lines = data.lines.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: line.v, sure: line.y, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
+  unit: units[line.u], point: line.p, verdict: line.v, sure: line.y, gain: line.h[0], shape: line.h[1], slope: line.s, phaseFactor: line.f, slopeActive: line.a,
   baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.pb + line.n,
   speedups: line.d, curve: line.c, bend: line.k, luck: line.q, sentence: line.t, rank,
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
 }));
 
-// Its badge says "Set aside" beside it.
+// Its badge says "set aside" beside it.
 function withoutBadge(text) {
   const rest = text.replace(/^Set aside: /, '');
   return rest[0].toUpperCase() + rest.slice(1);
 }
 
 const aside = data.aside.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: 'aside', sure: true, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  unit: units[line.u], point: line.p, verdict: 'aside', sure: true, gain: null, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
   others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, luck: null, sentence: withoutBadge(line.t),
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));

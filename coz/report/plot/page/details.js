@@ -15,10 +15,10 @@ const details = {
         element('button', {type: 'button', class: 'icon', 'aria-label': 'Close the details', onclick: () => this.close()}, '✕')),
       element('p', {class: `sentence ${line.verdict}`}, verdictBadge(line), ' ', ...sentence(line.sentence)),
       element('div', {id: 'large-plot'}),
-      line.curve.length ? element('p', {class: 'muted reading'}, 'Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.') : null,
+      line.curve.length ? this.reading(line) : null,
       this.figures(line),
       this.source(line.unit),
-      this.speedups(line),
+      this.statistics(line),
       this.elsewhere(line),
       this.closer(line.unit)];
     // Not each line has each part, and what is null would be shown as a word.
@@ -46,15 +46,21 @@ const details = {
     grid.select(null);
   },
 
+  // What the plot's marks mean, beside the plot.
+  reading(line) {
+    const parts = ['Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.'];
+    if (line.bend !== null) parts.push(' Ring: here the curve bends.');
+    return element('p', {class: 'muted reading'}, ...parts);
+  },
+
   figures(line) {
     const rows = [];
-    const add = (name, value, hint) => rows.push(element('div', {title: hint}, element('dt', {}, name), element('dd', {}, value)));
-    if (line.slope[0] !== null) add('Slope', `${fixed(line.slope[0])} ${plusMinus(line.slope)}`, 'Program speedup for each unit of line speedup, with half its 95 % interval');
-    if (line.phaseFactor !== 1) add('While active', `${fixed(line.slopeActive[0])} ${plusMinus(line.slopeActive)}`, `The line is active in a part of the run; its effect there, times ${fixed(line.phaseFactor)} for the whole run`);
-    if (line.luck !== null) add('By luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}), 'q-value: of the verdicts faster and slower up to this one, the share that luck alone would make');
-    if (line.bend !== null) add('Bends at', percent(line.bend), 'Beyond this speedup the effect changes');
-    add('Samples', percent(line.unit.share, {digits: 1}), 'Share of all samples: what an ordinary profiler shows');
-    add('Experiments', experimentCounts(line), experimentsHint(line));
+    const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
+    if (line.gain !== null) add('gain', line.gain.replace(/ %/g, '\u00a0%'));
+    // The slope is said of straight curves alone.
+    if (line.bend !== null) add('bend', percent(line.bend));
+    else if (line.shape !== null) add('slope', line.shape.replace('slope ', ''));
+    add('samples', percent(line.unit.share, {digits: 1}));
     return element('dl', {class: 'figures'}, ...rows);
   },
 
@@ -78,12 +84,21 @@ const details = {
     return section;
   },
 
-  speedups(line) {
-    if (!line.speedups.length) return null;
-    const rows = line.speedups.map(([speedup, value, low, high, n]) => [percent(speedup), percent(value, {sign: true, digits: 1}), interval([value, low, high]), String(n)]);
-    const measured = table(['line faster by', 'program', '95 % interval', 'exp.'], rows);
-    measured.className = '';
-    return element('details', {}, element('summary', {}, 'Measured at each speedup'), measured);
+  // For those who want to know how it was found out.
+  statistics(line) {
+    const rows = [];
+    const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
+    add('experiments', experimentCounts(line));
+    if (line.luck !== null) add('luck', line.luck < 0.001 ? '< 0.1\u00a0%' : percent(line.luck, {digits: 1}));
+    if (line.phaseFactor !== 1) add('phase', `× ${fixed(line.phaseFactor)}`);
+    const parts = [element('dl', {class: 'figures'}, ...rows)];
+    if (line.speedups.length) {
+      const measured = table([`${line.unit.kind} faster by`, 'program', '95 % interval', 'experiments'], line.speedups.map(([speedup, value, low, high, n]) =>
+        [percent(speedup), percent(value, {sign: true, digits: 1}), interval([value, low, high]), String(n)]));
+      measured.className = '';
+      parts.push(measured);
+    }
+    return element('details', {}, element('summary', {}, 'Experiments and statistics'), ...parts);
   },
 
   // What the same line does to other progress points.

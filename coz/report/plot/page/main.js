@@ -1,6 +1,6 @@
 // Puts the parts together: headings, views, keys.
 
-const VIEWS = {lines: () => grid.layout(), timeline: () => timeline.show(), run: () => runPage.show()};
+const VIEWS = {lines: () => grid.layout(), timeline: () => timeline.show(), run: () => runPage.show(), meaning: () => meaning.show()};
 let domain = [-0.1, 0.2];
 
 function showView(name) {
@@ -34,7 +34,7 @@ function showLines() {
   // One or two cards need no wide column; the details take the room.
   document.body.classList.toggle('few', shown.length < 3);
   headline(all);
-  legend(point);
+  legend(point, all);
   grid.show(shown, domain);
   if (details.line && details.line.point !== filters.state.point) {
     const same = all.find((line) => line.unit === details.line.unit);
@@ -52,11 +52,18 @@ function headline(all) {
   const open = all.filter((line) => line.verdict === 'cannot_tell' || line.verdict === 'aside');
   const first = worth[0] || hurting[0];
   const name = (line) => element('button', {type: 'button', class: 'link place', onclick: () => openLine(line, true)}, line.unit.place);
-  const parts = first ? [name(first), ': ', ...sentence(first.sentence)] : [`No ${noun} is known to be worth making faster.`];
+  const parts = first ? named(first.sentence, name(first)) : [`No ${noun} is known to be worth making faster.`];
   if (worth.length > 1) parts.push(` ${count(worth.length - 1, `other ${noun}`)} ${worth.length === 2 ? 'is' : 'are'} worth it, too.`);
   if (worth.length && hurting.length) parts.push(` ${count(hurting.length, noun)} would hurt.`);
   if (open.length) parts.push(` Of ${count(open.length, noun)} it is not yet known.`);
   box.replaceChildren(...parts);
+}
+
+// The sentence of a line with its name in place of "this", where it says "this".
+function named(text, name) {
+  const at = text.search(/\bthis\b/);
+  if (at < 0) return [name, ': ', ...sentence(text)];
+  return [...sentence(text.slice(0, at)), name, ...sentence(text.slice(at + 'this'.length))];
 }
 
 function emptyText(all) {
@@ -65,15 +72,18 @@ function emptyText(all) {
   return [element('h2', {}, `No ${noun} passes these filters`), element('p', {}, 'Take one back, or show all.')];
 }
 
-function legend(point) {
+function legend(point, all) {
   if (!point) return;
   const timed = point.kind === 'latency' || point.kind === 'end_to_end';
   const across = `this ${noun} faster`;
   const up = timed ? 'shorter' : 'faster';
+  const bends = all.some((line) => line.bend !== null);
   byId('legend').replaceChildren(
     element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
     element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
-    element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {}, point.name), ` ${up}`));
+    ...(bends ? [element('span', {}, element('span', {class: 'key-ring'}), ' bend')] : []),
+    element('span', {}, `→ ${across}`), element('span', {}, '↑ ', element('code', {}, point.name), ` ${up}`),
+    element('button', {type: 'button', class: 'link', onclick: () => meaning.open('gain')}, 'What it all means'));
 }
 
 function headings() {
@@ -99,7 +109,7 @@ function keys(event) {
     return;
   }
   if (typing) return;
-  const views = {1: 'lines', 2: 'timeline', 3: 'run'};
+  const views = {1: 'lines', 2: 'timeline', 3: 'run', 4: 'meaning'};
   if (views[event.key]) showView(views[event.key]);
   else if (event.key === 't' || event.key === 'T') theme.toggle();
   else if (event.key === '/') {

@@ -6,7 +6,7 @@ const runPage = {
   show() {
     if (this.made) return;
     this.made = true;
-    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.more(), this.notUsed(), this.reading());
+    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.more(), this.notUsed());
   },
 
   facts(pairs) {
@@ -81,19 +81,5 @@ const runPage = {
     return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
       items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),
       data.notes.length ? element('ul', {class: 'plain-list notes'}, ...data.notes.map((note) => element('li', {}, note))) : null);
-  },
-
-  reading() {
-    const terms = [
-      ['Virtual speedup', 'While an experiment speeds a line up, every other thread is paused for a share of the time the line runs; what is left is what a faster line would bring.'],
-      ['Program faster by', 'The time saved for each visit to the progress point: +30 % means 0.7 of the time, a rate 1.43 times as high.'],
-      ['Slope', 'Making the line 10 % faster makes the program 10 % × slope faster.'],
-      ['Band', 'The 95 % interval, from the differences between experiments; the baseline’s own error is in it.'],
-      ['Dots', 'What the experiments at one speedup measured; a larger dot stands for more of them.'],
-      ['Ring', 'Where the effect bends: a plateau, or a turn.'],
-      ['Arrow at the edge', 'The plot ends there, the effect goes on: to the figure beside it.'],
-    ];
-    return element('section', {class: 'sheet'}, element('h2', {}, 'How to read it'), element('dl', {class: 'terms'},
-      ...terms.flatMap(([term, text]) => [element('dt', {}, term), element('dd', {}, text)])));
   },
 };

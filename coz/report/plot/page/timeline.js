@@ -1,6 +1,28 @@
 // What ran when: experiments, visits and the busiest lines over the time of the profile. A phase of
 // the program shows as a change of shade from left to right.
 
+// Columns without an experiment, of 240: so many are a pause between two experiments; more of them
+// are a part of the run in which nothing was measured.
+const PAUSE_COLUMNS = 2;
+
+// A line with less than this of the largest share would be an empty row.
+const VISIBLE_SHARE = 1 / 20;
+
+// A pause between experiments gets what was before it, so that it is not taken for a stop of the
+// program. What remains null was not measured.
+function withoutPauses(values) {
+  const filled = [...values];
+  for (let i = 0; i < values.length;) {
+    if (values[i] !== null) { ++i; continue; }
+    let end = i;
+    while (end < values.length && values[end] === null) ++end;
+    const value = i > 0 ? values[i - 1] : end < values.length ? values[end] : null;
+    if (end - i <= PAUSE_COLUMNS) filled.fill(value, i, end);
+    i = end;
+  }
+  return filled;
+}
+
 const timeline = {
   made: false,
 
@@ -12,18 +34,18 @@ const timeline = {
 
   make(panel) {
     this.made = true;
-    const {seconds: length, experiments, units: busiest, points, more} = data.timeline;
+    const {seconds: length, experiments, points, more} = data.timeline;
     panel.append(element('h2', {}, 'Time line'));
     if (!experiments.length) {
       panel.append(element('p', {class: 'muted'}, `${data.nothing ? data.nothing.what : 'No experiment was made'}, so there is nothing to show over time.`));
       return;
     }
-    panel.append(element('p', {class: 'lead'}, 'Each column is a moment of the run. Where the shades change from left to right, the program went from one phase to another; a line counts only for the part of the run in which it was active.'));
+    panel.append(element('p', {class: 'lead'}, 'Each column is a moment of the run. Where the shades change from left to right, the program went from one phase to another; a line counts only for the part of the run in which it was active. Between two experiments lies a short pause.'));
     this.rows = [];
     const table = element('div', {class: 'timeline', role: 'list'});
     const row = (name, hint, kind, values, label) => {
       const canvas = element('canvas', {role: 'img', 'aria-label': label});
-      const entry = {canvas, kind, values};
+      const entry = {canvas, kind, values: kind === 'experiments' ? values : withoutPauses(values)};
       canvas.addEventListener('pointermove', (event) => this.hover(event, entry, hint || name));
       canvas.addEventListener('pointerleave', () => tooltip.hide());
       table.append(element('div', {class: `timeline-row ${kind}`, role: 'listitem'}, element('div', {class: 'timeline-name', title: hint}, name), canvas));
@@ -34,7 +56,8 @@ const timeline = {
       const known = rates.filter((v) => v !== null);
       row(data.points[point].name, `${data.points[point].name}, visits per second`, 'rate', rates, `visits to ${data.points[point].name} per second, from ${fixed(d3.min(known) ?? null, 0)} to ${fixed(d3.max(known) ?? null, 0)}`);
     }
-    const most = d3.max(busiest, ([, ...shares]) => d3.max(shares)) || 1;
+    const most = d3.max(data.timeline.units, ([, ...shares]) => d3.max(shares)) || 1;
+    const busiest = data.timeline.units.filter(([, ...shares]) => d3.max(shares) >= most * VISIBLE_SHARE);
     for (const [unit, ...shares] of busiest) {
       const known = shares.filter((v) => v !== null);
       row(units[unit].place, `${units[unit].place} ${units[unit].name}`, 'share', shares, `share of samples in ${units[unit].place}: from ${percent(d3.min(known) ?? null)} to ${percent(d3.max(known) ?? null)}`);
@@ -43,7 +66,8 @@ const timeline = {
     this.axis = d3.create('svg').attr('class', 'timeline-axis').attr('aria-hidden', 'true');
     table.append(element('div', {class: 'timeline-row axis'}, element('div', {class: 'timeline-name'}), this.axis.node()));
     panel.append(table, element('p', {class: 'legend'}, element('span', {class: 'swatch baseline'}), ' baseline ', element('span', {class: 'swatch speedup'}), ' speedup (height: how much) ',
-      element('span', {class: 'swatch unused'}), ' not used  ', element('span', {class: 'swatch ramp'}), ` share of samples, 0 to ${percent(most)}`));
+      element('span', {class: 'swatch unused'}), ' not used ', element('span', {class: 'swatch ramp'}), ` share of samples, 0 to ${percent(most)}`,
+      ...(this.rows.some(({values}) => values.includes(null)) ? [element('span', {class: 'swatch unmeasured'}), ' nothing was measured'] : [])));
     if (more > 0) panel.append(element('p', {class: 'muted'}, `Of the experiments the first ${experiments.length.toLocaleString('en')} are drawn; ${more.toLocaleString('en')} more are in the shades and figures.`));
     new ResizeObserver(() => this.draw()).observe(table);
     theme.listeners.push(() => this.draw());
@@ -90,7 +114,26 @@ const timeline = {
     return [left, Math.round((i + 1) * width / n) - left];
   },
 
-  rate(context, {values}, width, height, {accent}) {
+  // Where nothing was measured: hatched, so that it is neither 0 nor a fault.
+  unmeasured(context, values, width, height, {muted}) {
+    context.save();
+    context.beginPath();
+    values.forEach((value, i) => {
+      const [left, wide] = this.column(i, values.length, width);
+      if (value === null) context.rect(left, 1, wide, height - 2);
+    });
+    context.clip();
+    context.strokeStyle = muted;
+    context.globalAlpha = 0.6;
+    context.beginPath();
+    for (let x = -height; x < width; x += 6) { context.moveTo(x, height); context.lineTo(x + height, 0); }
+    context.stroke();
+    context.restore();
+  },
+
+  rate(context, {values}, width, height, colours) {
+    const {accent} = colours;
+    this.unmeasured(context, values, width, height, colours);
     // An experiment near 100 % leaves hardly any effective time, so its rate is an outlier. It must
     // not set the scale.
     const most = (d3.quantile(values.filter((v) => v !== null).sort(d3.ascending), 0.9) || 1) * 1.15;
@@ -105,7 +148,9 @@ const timeline = {
     context.globalAlpha = 1;
   },
 
-  share(context, {values, most}, width, height, {accent, cell}) {
+  share(context, {values, most}, width, height, colours) {
+    const {accent, cell} = colours;
+    this.unmeasured(context, values, width, height, colours);
     values.forEach((value, i) => {
       if (value === null) return;
       const [left, wide] = this.column(i, values.length, width);
@@ -145,7 +190,7 @@ const timeline = {
       return;
     }
     const value = row.values[Math.min(row.values.length - 1, Math.max(0, Math.floor(at * row.values.length)))];
-    tooltip.show(event, [element('b', {}, name), element('div', {}, value === null ? 'no experiment' : row.kind === 'share' ? `${percent(value, {digits: 1})} of samples` : `${value.toPrecision(3)} per second`),
+    tooltip.show(event, [element('b', {}, name), element('div', {}, value === null ? 'nothing was measured' : row.kind === 'share' ? `${percent(value, {digits: 1})} of samples` : `${value.toPrecision(3)} per second`),
       element('div', {}, `at ${fixed(time, 1)} s`)]);
   },
 };

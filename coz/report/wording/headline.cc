@@ -1,0 +1,101 @@
+#include "coz/report/wording/headline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace coz::report {
+namespace {
+
+double SpeedupOf(const LineAnalysis& line) {
+  const Curve& curve = line.curve;
+  if (curve.points.empty()) return kQuotedSpeedup;
+  const double largest = curve.points.back().virtual_speedup;
+  double quoted = std::min(kQuotedSpeedup, largest);
+  if (!curve.bend.has_value()) return quoted;
+  // A speedup beyond the bend would hide what comes before it.
+  if (curve.bend->slope_before.value > 0) quoted = std::min(quoted, curve.bend->virtual_speedup);
+  const bool gains = curve.At(quoted).value > 0;
+  return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
+}
+
+Estimate Scaled(const Estimate& slope, double speedup) {
+  return {slope.value * speedup, slope.low * speedup, slope.high * speedup};
+}
+
+}  // namespace
+
+Headline HeadlineOf(const LineAnalysis& line) {
+  Headline headline;
+  headline.virtual_speedup = SpeedupOf(line);
+  // Where no curve was asked for there is the slope.
+  headline.program_speedup = line.curve.points.empty() ? Scaled(line.slope, kQuotedSpeedup)
+                                                       : line.curve.At(headline.virtual_speedup);
+  headline.beyond = BeyondBend(line.curve);
+  return headline;
+}
+
+std::string GainHead() { return absl::StrCat("gain at ", PercentText(kQuotedSpeedup), " %"); }
+
+std::string GainText(const Headline& headline) {
+  const double value = headline.program_speedup.value;
+  std::string text = WithInterval(headline.program_speedup);
+  if (value > 0 && text[0] != '0') text.insert(0, "+");
+  if (std::fabs(headline.virtual_speedup - kQuotedSpeedup) < 1e-9) return text;
+  return absl::StrCat(text, " at ", PercentText(headline.virtual_speedup), " %");
+}
+
+std::string ShapeText(const LineAnalysis& line) {
+  const std::string beyond = BeyondBend(line.curve);
+  if (!beyond.empty()) return beyond;
+  const double value = std::fabs(line.slope.value) < 0.005 ? 0 : line.slope.value;  // no "-0.00"
+  return absl::StrFormat("slope %.2f %s", value, PlusMinus(line.slope));
+}
+
+std::string HeadlineText(const LineAnalysis& line) {
+  Headline headline = HeadlineOf(line);
+  const std::string at = PercentText(headline.virtual_speedup);
+  headline.virtual_speedup = kQuotedSpeedup;  // it stands in front already
+  return absl::StrCat(at, " % faster: ", GainText(headline), ", ", ShapeText(line));
+}
+
+std::string BeyondBend(const Curve& curve) {
+  if (!curve.bend.has_value()) return "";
+  const Bend& bend = *curve.bend;
+  const double before = bend.slope_before.value;
+  const Estimate& after = bend.slope_after;
+  const char* what = after.value < before / 5 ? "hardly more" : "smaller gain";
+  if (after.high < 0) {
+    what = before > 0 ? "partly lost again" : "hurts";
+  } else if (before <= 0 || after.value > before) {
+    what = "larger gain";
+  } else if (after.low <= 0 && after.value < before / 2) {
+    what = "nothing more";
+  }
+  return absl::StrCat(what, " beyond ", PercentText(bend.virtual_speedup), " %");
+}
+
+std::string PlusMinus(const Estimate& estimate) {
+  if (!std::isfinite(estimate.low)) return "±?";
+  return absl::StrFormat("±%.2f", (estimate.high - estimate.low) / 2);
+}
+
+std::string PercentText(double fraction) {
+  const double percent = 100 * fraction;
+  const double scale = std::fabs(percent) < 1 ? 10 : 1;
+  const double rounded = std::round(percent * scale) / scale;
+  if (rounded == 0) return "0";
+  return absl::StrFormat("%.*f", rounded == std::round(rounded) ? 0 : 1, rounded);
+}
+
+std::string WithInterval(const Estimate& estimate) {
+  const std::string value = absl::StrCat(PercentText(estimate.value), " %");
+  if (!std::isfinite(estimate.low)) return value;
+  return absl::StrFormat("%s (%s to %s)", value, PercentText(estimate.low),
+                         PercentText(estimate.high));
+}
+
+}  // namespace coz::report

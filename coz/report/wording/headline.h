@@ -1,0 +1,58 @@
+// The figure that every output shows of a line: what the program gains when the line gets 30 %
+// faster, and what comes beyond. The slope is said of straight curves alone, since on a curve that
+// bends it is true nowhere.
+//
+// Shape    "30 % faster: +18 % (17 to 19), nothing more beyond 50 %"; of a straight curve
+//          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02"; UTF-8
+// Units    fractions; text in percent
+// Errors   none; "(? to ?)" is left out where an interval is unknown
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   docs/interpreting.md
+#ifndef COZ_REPORT_WORDING_HEADLINE_H_
+#define COZ_REPORT_WORDING_HEADLINE_H_
+
+#include <string>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/statistics/curve.h"
+#include "coz/report/statistics/statistics.h"
+
+namespace coz::report {
+
+// All lines are looked at at the same speedup, so that their figures can be compared.
+inline constexpr double kQuotedSpeedup = 0.30;
+
+struct Headline {
+  // kQuotedSpeedup, but less where the line was not tried so far, or bends before it; and the
+  // largest where only that shows what the verdict says.
+  double virtual_speedup = kQuotedSpeedup;
+  Estimate program_speedup;
+  // "nothing more beyond 50 %"; empty: the curve is straight.
+  std::string beyond;
+};
+
+Headline HeadlineOf(const LineAnalysis& line);
+
+// Of a column of gains: "gain at 30 %".
+std::string GainHead();
+// "+18 % (17 to 19)"; "+9 % (8 to 10) at 20 %" where that is not the speedup of all lines.
+std::string GainText(const Headline& headline);
+// What the curve does: "nothing more beyond 50 %" or "slope 0.45 ±0.02".
+std::string ShapeText(const LineAnalysis& line);
+// Both, as above.
+std::string HeadlineText(const LineAnalysis& line);
+
+// "nothing more beyond 50 %"; "" of a straight curve.
+std::string BeyondBend(const Curve& curve);
+
+// Half of the interval's width: "±0.12"; "±?" where it has none.
+std::string PlusMinus(const Estimate& estimate);
+// Whole percents without the sign "%"; one decimal where that would be 0. Never "-0".
+std::string PercentText(double fraction);
+// "12 % (9 to 15)".
+std::string WithInterval(const Estimate& estimate);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_HEADLINE_H_

@@ -1,0 +1,71 @@
+#include "coz/report/wording/headline.h"
+
+#include <limits>
+#include <string>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/statistics/curve.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+// A curve through 0 with the slope `before` up to `bend`, and `after` beyond; ±1 point everywhere.
+LineAnalysis Line(double before, double bend, double after) {
+  LineAnalysis line;
+  for (int i = 0; i <= 20; ++i) {
+    const double s = 0.05 * i;
+    const double value = s <= bend ? before * s : before * bend + after * (s - bend);
+    line.curve.points.push_back({s, {value, value - 0.01, value + 0.01}});
+  }
+  line.slope = {line.curve.points.back().program_speedup.value, 0, 0};
+  line.verdict = Verdict::kFaster;
+  if (bend < 1) {
+    line.curve.bend =
+        Bend{bend, {before, before - 0.02, before + 0.02}, {after, after - 0.05, after + 0.05}};
+  } else {
+    line.slope = {before, before - 0.02, before + 0.02};
+  }
+  return line;
+}
+
+TEST(HeadlineTest, WhereTheCurveBendsTheHeadlineIsTheCurve) {
+  EXPECT_EQ(HeadlineText(Line(0.6, 0.5, 0)),
+            "30 % faster: +18 % (17 to 19), nothing more beyond 50 %");
+}
+
+TEST(HeadlineTest, TheSlopeIsSaidOfStraightCurvesAlone) {
+  EXPECT_EQ(HeadlineText(Line(0.5, 1, 0)), "30 % faster: +15 % (14 to 16), slope 0.50 ±0.02");
+  EXPECT_EQ(HeadlineText(Line(-0.001, 1, 0)), "30 % faster: 0 % (-1 to 1), slope 0.00 ±0.02");
+}
+
+TEST(HeadlineTest, WhatComesBeyondABendIsSaidOfAllKinds) {
+  EXPECT_EQ(ShapeText(Line(0.6, 0.5, -0.4)), "partly lost again beyond 50 %");
+  EXPECT_EQ(ShapeText(Line(0.6, 0.5, 0.3)), "smaller gain beyond 50 %");
+  EXPECT_EQ(ShapeText(Line(0.6, 0.5, 0.08)), "hardly more beyond 50 %");
+  EXPECT_EQ(ShapeText(Line(0.2, 0.5, 0.9)), "larger gain beyond 50 %");
+  EXPECT_EQ(ShapeText(Line(-0.2, 0.5, -0.9)), "hurts beyond 50 %");
+}
+
+TEST(HeadlineTest, ABendBeforeTheSpeedupOfAllLinesIsShownItself) {
+  const LineAnalysis early = Line(0.6, 0.2, -0.5);
+  EXPECT_EQ(HeadlineText(early), "20 % faster: +12 % (11 to 13), partly lost again beyond 20 %");
+  EXPECT_EQ(GainText(HeadlineOf(early)), "+12 % (11 to 13) at 20 %");
+}
+
+TEST(HeadlineTest, ALineThatWasTriedLessFarSaysHowFar) {
+  LineAnalysis line = Line(0.5, 1, 0);
+  line.curve.points.resize(5);
+  EXPECT_EQ(GainText(HeadlineOf(line)), "+10 % (9 to 11) at 20 %");
+}
+
+TEST(HeadlineTest, WithoutACurveTheSlopeTells) {
+  LineAnalysis line;
+  line.slope = {0.5, 0.4, 0.6};
+  EXPECT_EQ(HeadlineText(line), "30 % faster: +15 % (12 to 18), slope 0.50 ±0.10");
+  line.slope.low = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(HeadlineText(line), "30 % faster: +15 %, slope 0.50 ±?");
+}
+
+}  // namespace
+}  // namespace coz::report
