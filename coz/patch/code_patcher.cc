@@ -141,27 +141,22 @@ Entry* EntryAt(uint64_t address) {
   return &g_entries[trap->patch.load(std::memory_order_acquire)];
 }
 
-bool IsSame(const CounterPlace& a, const CounterPlace& b) {
-  return a.fs_offset == b.fs_offset && a.displacement == b.displacement && a.begins == b.begins &&
-         a.without_begin == b.without_begin;
-}
-
 bool IsSame(const CallEdge& a, const CallEdge& b) {
   return a.routine == b.routine && a.routine_in_handler == b.routine_in_handler &&
          a.argument == b.argument && a.frame.by_rbp == b.frame.by_rbp &&
          a.frame.distance == b.frame.distance;
 }
 
-// Of arrays without padding between their bytes.
-template <typename Array>
-bool AreSame(const Array& a, const Array& b) {
-  static_assert(std::has_unique_object_representations_v<Array>);
+// Of values without padding between their bytes.
+template <typename Value>
+bool AreSame(const Value& a, const Value& b) {
+  static_assert(std::has_unique_object_representations_v<Value>);
   return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
 bool IsSame(const CodePatch& a, const CodePatch& b) {
   return a.address == b.address && a.stub == b.stub && a.semaphore == b.semaphore &&
-         IsSame(a.counter, b.counter) && IsSame(a.edge, b.edge) && a.way == b.way &&
+         AreSame(a.counter, b.counter) && IsSame(a.edge, b.edge) && a.way == b.way &&
          a.needs_one_thread == b.needs_one_thread &&
          a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
          a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
@@ -264,8 +259,11 @@ void CountVisit(const CounterPlace& counter) {
   if (counter.begins != 0 && *cell_at(counter.begins) <= *cell) {
     cell = cell_at(counter.without_begin);
   }
-  // One instruction, as in the stub.
+  // One instruction each, as in the stub.
   asm volatile("incq %0" : "+m"(*cell) : : "cc");
+  for (const int32_t other : counter.others) {
+    if (other != 0) asm volatile("incq %0" : "+m"(*cell_at(other)) : : "cc");
+  }
 }
 
 // What the stub would do, for an int3.
@@ -292,7 +290,7 @@ PatchResult InsertPatch(const CodePatch& patch) {
   const Entry* known = EntryAt(patch.address);
   if (known != nullptr && known->state.load(std::memory_order_relaxed) == State::kActive) {
     const bool is_same =
-        IsSame(known->patch.counter, patch.counter) && IsSame(known->patch.edge, patch.edge);
+        AreSame(known->patch.counter, patch.counter) && IsSame(known->patch.edge, patch.edge);
     return is_same ? PatchResult::kAlready : PatchResult::kOtherCode;
   }
   const PatchResult checked = Check(patch);

@@ -269,6 +269,34 @@ TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
   }
 }
 
+TEST_P(RelocatedCodeTest, CountsForEveryPointAtThePlace) {
+  const Sample& sample = kSamples[GetParam()];
+  for (const Way way : {Way::kJump, Way::kTrap}) {
+    const uint8_t* function = Page().Add(sample.code);
+    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
+    if (plan.way != way) continue;
+    SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
+    const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
+    const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
+    const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
+    CounterPlace counter = self::CounterOf(1);
+    counter.others[0] = self::CounterOf(2).displacement;
+    counter.others[1] = self::CounterOf(3).displacement;
+    const auto patch = self::PatchFor(plan, place, counter);
+    ASSERT_TRUE(patch.has_value());
+    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+    uint64_t counters[self::kCounters] = {};
+    self::CountIn(counters);
+    const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
+    self::CountIn(nullptr);
+    EXPECT_EQ(counters[1], sample.visits * before.size());
+    EXPECT_EQ(counters[2], counters[1]);
+    EXPECT_EQ(counters[3], counters[1]);
+    EXPECT_TRUE(IsEqual(before, with));
+    ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
+  }
+}
+
 TEST(CodePatcherTest, SemaphoreIsRaisedWhileThePlaceIsChanged) {
   const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
   const uint8_t* function = Page().Add(code);

@@ -10,7 +10,7 @@
 namespace coz::patch {
 namespace {
 
-constexpr size_t kMostCountingBytes = 72;  // counting, or the call of a routine
+constexpr size_t kMostCountingBytes = 93;  // counting, or the call of a routine
 constexpr size_t kMostCopyExtra = 14;      // that a copy is longer than the instruction
 static_assert(kMostCountingBytes + kMaxDisplacedBytes + kMostCopyExtra * kMaxDisplaced +
                   kJumpBytes <=
@@ -105,6 +105,9 @@ class Builder {
       Emit({0xeb, 0x07});  // jmp behind it
     }
     EmitAt({0x48, 0xff, 0x80}, patch_.counter.displacement);  // inc qword [rax + ..]
+    for (const int32_t other : patch_.counter.others) {
+      if (other != 0) EmitAt({0x48, 0xff, 0x80}, other);
+    }
     if (plan_.keeps_flags) {
       pop({0x58}, kWord);
       Emit({0x04, 0x7f, 0x9e});  // add al, 127, which overflows as before; sahf

@@ -104,6 +104,9 @@ class OutsidePoints {
     std::string why_not_patched;                    // of the last of these
     VisitSlots slots;                               // where changed code counts
     std::unique_ptr<CatchUp> catch_up;              // with all three slots
+    // Of slots that another point had: what was counted in them by then, also by thread slot.
+    EndSums before;
+    std::vector<uint64_t> without_begin_before;
     const shared::ControlBlock* control = nullptr;  // with the slot
     std::vector<points::VisitCounter> probes;       // one for each place
     std::vector<ImageBreakpoints> breakpoints;
@@ -122,6 +125,7 @@ class OutsidePoints {
     uint64_t Read() const;
     uint64_t ReadAll() const;
     uint64_t ReadChangedCode() const;
+    EndSums ReadEnds() const;
   };
   struct Point {
     std::string name;
@@ -130,6 +134,7 @@ class OutsidePoints {
     std::unique_ptr<Counted> end;
     uint32_t id = 0;  // of the target
     bool is_away = false;
+    bool has_passed_slots_on = false;  // to a point that came later
     std::vector<Counted*> all() const;
   };
   // Places of one PointSpec, each with what it allows.
@@ -157,15 +162,16 @@ class OutsidePoints {
   absl::Status ParseAll(const OutsidePointOptions& options);
   static absl::Status MayBeInLibrary(const points::PointSpec& spec, const absl::Status& status);
   absl::Status CheckSemaphores(const Counted& counted) const;
-  void TakePlaces(const FoundPlaces& found, Counted* counted);
+  absl::Status MakeRoom(const PlaceInFile& place, PlacePlans* plans, const Counted& counted);
+  absl::Status TakePlaces(const FoundPlaces& found, Counted* counted);
   static absl::StatusOr<FoundPlaces> Seek(const points::PointSpec& spec,
                                           const std::vector<std::string>& files);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   static void PlanPlaces(const std::string& path, const points::CodePlaces& binary,
                          const std::vector<points::CodePlace>& found, bool may_change,
                          FoundPlaces* places);
-  void AddPlaces(const std::string& path, const points::CodePlaces& binary,
-                 const std::vector<points::CodePlace>& found, Counted* counted);
+  absl::Status AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                         const std::vector<points::CodePlace>& found, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   struct Image {
     std::vector<shared::ProcessSlot*> slots;
@@ -192,9 +198,10 @@ class OutsidePoints {
   bool CanChangeCode(shared::ControlBlock& control);
   void ExpectChanges(shared::ControlBlock& control);
   void GoOnChanging(shared::ControlBlock& control, uint64_t now_ns);
-  static absl::Status TakeSlots(const std::vector<Counted*>& all, shared::ControlBlock& control);
+  absl::Status TakeSlots(const Point& made, shared::ControlBlock& control);
+  bool TakeSlotsAgain(const Point& made, shared::ControlBlock& control);
   absl::Status TakeFound(shared::ControlBlock& control);
-  absl::Status TakeChangeable(FoundPlaces* found, Counted* counted) const;
+  absl::Status TakeChangeable(FoundPlaces* found, Counted* counted);
   void BeginStage(Changing::Stage stage, uint64_t now_ns);
   void EndAdding(uint64_t now_ns);
   void EndRemoving();

@@ -1,9 +1,7 @@
 #include "coz/supervisor/points/patched_places.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,11 +9,9 @@
 #include <iterator>
 #include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/clock.h"
-#include "coz/base/unique_fd.h"
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -34,16 +30,6 @@ constexpr uint64_t kAskAgainNs = 200 * kNsPerMs;
 constexpr int kSilentRounds = 2;
 constexpr int kMostTries = 20;
 constexpr char kNoMemory[] = "no memory near the code is free";
-
-// Libraries that block signals inside, or that the runtime's own handler calls.
-bool MayBlockSigtrap(const std::string& file) {
-  const std::string name = std::filesystem::path(file).filename().string();
-  for (const char* prefix : {"libc.so", "libc-", "ld-linux", "ld-2", "libpthread", "librt", "libdl",
-                             "libgcc_s", "libunwind", "libasan", "libtsan", "libubsan"}) {
-    if (absl::StartsWith(name, prefix)) return true;
-  }
-  return false;
-}
 
 void SetMapped(pid_t pid, patch::StubSpace* space) {
   std::vector<patch::AddressRange> ranges;
@@ -75,53 +61,114 @@ bool IsAsleep(pid_t pid) {
   return true;
 }
 
-PlacePlans NoPlan(const std::string& why) {
-  PlacePlans plans;
-  plans.best.why_none = why;
-  return plans;
-}
-
 }  // namespace
 
-PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
-                      bool has_restartable_code) {
-  if (has_restartable_code) return NoPlan("its binary has code that the kernel restarts (rseq)");
-  if (place.function_bytes == 0) return NoPlan("it is not known where its function ends");
-  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::vector<uint8_t> code(place.function_room);
-  const ssize_t read =
-      pread(fd.get(), code.data(), code.size(), static_cast<off_t>(place.function_offset));
-  if (read != static_cast<ssize_t>(code.size())) return NoPlan("its code cannot be read");
-  patch::PlanLimits limits;
-  limits.allow_trap = !MayBlockSigtrap(file);
-  limits.allow_entries = limits.allow_trap && place.semaphore != 0;
-  const patch::PlaceInCode in_code = {code.data(), place.function_bytes, code.size(),
-                                      place.file_offset - place.function_offset};
-  PlacePlans plans;
-  plans.best = patch::PlanPlace(in_code, limits);
-  limits.allow_jump = false;
-  if (plans.best.way != patch::Way::kJump || !limits.allow_trap) return plans;
-  patch::PlacePlan by_trap = patch::PlanPlace(in_code, limits);
-  if (by_trap.way == patch::Way::kTrap) plans.by_trap = std::move(by_trap);
-  return plans;
+// Of those that count there, or the number that the next place will have.
+size_t PatchedPlaces::LeaderAt(const PlaceInFile& place, uint64_t changed_offset) const {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& other = places_[i];
+    if (other.leader == i && other.changed_offset == changed_offset &&
+        other.in_file.file == place.file && places_[i].counting != 0) {
+      return i;
+    }
+  }
+  return places_.size();
+}
+
+std::string PatchedPlaces::MakeRoom(const PlaceInFile& place, PlacePlans* plans) {
+  const uint64_t offset = place.code.function_offset + plans->best.offset;
+  const size_t same = LeaderAt(place, offset);
+  if (same != places_.size()) {
+    if (places_[same].was_asked) return "another point counts there already";
+    const auto points = std::count_if(places_.begin(), places_.end(),
+                                      [same](const Place& one) { return one.leader == same; });
+    if (points > static_cast<ptrdiff_t>(patch::kMaxOtherCounters)) {
+      return absl::StrCat(points, " points count there already");
+    }
+    return "";
+  }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& other = places_[i];
+    if (other.leader != i || other.in_file.file != place.file || places_[i].counting == 0) continue;
+    const uint64_t function = other.in_file.code.function_offset;
+    const auto overlap = [&](const patch::PlacePlan& one, const patch::PlacePlan& another) {
+      return function + another.offset < offset + one.original.size() &&
+             offset < function + another.offset + another.original.size();
+    };
+    std::optional<patch::PlacePlan>& by_trap = plans->by_trap;
+    std::optional<patch::PlacePlan>& other_by_trap = other.plans.by_trap;
+    if (!overlap(plans->best, other.plans.best)) continue;
+    const bool other_may_change = other_by_trap.has_value() && !other.was_asked;
+    const bool both = by_trap.has_value() && other_may_change && !overlap(*by_trap, *other_by_trap);
+    if (by_trap.has_value() && !overlap(*by_trap, other.plans.best)) {
+      plans->best = *std::exchange(by_trap, std::nullopt);
+    } else if (other_may_change && (both || !overlap(plans->best, *other_by_trap))) {
+      const bool needs_both = overlap(plans->best, *other_by_trap);
+      other.plans.best = *std::exchange(other_by_trap, std::nullopt);
+      other.way = patch::Way::kTrap;
+      if (needs_both) plans->best = *std::exchange(by_trap, std::nullopt);
+    } else {
+      return absl::StrCat("its first bytes are changed to count ", other.in_file.code.name);
+    }
+  }
+  return "";
 }
 
 size_t PatchedPlaces::Add(const VisitSlots& slots, const PlaceInFile& place,
                           const PlacePlans& plans, const PlaceEdge& edge) {
-  Place added = {slots,          place, plans, place.code.function_offset + plans.best.offset,
-                 plans.best.way, false, false, edge};
-  places_.push_back(added);
+  const uint64_t offset = place.code.function_offset + plans.best.offset;
+  const size_t leader =
+      edge.kind == PlaceEdge::Kind::kNone ? LeaderAt(place, offset) : places_.size();
+  places_.push_back({slots, place, plans, offset, plans.best.way, false, false, edge, leader});
+  ++places_[leader].counting;
   ExpectChanges();
   return places_.size() - 1;
 }
 
+bool PatchedPlaces::IsGone(size_t number) const {
+  const size_t leader = places_[number].leader;
+  return places_[leader].counting == 0 &&
+         std::all_of(processes_.begin(), processes_.end(), [leader](const auto& process) {
+           return std::all_of(process.second.done.begin(), process.second.done.end(),
+                              [leader](const auto& done) { return done.second != leader; });
+         });
+}
+
+void PatchedPlaces::Refuse(size_t leader, const std::string& why,
+                           std::vector<Refused>* refused) const {
+  for (size_t i = leader; i < places_.size(); ++i) {
+    if (places_[i].leader == leader) refused->push_back({i, why});
+  }
+}
+
+patch::CounterPlace PatchedPlaces::CountersOf(size_t leader,
+                                              const shared::ProcessSlot& slot) const {
+  const auto cell = [](uint32_t number) {
+    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
+  };
+  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
+  const VisitSlots& slots = places_[leader].slots;
+  patch::CounterPlace counters = {slot.counters_fs_offset, cell(slots.visits), extra(slots.begins),
+                                  extra(slots.without_begin), {}};
+  size_t others = 0;
+  for (size_t i = leader + 1; i < places_.size() && others < patch::kMaxOtherCounters; ++i) {
+    if (places_[i].leader == leader) counters.others[others++] = cell(places_[i].slots.visits);
+  }
+  return counters;
+}
+
 void PatchedPlaces::Remove(size_t number) {
-  places_[number].is_removed = true;
+  Place& place = places_[number];
+  if (!place.is_removed) --places_[place.leader].counting;
+  place.is_removed = true;
   ExpectChanges();
 }
 
 void PatchedPlaces::Restore(size_t number) {
-  places_[number].is_removed = false;
+  Place& place = places_[number];
+  if (place.is_removed) ++places_[place.leader].counting;
+  place.is_removed = false;
+  number = place.leader;
   places_[number].given_up = false;
   for (auto& [identity, process] : processes_) {
     process.tries.erase(number);
@@ -173,23 +220,19 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
   }
 }
 
-std::optional<patch::CodePatch> PatchedPlaces::Build(const Place& place, uint64_t address,
+std::optional<patch::CodePatch> PatchedPlaces::Build(size_t leader, uint64_t address,
                                                      const shared::ProcessSlot& slot, bool by_trap,
                                                      uint64_t semaphore,
                                                      patch::StubSpace* space) const {
+  const Place& place = places_[leader];
   const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
   const size_t bytes = patch::MostStubBytes(plan);
-  const auto cell = [](uint32_t number) {
-    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
-  };
-  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
-  const patch::CounterPlace counter = {slot.counters_fs_offset, cell(place.slots.visits),
-                                       extra(place.slots.begins), extra(place.slots.without_begin)};
   const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = space->Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return patch::BuildPatch(plan, address, *stub, counter, semaphore, EdgeIn(slot, place.edge));
+  return patch::BuildPatch(plan, address, *stub, CountersOf(leader, slot), semaphore,
+                           EdgeIn(slot, place.edge));
 }
 
 std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t address,
@@ -205,11 +248,11 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
   const bool tries_trap = place.plans.by_trap.has_value();
   std::optional<patch::CodePatch> patch;
   if (place.way == patch::Way::kJump || !tries_trap) {
-    patch = Build(place, address, slot, false, semaphore, &known->space);
+    patch = Build(number, address, slot, false, semaphore, &known->space);
   }
   if (!patch.has_value() && tries_trap) {
     place.way = patch::Way::kTrap;
-    patch = Build(place, address, slot, true, semaphore, &known->space);
+    patch = Build(number, address, slot, true, semaphore, &known->space);
   }
   if (patch.has_value()) known->built[{address, number}] = *patch;
   return patch;
@@ -218,7 +261,7 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
 void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& known,
                                   shared::PatchRequest* request, Asked* asked) const {
   for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
-    if (!places_[i].is_removed) continue;
+    if (places_[i].leader != i || places_[i].counting != 0) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, places_[i].in_file.file, places_[i].changed_offset);
     if (address == 0 || known.restored.count({address, i}) != 0) continue;
@@ -238,15 +281,16 @@ void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const Image
   for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
     Place& place = places_[i];
     int& tries = known->tries[i];
-    if (place.given_up || place.is_removed || tries >= kMostTries) continue;
+    if (place.leader != i || place.given_up || place.counting == 0 || tries >= kMostTries) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, place.in_file.file, place.changed_offset);
     if (address == 0 || known->done.count(address) != 0) continue;
     if (!has_ranges) SetMapped(process.pid, &known->space);
     has_ranges = true;
     const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
-    if (++tries == kMostTries) refused->push_back({i, kNoMemory});
+    if (++tries == kMostTries) Refuse(i, kNoMemory, refused);
     if (!patch.has_value()) continue;
+    place.was_asked = true;
     request->patches[asked->places.size()] = *patch;
     asked->places.push_back(i);
     asked->addresses.push_back(address);
@@ -311,7 +355,7 @@ void PatchedPlaces::TakeResult(size_t number, uint64_t address, uint32_t result,
       break;
   }
   known->tries[number] = kMostTries;
-  refused->push_back({number, patch::Describe(static_cast<patch::PatchResult>(result))});
+  Refuse(number, patch::Describe(static_cast<patch::PatchResult>(result)), refused);
 }
 
 void PatchedPlaces::TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused) {
@@ -382,7 +426,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
                                      [i](const Refused& told) { return told.place == i; });
     if (!is_told) refused.push_back({i, kNoMemory});
   }
-  for (const Refused& told : refused) places_[told.place].given_up = true;
+  for (const Refused& told : refused) places_[places_[told.place].leader].given_up = true;
   return refused;
 }
 
