@@ -65,6 +65,8 @@ struct ControlBlock {
   // A program that attaches waits until the supervisor has set its breakpoints, or lent its
   // counters.
   std::atomic<uint32_t> awaits_breakpoints;
+  // 1: breakpoints may be anywhere, and a lost one is none of the program's own.
+  uint32_t guards_breakpoints;
   // An inode. Processes of another namespace are not profiled, as their pids say nothing here.
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's

@@ -15,6 +15,7 @@
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/points/place_slots.h"
 
 namespace coz::supervisor {
 namespace {
@@ -22,23 +23,6 @@ namespace {
 // Processes that sleep are not waited for any longer. They change their code when they wake.
 constexpr uint64_t kLongestStageNs = 5 * kNsPerSecond;
 constexpr size_t kShownNames = 3;
-
-// A slot that nobody has, or kNoSlot.
-uint32_t TakeSlot(const std::string& name, shared::ControlBlock* control) {
-  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
-    shared::PointSlot& slot = control->points[i];
-    auto free = shared::PointState::kFree;
-    if (!slot.state.compare_exchange_strong(free, shared::PointState::kBeingWritten,
-                                            std::memory_order_acquire)) {
-      continue;
-    }
-    slot.kind = shared::PointKind::kPlace;
-    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", name);
-    slot.state.store(shared::PointState::kReady, std::memory_order_release);
-    return i;
-  }
-  return kNoSlot;
-}
 
 // Makes the counts of a pair that nobody counts at even in each thread. Those of requests that were
 // under way when it was removed would meet ends of others. False where they are many, as where
@@ -341,7 +325,7 @@ bool OutsidePoints::TakeSlotsAgain(const Point& made, shared::ControlBlock& cont
 absl::Status OutsidePoints::TakeSlots(const Point& made, shared::ControlBlock& control) {
   bool has_room = true;
   const auto take = [&](const Counted& counted, uint32_t* slot) {
-    if (*slot == kNoSlot) *slot = TakeSlot(counted.spec.text, &control);
+    if (*slot == kNoSlot) *slot = TakePlaceSlot(counted.spec.text, &control);
     has_room &= *slot != kNoSlot;
   };
   const bool is_pair = made.end != nullptr;

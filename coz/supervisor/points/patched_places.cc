@@ -125,13 +125,16 @@ size_t PatchedPlaces::Add(const VisitSlots& slots, const PlaceInFile& place,
   return places_.size() - 1;
 }
 
-bool PatchedPlaces::IsGone(size_t number) const {
+bool PatchedPlaces::IsThere(size_t number) const {
   const size_t leader = places_[number].leader;
-  return places_[leader].counting == 0 &&
-         std::all_of(processes_.begin(), processes_.end(), [leader](const auto& process) {
-           return std::all_of(process.second.done.begin(), process.second.done.end(),
-                              [leader](const auto& done) { return done.second != leader; });
-         });
+  return std::any_of(processes_.begin(), processes_.end(), [leader](const auto& process) {
+    return std::any_of(process.second.done.begin(), process.second.done.end(),
+                       [leader](const auto& done) { return done.second == leader; });
+  });
+}
+
+bool PatchedPlaces::IsGone(size_t number) const {
+  return places_[places_[number].leader].counting == 0 && !IsThere(number);
 }
 
 void PatchedPlaces::Refuse(size_t leader, const std::string& why,

@@ -26,6 +26,7 @@
 #include "coz/patch/stub_space.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/points/plan_in_file.h"
 
 namespace coz::supervisor {
@@ -39,7 +40,6 @@ struct PlaceEdge {
 };
 
 // The point slots to which a place adds its visits, with the meaning of patch::CounterPlace.
-inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 struct VisitSlots {
   uint32_t visits = kNoSlot;
   uint32_t begins = kNoSlot;  // kNoSlot: each visit counts
@@ -70,6 +70,8 @@ class PatchedPlaces {
   const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
   // How it is counted now: an int3 may have taken the place of a jump.
   patch::Way way(size_t number) const { return places_[places_[number].leader].way; }
+  // Whether a process counts there now.
+  bool IsThere(size_t number) const;
   // Whether every process that is known has restored the place's code.
   bool IsGone(size_t number) const;
 
