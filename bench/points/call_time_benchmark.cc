@@ -130,7 +130,7 @@ class ChangedFunction {
     const patch::CounterPlace counter = {
         internal::CountersFsOffset(),
         static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t)), 0,
-        0, {}};
+        0, {}, 0};
     const auto built = patch::self::PatchFor(plan, address, counter, 0, edge);
     if (!built.has_value() || patch::InsertPatch(*built) != patch::PatchResult::kDone) return false;
     addresses_.push_back(address);

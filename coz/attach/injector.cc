@@ -140,6 +140,9 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
       return "the profile has no room for it; try again";
     case shared::AttachAnswer::kNotAttached:
       return "it is not attached to";
+    case shared::AttachAnswer::kCodeStays:
+      return absl::StrFormat(
+          "the system forbids it, so int3s stay, with their handler; restart it: ps %d", pid);
   }
   return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
 }
@@ -365,10 +368,24 @@ absl::Status Injector::Join() {
   const absl::StatusOr<int64_t> answer = CallLibrary(shared::kAttachFunction, control_there_);
   if (!answer.ok()) return answer.status();
   control_there_ = -1;
-  if (*answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
+  return StatusOf("attach to", *answer);
+}
+
+absl::Status Injector::StatusOf(const char* wish, int64_t answer) const {
+  if (answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrFormat("cannot attach to process %d: %s", pid_,
-                      Explain(static_cast<shared::AttachAnswer>(*answer), pid_)));
+      absl::StrFormat("cannot %s process %d: %s", wish, pid_,
+                      Explain(static_cast<shared::AttachAnswer>(answer), pid_)));
+}
+
+absl::Status Injector::ChangeCode(bool is_first) {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kChangeCodeFunction, is_first ? 1 : 0);
+  return answer.ok() ? StatusOf("change the code of", *answer) : answer.status();
+}
+
+absl::Status Injector::RestoreCode() {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kRestoreCodeFunction, 0);
+  return answer.ok() ? StatusOf("restore the code of", *answer) : answer.status();
 }
 
 absl::Status Injector::Leave(bool restores_disposition) {

@@ -27,7 +27,7 @@ inline constexpr size_t kJumpBytes = 5;
 inline constexpr size_t kMaxInstructionBytes = 15;
 inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
 inline constexpr size_t kMaxDisplaced = 6;  // instructions
-inline constexpr size_t kMaxStubBytes = 208;
+inline constexpr size_t kMaxStubBytes = 212;
 inline constexpr size_t kMaxSteps = 22;
 inline constexpr size_t kMaxOtherCounters = 3;
 
@@ -43,6 +43,8 @@ struct CounterPlace {
   int32_t without_begin;
   // Where else each visit counts, for other points at the place; 0: none.
   int32_t others[kMaxOtherCounters];
+  // 1: several threads may count in the same words, so each increment is locked.
+  int32_t is_shared;
 };
 
 // Where a function's return address is when a thread is at an instruction of it: so far above its

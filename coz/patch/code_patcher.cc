@@ -154,16 +154,16 @@ bool AreSame(const Value& a, const Value& b) {
   return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-bool IsSame(const CodePatch& a, const CodePatch& b) {
-  return a.address == b.address && a.stub == b.stub && a.semaphore == b.semaphore &&
-         AreSame(a.counter, b.counter) && IsSame(a.edge, b.edge) && a.way == b.way &&
+// Wherever their stubs are.
+bool DoTheSame(const CodePatch& a, const CodePatch& b) {
+  return a.address == b.address && a.semaphore == b.semaphore && AreSame(a.counter, b.counter) &&
+         IsSame(a.edge, b.edge) && a.way == b.way &&
          a.needs_one_thread == b.needs_one_thread &&
          a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
          a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
          a.step_count == b.step_count && a.stub_bytes == b.stub_bytes &&
-         AreSame(a.original, b.original) && AreSame(a.replacement, b.replacement) &&
-         AreSame(a.displaced, b.displaced) && AreSame(a.steps, b.steps) &&
-         AreSame(a.stub_code, b.stub_code);
+         AreSame(a.original, b.original) && AreSame(a.displaced, b.displaced) &&
+         AreSame(a.steps, b.steps);
 }
 
 bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
@@ -181,10 +181,11 @@ PatchResult Check(const CodePatch& patch) {
   return PatchResult::kDone;
 }
 
-// A new entry, or the one from before the patch was removed.
+// A new entry, or the one from before the patch was removed. That has its stub already, which an
+// earlier session of coz may have placed.
 PatchResult Enter(const CodePatch& patch, Entry** entered) {
   Entry* const known = EntryAt(patch.address);
-  if (known != nullptr && IsSame(known->patch, patch)) {
+  if (known != nullptr && DoTheSame(known->patch, patch)) {
     *entered = known;
   } else {
     const uint32_t index = g_count.load(std::memory_order_relaxed);
@@ -260,9 +261,9 @@ void CountVisit(const CounterPlace& counter) {
     cell = cell_at(counter.without_begin);
   }
   // One instruction each, as in the stub.
-  asm volatile("incq %0" : "+m"(*cell) : : "cc");
+  asm volatile("lock incq %0" : "+m"(*cell) : : "cc");
   for (const int32_t other : counter.others) {
-    if (other != 0) asm volatile("incq %0" : "+m"(*cell_at(other)) : : "cc");
+    if (other != 0) asm volatile("lock incq %0" : "+m"(*cell_at(other)) : : "cc");
   }
 }
 
@@ -280,6 +281,27 @@ const Entry* TrapAt(uint64_t address, uint8_t* displaced) {
   const Entry& entry = g_entries[trap->patch.load(std::memory_order_acquire)];
   *displaced = trap->displaced;
   return entry.state.load(std::memory_order_acquire) == State::kGone ? nullptr : &entry;
+}
+
+// The caller has the lock.
+bool RestoreAll() {
+  bool restored = true;
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry& entry = g_entries[i];
+    const CodePatch& patch = entry.patch;
+    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
+    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
+    if (!AllowWriting(patch.address, patch.changed_bytes)) {
+      restored = false;
+      continue;
+    }
+    ChangeSemaphore(patch, -1);
+    RestoreBytes(patch);
+    ForbidWriting(patch.address, patch.changed_bytes);
+    entry.state.store(State::kRestored, std::memory_order_release);
+  }
+  return restored;
 }
 
 }  // namespace
@@ -399,22 +421,14 @@ void EndUnmap() {
 }
 
 bool RestoreCode() {
-  bool restored = true;
-  const uint32_t count = g_count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
-    Entry& entry = g_entries[i];
-    const CodePatch& patch = entry.patch;
-    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
-    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
-    if (!AllowWriting(patch.address, patch.changed_bytes)) {
-      restored = false;
-      continue;
-    }
-    ChangeSemaphore(patch, -1);
-    RestoreBytes(patch);
-    ForbidWriting(patch.address, patch.changed_bytes);
-    entry.state.store(State::kRestored, std::memory_order_release);
+  constexpr int kMostYields = 10000;
+  int yields = 0;
+  while (g_changing.test_and_set(std::memory_order_acquire)) {
+    if (++yields == kMostYields) return false;
+    RawSyscall(SYS_sched_yield);
   }
+  const bool restored = RestoreAll();
+  g_changing.clear(std::memory_order_release);
   return restored;
 }
 

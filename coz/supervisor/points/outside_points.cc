@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -372,12 +373,32 @@ void OutsidePoints::TakeSlots(shared::ControlBlock* control) {
   if (!changes_code_) return;
   for (Counted* counted : places_) {
     if (counted->slots.visits >= shared::kMaxPoints) continue;
-    counted->control = control;
-    shared::PointSlot& slot = control->points[counted->slots.visits];
-    slot.kind = shared::PointKind::kPlace;
-    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", counted->spec.text);
-    slot.state.store(shared::PointState::kReady, std::memory_order_release);
+    counted->slots.visits = TakePlaceSlot(counted->spec.text, control);
+    if (counted->slots.visits != kNoSlot) {
+      counted->control = control;
+      continue;
+    }
+    for (const size_t place : counted->patched) patched_.Remove(place);
+    Warn(absl::ResourceExhaustedError(absl::StrFormat(
+        "'%s' is not counted, for the process has %d points and marks already; give fewer",
+        counted->spec.text, shared::kMaxPoints)));
   }
+  // Requests may be under way already.
+  for (Point& point : points_) {
+    const bool is_pair = is_late_ && point.end != nullptr && point.begin->control != nullptr &&
+                         point.end->control != nullptr;
+    if (!is_pair) continue;
+    BeginCatchUp(point, /*were_theirs=*/false, control);
+    for (const size_t place : point.begin->patched) patched_.PutLast(place);
+  }
+  for (const Counted* counted : places_) {
+    for (const size_t place : counted->patched) patched_.SetSlots(place, counted->slots);
+  }
+}
+
+void OutsidePoints::SetLate(const LateProcess& late) {
+  is_late_ = true;
+  patched_.SetLate(late);
 }
 
 void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {

@@ -65,8 +65,11 @@ class OutsidePoints {
                                                                 bool is_launcher,
                                                                 bool with_children);
 
-  // Before the program starts: takes the point slots to which changed code adds its visits.
+  // Before the program starts, or when one that runs has joined: takes the point slots to which
+  // changed code adds its visits.
   void TakeSlots(shared::ControlBlock* control);
+  // Before that: the program runs already.
+  void SetLate(const LateProcess& late);
   // Adds the points to the target, which then calls back for their counts.
   void AddTo(LiveTarget* target, const UnitIndex* units);
 
@@ -199,7 +202,9 @@ class OutsidePoints {
   void ExpectChanges(shared::ControlBlock& control);
   void GoOnChanging(shared::ControlBlock& control, uint64_t now_ns);
   absl::Status TakeSlots(const Point& made, shared::ControlBlock& control);
-  bool TakeSlotsAgain(const Point& made, shared::ControlBlock& control);
+  // `were_theirs`: this session has counted the pair in its slots before.
+  static void BeginCatchUp(const Point& pair, bool were_theirs, shared::ControlBlock* control);
+  bool TakeSlotsAgain(const Point& made, const shared::ControlBlock& control);
   absl::Status TakeFound(shared::ControlBlock& control);
   absl::Status TakeChangeable(FoundPlaces* found, Counted* counted);
   void BeginStage(Changing::Stage stage, uint64_t now_ns);
@@ -231,6 +236,7 @@ class OutsidePoints {
   std::string program_;
   std::string runtime_library_;
   bool is_launcher_ = false;
+  bool is_late_ = false;  // the program runs already
   bool with_children_ = false;
   bool changes_code_ = false;
   bool probes_ = false;

@@ -24,18 +24,21 @@ namespace {
 constexpr uint64_t kLongestStageNs = 5 * kNsPerSecond;
 constexpr size_t kShownNames = 3;
 
-// Makes the counts of a pair that nobody counts at even in each thread. Those of requests that were
-// under way when it was removed would meet ends of others. False where they are many, as where
-// requests go from thread to thread.
-bool EvenOut(uint32_t begins, uint32_t ends, shared::ControlBlock* control) {
+// Whether the counts of a pair that nobody counts at are nearly even in each thread. They are not
+// where requests go from thread to thread.
+bool AreNearlyEven(uint32_t begins, uint32_t ends, const shared::ControlBlock& control) {
   constexpr uint64_t kMostUnderWay = 16;
   bool are_few = true;
-  shared::ForEachThread(*control, [&](const shared::ThreadSlot& thread) {
+  shared::ForEachThread(control, [&](const shared::ThreadSlot& thread) {
     const uint64_t began = thread.visits[begins].load(std::memory_order_relaxed);
     const uint64_t ended = thread.visits[ends].load(std::memory_order_relaxed);
     are_few &= std::max(began, ended) - std::min(began, ended) <= kMostUnderWay;
   });
-  if (!are_few) return false;
+  return are_few;
+}
+
+// Makes them even. Requests that were under way when the pair was removed would meet ends of others.
+void EvenOut(uint32_t begins, uint32_t ends, shared::ControlBlock* control) {
   shared::ForEachThread(*control, [&](shared::ThreadSlot& thread) {
     std::atomic<uint64_t>& began = thread.visits[begins];
     std::atomic<uint64_t>& ended = thread.visits[ends];
@@ -44,7 +47,14 @@ bool EvenOut(uint32_t begins, uint32_t ends, shared::ControlBlock* control) {
     began.store(most, std::memory_order_relaxed);
     ended.store(most, std::memory_order_relaxed);
   });
-  return true;
+}
+
+// What threads have counted in the slot in an earlier session is none of their figures.
+void BeginFigures(uint32_t point, shared::ControlBlock* control) {
+  shared::ForEachThread(*control, [point](shared::ThreadSlot& thread) {
+    thread.figures.visits_before[point].store(thread.visits[point].load(std::memory_order_relaxed),
+                                              std::memory_order_relaxed);
+  });
 }
 
 std::string FileName(const std::string& path) {
@@ -193,8 +203,8 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
   }
   if (!CanChangeCode(control)) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "'%s' cannot be counted, for no process of this session changes its code (those that coz "
-        "attach has joined do not); start one with: coz run",
+        "'%s' cannot be counted, for no process of this session can change its code; start one with: "
+        "coz run",
         text));
   }
   auto changing = std::make_unique<Changing>();
@@ -303,7 +313,7 @@ absl::Status OutsidePoints::TakeChangeable(FoundPlaces* found, Counted* counted)
 }
 
 // A pair that was there before gets its slots back, where every process has restored its code.
-bool OutsidePoints::TakeSlotsAgain(const Point& made, shared::ControlBlock& control) {
+bool OutsidePoints::TakeSlotsAgain(const Point& made, const shared::ControlBlock& control) {
   for (Point& before : points_) {
     if (!before.is_away || before.has_passed_slots_on || before.name != made.name) continue;
     const auto is_gone = [this](size_t place) { return patched_.IsGone(place); };
@@ -313,13 +323,36 @@ bool OutsidePoints::TakeSlotsAgain(const Point& made, shared::ControlBlock& cont
     };
     const std::vector<Counted*> all = before.all();
     if (all.size() != 2 || !std::all_of(all.begin(), all.end(), is_unused)) continue;
-    if (!EvenOut(before.begin->slots.visits, before.end->slots.visits, &control)) continue;
+    if (!AreNearlyEven(before.begin->slots.visits, before.end->slots.visits, control)) continue;
     before.has_passed_slots_on = true;
     made.begin->slots.visits = before.begin->slots.visits;
     made.end->slots = before.end->slots;
     return true;
   }
   return false;
+}
+
+// The pair's slots may have counted before, for a pair of the same name. Not where no slot is left.
+void OutsidePoints::BeginCatchUp(const Point& pair, bool were_theirs,
+                                 shared::ControlBlock* control) {
+  Counted& end = *pair.end;
+  if (end.slots.without_begin == kNoSlot) {
+    end.slots.without_begin = TakePlaceSlot(end.spec.text, control);
+  }
+  if (end.slots.without_begin == kNoSlot) return;
+  end.slots.begins = pair.begin->slots.visits;
+  EvenOut(end.slots.begins, end.slots.visits, control);
+  if (!were_theirs) {
+    BeginFigures(end.slots.begins, control);
+    BeginFigures(end.slots.visits, control);
+  }
+  end.catch_up = std::make_unique<CatchUp>();
+  end.before = end.ReadEnds();
+  pair.begin->before.ends = end.before.begins;
+  shared::ForEachThread(*control, [&end](const shared::ThreadSlot& thread) {
+    end.without_begin_before.push_back(
+        thread.visits[end.slots.without_begin].load(std::memory_order_relaxed));
+  });
 }
 
 absl::Status OutsidePoints::TakeSlots(const Point& made, shared::ControlBlock& control) {
@@ -329,25 +362,14 @@ absl::Status OutsidePoints::TakeSlots(const Point& made, shared::ControlBlock& c
     has_room &= *slot != kNoSlot;
   };
   const bool is_pair = made.end != nullptr;
-  const bool were_used = is_pair && TakeSlotsAgain(made, control);
+  const bool were_theirs = is_pair && TakeSlotsAgain(made, control);
   for (Counted* counted : made.all()) {
     counted->control = &control;
     take(*counted, &counted->slots.visits);
   }
-  if (is_pair) {
-    Counted& end = *made.end;
-    end.slots.begins = made.begin->slots.visits;
-    take(end, &end.slots.without_begin);
-    end.catch_up = std::make_unique<CatchUp>();
-  }
-  if (has_room && were_used) {
-    Counted& end = *made.end;
-    end.before = end.ReadEnds();
-    made.begin->before.ends = end.before.begins;
-    shared::ForEachThread(control, [&end](const shared::ThreadSlot& thread) {
-      end.without_begin_before.push_back(
-          thread.visits[end.slots.without_begin].load(std::memory_order_relaxed));
-    });
+  if (is_pair && has_room) {
+    BeginCatchUp(made, were_theirs, &control);
+    has_room = made.end->catch_up != nullptr;
   }
   if (has_room) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(

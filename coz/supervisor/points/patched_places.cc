@@ -22,6 +22,8 @@ namespace {
 
 // A process at its start answers at once, unless it is stopped.
 constexpr uint64_t kLongestAnswerNs = 1 * kNsPerSecond;
+// A process that is attached to mostly answers with a sample by then.
+constexpr uint64_t kBySampleNs = 30 * kNsPerMs;
 // A process that runs answers with its next sample. One that sleeps visits nothing meanwhile.
 constexpr uint64_t kWithdrawNs = 300 * kNsPerMs;
 // One that has no thread on a CPU is asked again later, and others meanwhile.
@@ -152,7 +154,8 @@ patch::CounterPlace PatchedPlaces::CountersOf(size_t leader,
   const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
   const VisitSlots& slots = places_[leader].slots;
   patch::CounterPlace counters = {slot.counters_fs_offset, cell(slots.visits), extra(slots.begins),
-                                  extra(slots.without_begin), {}};
+                                  extra(slots.without_begin), {},
+                                  late_.answer == nullptr ? 0 : 1};
   size_t others = 0;
   for (size_t i = leader + 1; i < places_.size() && others < patch::kMaxOtherCounters; ++i) {
     if (places_[i].leader == leader) counters.others[others++] = cell(places_[i].slots.visits);
@@ -280,16 +283,25 @@ void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& kn
 void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process,
                                     Process* known, shared::PatchRequest* request, Asked* asked,
                                     std::vector<Refused>* refused) {
-  bool has_ranges = false;
-  for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
+  bool is_first = true;
+  std::string why_not;
+  for (size_t at = 0; at < 2 * places_.size(); ++at) {
+    if (asked->places.size() == shared::kMaxAskedPatches) break;
+    const size_t i = at % places_.size();
+    if (!IsToInsert(i, *known, /*comes_last=*/at >= places_.size())) continue;
     Place& place = places_[i];
     int& tries = known->tries[i];
-    if (place.leader != i || place.given_up || place.counting == 0 || tries >= kMostTries) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, place.in_file.file, place.changed_offset);
     if (address == 0 || known->done.count(address) != 0) continue;
-    if (!has_ranges) SetMapped(process.pid, &known->space);
-    has_ranges = true;
+    if (is_first && late_.why_not != nullptr) why_not = late_.why_not();
+    if (is_first) SetMapped(process.pid, &known->space);
+    is_first = false;
+    if (!why_not.empty()) {
+      tries = kMostTries;
+      Refuse(i, why_not, refused);
+      continue;
+    }
     const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
     if (++tries == kMostTries) Refuse(i, kNoMemory, refused);
     if (!patch.has_value()) continue;
@@ -298,6 +310,13 @@ void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const Image
     asked->places.push_back(i);
     asked->addresses.push_back(address);
   }
+}
+
+bool PatchedPlaces::IsToInsert(size_t number, const Process& known, bool comes_last) const {
+  const Place& place = places_[number];
+  const auto tries = known.tries.find(number);
+  return place.leader == number && place.comes_last == comes_last && !place.given_up &&
+         place.counting != 0 && (tries == known.tries.end() || tries->second < kMostTries);
 }
 
 bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
@@ -402,6 +421,20 @@ void PatchedPlaces::Withdraw(shared::ControlBlock& control) {
   request.state.store(shared::PatchRequestState::kFree, std::memory_order_release);
 }
 
+void PatchedPlaces::AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused) {
+  constexpr timespec kLook = {0, 50 * kNsPerUs};
+  const uint64_t begin_ns = MonotonicNowNs();
+  bool was_made_to = late_.answer == nullptr;
+  while (asked_.has_value() && MonotonicNowNs() < begin_ns + kLongestAnswerNs) {
+    nanosleep(&kLook, nullptr);
+    if (!was_made_to && MonotonicNowNs() > begin_ns + kBySampleNs) {
+      late_.answer();
+      was_made_to = true;
+    }
+    TakeAnswer(control, refused);
+  }
+}
+
 std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlock& control,
                                                               const shared::ProcessSlot& slot,
                                                               const ImageProcess& process) {
@@ -410,13 +443,8 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   TakeAnswer(control, &refused);
   Withdraw(control);
   Process& known = Remember(slot, process);
-  constexpr timespec kLook = {0, 50 * kNsPerUs};
   while (Write(control, slot, process, &known, &refused)) {
-    const uint64_t deadline_ns = MonotonicNowNs() + kLongestAnswerNs;
-    while (asked_.has_value() && MonotonicNowNs() < deadline_ns) {
-      nanosleep(&kLook, nullptr);
-      TakeAnswer(control, &refused);
-    }
+    AwaitAnswer(control, &refused);
     if (!asked_.has_value()) continue;
     Withdraw(control);
     break;
@@ -441,8 +469,13 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
   TakeAnswer(control, &refused);
   if (asked_.has_value()) {
     const uint64_t waited_ns = MonotonicNowNs() - asked_->since_ns;
-    const bool is_late = waited_ns > kWithdrawNs;
-    if (is_late || (waited_ns > kAsleepNs && IsAsleep(asked_->process.first))) Withdraw(control);
+    const bool is_over = waited_ns > kWithdrawNs;
+    const bool is_asleep = waited_ns > kAsleepNs && IsAsleep(asked_->process.first);
+    if (is_asleep && late_.answer != nullptr) {
+      late_.answer();
+      TakeAnswer(control, &refused);
+    }
+    if (asked_.has_value() && (is_over || is_asleep)) Withdraw(control);
   }
   Process& known = Remember(slot, process);
   const uint32_t unloads = slot.unloads.load(std::memory_order_acquire);

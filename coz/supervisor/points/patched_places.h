@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,14 @@ struct VisitSlots {
   uint32_t without_begin = kNoSlot;
 };
 
+// A process that runs already when it joins, and so does not wait at its start.
+struct LateProcess {
+  // Why its code is not to be changed now, a clause; empty: it may be. Asked before each change.
+  std::function<std::string()> why_not;
+  // Has it do at once what it is asked for, though it sleeps.
+  std::function<void()> answer;
+};
+
 class PatchedPlaces {
  public:
   struct Refused {
@@ -61,6 +70,11 @@ class PatchedPlaces {
   // been asked for it.
   size_t Add(const VisitSlots& slots, const PlaceInFile& place, const PlacePlans& plans,
              const PlaceEdge& edge = {});
+  // Before any process is asked.
+  void SetLate(LateProcess late) { late_ = std::move(late); }
+  void SetSlots(size_t number, const VisitSlots& slots) { places_[number].slots = slots; }
+  // The place is changed after the others: where a pair begins, whose ends have to count by then.
+  void PutLast(size_t number) { places_[number].comes_last = true; }
   // The code is restored, with the next answers of the processes; and changed again.
   void Remove(size_t number);
   void Restore(size_t number);
@@ -99,6 +113,7 @@ class PatchedPlaces {
     // Of a leader.
     size_t counting = 0;  // of them, those that are not removed
     bool was_asked = false;
+    bool comes_last = false;
   };
   using AddressAndPlace = std::pair<uint64_t, size_t>;
   struct Process {
@@ -133,6 +148,8 @@ class PatchedPlaces {
                      shared::PatchRequest* request, Asked* asked) const;
   void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, Process* known,
                        shared::PatchRequest* request, Asked* asked, std::vector<Refused>* refused);
+  bool IsToInsert(size_t number, const Process& known, bool comes_last) const;
+  void AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,
                                            const shared::ProcessSlot& slot, Process* known);
   void TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
@@ -145,6 +162,7 @@ class PatchedPlaces {
                                         const shared::ProcessSlot& slot, bool by_trap,
                                         uint64_t semaphore, patch::StubSpace* space) const;
 
+  LateProcess late_;
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;
   std::optional<Asked> asked_;

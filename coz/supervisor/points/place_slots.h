@@ -19,7 +19,9 @@ namespace coz::supervisor {
 
 inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 
-// A slot that nobody has, or kNoSlot.
+// A slot, or kNoSlot. In a process that coz attaches to again that is the one which the name had,
+// so that code which was changed before fits again; else one that nobody had, or that of another
+// name.
 uint32_t TakePlaceSlot(const std::string& name, shared::ControlBlock* control);
 
 }  // namespace coz::supervisor
