@@ -155,6 +155,31 @@ TEST_F(AttachPointsTest, CountsExactlyAndLeavesCodeAsItWasInTwentyCycles) {
   EXPECT_EQ(status, 0);
 }
 
+// Four threads call the functions at any moment in which their code is changed or restored. They
+// look at each result.
+TEST_F(AttachPointsTest, CodeComesAndGoesWhileThreadsRunIt) {
+  for (int cycle = 0; cycle < Cycles(); ++cycle) {
+    SCOPED_TRACE(cycle);
+    ASSERT_EQ(paced_->Ask("start\n"), "started\n");
+    Attach({"--progress=turn", "--progress=looped", absl::StrCat("--latency=", kPair), "-o",
+            absl::StrCat("cycle", cycle, ".pb")});
+    EXPECT_NE(paced_->Ask("bytes\n"), bytes_);
+    ASSERT_NE(paced_->Ask("stop\n"), "");
+    const int64_t turns = Visits("turn");
+    const int64_t loops = Visits("looped");
+    Turn(1000);
+    EXPECT_EQ(Visits("turn"), turns + 1000 * kThreads);
+    EXPECT_EQ(Visits("looped"), loops + 1000 * kThreads);
+    ASSERT_EQ(paced_->Ask("start\n"), "started\n");
+    Detach();
+    ExpectAsBefore();
+    ASSERT_NE(paced_->Ask("stop\n"), "");
+  }
+  int status = -1;
+  EXPECT_NE(paced_->End(&status), "");
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(AttachPointsTest, PointsComeAndGo) {
   Attach({});
   EXPECT_EQ(paced_->Ask("bytes\n"), bytes_) << "nothing is counted";

@@ -175,18 +175,19 @@ std::string AttachedProcess::WhyNotChangeCode() {
     if (!prepared.ok()) return std::string(prepared.message());
     changes_code_ = true;
   }
-  // libc blocks all signals for moments, and comes to no int3 then.
-  pid_t blocking = 0;
+  // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc where
+  // that blocks all signals, comes to no int3 meanwhile.
+  std::vector<pid_t> blocking = attach::ReadThreads(pid_);
   for (int i = 0; i < kMostLooks; ++i) {
-    blocking = 0;
-    for (const pid_t tid : attach::ReadThreads(pid_)) {
+    const auto lets_in = [this](pid_t tid) {
       const attach::StatusFields status = attach::ReadThreadStatus(pid_, tid);
-      if ((attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) != 0) blocking = tid;
-    }
-    if (blocking == 0) return "";
+      return (attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) == 0;
+    };
+    blocking.erase(std::remove_if(blocking.begin(), blocking.end(), lets_in), blocking.end());
+    if (blocking.empty()) return "";
     nanosleep(&kLook, nullptr);
   }
-  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking);
+  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking.front());
 }
 
 // A thread that cannot be stopped now answers with its next sample.

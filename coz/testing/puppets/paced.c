@@ -7,6 +7,7 @@
  *
  *   run N   each thread calls turn, looped and served N times, and begin_turn and end_turn around
  *           them
+ *   start   they do so until `stop`
  *   bytes   the first bytes of these functions, in hexadecimal
  *   state   the disposition of SIGTRAP, the mask of SIGUSR1's handler and descriptors
  *   end     says how often turn was called, and ends the program
@@ -16,7 +17,9 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,8 @@ enum { kThreads = 4 };
 static pthread_barrier_t begin;
 static pthread_barrier_t done;
 static volatile long rounds;
-static long turns;
+static atomic_int is_stopped;
+static atomic_long turns;
 
 __attribute__((noipa)) static long turn(long x) { return x * 3 + 1; }
 __attribute__((noipa)) static long begin_turn(long x) { return x + 1; }
@@ -57,21 +61,21 @@ static void* work(void* unused) {
   while (1) {
     pthread_barrier_wait(&begin);
     if (rounds < 0) return unused;
-    for (long i = 0; i < rounds; ++i) {
+    long i = 0;
+    for (; i < rounds && !atomic_load(&is_stopped); ++i) {
       const long x = begin_turn(i);
       if (turn(i) != i * 3 + 1 || looped(2) != 0 || served(i) != 10 * i) _exit(1);
       if (end_turn(x) != i) _exit(1);
     }
+    atomic_fetch_add(&turns, i);
     pthread_barrier_wait(&done);
   }
 }
 
 static void run(long n) {
   rounds = n;
+  atomic_store(&is_stopped, 0);
   pthread_barrier_wait(&begin);
-  if (n < 0) return;
-  pthread_barrier_wait(&done);
-  turns += n * kThreads;
 }
 
 static void print_bytes(const void* function) {
@@ -125,7 +129,15 @@ int main(int argc, char** argv) {
   while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "end\n") != 0) {
     if (strncmp(line, "run ", 4) == 0) {
       run(atol(line + 4));
-      printf("%ld\n", turns);
+      pthread_barrier_wait(&done);
+      printf("%ld\n", atomic_load(&turns));
+    } else if (strcmp(line, "start\n") == 0) {
+      run(LONG_MAX);
+      printf("started\n");
+    } else if (strcmp(line, "stop\n") == 0) {
+      atomic_store(&is_stopped, 1);
+      pthread_barrier_wait(&done);
+      printf("%ld\n", atomic_load(&turns));
     } else if (strcmp(line, "bytes\n") == 0) {
       print_bytes((const void*)turn);
       print_bytes((const void*)looped);
@@ -140,6 +152,6 @@ int main(int argc, char** argv) {
   }
   run(-1);
   for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
-  printf("%ld\n", turns);
+  printf("%ld\n", atomic_load(&turns));
   return 0;
 }
