@@ -62,10 +62,11 @@ void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size
 
 // They may well be the unit of work.
 void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
-  absl::FPrintF(stderr,
-                "coz: called steadily, too, but so often that breakpoints only give estimates; `coz run` "
-                "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
-                "is too much), best first\n\n");
+  absl::FPrintF(
+      stderr,
+      "coz: called steadily, too, but so often that breakpoints only give estimates; `coz run` "
+      "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
+      "is too much), best first\n\n");
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kRight, report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "slowed", "for coz run", "where"});

@@ -157,8 +157,7 @@ bool AreSame(const Value& a, const Value& b) {
 // Wherever their stubs are.
 bool DoTheSame(const CodePatch& a, const CodePatch& b) {
   return a.address == b.address && a.semaphore == b.semaphore && AreSame(a.counter, b.counter) &&
-         IsSame(a.edge, b.edge) && a.way == b.way &&
-         a.needs_one_thread == b.needs_one_thread &&
+         IsSame(a.edge, b.edge) && a.way == b.way && a.needs_one_thread == b.needs_one_thread &&
          a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
          a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
          a.step_count == b.step_count && a.stub_bytes == b.stub_bytes &&

@@ -151,7 +151,8 @@ TEST_F(AttachPointsTest, CountsExactlyAndLeavesCodeAsItWasInTwentyCycles) {
   }
   EXPECT_LE(attach::ReadMappings(paced_->pid()).size(), mappings + 2);
   int status = -1;
-  EXPECT_EQ(paced_->End(&status), absl::StrCat(Cycles() * (kWarmUp + 2 * kRounds * kThreads), "\n"));
+  EXPECT_EQ(paced_->End(&status),
+            absl::StrCat(Cycles() * (kWarmUp + 2 * kRounds * kThreads), "\n"));
   EXPECT_EQ(status, 0);
 }
 
@@ -232,6 +233,15 @@ TEST_F(AttachPointsTest, ProgramRunsOnWhereCozIsKilledAndTheNextOneRestoresItsCo
   EXPECT_EQ(Visits("end_turn"), 1000 * kThreads);
   Detach();
   EXPECT_EQ(paced_->Ask("bytes\n"), bytes_);
+}
+
+// Where libc itself has blocked all signals, an int3 would end the process.
+TEST_F(AttachPointsTest, CodeOfLibcStays) {
+  Attach({"--progress=libc.so*!getenv"});
+  EXPECT_THAT(Points({"--list"}).output, HasSubstr("hardware breakpoint"));
+  EXPECT_THAT(Points({"--add=libc.so*!setenv"}).errors, HasSubstr("blocks SIGTRAP inside"));
+  Detach();
+  ExpectAsBefore();
 }
 
 // An int3 would end it.

@@ -52,9 +52,8 @@ class ChangedCodeTest : public testing::CozRunTest {
     });
   }
   static uint64_t Departures(const profile::Profile& profile, const std::string& name) {
-    return Sum(profile, name, [](const profile::PointCounts& counts) {
-      return counts.departures();
-    });
+    return Sum(profile, name,
+               [](const profile::PointCounts& counts) { return counts.departures(); });
   }
 };
 
@@ -95,10 +94,9 @@ TEST_F(ChangedCodeTest, CountsForEachPointAtOnePlace) {
 }
 
 TEST_F(ChangedCodeTest, RefusesMorePointsAtOnePlaceThanItCounts) {
-  const CommandResult result =
-      Run({"--progress=step_*", "--progress=step_a", "--progress=step_?", "--progress=st*_a",
-           "--progress=s*p_a"},
-          {Puppet("called")});
+  const CommandResult result = Run({"--progress=step_*", "--progress=step_a", "--progress=step_?",
+                                    "--progress=st*_a", "--progress=s*p_a"},
+                                   {Puppet("called")});
   EXPECT_NE(result.status, 0);
   EXPECT_THAT(result.errors, ::testing::HasSubstr("4 points count there already"));
   EXPECT_EQ(result.output, "");

@@ -91,8 +91,8 @@ TEST(PointsTest, RatesOfOneTimeAreAllExact) {
 // truth, so coz compares it with the orders that were served meanwhile.
 TEST(PointsTest, RateOfWhatIsDearToCountIsToldByWhatCallsIt) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
-  const CommandResult result = Points({"--duration=12", "--progress-source=breakpoint", "--stop",
-                                       "---", Puppet("shop"), "60"});
+  const CommandResult result = Points(
+      {"--duration=12", "--progress-source=breakpoint", "--stop", "---", Puppet("shop"), "60"});
   const double orders = RateIn(result.errors, "serve_order");
   ASSERT_GT(orders, 0) << result.errors;
   EXPECT_NEAR(RateIn(result.errors, "hash_item") / orders, 1000, 400) << result.errors;

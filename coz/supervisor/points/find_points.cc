@@ -176,8 +176,7 @@ void Finder::RestoreCode() {
   do {
     WaitUntil(MonotonicNowNs() + kRestoringPollNs);
     code_->Poll();
-  } while (!code_->IsSettled() && MonotonicNowNs() < deadline_ns &&
-           !child_->exit_state().exited);
+  } while (!code_->IsSettled() && MonotonicNowNs() < deadline_ns && !child_->exit_state().exited);
   control_->block().stop.store(1, std::memory_order_relaxed);
 }
 

@@ -1,8 +1,8 @@
 // Finds functions of a program that would do as progress points: runs it, samples it from outside,
 // and counts calls in turns.
 //
-// Changed code counts all functions at a time that allow it. Breakpoints count the others, four at a
-// time, in turns all over the run.
+// Changed code counts all functions at a time that allow it. Breakpoints count the others, four at
+// a time, in turns all over the run.
 //
 // Shape    one call for one run
 // Units    ns

@@ -101,12 +101,12 @@ class OutsidePoints {
     points::PointSpec spec;
     std::string mark;
     bool by_samples = false;
-    std::vector<PlaceInFile> found;                 // all of its places
-    std::vector<size_t> patched;                    // those that are counted by changed code
-    std::vector<PlaceInFile> places;                // the others
-    std::string why_not_patched;                    // of the last of these
-    VisitSlots slots;                               // where changed code counts
-    std::unique_ptr<CatchUp> catch_up;              // with all three slots
+    std::vector<PlaceInFile> found;     // all of its places
+    std::vector<size_t> patched;        // those that are counted by changed code
+    std::vector<PlaceInFile> places;    // the others
+    std::string why_not_patched;        // of the last of these
+    VisitSlots slots;                   // where changed code counts
+    std::unique_ptr<CatchUp> catch_up;  // with all three slots
     // Of slots that another point had: what was counted in them by then, also by thread slot.
     EndSums before;
     std::vector<uint64_t> without_begin_before;

@@ -37,7 +37,8 @@ bool AreNearlyEven(uint32_t begins, uint32_t ends, const shared::ControlBlock& c
   return are_few;
 }
 
-// Makes them even. Requests that were under way when the pair was removed would meet ends of others.
+// Makes them even. Requests that were under way when the pair was removed would meet ends of
+// others.
 void EvenOut(uint32_t begins, uint32_t ends, shared::ControlBlock* control) {
   shared::ForEachThread(*control, [&](shared::ThreadSlot& thread) {
     std::atomic<uint64_t>& began = thread.visits[begins];
@@ -202,10 +203,11 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
         "--progress-source");
   }
   if (!CanChangeCode(control)) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "'%s' cannot be counted, for no process of this session can change its code; start one with: "
-        "coz run",
-        text));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("'%s' cannot be counted, for no process of this session can change its "
+                        "code; start one with: "
+                        "coz run",
+                        text));
   }
   auto changing = std::make_unique<Changing>();
   for (Point& point : points_) {

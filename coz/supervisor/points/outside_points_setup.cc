@@ -141,8 +141,7 @@ void OutsidePoints::PlanPlaces(const std::string& path, const points::CodePlaces
   }
 }
 
-absl::Status OutsidePoints::AddPlaces(const std::string& path,
-                                      const points::CodePlaces& binary,
+absl::Status OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
                                       const std::vector<points::CodePlace>& found,
                                       Counted* counted) {
   const bool may_change = changes_code_ && counted->slots.visits < shared::kMaxPoints;

@@ -31,6 +31,7 @@ constexpr uint64_t kAsleepNs = 15 * kNsPerMs;
 constexpr uint64_t kAskAgainNs = 200 * kNsPerMs;
 constexpr int kSilentRounds = 2;
 constexpr int kMostTries = 20;
+constexpr char kBlocksInside[] = "its library blocks SIGTRAP inside, and threads run";
 constexpr char kNoMemory[] = "no memory near the code is free";
 
 void SetMapped(pid_t pid, patch::StubSpace* space) {
@@ -153,8 +154,11 @@ patch::CounterPlace PatchedPlaces::CountersOf(size_t leader,
   };
   const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
   const VisitSlots& slots = places_[leader].slots;
-  patch::CounterPlace counters = {slot.counters_fs_offset, cell(slots.visits), extra(slots.begins),
-                                  extra(slots.without_begin), {},
+  patch::CounterPlace counters = {slot.counters_fs_offset,
+                                  cell(slots.visits),
+                                  extra(slots.begins),
+                                  extra(slots.without_begin),
+                                  {},
                                   late_.answer == nullptr ? 0 : 1};
   size_t others = 0;
   for (size_t i = leader + 1; i < places_.size() && others < patch::kMaxOtherCounters; ++i) {
@@ -281,8 +285,8 @@ void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& kn
 }
 
 void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process,
-                                    Process* known, shared::PatchRequest* request, Asked* asked,
-                                    std::vector<Refused>* refused) {
+                                    bool waits, Process* known, shared::PatchRequest* request,
+                                    Asked* asked, std::vector<Refused>* refused) {
   bool is_first = true;
   std::string why_not;
   for (size_t at = 0; at < 2 * places_.size(); ++at) {
@@ -297,9 +301,10 @@ void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const Image
     if (is_first && late_.why_not != nullptr) why_not = late_.why_not();
     if (is_first) SetMapped(process.pid, &known->space);
     is_first = false;
-    if (!why_not.empty()) {
+    const bool may_block = !waits && !place.was_asked && MayBlockSigtrap(place.in_file.file);
+    if (may_block || !why_not.empty()) {
       tries = kMostTries;
-      Refuse(i, why_not, refused);
+      Refuse(i, may_block ? kBlocksInside : why_not, refused);
       continue;
     }
     const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
@@ -320,7 +325,7 @@ bool PatchedPlaces::IsToInsert(size_t number, const Process& known, bool comes_l
 }
 
 bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-                          const ImageProcess& process, Process* known,
+                          const ImageProcess& process, bool waits, Process* known,
                           std::vector<Refused>* refused) {
   shared::PatchRequest& request = control.patch_request;
   const uint64_t now_ns = MonotonicNowNs();
@@ -332,7 +337,7 @@ bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSl
   WriteRemovals(process, *known, &request, &asked);
   if (asked.places.empty()) {
     asked.removes = false;
-    WriteInsertions(slot, process, known, &request, &asked, refused);
+    WriteInsertions(slot, process, waits, known, &request, &asked, refused);
   }
   known->is_behind = !asked.places.empty();
   if (asked.places.empty()) return false;
@@ -443,7 +448,8 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   TakeAnswer(control, &refused);
   Withdraw(control);
   Process& known = Remember(slot, process);
-  while (Write(control, slot, process, &known, &refused)) {
+  const bool waits = late_.answer == nullptr;
+  while (Write(control, slot, process, waits, &known, &refused)) {
     AwaitAnswer(control, &refused);
     if (!asked_.has_value()) continue;
     Withdraw(control);
@@ -488,7 +494,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     known.built.clear();
     known.is_behind = true;
   }
-  Write(control, slot, process, &known, &refused);
+  Write(control, slot, process, /*waits=*/false, &known, &refused);
   return refused;
 }
 

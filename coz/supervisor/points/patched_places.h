@@ -141,13 +141,15 @@ class PatchedPlaces {
   void Refuse(size_t leader, const std::string& why, std::vector<Refused>* refused) const;
   patch::CounterPlace CountersOf(size_t leader, const shared::ProcessSlot& slot) const;
   Process& Remember(const shared::ProcessSlot& slot, const ImageProcess& process);
-  // Writes a request; false where there is nothing to ask.
+  // Writes a request; false where there is nothing to ask. `waits`: at its start, with one thread.
   bool Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-             const ImageProcess& process, Process* known, std::vector<Refused>* refused);
+             const ImageProcess& process, bool waits, Process* known,
+             std::vector<Refused>* refused);
   void WriteRemovals(const ImageProcess& process, const Process& known,
                      shared::PatchRequest* request, Asked* asked) const;
-  void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, Process* known,
-                       shared::PatchRequest* request, Asked* asked, std::vector<Refused>* refused);
+  void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, bool waits,
+                       Process* known, shared::PatchRequest* request, Asked* asked,
+                       std::vector<Refused>* refused);
   bool IsToInsert(size_t number, const Process& known, bool comes_last) const;
   void AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,

@@ -14,7 +14,14 @@
 namespace coz::supervisor {
 namespace {
 
-// Libraries that block signals inside, or that the runtime's own handler calls.
+PlacePlans NoPlan(const std::string& why) {
+  PlacePlans plans;
+  plans.best.why_none = why;
+  return plans;
+}
+
+}  // namespace
+
 bool MayBlockSigtrap(const std::string& file) {
   const std::string name = std::filesystem::path(file).filename().string();
   for (const char* prefix : {"libc.so", "libc-", "ld-linux", "ld-2", "libpthread", "librt", "libdl",
@@ -23,14 +30,6 @@ bool MayBlockSigtrap(const std::string& file) {
   }
   return false;
 }
-
-PlacePlans NoPlan(const std::string& why) {
-  PlacePlans plans;
-  plans.best.why_none = why;
-  return plans;
-}
-
-}  // namespace
 
 PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
                       bool has_restartable_code) {

@@ -198,7 +198,10 @@ void PointCandidates::Add(Function* function) {
   if (!counter.has_value() && ActiveCount() >= kMaxActive && !DropIdle()) return;
   function->is_candidate = true;
   if (counter.has_value()) counted_.push_back(candidates_.size());
-  candidates_.push_back({static_cast<size_t>(function - functions_.data()), address, {}, counter,
+  candidates_.push_back({static_cast<size_t>(function - functions_.data()),
+                         address,
+                         {},
+                         counter,
                          !counter.has_value()});
 }
 

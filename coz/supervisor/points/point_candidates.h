@@ -1,8 +1,8 @@
 // The functions of a program whose calls are worth counting: those that samples show, with their
 // callers and callees, and their counts.
 //
-// Shape    one program. Functions are counted all the time by changed code where that is possible; of
-//          the others a bounded number is active, and counted in turns, four at a time
+// Shape    one program. Functions are counted all the time by changed code where that is possible;
+//          of the others a bounded number is active, and counted in turns, four at a time
 // Units    runtime addresses; offsets in the file; ns
 // Errors   Open: as CodePlaces, and FAILED_PRECONDITION for a program without symbols
 // Threads  compatible
@@ -99,7 +99,7 @@ class PointCandidates {
     std::vector<points::VisitSlice> slices;
     std::optional<size_t> counter;  // of changed code, which counts it
     bool is_active = true;          // has turns
-    bool is_dear = false;  // takes much of a slice to count
+    bool is_dear = false;           // takes much of a slice to count
     // Of a dear one: as it was counted, and its visits and those of a yardstick in the same slices.
     points::VisitSlice counted = {0, 0};
     double counting_ns = 0;
@@ -125,8 +125,7 @@ class PointCandidates {
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
-  PlacePlans PlanOf(const points::CodePlaces::Function& function,
-                    points::CodePlace* place) const;
+  PlacePlans PlanOf(const points::CodePlaces::Function& function, points::CodePlace* place) const;
   double CostNs(const Candidate& candidate, double breakpoint_ns) const;
   double RunCostNs(const points::CodePlaces::Function& function, double breakpoint_ns) const;
   std::vector<FoundPoint> Ranked(const std::vector<points::PointRating>& ratings,

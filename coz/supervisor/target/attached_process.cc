@@ -175,8 +175,8 @@ std::string AttachedProcess::WhyNotChangeCode() {
     if (!prepared.ok()) return std::string(prepared.message());
     changes_code_ = true;
   }
-  // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc where
-  // that blocks all signals, comes to no int3 meanwhile.
+  // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc
+  // where that blocks all signals, comes to no int3 meanwhile.
   std::vector<pid_t> blocking = attach::ReadThreads(pid_);
   for (int i = 0; i < kMostLooks; ++i) {
     const auto lets_in = [this](pid_t tid) {

@@ -3,7 +3,8 @@
  *
  *   paced [blocking]
  *
- * Four threads; with an argument a fifth one, which does nothing and blocks all signals. Lines of standard input, each answered by one of output:
+ * Four threads; with an argument a fifth one, which does nothing and blocks all signals. Lines of
+ * standard input, each answered by one of output:
  *
  *   run N   each thread calls turn, looped and served N times, and begin_turn and end_turn around
  *           them
@@ -16,8 +17,8 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <pthread.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
