@@ -67,6 +67,7 @@ class Injector {
   absl::Status Borrow(TracedThread* thread, Room* room) const;
   void GiveBack(TracedThread* thread, const Room& room) const;
   absl::Status MakeControl();
+  void CloseLeftOver();
   absl::Status StatusOf(const char* wish, int64_t answer) const;
   absl::StatusOr<int64_t> CallLibrary(const char* function, int64_t argument);
   absl::StatusOr<int64_t> CallIn(TracedThread* thread, const char* function, int64_t argument,
