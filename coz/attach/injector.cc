@@ -371,13 +371,13 @@ absl::Status Injector::Join() {
   const absl::StatusOr<int64_t> answer = CallLibrary(shared::kAttachFunction, control_there_);
   if (!answer.ok()) return answer.status();
   control_there_ = -1;
-  const absl::Status joined = StatusOf("attach to", *answer);
+  absl::Status joined = StatusOf("attach to", *answer);
   if (joined.ok()) CloseLeftOver();
   return joined;
 }
 
-// Descriptors of control blocks that a coz has left there which was killed before it had joined. The
-// process has closed this one's.
+// Descriptors of control blocks that a coz has left there which was killed before it had joined.
+// The process has closed this one's.
 void Injector::CloseLeftOver() {
   std::vector<uint64_t> left;
   std::error_code error;

@@ -29,8 +29,8 @@ using ::testing::HasSubstr;
 using testing::Puppet;
 using testing::Resident;
 
-constexpr int kThreads = 4;
-constexpr int kWarmUp = 40;  // turns of all threads together
+constexpr int64_t kThreads = 4;
+constexpr int64_t kWarmUp = 40;  // turns of all threads together
 constexpr char kPair[] = "begin_turn,end_turn";
 
 class AttachPointsTest : public testing::CozRunTest {
@@ -81,7 +81,7 @@ class AttachPointsTest : public testing::CozRunTest {
     return -1;
   }
 
-  void Turn(int rounds) { EXPECT_NE(paced_->Ask(absl::StrCat("run ", rounds, "\n")), ""); }
+  void Turn(int64_t rounds) { EXPECT_NE(paced_->Ask(absl::StrCat("run ", rounds, "\n")), ""); }
   // Each thread gets its counters by a sample or at its next wait. A request that is under way
   // then ends without its begin.
   void WarmUp() { Turn(kWarmUp / kThreads); }
@@ -213,11 +213,12 @@ TEST_F(AttachPointsTest, CallsOfEachThreadAreThoseOfTheSession) {
     const profile::Profile profile = Profile(output);
     // Calls of the first warm-up are those of no thread.
     for (const char* function : {"turn", "served", "end_turn"}) {
-      EXPECT_GE(Calls(profile, function), 3000u * kThreads) << function;
-      EXPECT_LE(Calls(profile, function), 3000u * kThreads + kWarmUp) << function;
+      EXPECT_GE(Calls(profile, function), 3000 * uint64_t{kThreads}) << function;
+      EXPECT_LE(Calls(profile, function), 3000 * uint64_t{kThreads} + uint64_t{kWarmUp})
+          << function;
     }
-    EXPECT_GE(TimedCalls(profile), 3000u * kThreads);
-    EXPECT_LE(TimedCalls(profile), 3000u * kThreads + kWarmUp);
+    EXPECT_GE(TimedCalls(profile), 3000 * uint64_t{kThreads});
+    EXPECT_LE(TimedCalls(profile), 3000 * uint64_t{kThreads} + uint64_t{kWarmUp});
   }
 }
 

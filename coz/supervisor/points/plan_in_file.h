@@ -23,8 +23,8 @@ struct PlacePlans {
   // Where a jump is best, and an int3 is possible too.
   std::optional<patch::PlacePlan> by_trap;
 };
-// Whether it is a library that blocks signals inside, or that the runtime's own handler calls. There
-// no thread may come to an int3, and so no code is changed while threads run.
+// Whether it is a library that blocks signals inside, or that the runtime's own handler calls.
+// There no thread may come to an int3, and so no code is changed while threads run.
 bool MayBlockSigtrap(const std::string& file);
 
 PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,

@@ -213,7 +213,7 @@ absl::Status AttachedProcess::Leave() {
   // It has ended, or has become another program by exec, which knows nothing of coz.
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
-  const absl::Status restored = RestoreCode();
+  absl::Status restored = RestoreCode();
   const bool are_over = AwaitLastSamples(pid_) && restored.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
   if (are_over) return absl::OkStatus();
