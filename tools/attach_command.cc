@@ -15,10 +15,6 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   if (absl::Status status = CompleteRunArguments(command, arguments); !status.ok()) {
     return ReportUsage(status);
   }
-  // A process that coz leaves keeps its code as it was.
-  if (arguments->run.points.source == supervisor::VisitSource::kBest) {
-    arguments->run.points.source = supervisor::VisitSource::kBreakpoint;
-  }
   const absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(arguments->run);
   if (!result.ok()) return Report(result.status());
   supervisor::SettleProfiles(result->earlier, arguments->run.output,
@@ -39,6 +35,7 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::PositiveNumber)
       ->type_name("PID");
   AddPointOptions(command, arguments.get());
+  AddCountOption(command, arguments.get());
   AddScopeOptions(command, arguments.get());
   AddLengthOptions(command, arguments.get());
   AddOutputOptions(command, arguments.get());

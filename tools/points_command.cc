@@ -21,6 +21,7 @@ struct PointsArguments {
   supervisor::FindPointsOptions find;
   double duration_s = 10;
   size_t shown = 10;
+  std::string source = "auto";
   SessionPointsArguments session;
 };
 
@@ -61,10 +62,11 @@ void PrintCountable(const supervisor::FoundPoints& found, double elapsed_s, size
 
 // They may well be the unit of work.
 void PrintFrequent(const supervisor::FoundPoints& found, size_t shown) {
-  absl::FPrintF(stderr,
-                "coz: called steadily, too, but so often that their rates are estimates; `coz run` "
-                "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
-                "is too much), best first\n\n");
+  absl::FPrintF(
+      stderr,
+      "coz: called steadily, too, but so often that breakpoints only give estimates; `coz run` "
+      "changes their code and slows the program by `slowed` (put COZ_PROGRESS where that "
+      "is too much), best first\n\n");
   report::TextTable table({report::Align::kRight, report::Align::kRight, report::Align::kRight,
                            report::Align::kRight, report::Align::kLeft, report::Align::kLeft});
   table.AddRow({"calls/s", "varies", "samples", "slowed", "for coz run", "where"});
@@ -157,6 +159,7 @@ void Execute(PointsArguments* arguments, int* exit_status) {
     return;
   }
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
+  arguments->find.changes_code = arguments->source == "auto";
   arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
   bool was_stopped = false;
   const absl::StatusOr<supervisor::ExitState> exit =
@@ -186,6 +189,12 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
       ->type_name("SECONDS");
   command->add_flag("--stop", arguments->find.stop,
                     "end the program after that, by SIGTERM, and by SIGKILL 5 seconds later");
+  command
+      ->add_option("--progress-source", arguments->source,
+                   "count by changed code and breakpoints (auto, the default), or by breakpoints "
+                   "alone, four functions at a time, which changes no code")
+      ->check(CLI::IsMember({"auto", "breakpoint"}))
+      ->type_name("SOURCE");
   command->add_option("-n,--lines", arguments->shown, "functions to list (default 10; 0 for all)")
       ->type_name("COUNT");
   command

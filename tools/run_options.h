@@ -41,7 +41,6 @@ absl::Status CompleteRunArguments(const CLI::App& command, RunArguments* argumen
 bool WasInterrupted(const supervisor::RunResult& result);
 
 void AddPointOptions(CLI::App* command, RunArguments* a);
-// Needs a program that starts under coz.
 void AddCountOption(CLI::App* command, RunArguments* a);
 void AddScopeOptions(CLI::App* command, RunArguments* a);
 // Of processes that the program starts.

@@ -129,7 +129,10 @@ class ChangedFunction {
     const uint64_t address = reinterpret_cast<uint64_t>(function_.code) + plan.offset;
     const patch::CounterPlace counter = {
         internal::CountersFsOffset(),
-        static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t)), 0,
+        static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + kPoint * sizeof(uint64_t)),
+        0,
+        0,
+        {},
         0};
     const auto built = patch::self::PatchFor(plan, address, counter, 0, edge);
     if (!built.has_value() || patch::InsertPatch(*built) != patch::PatchResult::kDone) return false;

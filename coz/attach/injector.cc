@@ -12,10 +12,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
@@ -112,13 +116,12 @@ int64_t CallOf(pid_t pid, pid_t tid) {
 }
 
 // Those that wait for something outside first: a stop disturbs them least, and they mostly are
-// where a library can be loaded.
+// where a library can be loaded. Each is looked at once, since it may wait the one time and run the
+// other, which no sort would survive.
 std::vector<pid_t> InOrderOfHope(pid_t pid) {
   std::vector<pid_t> threads = ReadThreads(pid);
-  std::stable_sort(threads.begin(), threads.end(), [pid](pid_t a, pid_t b) {
-    const auto waits = [pid](pid_t tid) { return IsWaitForOutside(CallOf(pid, tid)); };
-    return waits(a) && !waits(b);
-  });
+  std::stable_partition(threads.begin(), threads.end(),
+                        [pid](pid_t tid) { return IsWaitForOutside(CallOf(pid, tid)); });
   return threads;
 }
 
@@ -140,6 +143,9 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
       return "the profile has no room for it; try again";
     case shared::AttachAnswer::kNotAttached:
       return "it is not attached to";
+    case shared::AttachAnswer::kCodeStays:
+      return absl::StrFormat(
+          "the system forbids it, so int3s stay, with their handler; restart it: ps %d", pid);
   }
   return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
 }
@@ -365,10 +371,47 @@ absl::Status Injector::Join() {
   const absl::StatusOr<int64_t> answer = CallLibrary(shared::kAttachFunction, control_there_);
   if (!answer.ok()) return answer.status();
   control_there_ = -1;
-  if (*answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
+  absl::Status joined = StatusOf("attach to", *answer);
+  if (joined.ok()) CloseLeftOver();
+  return joined;
+}
+
+// Descriptors of control blocks that a coz has left there which was killed before it had joined.
+// The process has closed this one's.
+void Injector::CloseLeftOver() {
+  std::vector<uint64_t> left;
+  std::error_code error;
+  const std::string folder = absl::StrFormat("/proc/%d/fd", pid_);
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), error);
+    uint64_t fd = 0;
+    if (absl::StartsWith(file.string(), absl::StrCat("/memfd:", kControlName, " ")) &&
+        absl::SimpleAtoi(entry.path().filename().string(), &fd)) {
+      left.push_back(fd);
+    }
+  }
+  if (left.empty()) return;
+  absl::StatusOr<TracedThread> thread = StopSafely();
+  for (const uint64_t fd : left) {
+    if (thread.ok()) (void)thread->Call(gadgets_, {SYS_close, {fd, 0, 0, 0, 0, 0}});
+  }
+}
+
+absl::Status Injector::StatusOf(const char* wish, int64_t answer) const {
+  if (answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrFormat("cannot attach to process %d: %s", pid_,
-                      Explain(static_cast<shared::AttachAnswer>(*answer), pid_)));
+      absl::StrFormat("cannot %s process %d: %s", wish, pid_,
+                      Explain(static_cast<shared::AttachAnswer>(answer), pid_)));
+}
+
+absl::Status Injector::ChangeCode(bool is_first) {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kChangeCodeFunction, is_first ? 1 : 0);
+  return answer.ok() ? StatusOf("change the code of", *answer) : answer.status();
+}
+
+absl::Status Injector::RestoreCode() {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kRestoreCodeFunction, 0);
+  return answer.ok() ? StatusOf("restore the code of", *answer) : answer.status();
 }
 
 absl::Status Injector::Leave(bool restores_disposition) {

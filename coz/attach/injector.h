@@ -47,6 +47,9 @@ class Injector {
   UniqueFd TakeControl() { return std::move(control_); }
 
   absl::Status Join();
+  // See shared::kChangeCodeFunction and kRestoreCodeFunction.
+  absl::Status ChangeCode(bool is_first);
+  absl::Status RestoreCode();
   // `restores_disposition`: see shared::kDetachFunction.
   absl::Status Leave(bool restores_disposition);
 
@@ -64,6 +67,8 @@ class Injector {
   absl::Status Borrow(TracedThread* thread, Room* room) const;
   void GiveBack(TracedThread* thread, const Room& room) const;
   absl::Status MakeControl();
+  void CloseLeftOver();
+  absl::Status StatusOf(const char* wish, int64_t answer) const;
   absl::StatusOr<int64_t> CallLibrary(const char* function, int64_t argument);
   absl::StatusOr<int64_t> CallIn(TracedThread* thread, const char* function, int64_t argument,
                                  Room* room) const;

@@ -27,8 +27,9 @@ inline constexpr size_t kJumpBytes = 5;
 inline constexpr size_t kMaxInstructionBytes = 15;
 inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
 inline constexpr size_t kMaxDisplaced = 6;  // instructions
-inline constexpr size_t kMaxStubBytes = 184;
+inline constexpr size_t kMaxStubBytes = 212;
 inline constexpr size_t kMaxSteps = 22;
+inline constexpr size_t kMaxOtherCounters = 3;
 
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
 // thread has at `fs_offset` from its thread pointer.
@@ -40,6 +41,10 @@ struct CounterPlace {
   // counted than ends, and else among the latter. 0 for both: each visit counts.
   int32_t begins;
   int32_t without_begin;
+  // Where else each visit counts, for other points at the place; 0: none.
+  int32_t others[kMaxOtherCounters];
+  // 1: several threads may count in the same words, so each increment is locked.
+  int32_t is_shared;
 };
 
 // Where a function's return address is when a thread is at an instruction of it: so far above its

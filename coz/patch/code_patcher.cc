@@ -141,34 +141,28 @@ Entry* EntryAt(uint64_t address) {
   return &g_entries[trap->patch.load(std::memory_order_acquire)];
 }
 
-bool IsSame(const CounterPlace& a, const CounterPlace& b) {
-  return a.fs_offset == b.fs_offset && a.displacement == b.displacement && a.begins == b.begins &&
-         a.without_begin == b.without_begin;
-}
-
 bool IsSame(const CallEdge& a, const CallEdge& b) {
   return a.routine == b.routine && a.routine_in_handler == b.routine_in_handler &&
          a.argument == b.argument && a.frame.by_rbp == b.frame.by_rbp &&
          a.frame.distance == b.frame.distance;
 }
 
-// Of arrays without padding between their bytes.
-template <typename Array>
-bool AreSame(const Array& a, const Array& b) {
-  static_assert(std::has_unique_object_representations_v<Array>);
+// Of values without padding between their bytes.
+template <typename Value>
+bool AreSame(const Value& a, const Value& b) {
+  static_assert(std::has_unique_object_representations_v<Value>);
   return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-bool IsSame(const CodePatch& a, const CodePatch& b) {
-  return a.address == b.address && a.stub == b.stub && a.semaphore == b.semaphore &&
-         IsSame(a.counter, b.counter) && IsSame(a.edge, b.edge) && a.way == b.way &&
-         a.needs_one_thread == b.needs_one_thread &&
+// Wherever their stubs are.
+bool DoTheSame(const CodePatch& a, const CodePatch& b) {
+  return a.address == b.address && a.semaphore == b.semaphore && AreSame(a.counter, b.counter) &&
+         IsSame(a.edge, b.edge) && a.way == b.way && a.needs_one_thread == b.needs_one_thread &&
          a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
          a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
          a.step_count == b.step_count && a.stub_bytes == b.stub_bytes &&
-         AreSame(a.original, b.original) && AreSame(a.replacement, b.replacement) &&
-         AreSame(a.displaced, b.displaced) && AreSame(a.steps, b.steps) &&
-         AreSame(a.stub_code, b.stub_code);
+         AreSame(a.original, b.original) && AreSame(a.displaced, b.displaced) &&
+         AreSame(a.steps, b.steps);
 }
 
 bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
@@ -186,10 +180,11 @@ PatchResult Check(const CodePatch& patch) {
   return PatchResult::kDone;
 }
 
-// A new entry, or the one from before the patch was removed.
+// A new entry, or the one from before the patch was removed. That has its stub already, which an
+// earlier session of coz may have placed.
 PatchResult Enter(const CodePatch& patch, Entry** entered) {
   Entry* const known = EntryAt(patch.address);
-  if (known != nullptr && IsSame(known->patch, patch)) {
+  if (known != nullptr && DoTheSame(known->patch, patch)) {
     *entered = known;
   } else {
     const uint32_t index = g_count.load(std::memory_order_relaxed);
@@ -264,8 +259,11 @@ void CountVisit(const CounterPlace& counter) {
   if (counter.begins != 0 && *cell_at(counter.begins) <= *cell) {
     cell = cell_at(counter.without_begin);
   }
-  // One instruction, as in the stub.
-  asm volatile("incq %0" : "+m"(*cell) : : "cc");
+  // One instruction each, as in the stub.
+  asm volatile("lock incq %0" : "+m"(*cell) : : "cc");
+  for (const int32_t other : counter.others) {
+    if (other != 0) asm volatile("lock incq %0" : "+m"(*cell_at(other)) : : "cc");
+  }
 }
 
 // What the stub would do, for an int3.
@@ -284,6 +282,27 @@ const Entry* TrapAt(uint64_t address, uint8_t* displaced) {
   return entry.state.load(std::memory_order_acquire) == State::kGone ? nullptr : &entry;
 }
 
+// The caller has the lock.
+bool RestoreAll() {
+  bool restored = true;
+  const uint32_t count = g_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    Entry& entry = g_entries[i];
+    const CodePatch& patch = entry.patch;
+    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
+    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
+    if (!AllowWriting(patch.address, patch.changed_bytes)) {
+      restored = false;
+      continue;
+    }
+    ChangeSemaphore(patch, -1);
+    RestoreBytes(patch);
+    ForbidWriting(patch.address, patch.changed_bytes);
+    entry.state.store(State::kRestored, std::memory_order_release);
+  }
+  return restored;
+}
+
 }  // namespace
 
 PatchResult InsertPatch(const CodePatch& patch) {
@@ -292,7 +311,7 @@ PatchResult InsertPatch(const CodePatch& patch) {
   const Entry* known = EntryAt(patch.address);
   if (known != nullptr && known->state.load(std::memory_order_relaxed) == State::kActive) {
     const bool is_same =
-        IsSame(known->patch.counter, patch.counter) && IsSame(known->patch.edge, patch.edge);
+        AreSame(known->patch.counter, patch.counter) && IsSame(known->patch.edge, patch.edge);
     return is_same ? PatchResult::kAlready : PatchResult::kOtherCode;
   }
   const PatchResult checked = Check(patch);
@@ -401,22 +420,14 @@ void EndUnmap() {
 }
 
 bool RestoreCode() {
-  bool restored = true;
-  const uint32_t count = g_count.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
-    Entry& entry = g_entries[i];
-    const CodePatch& patch = entry.patch;
-    if (entry.state.load(std::memory_order_relaxed) != State::kActive) continue;
-    if (!IsMapped(patch.address, patch.changed_bytes)) continue;
-    if (!AllowWriting(patch.address, patch.changed_bytes)) {
-      restored = false;
-      continue;
-    }
-    ChangeSemaphore(patch, -1);
-    RestoreBytes(patch);
-    ForbidWriting(patch.address, patch.changed_bytes);
-    entry.state.store(State::kRestored, std::memory_order_release);
+  constexpr int kMostYields = 10000;
+  int yields = 0;
+  while (g_changing.test_and_set(std::memory_order_acquire)) {
+    if (++yields == kMostYields) return false;
+    RawSyscall(SYS_sched_yield);
   }
+  const bool restored = RestoreAll();
+  g_changing.clear(std::memory_order_release);
   return restored;
 }
 

@@ -47,8 +47,9 @@ bool OriginalOf(uint64_t ip, Original* original);
 void BeginUnmap();
 void EndUnmap();
 
-// For a process that is not to count any more and has one thread: restores all code. False where
-// that is not possible; the handler then has to stay.
+// For a process that is not to count any more: restores all code. False where that is not possible;
+// the handler then has to stay. Where other threads run, one may have taken an int3 and not come to
+// the handler yet.
 bool RestoreCode();
 
 // For the child of fork: changes that another thread had under way in the parent are not.

@@ -238,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(Samples, RelocatedCodeTest,
 // The first two visits have no begin.
 TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
   const Sample& sample = kSamples[GetParam()];
-  for (const Way way : {Way::kJump, Way::kTrap}) {
+  for (const auto& [way, is_shared] :
+       {std::pair(Way::kJump, 0), std::pair(Way::kTrap, 0), std::pair(Way::kJump, 1)}) {
     const uint8_t* function = Page().Add(sample.code);
     const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
     if (plan.way != way || sample.visits != 1) continue;
@@ -246,7 +247,9 @@ TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
     const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
     const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
     const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
-    const auto patch = self::PatchFor(plan, place, self::CounterOfEnds(1, 2, 3));
+    CounterPlace counter = self::CounterOfEnds(1, 2, 3);
+    counter.is_shared = is_shared;
+    const auto patch = self::PatchFor(plan, place, counter);
     ASSERT_TRUE(patch.has_value());
     ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
     uint64_t counters[self::kCounters] = {};
@@ -264,6 +267,37 @@ TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
     self::CountIn(nullptr);
     EXPECT_EQ(counters[1], 7u);
     EXPECT_EQ(counters[3], before.size());
+    EXPECT_TRUE(IsEqual(before, with));
+    ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
+  }
+}
+
+// Also by locked increments, as for threads that share a counter.
+TEST_P(RelocatedCodeTest, CountsForEveryPointAtThePlace) {
+  const Sample& sample = kSamples[GetParam()];
+  for (const auto& [way, is_shared] :
+       {std::pair(Way::kJump, 0), std::pair(Way::kTrap, 0), std::pair(Way::kJump, 1)}) {
+    const uint8_t* function = Page().Add(sample.code);
+    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
+    if (plan.way != way) continue;
+    SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
+    const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
+    const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
+    const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
+    CounterPlace counter = self::CounterOf(1);
+    counter.others[0] = self::CounterOf(2).displacement;
+    counter.others[1] = self::CounterOf(3).displacement;
+    counter.is_shared = is_shared;
+    const auto patch = self::PatchFor(plan, place, counter);
+    ASSERT_TRUE(patch.has_value());
+    ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+    uint64_t counters[self::kCounters] = {};
+    self::CountIn(counters);
+    const std::vector<State> with = WithoutFlags(RunAll(function), loses_flags);
+    self::CountIn(nullptr);
+    EXPECT_EQ(counters[1], sample.visits * before.size());
+    EXPECT_EQ(counters[2], counters[1]);
+    EXPECT_EQ(counters[3], counters[1]);
     EXPECT_TRUE(IsEqual(before, with));
     ASSERT_EQ(RemovePatch(place), PatchResult::kDone);
   }
@@ -418,6 +452,7 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
   static uint64_t counters[kThreads][self::kCounters];
   memset(counters, 0, sizeof(counters));
   std::atomic<int> phase{0};  // 1: changed for good; 2: all have counted
+  std::atomic<size_t> calling{0};
   std::atomic<size_t> ready{0};
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) {
@@ -428,6 +463,7 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
         for (uint64_t k = 0; k < 64; ++k, ++made) {
           if (call(k) != k + 42) wrong.fetch_add(1);
         }
+        if (made == 64) calling.fetch_add(1);
       }
       calls.fetch_add(made);
       ready.fetch_add(1);
@@ -439,8 +475,10 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
       if (counters[i][counter] - before != 1000) wrong.fetch_add(1);
     });
   }
+  // One change is there until all threads call the function, so some visits come meanwhile.
   for (uint64_t i = 0; i < WantedChanges(); ++i) {
     ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+    while (i == 0 && calling.load() != kThreads) std::this_thread::yield();
     ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
   }
   stop = true;

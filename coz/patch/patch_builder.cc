@@ -10,7 +10,7 @@
 namespace coz::patch {
 namespace {
 
-constexpr size_t kMostCountingBytes = 72;  // counting, or the call of a routine
+constexpr size_t kMostCountingBytes = 98;  // counting, or the call of a routine
 constexpr size_t kMostCopyExtra = 14;      // that a copy is longer than the instruction
 static_assert(kMostCountingBytes + kMaxDisplacedBytes + kMostCopyExtra * kMaxDisplaced +
                   kJumpBytes <=
@@ -74,6 +74,11 @@ class Builder {
                                          static_cast<uint8_t>(pushed_bytes)};
   }
 
+  void Increment(int32_t displacement) {
+    if (patch_.counter.is_shared != 0) Emit({0xf0});  // lock
+    EmitAt({0x48, 0xff, 0x80}, displacement);         // inc qword [rax + ..]
+  }
+
   // The increment is one instruction, so that a visit by a signal handler in between is not lost.
   void Count() {
     uint8_t pushed = 0;
@@ -100,11 +105,15 @@ class Builder {
       EmitAt({0x48, 0x8b, 0x88}, patch_.counter.begins);        // mov rcx, [rax + ..]
       EmitAt({0x48, 0x3b, 0x88}, patch_.counter.displacement);  // cmp rcx, [rax + ..]
       pop({0x59}, kWord);
-      Emit({0x77, 0x09});  // ja to the last increment
-      EmitAt({0x48, 0xff, 0x80}, patch_.counter.without_begin);
-      Emit({0xeb, 0x07});  // jmp behind it
+      const uint8_t increment = patch_.counter.is_shared != 0 ? 8 : 7;  // bytes
+      Emit({0x77, static_cast<uint8_t>(increment + 2)});                // ja to the last increment
+      Increment(patch_.counter.without_begin);
+      Emit({0xeb, increment});  // jmp behind it
     }
-    EmitAt({0x48, 0xff, 0x80}, patch_.counter.displacement);  // inc qword [rax + ..]
+    Increment(patch_.counter.displacement);
+    for (const int32_t other : patch_.counter.others) {
+      if (other != 0) Increment(other);
+    }
     if (plan_.keeps_flags) {
       pop({0x58}, kWord);
       Emit({0x04, 0x7f, 0x9e});  // add al, 127, which overflows as before; sahf

@@ -221,7 +221,8 @@ void CheckFunction(uint64_t address, uint64_t bytes, size_t room, Tally* tally) 
   const uint32_t traps = plan.way == Way::kJump ? TrapsInDistance(plan) : 0;
   const int32_t distance = traps != 0 ? static_cast<int32_t>(0xcccccccc) : -(64 << 20);
   const uint64_t stub = place + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
-  EXPECT_TRUE(BuildPatch(plan, place, stub, {0, 0, 0, 0}).has_value()) << std::hex << address;
+  EXPECT_TRUE(BuildPatch(plan, place, stub, {0, 0, 0, 0, {}, 0}).has_value())
+      << std::hex << address;
 }
 
 Tally CheckLibrary(const Library& library) {

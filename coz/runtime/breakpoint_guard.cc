@@ -16,6 +16,7 @@
 namespace coz::runtime {
 namespace {
 
+using runtime_internal::g_control;
 using runtime_internal::g_process;
 
 // How many lost breakpoints this thread has met.
@@ -34,9 +35,10 @@ void OnForeignSignal(int signal, siginfo_t* info, void* context) {
   constexpr uint32_t kMostLost = 64;
   constexpr greg_t kResumeFlag = 1 << 16;
   auto& interrupted = *static_cast<ucontext_t*>(context);
-  const bool is_lost = g_process != nullptr &&
-                       shared::IsCountedPlace(*g_process, InterruptedIp(interrupted)) &&
-                       IsLostBreakpoint(*info, interrupted);
+  const bool may_be_lost =
+      g_process != nullptr && (g_control->guards_breakpoints != 0 ||
+                               shared::IsCountedPlace(*g_process, InterruptedIp(interrupted)));
+  const bool is_lost = may_be_lost && IsLostBreakpoint(*info, interrupted);
   if (!is_lost) {
     // The program's handler may itself come to an int3 of ours.
     if (patch::HasTraps()) UnblockSignal(sampler::kSamplingSignal);

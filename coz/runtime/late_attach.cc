@@ -1,6 +1,7 @@
-// What the supervisor calls in a process that runs already: _coz_attach and _coz_detach. Process:
-// target. Context: a thread that the supervisor has stopped and lets make this call, with all
-// signals blocked, on a stack that is not the thread's own.
+// What the supervisor calls in a process that runs already: _coz_attach, _coz_detach,
+// _coz_change_code and _coz_restore_code. Process: target. Context: a thread that the supervisor
+// has stopped and lets make this call, with all signals blocked, on a stack that is not the
+// thread's own.
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -14,8 +15,11 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/patch/code_patcher.h"
 #include "coz/runtime/breakpoint_guard.h"
+#include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
+#include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/process_hooks.h"
 #include "coz/runtime/progress_points.h"
@@ -115,6 +119,7 @@ void StartSamplingFromOutside(const shared::ControlBlock& control) {
   options.sampling_period_ns = control.sampling_period_ns;
   options.callback = OnSample;
   options.foreign_signal = OnForeignSignal;
+  options.own_trap = patch::TakeTrap;
   options.suspensions = &control.suspensions;
   sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0);
 }
@@ -131,6 +136,9 @@ void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   g_modules.Restart();
   g_modules.AddProgram(control, AddPointsOfMarks);
   g_process = process;
+  runtime_internal::ShareVisitsOfNobodyAgain(*control, shared::IndexOf(*control, *process), g_pid);
+  process->counters_fs_offset = runtime_internal::CountersFsOffset();
+  runtime_internal::PublishCallRoutines(process);
   PublishProcess(*process, image);
   StartSamplingFromOutside(*control);
   interpose::AdmitLateThreads(true);
@@ -166,12 +174,16 @@ void AwaitCallbacks() {
 void Leave(bool restores_disposition) {
   g_control->ledger.selection.store(0, std::memory_order_release);
   interpose::AdmitLateThreads(false);
+  const bool is_restored = patch::RestoreCode();
+  runtime_internal::ShareNoVisits();
   sampler::StopSampler();
   interpose::UnwrapObjects();
   LetAllMarksAsk(MarksAsk::kNoMore);
+  // An int3 that stays needs its handler.
+  if (is_restored) interpose::GiveMasksBack();
   AwaitCallbacks();
   sampler::CloseEventsOfThreads();
-  if (restores_disposition) RestoreDisposition();
+  if (restores_disposition && is_restored) RestoreDisposition();
   g_process = nullptr;
   KeepBlock();
 }
@@ -212,6 +224,16 @@ AttachAnswer DetachLate(bool restores_disposition) {
   return AttachAnswer::kDone;
 }
 
+AttachAnswer ChangeCodeLate(bool is_first) {
+  if (!g_is_late || g_process == nullptr) return AttachAnswer::kNotAttached;
+  if (is_first) {
+    interpose::LetReservedSignalIn();
+  } else {
+    runtime_internal::ChangeCodeIfAsked(*g_control, g_pid);
+  }
+  return AttachAnswer::kDone;
+}
+
 }  // namespace
 
 extern "C" {
@@ -228,6 +250,17 @@ COZ_EXPORT int64_t _coz_attach(int64_t fd) {
 COZ_EXPORT int64_t _coz_detach(int64_t restores_disposition) {
   const ErrnoSaver errno_saver;
   return static_cast<int64_t>(DetachLate(restores_disposition != 0));
+}
+
+COZ_EXPORT int64_t _coz_change_code(int64_t is_first) {
+  const ErrnoSaver errno_saver;
+  return static_cast<int64_t>(ChangeCodeLate(is_first != 0));
+}
+
+COZ_EXPORT int64_t _coz_restore_code(int64_t) {
+  const ErrnoSaver errno_saver;
+  return static_cast<int64_t>(patch::RestoreCode() ? AttachAnswer::kDone
+                                                   : AttachAnswer::kCodeStays);
 }
 
 }  // extern "C"

@@ -15,6 +15,15 @@ namespace {
 // In the place of a slot for threads that have none; a slot's page is mapped over it.
 alignas(4096) char g_nobody[shared::kThreadSlotBytes];
 
+// The number of that slot, in a process that is attached to; 0: it has none yet.
+uint32_t g_slot_of_nobody = 0;
+
+void MapNobody(shared::ThreadSlot* slot) {
+  // An old size of 0 maps the same page a second time.
+  RawSyscall(SYS_mremap, slot, 0, shared::kThreadSlotBytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+             &g_nobody[0]);
+}
+
 }  // namespace
 
 // Threads start with nobody's.
@@ -33,10 +42,19 @@ int32_t CountersFsOffset() {
 
 void ShareVisitsOfNobody(shared::ControlBlock& control, uint32_t process, int32_t pid) {
   shared::ThreadSlot* slot = shared::ReserveThreadSlot(control, process, pid);
-  if (slot == nullptr) return;
-  // An old size of 0 maps the same page a second time.
-  RawSyscall(SYS_mremap, slot, 0, shared::kThreadSlotBytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-             &g_nobody[0]);
+  if (slot != nullptr) MapNobody(slot);
+}
+
+// Each block of the process has the slots of the one before.
+void ShareVisitsOfNobodyAgain(shared::ControlBlock& control, uint32_t process, int32_t pid) {
+  if (g_slot_of_nobody == 0) {
+    const shared::ThreadSlot* slot = shared::ReserveThreadSlot(control, process, pid);
+    if (slot == nullptr) return;
+    g_slot_of_nobody = slot->number.load(std::memory_order_relaxed);
+  }
+  shared::ThreadSlot& slot = control.threads[g_slot_of_nobody - 1];
+  slot.process = process;
+  MapNobody(&slot);
 }
 
 void ShareNoVisits() {

@@ -36,6 +36,8 @@ int32_t CountersFsOffset();
 // any more, nowhere.
 void ShareVisitsOfNobody(shared::ControlBlock& control, uint32_t process, int32_t pid);
 void ShareNoVisits();
+// The same for a process that is attached to, maybe not for the first time.
+void ShareVisitsOfNobodyAgain(shared::ControlBlock& control, uint32_t process, int32_t pid);
 
 // Does what the supervisor asks of process `pid`, if it does.
 void ChangeCodeIfAsked(shared::ControlBlock& control, int32_t pid);

@@ -23,6 +23,13 @@ inline constexpr char kAttachFunction[] = "_coz_attach";
 // under way then.
 inline constexpr char kDetachFunction[] = "_coz_detach";
 
+// Code of the process is about to be changed (1): no thread may block the sampling signal from now
+// on, for an int3 may stand where it comes. Or (0): does what the supervisor asks for in
+// ControlBlock::patch_request.
+inline constexpr char kChangeCodeFunction[] = "_coz_change_code";
+// Code becomes as it was. Events must be closed. The argument means nothing.
+inline constexpr char kRestoreCodeFunction[] = "_coz_restore_code";
+
 enum class AttachAnswer : int64_t {
   kDone = 1,
   kInProfile = 2,     // a supervisor that lives has attached
@@ -30,7 +37,8 @@ enum class AttachAnswer : int64_t {
   kOtherVersion = 4,  // of the control block
   kNoMemory = 5,      // the block cannot be mapped
   kNoSlot = 6,        // the block has no room for the process
-  kNotAttached = 7    // and so cannot be detached
+  kNotAttached = 7,   // and so cannot be detached
+  kCodeStays = 8      // changed, as the system forbids to restore it
 };
 
 }  // namespace coz::shared

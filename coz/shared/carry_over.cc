@@ -20,6 +20,16 @@ void CopyLedger(const delay::GlobalLedger& from, delay::GlobalLedger& to) {
   to.forgiven_below_ns.store(to.global_delay_ns.load(kRelaxed), kRelaxed);
 }
 
+// What the thread does from now on is the new session's. No call is timed meanwhile.
+void BeginAnew(ThreadSlot& slot) {
+  slot.figures.samples.store(0, kRelaxed);
+  slot.figures.samples_in_scope.store(0, kRelaxed);
+  for (uint32_t i = 0; i < kMaxPoints; ++i) {
+    slot.figures.visits_before[i].store(slot.visits[i].load(kRelaxed), kRelaxed);
+  }
+  memset(static_cast<void*>(&slot.timers), 0, sizeof(slot.timers));
+}
+
 // What is owed is forgiven. A wait in progress compares the local delay with what the thread has
 // imposed, so both stay.
 void CopyThread(const ThreadSlot& from, uint64_t global_delay_ns, ThreadSlot& to) {
@@ -32,6 +42,7 @@ void CopyThread(const ThreadSlot& from, uint64_t global_delay_ns, ThreadSlot& to
   ledger.credited_ns.store(0, kRelaxed);
   ledger.pauses.store(0, kRelaxed);
   ledger.pause_cpu_ns.store(0, kRelaxed);
+  BeginAnew(to);
 }
 
 // A thread that counts at this moment may write what it has read before. So the counts stay, and
@@ -46,6 +57,7 @@ void CopyPoint(const ControlBlock& from, uint32_t point, ControlBlock& to) {
     if (is_timed) visits += slot.timed[cell - 1].visits.load(kRelaxed);
   });
   to.points[point].shared.count.store(0 - visits, kRelaxed);
+  if (to.points[point].kind == PointKind::kPlace) to.points[point].is_released.store(1, kRelaxed);
 }
 
 }  // namespace

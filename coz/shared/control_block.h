@@ -42,7 +42,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 17;                // of this layout
+inline constexpr uint32_t kControlVersion = 18;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -65,6 +65,8 @@ struct ControlBlock {
   // A program that attaches waits until the supervisor has set its breakpoints, or lent its
   // counters.
   std::atomic<uint32_t> awaits_breakpoints;
+  // 1: breakpoints may be anywhere, and a lost one is none of the program's own.
+  uint32_t guards_breakpoints;
   // An inode. Processes of another namespace are not profiled, as their pids say nothing here.
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's

@@ -39,6 +39,8 @@ struct PointSlot {
   PointKind kind;
   char name[kPointNameBytes];
   CompatibleCounter shared;
+  // 1: a place of an earlier session of the process, which nobody counts at any more.
+  std::atomic<uint32_t> is_released;
   std::atomic<uint32_t> timed_cell;  // its index in thread slots + 1; 0: no timed visit so far
 };
 

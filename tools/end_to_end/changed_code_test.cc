@@ -30,19 +30,30 @@ class ChangedCodeTest : public testing::CozRunTest {
     static const profile::ProgressPoint kNone;
     return kNone;
   }
-  // Visits, or arrivals, of the whole run.
-  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
+  // Of the whole run.
+  template <typename CountOf>
+  static uint64_t Sum(const profile::Profile& profile, const std::string& name, CountOf count_of) {
     const uint32_t id = Find(profile, name).id();
     uint64_t visits = 0;
     const auto add = [&](const auto& record) {
       for (const profile::PointCounts& counts : record.point()) {
-        if (counts.point() == id) visits += counts.visits() + counts.arrivals();
+        if (counts.point() == id) visits += count_of(counts);
       }
     };
     for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
     for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
     for (const profile::BareInterval& interval : profile.bare_interval()) add(interval);
     return visits;
+  }
+  // Visits, or arrivals.
+  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
+    return Sum(profile, name, [](const profile::PointCounts& counts) {
+      return counts.visits() + counts.arrivals();
+    });
+  }
+  static uint64_t Departures(const profile::Profile& profile, const std::string& name) {
+    return Sum(profile, name,
+               [](const profile::PointCounts& counts) { return counts.departures(); });
   }
 };
 
@@ -62,6 +73,33 @@ TEST_F(ChangedCodeTest, CountsEveryCallByEitherWay) {
   EXPECT_EQ(Visits(profile, "looped"), loops);
   EXPECT_EQ(Find(profile, "step_*").counted_by(), "5 jumps to stubs");
   EXPECT_EQ(Find(profile, "looped").counted_by(), "int3");
+}
+
+// The same place, by a jump and by an int3, as a point, in a glob and at an end of a pair.
+TEST_F(ChangedCodeTest, CountsForEachPointAtOnePlace) {
+  const CommandResult result = Run({"--progress=step_*", "--progress=step_a", "--progress=looped",
+                                    "--progress=loope*", "--latency=step_a,looped"},
+                                   {Puppet("called")});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  uint64_t steps = 0;
+  uint64_t loops = 0;
+  std::istringstream(result.output) >> steps >> loops;
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(Visits(profile, "step_*"), steps);
+  EXPECT_EQ(Visits(profile, "step_a"), steps / 5);
+  EXPECT_EQ(Visits(profile, "looped"), loops);
+  EXPECT_EQ(Visits(profile, "loope*"), loops);
+  EXPECT_EQ(Visits(profile, "step_a,looped"), steps / 5);
+  EXPECT_EQ(Departures(profile, "step_a,looped"), loops);
+}
+
+TEST_F(ChangedCodeTest, RefusesMorePointsAtOnePlaceThanItCounts) {
+  const CommandResult result = Run({"--progress=step_*", "--progress=step_a", "--progress=step_?",
+                                    "--progress=st*_a", "--progress=s*p_a"},
+                                   {Puppet("called")});
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.errors, ::testing::HasSubstr("4 points count there already"));
+  EXPECT_EQ(result.output, "");
 }
 
 TEST_F(ChangedCodeTest, CountsWhatCpuTimersInterrupt) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -153,11 +154,12 @@ TEST_F(SessionPointsTest, PointOfTheCommandLineIsRemoved) {
   EXPECT_FALSE(changes[0].added());
 }
 
-// A request is under way when the pair is added, and when it is added again.
+// A request is under way when the pair is added, when it is removed, and when it is added again.
 TEST_F(SessionPointsTest, EndWithoutItsBeginIsNotCounted) {
   Start();
   const std::string pair = "begin_request,finish_request";
-  for (int round = 0; round < 2; ++round) {
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) {
     session_->Ask("begin\n");
     const CommandResult added = Points({absl::StrCat("--add=", pair)});
     ASSERT_EQ(added.status, 0) << added.errors;
@@ -168,10 +170,18 @@ TEST_F(SessionPointsTest, EndWithoutItsBeginIsNotCounted) {
       session_->Ask("finish\n");
     }
     EXPECT_EQ(Visits(pair), 3);
+    session_->Ask("begin\n");
     ASSERT_EQ(Points({absl::StrCat("--remove=", pair)}).status, 0);
+    session_->Ask("finish\n");
   }
   End();
-  EXPECT_EQ(Counted(Profile(), pair), 6u);
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(Counted(profile, pair), 3u * kRounds);
+  // It has had the same slots each time.
+  const auto slots = std::count_if(
+      profile.thread_counter().begin(), profile.thread_counter().end(),
+      [](const profile::ThreadCounter& counter) { return counter.name() == "begin_request"; });
+  EXPECT_EQ(slots, 1);
 }
 
 // Both places of the probe count, while its semaphore is raised.

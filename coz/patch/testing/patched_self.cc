@@ -48,7 +48,11 @@ CounterPlace CounterOf(size_t counter) {
   // Volatile: gcc would subtract 32-bit halves, by an instruction that linkers cannot relax.
   volatile auto here = reinterpret_cast<uint64_t>(&t_counters);
   volatile auto thread = reinterpret_cast<uint64_t>(__builtin_thread_pointer());
-  return {static_cast<int32_t>(here - thread), static_cast<int32_t>(counter * sizeof(uint64_t)), 0,
+  return {static_cast<int32_t>(here - thread),
+          static_cast<int32_t>(counter * sizeof(uint64_t)),
+          0,
+          0,
+          {},
           0};
 }
 

@@ -17,6 +17,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/patch/function_ends.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -228,19 +229,7 @@ void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool
 
 // As marks take theirs, beside which it stands.
 void CountedFunctions::TakeSlot(shared::ControlBlock* control, Function* function) {
-  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
-    shared::PointSlot& slot = control->points[i];
-    auto state = shared::PointState::kFree;
-    if (!slot.state.compare_exchange_strong(state, shared::PointState::kBeingWritten,
-                                            std::memory_order_acquire)) {
-      continue;
-    }
-    slot.kind = shared::PointKind::kPlace;
-    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", function->name);
-    slot.state.store(shared::PointState::kReady, std::memory_order_release);
-    function->slot = i;
-    break;
-  }
+  function->slot = TakePlaceSlot(function->name, control);
   if (function->slot == kNoSlot) {
     Warn(
         absl::StrFormat("calls of %s are not counted, for %d points and functions are counted "

@@ -48,6 +48,9 @@ class CountedFunctions {
   // Where there are any, programs that attach have to wait for Poll.
   bool empty() const { return specs_.empty(); }
 
+  // Before anything else, where the program runs already.
+  void SetLate(const LateProcess& late) { patched_.SetLate(late); }
+
   // Before the program starts, behind the points that have taken theirs: takes point slots.
   void TakeSlots(shared::ControlBlock* control);
 

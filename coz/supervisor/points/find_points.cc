@@ -15,6 +15,8 @@
 #include "coz/points/visit_counter.h"
 #include "coz/shared/control_block.h"
 #include "coz/sourcemap/binary_info.h"
+#include "coz/supervisor/points/code_counters.h"
+#include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
 
 namespace coz::supervisor {
@@ -35,6 +37,12 @@ constexpr uint64_t kMappingPollNs = 1 * kNsPerMs;
 // How long a program has to end after an interrupt (else it is said to run on), and after SIGTERM.
 constexpr uint64_t kInterruptNs = 200 * kNsPerMs;
 constexpr uint64_t kGraceNs = 5 * kNsPerSecond;
+// The program changes its code with its next sample.
+constexpr uint64_t kChangingPeriodNs = 2 * kNsPerMs;
+// Of each function that changed code counts.
+constexpr uint64_t kMostCodeSlices = 2000;
+constexpr uint64_t kRestoringNs = 2 * kNsPerSecond;
+constexpr uint64_t kRestoringPollNs = 5 * kNsPerMs;
 // Where it cannot be measured.
 constexpr double kUsualVisitCostNs = 10000;
 
@@ -50,7 +58,10 @@ class Finder {
   ExitState WaitForEnd();
 
  private:
+  absl::Status MakeControl();
   absl::Status Attach();
+  void PollCode();
+  void RestoreCode();
   void CountSet(const std::vector<size_t>& set);
   bool IsCounting() const;
   void MeasureCostAgain();
@@ -62,6 +73,9 @@ class Finder {
   std::unique_ptr<PointCandidates> candidates_;
   SignalInbox inbox_;
   std::atomic<int32_t> pid_cell_{0};
+  std::optional<SharedControl> control_;  // where code is changed
+  std::optional<CodeCounters> code_;
+  uint64_t next_code_slice_ns_ = 0;
   std::optional<ChildProcess> child_;
   std::optional<points::StackSampler> sampler_;
   std::vector<points::VisitCounter> counters_;
@@ -71,15 +85,34 @@ class Finder {
   absl::Status status_;  // of counting
 };
 
+absl::Status Finder::MakeControl() {
+  absl::StatusOr<SharedControl> control = SharedControl::Create();
+  if (!control.ok()) return control.status();
+  control_.emplace(*std::move(control));
+  shared::ControlBlock& block = control_->block();
+  block.sampling_period_ns = kChangingPeriodNs;
+  block.follow = shared::Follow::kAll;
+  block.guards_breakpoints = 1;
+  block.heartbeat_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
+  code_.emplace(&block);
+  candidates_->CountByCode(&*code_);
+  return absl::OkStatus();
+}
+
 absl::Status Finder::Start() {
+  const bool changes_code = options_.changes_code && !options_.runtime_library.empty();
+  if (changes_code) {
+    if (absl::Status status = MakeControl(); !status.ok()) return status;
+  }
   const double cost_ns = points::MeasureBreakpointCostNs();
   visit_cost_ns_ = cost_ns > 0 ? cost_ns : kUsualVisitCostNs;
   StartOptions start;
   start.program = program_;
   start.arguments = options_.command;
   start.preload = options_.runtime_library;
-  start.control_path = shared::kGuardOnly;  // against lost breakpoints
-  start.pid_cell = &pid_cell_;
+  // Else against lost breakpoints alone.
+  start.control_path = changes_code ? control_->Path() : shared::kGuardOnly;
+  start.pid_cell = changes_code ? &control_->block().target_pid : &pid_cell_;
   start.signal_mask = &inbox_.original_mask();
   absl::StatusOr<ChildProcess> child = ChildProcess::Start(start);
   if (!child.ok()) return child.status();
@@ -123,6 +156,28 @@ absl::Status Finder::Attach() {
     counters_.push_back(*std::move(counter));
   }
   return absl::OkStatus();
+}
+
+void Finder::PollCode() {
+  if (!code_.has_value()) return;
+  const uint64_t now_ns = MonotonicNowNs();
+  control_->block().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
+  candidates_->CountInTurns(code_->Poll());
+  if (now_ns < next_code_slice_ns_) return;
+  next_code_slice_ns_ = now_ns + std::max(kSliceNs, options_.duration_ns / kMostCodeSlices);
+  candidates_->TakeCodeSlices();
+}
+
+// The program goes on with its code as it was, and is not sampled any more.
+void Finder::RestoreCode() {
+  if (!code_.has_value()) return;
+  code_->RemoveAll();
+  const uint64_t deadline_ns = MonotonicNowNs() + kRestoringNs;
+  do {
+    WaitUntil(MonotonicNowNs() + kRestoringPollNs);
+    code_->Poll();
+  } while (!code_->IsSettled() && MonotonicNowNs() < deadline_ns && !child_->exit_state().exited);
+  control_->block().stop.store(1, std::memory_order_relaxed);
 }
 
 void Finder::CountSet(const std::vector<size_t>& set) {
@@ -169,6 +224,7 @@ FindPointsOutcome Finder::Count() {
       candidates_->AddSample(ip, stack);
     });
     candidates_->Admit();
+    PollCode();
     const std::vector<size_t> set = candidates_->NextSet(points::kBreakpoints);
     if (set.empty()) {
       WaitUntil(MonotonicNowNs() + kSliceNs);
@@ -181,6 +237,7 @@ FindPointsOutcome Finder::Count() {
   // Breakpoints and samples end here; the program runs on untouched.
   counters_.clear();
   sampler_.reset();
+  RestoreCode();
   FindPointsOutcome outcome = {candidates_->Result(visit_cost_ns_), MonotonicNowNs() - start_ns_,
                                !child_->Poll().exited};
   // A program that is gone before it could be looked at has said so itself.

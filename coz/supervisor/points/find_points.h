@@ -1,8 +1,8 @@
 // Finds functions of a program that would do as progress points: runs it, samples it from outside,
 // and counts calls in turns.
 //
-// Nothing is loaded into the program. Breakpoints count four functions at a time, so each function
-// has slices all over the run.
+// Changed code counts all functions at a time that allow it. Breakpoints count the others, four at
+// a time, in turns all over the run.
 //
 // Shape    one call for one run
 // Units    ns
@@ -28,9 +28,10 @@ namespace coz::supervisor {
 
 struct FindPointsOptions {
   std::vector<std::string> command;
-  std::string
-      // path of libcoz.so; empty: the program is not guarded against lost breakpoints
-      runtime_library;
+  // Path of libcoz.so. Empty: the program is not guarded against lost breakpoints, and its code is
+  // not changed.
+  std::string runtime_library;
+  bool changes_code = true;
   uint64_t duration_ns = 0;
   bool stop = false;  // end the program after that; else it runs to its end
 };

@@ -9,18 +9,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
-#include "coz/patch/code_patch.h"
-#include "coz/points/point_rating.h"
-#include "coz/shared/charged_pairs.h"
-#include "coz/shared/slot_loops.h"
+#include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
 namespace {
 
-constexpr uint64_t kJudgedNs = 1 * kNsPerSecond;
-// An int3 takes 1.5 to 2 us (bench/points).
-constexpr uint64_t kTrapCostNs = 2000;
 static_assert(shared::kMaxCountedPlaces >= static_cast<uint32_t>(points::kBreakpoints));
 
 bool IsBinary(const std::string& glob, const std::string& path) {
@@ -33,32 +27,6 @@ bool IsBinary(const std::string& glob, const std::string& path) {
 std::vector<OutsidePoints::Counted*> OutsidePoints::Point::all() const {
   if (visits != nullptr) return {visits.get()};
   return {end.get(), begin.get()};
-}
-
-uint64_t OutsidePoints::Counted::ReadChangedCode() const {
-  if (control == nullptr || slots.visits >= shared::kMaxPoints) return 0;
-  const uint64_t visits = UntimedVisits(*control, slots.visits);
-  if (catch_up == nullptr) return visits;
-  EndSums sums = {0, visits, UntimedVisits(*control, slots.without_begin), 0};
-  shared::ForEachThread(*control, [this, &sums](const shared::ThreadSlot& thread) {
-    sums.most_without_begin =
-        std::max(sums.most_without_begin,
-                 thread.visits[slots.without_begin].load(std::memory_order_relaxed));
-  });
-  // Last: an end must not seem to come before its begin.
-  sums.begins = UntimedVisits(*control, slots.begins);
-  return catch_up->Departures(sums);
-}
-
-uint64_t OutsidePoints::Counted::ReadAll() const {
-  uint64_t visits = visits_before + ReadChangedCode();
-  for (const points::VisitCounter& probe : probes) visits += probe.Read();
-  for (const ImageBreakpoints& set : breakpoints) visits += set.Read();
-  return visits;
-}
-
-uint64_t OutsidePoints::Counted::Read() const {
-  return is_away ? visits_at_end : ReadAll() - visits_of_nobody;
 }
 
 absl::Status OutsidePoints::SetProbes(Counted* counted) {
@@ -149,35 +117,6 @@ bool OutsidePoints::IsOf(const Point& point, const Counted* counted) {
   return std::find(all.begin(), all.end(), counted) != all.end();
 }
 
-std::string OutsidePoints::CountedBy(const Counted& counted) const {
-  size_t jumps = 0;
-  size_t traps = 0;
-  for (const size_t place : counted.patched) {
-    ++(patched_.way(place) == patch::Way::kJump ? jumps : traps);
-  }
-  std::vector<std::string> ways;
-  const auto add = [&ways](size_t places, const char* one, const char* many) {
-    if (places == 1) ways.emplace_back(one);
-    if (places > 1) ways.push_back(absl::StrFormat("%d %s", places, many));
-  };
-  add(jumps, "jump to a stub", "jumps to stubs");
-  add(traps, "int3", "int3s");
-  add(counted.places.size(), probes_ ? "probe (uprobe)" : "hardware breakpoint",
-      probes_ ? "probes (uprobes)" : "hardware breakpoints");
-  if (ways.empty()) {
-    return changes_code_ ? "changed code" : probes_ ? "probe (uprobe)" : "hardware breakpoint";
-  }
-  return absl::StrJoin(ways, " and ");
-}
-
-uint64_t OutsidePoints::VisitCostNs(const Counted& counted) const {
-  if (!counted.places.empty() || !changes_code_) return visit_cost_ns_;
-  const bool has_traps =
-      std::any_of(counted.patched.begin(), counted.patched.end(),
-                  [this](size_t place) { return patched_.way(place) == patch::Way::kTrap; });
-  return has_traps ? kTrapCostNs : 0;
-}
-
 // Says of each place that could not be counted by changed code why, and tells the target how each
 // point is counted.
 void OutsidePoints::DescribePoints() {
@@ -255,7 +194,7 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
       continue;
     }
     if (!note.empty()) warnings_.push_back(note);
-    AddPlaces(RealPath(path), **opened, *found, counted);
+    Warn(AddPlaces(RealPath(path), **opened, *found, counted));
     Warn(CheckSemaphores(*counted));
     if (probes_) Warn(SetProbes(counted));
   }
@@ -328,31 +267,6 @@ void OutsidePoints::ForgetEnded() {
     for (auto set = ended; set != sets.end(); ++set) counted->visits_before += set->Read();
     sets.erase(ended, sets.end());
   }
-}
-
-// Warns early, so that the user can start over in another way.
-void OutsidePoints::JudgeCost(Counted* counted, uint64_t now_ns) {
-  const uint64_t visit_cost_ns = VisitCostNs(*counted);
-  if (counted->is_judged || visit_cost_ns == 0) return;
-  const uint64_t visits = counted->Read();
-  if (visits == 0) return;
-  if (counted->judged_from_ns == 0) {
-    counted->judged_from_ns = now_ns;
-    counted->judged_from_visits = visits;
-  }
-  const uint64_t elapsed_ns = now_ns - counted->judged_from_ns;
-  if (elapsed_ns < kJudgedNs) return;
-  counted->is_judged = true;
-  const auto seen = static_cast<double>(visits - counted->judged_from_visits);
-  const double share = seen * static_cast<double>(visit_cost_ns) / static_cast<double>(elapsed_ns);
-  if (share <= points::kMaxCountingShare) return;
-  warnings_.push_back(absl::StrFormat(
-      "counting '%s' takes %.0f %% of a CPU (%.0f visits a second at %.1f us), which slows the "
-      "program; count what happens less often (`coz points` lists functions), put COZ_PROGRESS "
-      "there, or count samples with --progress-sampled=FILE:LINE",
-      counted->spec.text, 100 * share,
-      seen * static_cast<double>(kNsPerSecond) / static_cast<double>(elapsed_ns),
-      static_cast<double>(visit_cost_ns) / 1000));
 }
 
 // The processes of each program that runs.
@@ -462,36 +376,38 @@ void OutsidePoints::TakeSlots(shared::ControlBlock* control) {
   if (!changes_code_) return;
   for (Counted* counted : places_) {
     if (counted->slots.visits >= shared::kMaxPoints) continue;
-    counted->control = control;
-    shared::PointSlot& slot = control->points[counted->slots.visits];
-    slot.kind = shared::PointKind::kPlace;
-    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", counted->spec.text);
-    slot.state.store(shared::PointState::kReady, std::memory_order_release);
+    counted->slots.visits = TakePlaceSlot(counted->spec.text, control);
+    if (counted->slots.visits != kNoSlot) {
+      counted->control = control;
+      continue;
+    }
+    for (const size_t place : counted->patched) patched_.Remove(place);
+    Warn(absl::ResourceExhaustedError(absl::StrFormat(
+        "'%s' is not counted, for the process has %d points and marks already; give fewer",
+        counted->spec.text, shared::kMaxPoints)));
   }
+  // Requests may be under way already.
+  for (Point& point : points_) {
+    const bool is_pair = is_late_ && point.end != nullptr && point.begin->control != nullptr &&
+                         point.end->control != nullptr;
+    if (!is_pair) continue;
+    BeginCatchUp(point, /*were_theirs=*/false, control);
+    for (const size_t place : point.begin->patched) patched_.PutLast(place);
+  }
+  for (const Counted* counted : places_) {
+    for (const size_t place : counted->patched) patched_.SetSlots(place, counted->slots);
+  }
+}
+
+void OutsidePoints::SetLate(const LateProcess& late) {
+  is_late_ = true;
+  patched_.SetLate(late);
 }
 
 void OutsidePoints::AddTo(LiveTarget* target, const UnitIndex* units) {
   target_ = target;
   units_ = units;
   for (Point& point : points_) AddToTarget(&point);
-}
-
-LiveTarget::CountVisits OutsidePoints::ReaderOf(const Counted& counted) const {
-  LiveTarget* const target = target_;
-  if (counted.by_samples) {
-    return [target, units = units_, text = counted.spec.text] {
-      uint64_t samples = 0;
-      for (const experiment::UnitId unit : units->Find(text)) {
-        const auto found = target->unit_samples().find(unit);
-        if (found != target->unit_samples().end()) samples += found->second;
-      }
-      return samples;
-    };
-  }
-  if (counted.mark.empty()) return [&counted] { return counted.Read(); };
-  return [target, &counted] {
-    return counted.is_away ? counted.visits_at_end : target->VisitsOfMark(counted.mark);
-  };
 }
 
 void OutsidePoints::AddToTarget(Point* point) {

@@ -66,8 +66,11 @@ class OutsidePoints {
                                                                 bool is_launcher,
                                                                 bool with_children);
 
-  // Before the program starts: takes the point slots to which changed code adds its visits.
+  // Before the program starts, or when one that runs has joined: takes the point slots to which
+  // changed code adds its visits.
   void TakeSlots(shared::ControlBlock* control);
+  // Before that: the program runs already.
+  void SetLate(const LateProcess& late);
   // Adds the points to the target, which then calls back for their counts.
   void AddTo(LiveTarget* target, const UnitIndex* units);
 
@@ -99,12 +102,15 @@ class OutsidePoints {
     points::PointSpec spec;
     std::string mark;
     bool by_samples = false;
-    std::vector<PlaceInFile> found;                 // all of its places
-    std::vector<size_t> patched;                    // those that are counted by changed code
-    std::vector<PlaceInFile> places;                // the others
-    std::string why_not_patched;                    // of the last of these
-    VisitSlots slots;                               // where changed code counts
-    std::unique_ptr<CatchUp> catch_up;              // with all three slots
+    std::vector<PlaceInFile> found;     // all of its places
+    std::vector<size_t> patched;        // those that are counted by changed code
+    std::vector<PlaceInFile> places;    // the others
+    std::string why_not_patched;        // of the last of these
+    VisitSlots slots;                   // where changed code counts
+    std::unique_ptr<CatchUp> catch_up;  // with all three slots
+    // Of slots that another point had: what was counted in them by then, also by thread slot.
+    EndSums before;
+    std::vector<uint64_t> without_begin_before;
     const shared::ControlBlock* control = nullptr;  // with the slot
     std::vector<points::VisitCounter> probes;       // one for each place
     std::vector<ImageBreakpoints> breakpoints;
@@ -123,6 +129,7 @@ class OutsidePoints {
     uint64_t Read() const;
     uint64_t ReadAll() const;
     uint64_t ReadChangedCode() const;
+    EndSums ReadEnds() const;
   };
   struct Point {
     std::string name;
@@ -131,6 +138,7 @@ class OutsidePoints {
     std::unique_ptr<Counted> end;
     uint32_t id = 0;  // of the target
     bool is_away = false;
+    bool has_passed_slots_on = false;  // to a point that came later
     std::vector<Counted*> all() const;
   };
   // Places of one PointSpec, each with what it allows.
@@ -158,15 +166,16 @@ class OutsidePoints {
   absl::Status ParseAll(const OutsidePointOptions& options);
   static absl::Status MayBeInLibrary(const points::PointSpec& spec, const absl::Status& status);
   absl::Status CheckSemaphores(const Counted& counted) const;
-  void TakePlaces(const FoundPlaces& found, Counted* counted);
+  absl::Status MakeRoom(const PlaceInFile& place, PlacePlans* plans, const Counted& counted);
+  absl::Status TakePlaces(const FoundPlaces& found, Counted* counted);
   static absl::StatusOr<FoundPlaces> Seek(const points::PointSpec& spec,
                                           const std::vector<std::string>& files);
   absl::Status ResolveInProgram(const std::string& option, Counted* counted);
   static void PlanPlaces(const std::string& path, const points::CodePlaces& binary,
                          const std::vector<points::CodePlace>& found, bool may_change,
                          FoundPlaces* places);
-  void AddPlaces(const std::string& path, const points::CodePlaces& binary,
-                 const std::vector<points::CodePlace>& found, Counted* counted);
+  absl::Status AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                         const std::vector<points::CodePlace>& found, Counted* counted);
   absl::Status ChooseSource(VisitSource wanted);
   struct Image {
     std::vector<shared::ProcessSlot*> slots;
@@ -193,9 +202,12 @@ class OutsidePoints {
   bool CanChangeCode(shared::ControlBlock& control);
   void ExpectChanges(shared::ControlBlock& control);
   void GoOnChanging(shared::ControlBlock& control, uint64_t now_ns);
-  static absl::Status TakeSlots(const std::vector<Counted*>& all, shared::ControlBlock& control);
+  absl::Status TakeSlots(const Point& made, shared::ControlBlock& control);
+  // `were_theirs`: this session has counted the pair in its slots before.
+  static void BeginCatchUp(const Point& pair, bool were_theirs, shared::ControlBlock* control);
+  bool TakeSlotsAgain(const Point& made, const shared::ControlBlock& control);
   absl::Status TakeFound(shared::ControlBlock& control);
-  absl::Status TakeChangeable(FoundPlaces* found, Counted* counted) const;
+  absl::Status TakeChangeable(FoundPlaces* found, Counted* counted);
   void BeginStage(Changing::Stage stage, uint64_t now_ns);
   void EndAdding(uint64_t now_ns);
   void EndRemoving();
@@ -225,6 +237,7 @@ class OutsidePoints {
   std::string program_;
   std::string runtime_library_;
   bool is_launcher_ = false;
+  bool is_late_ = false;  // the program runs already
   bool with_children_ = false;
   bool changes_code_ = false;
   bool probes_ = false;

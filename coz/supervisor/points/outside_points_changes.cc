@@ -3,6 +3,7 @@
 // A place is sought in another thread, since debug information may take seconds. Of a pair the end
 // is counted first, so that no request seems to stay under way for ever.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -12,7 +13,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/outside_points.h"
+#include "coz/supervisor/points/place_slots.h"
 
 namespace coz::supervisor {
 namespace {
@@ -21,21 +24,38 @@ namespace {
 constexpr uint64_t kLongestStageNs = 5 * kNsPerSecond;
 constexpr size_t kShownNames = 3;
 
-// A slot that nobody has, or kNoSlot.
-uint32_t TakeSlot(const std::string& name, shared::ControlBlock* control) {
-  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
-    shared::PointSlot& slot = control->points[i];
-    auto free = shared::PointState::kFree;
-    if (!slot.state.compare_exchange_strong(free, shared::PointState::kBeingWritten,
-                                            std::memory_order_acquire)) {
-      continue;
-    }
-    slot.kind = shared::PointKind::kPlace;
-    absl::SNPrintF(slot.name, sizeof(slot.name), "%s", name);
-    slot.state.store(shared::PointState::kReady, std::memory_order_release);
-    return i;
-  }
-  return kNoSlot;
+// Whether the counts of a pair that nobody counts at are nearly even in each thread. They are not
+// where requests go from thread to thread.
+bool AreNearlyEven(uint32_t begins, uint32_t ends, const shared::ControlBlock& control) {
+  constexpr uint64_t kMostUnderWay = 16;
+  bool are_few = true;
+  shared::ForEachThread(control, [&](const shared::ThreadSlot& thread) {
+    const uint64_t began = thread.visits[begins].load(std::memory_order_relaxed);
+    const uint64_t ended = thread.visits[ends].load(std::memory_order_relaxed);
+    are_few &= std::max(began, ended) - std::min(began, ended) <= kMostUnderWay;
+  });
+  return are_few;
+}
+
+// Makes them even. Requests that were under way when the pair was removed would meet ends of
+// others.
+void EvenOut(uint32_t begins, uint32_t ends, shared::ControlBlock* control) {
+  shared::ForEachThread(*control, [&](shared::ThreadSlot& thread) {
+    std::atomic<uint64_t>& began = thread.visits[begins];
+    std::atomic<uint64_t>& ended = thread.visits[ends];
+    const uint64_t most =
+        std::max(began.load(std::memory_order_relaxed), ended.load(std::memory_order_relaxed));
+    began.store(most, std::memory_order_relaxed);
+    ended.store(most, std::memory_order_relaxed);
+  });
+}
+
+// What threads have counted in the slot in an earlier session is none of their figures.
+void BeginFigures(uint32_t point, shared::ControlBlock* control) {
+  shared::ForEachThread(*control, [point](shared::ThreadSlot& thread) {
+    thread.figures.visits_before[point].store(thread.visits[point].load(std::memory_order_relaxed),
+                                              std::memory_order_relaxed);
+  });
 }
 
 std::string FileName(const std::string& path) {
@@ -183,10 +203,11 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
         "--progress-source");
   }
   if (!CanChangeCode(control)) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "'%s' cannot be counted, for no process of this session changes its code (those that coz "
-        "attach has joined do not); start one with: coz run",
-        text));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("'%s' cannot be counted, for no process of this session can change its "
+                        "code; start one with: "
+                        "coz run",
+                        text));
   }
   auto changing = std::make_unique<Changing>();
   for (Point& point : points_) {
@@ -261,7 +282,7 @@ void OutsidePoints::BeginStage(Changing::Stage stage, uint64_t now_ns) {
 }
 
 // Leaves out what only a breakpoint could count: threads that run already have none.
-absl::Status OutsidePoints::TakeChangeable(FoundPlaces* found, Counted* counted) const {
+absl::Status OutsidePoints::TakeChangeable(FoundPlaces* found, Counted* counted) {
   const std::string& text = counted->spec.text;
   auto& places = found->places;
   const auto unchangeable = std::stable_partition(places.begin(), places.end(), [](const auto& p) {
@@ -287,32 +308,76 @@ absl::Status OutsidePoints::TakeChangeable(FoundPlaces* found, Counted* counted)
     return absl::AlreadyExistsError(
         absl::StrFormat("'%s' is a place that '%s' counts already", text, other->spec.text));
   }
+  for (auto& [place, plans] : places) {
+    if (absl::Status status = MakeRoom(place, &plans, *counted); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
-absl::Status OutsidePoints::TakeSlots(const std::vector<Counted*>& all,
-                                      shared::ControlBlock& control) {
-  bool has_room = true;
-  const auto take = [&](const Counted& counted) {
-    const uint32_t slot = TakeSlot(counted.spec.text, &control);
-    has_room &= slot != kNoSlot;
-    return slot;
-  };
-  for (Counted* counted : all) {
-    counted->control = &control;
-    counted->slots.visits = take(*counted);
+// A pair that was there before gets its slots back, where every process has restored its code.
+bool OutsidePoints::TakeSlotsAgain(const Point& made, const shared::ControlBlock& control) {
+  for (Point& before : points_) {
+    if (!before.is_away || before.has_passed_slots_on || before.name != made.name) continue;
+    const auto is_gone = [this](size_t place) { return patched_.IsGone(place); };
+    const auto is_unused = [&is_gone](const Counted* counted) {
+      return counted->control != nullptr && counted->slots.visits < shared::kMaxPoints &&
+             std::all_of(counted->patched.begin(), counted->patched.end(), is_gone);
+    };
+    const std::vector<Counted*> all = before.all();
+    if (all.size() != 2 || !std::all_of(all.begin(), all.end(), is_unused)) continue;
+    if (!AreNearlyEven(before.begin->slots.visits, before.end->slots.visits, control)) continue;
+    before.has_passed_slots_on = true;
+    made.begin->slots.visits = before.begin->slots.visits;
+    made.end->slots = before.end->slots;
+    return true;
   }
-  if (all.size() == 2) {
-    Counted& end = *all[0];
-    end.slots.begins = all[1]->slots.visits;
-    end.slots.without_begin = take(end);
-    end.catch_up = std::make_unique<CatchUp>();
+  return false;
+}
+
+// The pair's slots may have counted before, for a pair of the same name. Not where no slot is left.
+void OutsidePoints::BeginCatchUp(const Point& pair, bool were_theirs,
+                                 shared::ControlBlock* control) {
+  Counted& end = *pair.end;
+  if (end.slots.without_begin == kNoSlot) {
+    end.slots.without_begin = TakePlaceSlot(end.spec.text, control);
+  }
+  if (end.slots.without_begin == kNoSlot) return;
+  end.slots.begins = pair.begin->slots.visits;
+  EvenOut(end.slots.begins, end.slots.visits, control);
+  if (!were_theirs) {
+    BeginFigures(end.slots.begins, control);
+    BeginFigures(end.slots.visits, control);
+  }
+  end.catch_up = std::make_unique<CatchUp>();
+  end.before = end.ReadEnds();
+  pair.begin->before.ends = end.before.begins;
+  shared::ForEachThread(*control, [&end](const shared::ThreadSlot& thread) {
+    end.without_begin_before.push_back(
+        thread.visits[end.slots.without_begin].load(std::memory_order_relaxed));
+  });
+}
+
+absl::Status OutsidePoints::TakeSlots(const Point& made, shared::ControlBlock& control) {
+  bool has_room = true;
+  const auto take = [&](const Counted& counted, uint32_t* slot) {
+    if (*slot == kNoSlot) *slot = TakePlaceSlot(counted.spec.text, &control);
+    has_room &= *slot != kNoSlot;
+  };
+  const bool is_pair = made.end != nullptr;
+  const bool were_theirs = is_pair && TakeSlotsAgain(made, control);
+  for (Counted* counted : made.all()) {
+    counted->control = &control;
+    take(*counted, &counted->slots.visits);
+  }
+  if (is_pair && has_room) {
+    BeginCatchUp(made, were_theirs, &control);
+    has_room = made.end->catch_up != nullptr;
   }
   if (has_room) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrFormat(
       "no room is left for '%s': a session counts at most %d places and marks, and those that were "
-      "removed keep theirs",
-      all.back()->spec.text, shared::kMaxPoints));
+      "removed keep theirs until they come again",
+      made.name, shared::kMaxPoints));
 }
 
 absl::Status OutsidePoints::TakeFound(shared::ControlBlock& control) {
@@ -330,15 +395,14 @@ absl::Status OutsidePoints::TakeFound(shared::ControlBlock& control) {
         "request is done",
         made.name));
   }
-  if (absl::Status status = TakeSlots(all, control); !status.ok()) return status;
+  if (absl::Status status = TakeSlots(made, control); !status.ok()) return status;
   for (size_t i = 0; i < all.size(); ++i) {
     all[i]->found.clear();  // TakePlaces fills it
     if (!(*found)[i].note.empty()) warnings_.push_back((*found)[i].note);
     places_.push_back(all[i]);
   }
-  TakePlaces(found->front(), all.front());
   if (all.size() == 2) changing_->begins = std::move(found->back());
-  return absl::OkStatus();
+  return TakePlaces(found->front(), all.front());
 }
 
 void OutsidePoints::GiveUpAdding() {
@@ -402,7 +466,12 @@ void OutsidePoints::GoOnChanging(shared::ControlBlock& control, uint64_t now_ns)
   if (!patched_.IsSettled() && now_ns < changing_->since_ns + kLongestStageNs) return;
   switch (changing_->stage) {
     case Stage::kAddEnd:
-      TakePlaces(changing_->begins, changing_->made->begin.get());
+      if (absl::Status status = TakePlaces(changing_->begins, changing_->made->begin.get());
+          !status.ok()) {
+        GiveUpAdding();
+        outcome_ = status;
+        return;
+      }
       BeginStage(Stage::kAdd, now_ns);
       return;
     case Stage::kAdd:

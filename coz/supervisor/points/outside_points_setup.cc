@@ -55,7 +55,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
   for (const std::string& text : options.progress) {
     absl::StatusOr<std::unique_ptr<Counted>> visits = Parse("--progress", text);
     if (!visits.ok()) return visits.status();
-    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0, false});
+    points_.push_back({text, *std::move(visits), nullptr, nullptr, 0, false, false});
   }
   for (const std::string& text : options.sampled) {
     const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
@@ -69,7 +69,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     auto visits = std::make_unique<Counted>();
     visits->spec = *spec;
     visits->by_samples = true;
-    points_.push_back({text, std::move(visits), nullptr, nullptr, 0, false});
+    points_.push_back({text, std::move(visits), nullptr, nullptr, 0, false, false});
   }
   for (const std::string& text : options.latency) {
     const auto pair = points::SplitPair(text);
@@ -86,7 +86,7 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
                           "as END the place where a request is done",
                           text));
     }
-    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0, false});
+    points_.push_back({text, nullptr, *std::move(begin), *std::move(end), 0, false, false});
   }
   return absl::OkStatus();
 }
@@ -122,7 +122,8 @@ absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted*
   if (!found.ok()) {
     return WithOption(option, counted->spec.text, MayBeInLibrary(counted->spec, found.status()));
   }
-  AddPlaces(program_, *program_places_, *found, counted);
+  absl::Status added = AddPlaces(program_, *program_places_, *found, counted);
+  if (!added.ok()) return WithOption(option, counted->spec.text, added);
   if (absl::Status status = CheckSemaphores(*counted); !status.ok()) return status;
   if (!note.empty()) warnings_.push_back(note);
   return absl::OkStatus();
@@ -140,12 +141,13 @@ void OutsidePoints::PlanPlaces(const std::string& path, const points::CodePlaces
   }
 }
 
-void OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
-                              const std::vector<points::CodePlace>& found, Counted* counted) {
+absl::Status OutsidePoints::AddPlaces(const std::string& path, const points::CodePlaces& binary,
+                                      const std::vector<points::CodePlace>& found,
+                                      Counted* counted) {
   const bool may_change = changes_code_ && counted->slots.visits < shared::kMaxPoints;
   FoundPlaces places;
   PlanPlaces(path, binary, found, may_change, &places);
-  TakePlaces(places, counted);
+  return TakePlaces(places, counted);
 }
 
 // A program passes such a probe only where somebody has raised its semaphore, which changed code
@@ -162,17 +164,29 @@ absl::Status OutsidePoints::CheckSemaphores(const Counted& counted) const {
   return absl::OkStatus();
 }
 
-void OutsidePoints::TakePlaces(const FoundPlaces& found, Counted* counted) {
-  for (const auto& [place, plans] : found.places) {
+absl::Status OutsidePoints::MakeRoom(const PlaceInFile& place, PlacePlans* plans,
+                                     const Counted& counted) {
+  const std::string why = patched_.MakeRoom(place, plans);
+  if (why.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("'%s' cannot be counted at %s beside the other points, for %s; leave one out",
+                      counted.spec.text, place.code.name, why));
+}
+
+absl::Status OutsidePoints::TakePlaces(const FoundPlaces& found, Counted* counted) {
+  for (const auto& [place, in_file] : found.places) {
     counted->found.push_back(place);
-    if (plans.best.way == patch::Way::kNone) {
+    counted->was_found = true;
+    if (in_file.best.way == patch::Way::kNone) {
       counted->places.push_back(place);
-      counted->why_not_patched = plans.best.why_none;
-    } else {
-      counted->patched.push_back(patched_.Add(counted->slots, place, plans));
+      counted->why_not_patched = in_file.best.why_none;
+      continue;
     }
+    PlacePlans plans = in_file;
+    if (absl::Status status = MakeRoom(place, &plans, *counted); !status.ok()) return status;
+    counted->patched.push_back(patched_.Add(counted->slots, place, plans));
   }
-  counted->was_found = true;
+  return absl::OkStatus();
 }
 
 absl::Status OutsidePoints::MayBeInLibrary(const points::PointSpec& spec,

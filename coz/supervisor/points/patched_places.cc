@@ -1,9 +1,7 @@
 #include "coz/supervisor/points/patched_places.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,11 +9,9 @@
 #include <iterator>
 #include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/clock.h"
-#include "coz/base/unique_fd.h"
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -26,6 +22,8 @@ namespace {
 
 // A process at its start answers at once, unless it is stopped.
 constexpr uint64_t kLongestAnswerNs = 1 * kNsPerSecond;
+// A process that is attached to mostly answers with a sample by then.
+constexpr uint64_t kBySampleNs = 30 * kNsPerMs;
 // A process that runs answers with its next sample. One that sleeps visits nothing meanwhile.
 constexpr uint64_t kWithdrawNs = 300 * kNsPerMs;
 // One that has no thread on a CPU is asked again later, and others meanwhile.
@@ -33,17 +31,8 @@ constexpr uint64_t kAsleepNs = 15 * kNsPerMs;
 constexpr uint64_t kAskAgainNs = 200 * kNsPerMs;
 constexpr int kSilentRounds = 2;
 constexpr int kMostTries = 20;
+constexpr char kBlocksInside[] = "its library blocks SIGTRAP inside, and threads run";
 constexpr char kNoMemory[] = "no memory near the code is free";
-
-// Libraries that block signals inside, or that the runtime's own handler calls.
-bool MayBlockSigtrap(const std::string& file) {
-  const std::string name = std::filesystem::path(file).filename().string();
-  for (const char* prefix : {"libc.so", "libc-", "ld-linux", "ld-2", "libpthread", "librt", "libdl",
-                             "libgcc_s", "libunwind", "libasan", "libtsan", "libubsan"}) {
-    if (absl::StartsWith(name, prefix)) return true;
-  }
-  return false;
-}
 
 void SetMapped(pid_t pid, patch::StubSpace* space) {
   std::vector<patch::AddressRange> ranges;
@@ -75,53 +64,121 @@ bool IsAsleep(pid_t pid) {
   return true;
 }
 
-PlacePlans NoPlan(const std::string& why) {
-  PlacePlans plans;
-  plans.best.why_none = why;
-  return plans;
-}
-
 }  // namespace
 
-PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
-                      bool has_restartable_code) {
-  if (has_restartable_code) return NoPlan("its binary has code that the kernel restarts (rseq)");
-  if (place.function_bytes == 0) return NoPlan("it is not known where its function ends");
-  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::vector<uint8_t> code(place.function_room);
-  const ssize_t read =
-      pread(fd.get(), code.data(), code.size(), static_cast<off_t>(place.function_offset));
-  if (read != static_cast<ssize_t>(code.size())) return NoPlan("its code cannot be read");
-  patch::PlanLimits limits;
-  limits.allow_trap = !MayBlockSigtrap(file);
-  limits.allow_entries = limits.allow_trap && place.semaphore != 0;
-  const patch::PlaceInCode in_code = {code.data(), place.function_bytes, code.size(),
-                                      place.file_offset - place.function_offset};
-  PlacePlans plans;
-  plans.best = patch::PlanPlace(in_code, limits);
-  limits.allow_jump = false;
-  if (plans.best.way != patch::Way::kJump || !limits.allow_trap) return plans;
-  patch::PlacePlan by_trap = patch::PlanPlace(in_code, limits);
-  if (by_trap.way == patch::Way::kTrap) plans.by_trap = std::move(by_trap);
-  return plans;
+// Of those that count there, or the number that the next place will have.
+size_t PatchedPlaces::LeaderAt(const PlaceInFile& place, uint64_t changed_offset) const {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& other = places_[i];
+    if (other.leader == i && other.changed_offset == changed_offset &&
+        other.in_file.file == place.file && places_[i].counting != 0) {
+      return i;
+    }
+  }
+  return places_.size();
+}
+
+std::string PatchedPlaces::MakeRoom(const PlaceInFile& place, PlacePlans* plans) {
+  const uint64_t offset = place.code.function_offset + plans->best.offset;
+  const size_t same = LeaderAt(place, offset);
+  if (same != places_.size()) {
+    if (places_[same].was_asked) return "another point counts there already";
+    const auto points = std::count_if(places_.begin(), places_.end(),
+                                      [same](const Place& one) { return one.leader == same; });
+    if (points > static_cast<ptrdiff_t>(patch::kMaxOtherCounters)) {
+      return absl::StrCat(points, " points count there already");
+    }
+    return "";
+  }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& other = places_[i];
+    if (other.leader != i || other.in_file.file != place.file || places_[i].counting == 0) continue;
+    const uint64_t function = other.in_file.code.function_offset;
+    const auto overlap = [&](const patch::PlacePlan& one, const patch::PlacePlan& another) {
+      return function + another.offset < offset + one.original.size() &&
+             offset < function + another.offset + another.original.size();
+    };
+    std::optional<patch::PlacePlan>& by_trap = plans->by_trap;
+    std::optional<patch::PlacePlan>& other_by_trap = other.plans.by_trap;
+    if (!overlap(plans->best, other.plans.best)) continue;
+    const bool other_may_change = other_by_trap.has_value() && !other.was_asked;
+    const bool both = by_trap.has_value() && other_may_change && !overlap(*by_trap, *other_by_trap);
+    if (by_trap.has_value() && !overlap(*by_trap, other.plans.best)) {
+      plans->best = *std::exchange(by_trap, std::nullopt);
+    } else if (other_may_change && (both || !overlap(plans->best, *other_by_trap))) {
+      const bool needs_both = overlap(plans->best, *other_by_trap);
+      other.plans.best = *std::exchange(other_by_trap, std::nullopt);
+      other.way = patch::Way::kTrap;
+      if (needs_both) plans->best = *std::exchange(by_trap, std::nullopt);
+    } else {
+      return absl::StrCat("its first bytes are changed to count ", other.in_file.code.name);
+    }
+  }
+  return "";
 }
 
 size_t PatchedPlaces::Add(const VisitSlots& slots, const PlaceInFile& place,
                           const PlacePlans& plans, const PlaceEdge& edge) {
-  Place added = {slots,          place, plans, place.code.function_offset + plans.best.offset,
-                 plans.best.way, false, false, edge};
-  places_.push_back(added);
+  const uint64_t offset = place.code.function_offset + plans.best.offset;
+  const size_t leader =
+      edge.kind == PlaceEdge::Kind::kNone ? LeaderAt(place, offset) : places_.size();
+  places_.push_back({slots, place, plans, offset, plans.best.way, false, false, edge, leader});
+  ++places_[leader].counting;
   ExpectChanges();
   return places_.size() - 1;
 }
 
+bool PatchedPlaces::IsThere(size_t number) const {
+  const size_t leader = places_[number].leader;
+  return std::any_of(processes_.begin(), processes_.end(), [leader](const auto& process) {
+    return std::any_of(process.second.done.begin(), process.second.done.end(),
+                       [leader](const auto& done) { return done.second == leader; });
+  });
+}
+
+bool PatchedPlaces::IsGone(size_t number) const {
+  return places_[places_[number].leader].counting == 0 && !IsThere(number);
+}
+
+void PatchedPlaces::Refuse(size_t leader, const std::string& why,
+                           std::vector<Refused>* refused) const {
+  for (size_t i = leader; i < places_.size(); ++i) {
+    if (places_[i].leader == leader) refused->push_back({i, why});
+  }
+}
+
+patch::CounterPlace PatchedPlaces::CountersOf(size_t leader,
+                                              const shared::ProcessSlot& slot) const {
+  const auto cell = [](uint32_t number) {
+    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
+  };
+  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
+  const VisitSlots& slots = places_[leader].slots;
+  patch::CounterPlace counters = {slot.counters_fs_offset,
+                                  cell(slots.visits),
+                                  extra(slots.begins),
+                                  extra(slots.without_begin),
+                                  {},
+                                  late_.answer == nullptr ? 0 : 1};
+  size_t others = 0;
+  for (size_t i = leader + 1; i < places_.size() && others < patch::kMaxOtherCounters; ++i) {
+    if (places_[i].leader == leader) counters.others[others++] = cell(places_[i].slots.visits);
+  }
+  return counters;
+}
+
 void PatchedPlaces::Remove(size_t number) {
-  places_[number].is_removed = true;
+  Place& place = places_[number];
+  if (!place.is_removed) --places_[place.leader].counting;
+  place.is_removed = true;
   ExpectChanges();
 }
 
 void PatchedPlaces::Restore(size_t number) {
-  places_[number].is_removed = false;
+  Place& place = places_[number];
+  if (place.is_removed) ++places_[place.leader].counting;
+  place.is_removed = false;
+  number = place.leader;
   places_[number].given_up = false;
   for (auto& [identity, process] : processes_) {
     process.tries.erase(number);
@@ -173,23 +230,19 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
   }
 }
 
-std::optional<patch::CodePatch> PatchedPlaces::Build(const Place& place, uint64_t address,
+std::optional<patch::CodePatch> PatchedPlaces::Build(size_t leader, uint64_t address,
                                                      const shared::ProcessSlot& slot, bool by_trap,
                                                      uint64_t semaphore,
                                                      patch::StubSpace* space) const {
+  const Place& place = places_[leader];
   const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
   const size_t bytes = patch::MostStubBytes(plan);
-  const auto cell = [](uint32_t number) {
-    return static_cast<int32_t>(offsetof(shared::ThreadSlot, visits) + number * sizeof(uint64_t));
-  };
-  const auto extra = [cell](uint32_t number) { return number == kNoSlot ? 0 : cell(number); };
-  const patch::CounterPlace counter = {slot.counters_fs_offset, cell(place.slots.visits),
-                                       extra(place.slots.begins), extra(place.slots.without_begin)};
   const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
   std::optional<uint64_t> stub = space->Take(address, bytes, traps);
   if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
   if (!stub.has_value()) return std::nullopt;
-  return patch::BuildPatch(plan, address, *stub, counter, semaphore, EdgeIn(slot, place.edge));
+  return patch::BuildPatch(plan, address, *stub, CountersOf(leader, slot), semaphore,
+                           EdgeIn(slot, place.edge));
 }
 
 std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t address,
@@ -205,11 +258,11 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
   const bool tries_trap = place.plans.by_trap.has_value();
   std::optional<patch::CodePatch> patch;
   if (place.way == patch::Way::kJump || !tries_trap) {
-    patch = Build(place, address, slot, false, semaphore, &known->space);
+    patch = Build(number, address, slot, false, semaphore, &known->space);
   }
   if (!patch.has_value() && tries_trap) {
     place.way = patch::Way::kTrap;
-    patch = Build(place, address, slot, true, semaphore, &known->space);
+    patch = Build(number, address, slot, true, semaphore, &known->space);
   }
   if (patch.has_value()) known->built[{address, number}] = *patch;
   return patch;
@@ -218,7 +271,7 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
 void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& known,
                                   shared::PatchRequest* request, Asked* asked) const {
   for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
-    if (!places_[i].is_removed) continue;
+    if (places_[i].leader != i || places_[i].counting != 0) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, places_[i].in_file.file, places_[i].changed_offset);
     if (address == 0 || known.restored.count({address, i}) != 0) continue;
@@ -232,29 +285,47 @@ void PatchedPlaces::WriteRemovals(const ImageProcess& process, const Process& kn
 }
 
 void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process,
-                                    Process* known, shared::PatchRequest* request, Asked* asked,
-                                    std::vector<Refused>* refused) {
-  bool has_ranges = false;
-  for (size_t i = 0; i < places_.size() && asked->places.size() < shared::kMaxAskedPatches; ++i) {
+                                    bool waits, Process* known, shared::PatchRequest* request,
+                                    Asked* asked, std::vector<Refused>* refused) {
+  bool is_first = true;
+  std::string why_not;
+  for (size_t at = 0; at < 2 * places_.size(); ++at) {
+    if (asked->places.size() == shared::kMaxAskedPatches) break;
+    const size_t i = at % places_.size();
+    if (!IsToInsert(i, *known, /*comes_last=*/at >= places_.size())) continue;
     Place& place = places_[i];
     int& tries = known->tries[i];
-    if (place.given_up || place.is_removed || tries >= kMostTries) continue;
     const uint64_t address =
         RuntimeAddress(process.mapped, place.in_file.file, place.changed_offset);
     if (address == 0 || known->done.count(address) != 0) continue;
-    if (!has_ranges) SetMapped(process.pid, &known->space);
-    has_ranges = true;
+    if (is_first && late_.why_not != nullptr) why_not = late_.why_not();
+    if (is_first) SetMapped(process.pid, &known->space);
+    is_first = false;
+    const bool may_block = !waits && !place.was_asked && MayBlockSigtrap(place.in_file.file);
+    if (may_block || !why_not.empty()) {
+      tries = kMostTries;
+      Refuse(i, may_block ? kBlocksInside : why_not, refused);
+      continue;
+    }
     const std::optional<patch::CodePatch> patch = PatchFor(i, address, slot, known);
-    if (++tries == kMostTries) refused->push_back({i, kNoMemory});
+    if (++tries == kMostTries) Refuse(i, kNoMemory, refused);
     if (!patch.has_value()) continue;
+    place.was_asked = true;
     request->patches[asked->places.size()] = *patch;
     asked->places.push_back(i);
     asked->addresses.push_back(address);
   }
 }
 
+bool PatchedPlaces::IsToInsert(size_t number, const Process& known, bool comes_last) const {
+  const Place& place = places_[number];
+  const auto tries = known.tries.find(number);
+  return place.leader == number && place.comes_last == comes_last && !place.given_up &&
+         place.counting != 0 && (tries == known.tries.end() || tries->second < kMostTries);
+}
+
 bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-                          const ImageProcess& process, Process* known,
+                          const ImageProcess& process, bool waits, Process* known,
                           std::vector<Refused>* refused) {
   shared::PatchRequest& request = control.patch_request;
   const uint64_t now_ns = MonotonicNowNs();
@@ -266,7 +337,7 @@ bool PatchedPlaces::Write(shared::ControlBlock& control, const shared::ProcessSl
   WriteRemovals(process, *known, &request, &asked);
   if (asked.places.empty()) {
     asked.removes = false;
-    WriteInsertions(slot, process, known, &request, &asked, refused);
+    WriteInsertions(slot, process, waits, known, &request, &asked, refused);
   }
   known->is_behind = !asked.places.empty();
   if (asked.places.empty()) return false;
@@ -311,7 +382,7 @@ void PatchedPlaces::TakeResult(size_t number, uint64_t address, uint32_t result,
       break;
   }
   known->tries[number] = kMostTries;
-  refused->push_back({number, patch::Describe(static_cast<patch::PatchResult>(result))});
+  Refuse(number, patch::Describe(static_cast<patch::PatchResult>(result)), refused);
 }
 
 void PatchedPlaces::TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused) {
@@ -355,6 +426,20 @@ void PatchedPlaces::Withdraw(shared::ControlBlock& control) {
   request.state.store(shared::PatchRequestState::kFree, std::memory_order_release);
 }
 
+void PatchedPlaces::AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused) {
+  constexpr timespec kLook = {0, 50 * kNsPerUs};
+  const uint64_t begin_ns = MonotonicNowNs();
+  bool was_made_to = late_.answer == nullptr;
+  while (asked_.has_value() && MonotonicNowNs() < begin_ns + kLongestAnswerNs) {
+    nanosleep(&kLook, nullptr);
+    if (!was_made_to && MonotonicNowNs() > begin_ns + kBySampleNs) {
+      late_.answer();
+      was_made_to = true;
+    }
+    TakeAnswer(control, refused);
+  }
+}
+
 std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlock& control,
                                                               const shared::ProcessSlot& slot,
                                                               const ImageProcess& process) {
@@ -363,13 +448,9 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   TakeAnswer(control, &refused);
   Withdraw(control);
   Process& known = Remember(slot, process);
-  constexpr timespec kLook = {0, 50 * kNsPerUs};
-  while (Write(control, slot, process, &known, &refused)) {
-    const uint64_t deadline_ns = MonotonicNowNs() + kLongestAnswerNs;
-    while (asked_.has_value() && MonotonicNowNs() < deadline_ns) {
-      nanosleep(&kLook, nullptr);
-      TakeAnswer(control, &refused);
-    }
+  const bool waits = late_.answer == nullptr;
+  while (Write(control, slot, process, waits, &known, &refused)) {
+    AwaitAnswer(control, &refused);
     if (!asked_.has_value()) continue;
     Withdraw(control);
     break;
@@ -382,7 +463,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
                                      [i](const Refused& told) { return told.place == i; });
     if (!is_told) refused.push_back({i, kNoMemory});
   }
-  for (const Refused& told : refused) places_[told.place].given_up = true;
+  for (const Refused& told : refused) places_[places_[told.place].leader].given_up = true;
   return refused;
 }
 
@@ -394,8 +475,13 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
   TakeAnswer(control, &refused);
   if (asked_.has_value()) {
     const uint64_t waited_ns = MonotonicNowNs() - asked_->since_ns;
-    const bool is_late = waited_ns > kWithdrawNs;
-    if (is_late || (waited_ns > kAsleepNs && IsAsleep(asked_->process.first))) Withdraw(control);
+    const bool is_over = waited_ns > kWithdrawNs;
+    const bool is_asleep = waited_ns > kAsleepNs && IsAsleep(asked_->process.first);
+    if (is_asleep && late_.answer != nullptr) {
+      late_.answer();
+      TakeAnswer(control, &refused);
+    }
+    if (asked_.has_value() && (is_over || is_asleep)) Withdraw(control);
   }
   Process& known = Remember(slot, process);
   const uint32_t unloads = slot.unloads.load(std::memory_order_acquire);
@@ -408,7 +494,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     known.built.clear();
     known.is_behind = true;
   }
-  Write(control, slot, process, &known, &refused);
+  Write(control, slot, process, /*waits=*/false, &known, &refused);
   return refused;
 }
 

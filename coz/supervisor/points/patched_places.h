@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,20 +25,12 @@
 
 #include "coz/patch/place_plan.h"
 #include "coz/patch/stub_space.h"
-#include "coz/points/code_places.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/place_slots.h"
+#include "coz/supervisor/points/plan_in_file.h"
 
 namespace coz::supervisor {
-
-// How the place may be counted; `best` holds the sentence where it may not.
-struct PlacePlans {
-  patch::PlacePlan best;
-  // Where a jump is best, and an int3 is possible too.
-  std::optional<patch::PlacePlan> by_trap;
-};
-PlacePlans PlanInFile(const std::string& file, const points::CodePlace& place,
-                      bool has_restartable_code);
 
 // A place where a call of a timed function begins or ends.
 struct PlaceEdge {
@@ -48,11 +41,18 @@ struct PlaceEdge {
 };
 
 // The point slots to which a place adds its visits, with the meaning of patch::CounterPlace.
-inline constexpr uint32_t kNoSlot = ~uint32_t{0};
 struct VisitSlots {
   uint32_t visits = kNoSlot;
   uint32_t begins = kNoSlot;  // kNoSlot: each visit counts
   uint32_t without_begin = kNoSlot;
+};
+
+// A process that runs already when it joins, and so does not wait at its start.
+struct LateProcess {
+  // Why its code is not to be changed now, a clause; empty: it may be. Asked before each change.
+  std::function<std::string()> why_not;
+  // Has it do at once what it is asked for, though it sleeps.
+  std::function<void()> answer;
 };
 
 class PatchedPlaces {
@@ -62,9 +62,19 @@ class PatchedPlaces {
     std::string why;
   };
 
-  // Returns the place's number.
+  // So that it can be added, where nothing that is there already forbids that. Of two places whose
+  // bytes overlap, one may have to be counted by an int3: changes its plans, or the other's. A
+  // clause where that does not help.
+  std::string MakeRoom(const PlaceInFile& place, PlacePlans* plans);
+  // Returns the place's number. Several points may count at one place, as long as no process has
+  // been asked for it.
   size_t Add(const VisitSlots& slots, const PlaceInFile& place, const PlacePlans& plans,
              const PlaceEdge& edge = {});
+  // Before any process is asked.
+  void SetLate(LateProcess late) { late_ = std::move(late); }
+  void SetSlots(size_t number, const VisitSlots& slots) { places_[number].slots = slots; }
+  // The place is changed after the others: where a pair begins, whose ends have to count by then.
+  void PutLast(size_t number) { places_[number].comes_last = true; }
   // The code is restored, with the next answers of the processes; and changed again.
   void Remove(size_t number);
   void Restore(size_t number);
@@ -73,7 +83,11 @@ class PatchedPlaces {
   bool empty() const { return places_.empty(); }
   const PlaceInFile& place(size_t number) const { return places_[number].in_file; }
   // How it is counted now: an int3 may have taken the place of a jump.
-  patch::Way way(size_t number) const { return places_[number].way; }
+  patch::Way way(size_t number) const { return places_[places_[number].leader].way; }
+  // Whether a process counts there now.
+  bool IsThere(size_t number) const;
+  // Whether every process that is known has restored the place's code.
+  bool IsGone(size_t number) const;
 
   // The process waits at its start: asks it for all places that it has, and waits for the answers.
   // What it refuses is given up for good.
@@ -94,6 +108,12 @@ class PatchedPlaces {
     bool given_up = false;
     bool is_removed = false;
     PlaceEdge edge;
+    // The first of those at the same place, by which processes are asked for all of them.
+    size_t leader = 0;
+    // Of a leader.
+    size_t counting = 0;  // of them, those that are not removed
+    bool was_asked = false;
+    bool comes_last = false;
   };
   using AddressAndPlace = std::pair<uint64_t, size_t>;
   struct Process {
@@ -117,14 +137,21 @@ class PatchedPlaces {
     bool removes = false;
   };
 
+  size_t LeaderAt(const PlaceInFile& place, uint64_t changed_offset) const;
+  void Refuse(size_t leader, const std::string& why, std::vector<Refused>* refused) const;
+  patch::CounterPlace CountersOf(size_t leader, const shared::ProcessSlot& slot) const;
   Process& Remember(const shared::ProcessSlot& slot, const ImageProcess& process);
-  // Writes a request; false where there is nothing to ask.
+  // Writes a request; false where there is nothing to ask. `waits`: at its start, with one thread.
   bool Write(shared::ControlBlock& control, const shared::ProcessSlot& slot,
-             const ImageProcess& process, Process* known, std::vector<Refused>* refused);
+             const ImageProcess& process, bool waits, Process* known,
+             std::vector<Refused>* refused);
   void WriteRemovals(const ImageProcess& process, const Process& known,
                      shared::PatchRequest* request, Asked* asked) const;
-  void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, Process* known,
-                       shared::PatchRequest* request, Asked* asked, std::vector<Refused>* refused);
+  void WriteInsertions(const shared::ProcessSlot& slot, const ImageProcess& process, bool waits,
+                       Process* known, shared::PatchRequest* request, Asked* asked,
+                       std::vector<Refused>* refused);
+  bool IsToInsert(size_t number, const Process& known, bool comes_last) const;
+  void AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,
                                            const shared::ProcessSlot& slot, Process* known);
   void TakeAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
@@ -133,10 +160,11 @@ class PatchedPlaces {
   static void TakeRemoval(size_t place, uint64_t address, uint32_t result, Process* known);
   void ExpectChanges();
   void Withdraw(shared::ControlBlock& control);
-  std::optional<patch::CodePatch> Build(const Place& place, uint64_t address,
+  std::optional<patch::CodePatch> Build(size_t leader, uint64_t address,
                                         const shared::ProcessSlot& slot, bool by_trap,
                                         uint64_t semaphore, patch::StubSpace* space) const;
 
+  LateProcess late_;
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;
   std::optional<Asked> asked_;

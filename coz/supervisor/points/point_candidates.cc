@@ -14,7 +14,6 @@
 #include "absl/strings/str_format.h"
 #include "coz/patch/code_patch.h"
 #include "coz/points/point_spec.h"
-#include "coz/supervisor/points/patched_places.h"
 
 namespace coz::supervisor {
 namespace {
@@ -43,6 +42,9 @@ constexpr uint64_t kMinYardstickVisits = 25;
 constexpr uint64_t kEnoughYardstickVisits = 100;
 // Of the time. Above it, the rest is the difference of two nearly equal numbers.
 constexpr double kMaxCountingToSubtract = 0.5;
+
+// Of a visit that changed code counts.
+constexpr double kJumpNs = 2;
 
 constexpr size_t kMaxScannedBytes = size_t{64} * 1024;
 constexpr size_t kCallBytes = 5;  // E8 and the distance from the next instruction
@@ -183,9 +185,45 @@ void PointCandidates::Add(Function* function) {
   if (function->is_candidate) return;
   if (!IsOwnFunction(places_->functions()[function->index].linkage_name)) return;
   const uint64_t address = RuntimeAddress(mapped_, program_, function->begin);
-  if (address == 0 || (ActiveCount() >= kMaxActive && !DropIdle())) return;
+  if (address == 0) return;
+  const points::CodePlaces::Function& named = places_->functions()[function->index];
+  points::CodePlace place;
+  PlacePlans plans;
+  if (counters_ != nullptr) plans = PlanOf(named, &place);
+  std::optional<size_t> counter;
+  if (plans.best.way == patch::Way::kJump) {
+    plans.by_trap.reset();  // it might slow the program, and so all other rates
+    counter = counters_->Add(named.linkage_name, {program_, place}, plans);
+  }
+  if (!counter.has_value() && ActiveCount() >= kMaxActive && !DropIdle()) return;
   function->is_candidate = true;
-  candidates_.push_back({static_cast<size_t>(function - functions_.data()), address, {}});
+  if (counter.has_value()) counted_.push_back(candidates_.size());
+  candidates_.push_back({static_cast<size_t>(function - functions_.data()),
+                         address,
+                         {},
+                         counter,
+                         !counter.has_value()});
+}
+
+void PointCandidates::CountInTurns(const std::vector<size_t>& counters) {
+  for (const size_t counter : counters) {
+    Candidate& candidate = candidates_[counted_[counter]];
+    if (!candidate.counter.has_value()) continue;
+    candidate.counter.reset();
+    candidate.slices.clear();
+    candidate.is_active = true;
+  }
+}
+
+void PointCandidates::TakeCodeSlices() {
+  if (counters_ == nullptr) return;
+  const std::vector<std::optional<points::VisitSlice>> slices = counters_->TakeSlices();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    Candidate& candidate = candidates_[counted_[i]];
+    if (candidate.counter.has_value() && slices[i].has_value()) {
+      candidate.slices.push_back(*slices[i]);
+    }
+  }
 }
 
 // Functions that are too short for samples are found by the calls in those that are not.
@@ -356,14 +394,22 @@ double PointCandidates::SampleShare(const Candidate& candidate) const {
          static_cast<double>(samples_);
 }
 
-// As `coz run` decides it (outside_points_setup.cc).
+// As `coz run` decides it.
+PlacePlans PointCandidates::PlanOf(const points::CodePlaces::Function& function,
+                                   points::CodePlace* place) const {
+  if (!places_->PlaceOf(function, place)) return {};
+  return PlanInFile(program_, *place, places_->has_restartable_code());
+}
+
+double PointCandidates::CostNs(const Candidate& candidate, double breakpoint_ns) const {
+  return candidate.counter.has_value() ? kJumpNs : breakpoint_ns;
+}
+
 double PointCandidates::RunCostNs(const points::CodePlaces::Function& function,
                                   double breakpoint_ns) const {
-  constexpr double kJumpNs = 2;
   constexpr double kTrapNs = 2500;
   points::CodePlace place;
-  if (!places_->PlaceOf(function, &place)) return breakpoint_ns;
-  switch (PlanInFile(program_, place, places_->has_restartable_code()).best.way) {
+  switch (PlanOf(function, &place).best.way) {
     case patch::Way::kJump:
       return kJumpNs;
     case patch::Way::kTrap:
@@ -400,7 +446,8 @@ FoundPoints PointCandidates::Result(double visit_cost_ns) const {
   found.probes.assign(probes.begin(), probes.end());
   std::vector<points::PointRating> ratings;
   for (const Candidate& candidate : candidates_) {
-    ratings.push_back(points::RatePoint(candidate.slices, SampleShare(candidate), visit_cost_ns));
+    ratings.push_back(points::RatePoint(candidate.slices, SampleShare(candidate),
+                                        CostNs(candidate, visit_cost_ns)));
     switch (ratings.back().fitness) {
       case points::PointFitness::kFit:
       case points::PointFitness::kTooFrequent:

@@ -1,8 +1,8 @@
 // The functions of a program whose calls are worth counting: those that samples show, with their
 // callers and callees, and their counts.
 //
-// Shape    one program; a bounded number of active functions, which are counted in turns, four at a
-//          time
+// Shape    one program. Functions are counted all the time by changed code where that is possible;
+//          of the others a bounded number is active, and counted in turns, four at a time
 // Units    runtime addresses; offsets in the file; ns
 // Errors   Open: as CodePlaces, and FAILED_PRECONDITION for a program without symbols
 // Threads  compatible
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@
 #include "coz/base/unique_fd.h"
 #include "coz/points/code_places.h"
 #include "coz/points/point_rating.h"
+#include "coz/supervisor/points/code_counters.h"
+#include "coz/supervisor/points/plan_in_file.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -52,6 +55,12 @@ class PointCandidates {
   // Mappings of the running program; call first. False: the program is not among them yet.
   bool SetMapped(const std::vector<MappedCode>& mapped);
   void AddSample(uint64_t ip, const std::vector<uint64_t>& stack);
+  // From now on functions are counted by changed code where their code allows a jump.
+  void CountByCode(CodeCounters* counters) { counters_ = counters; }
+  // Functions that changed code does not count after all are counted in turns.
+  void CountInTurns(const std::vector<size_t>& counters);
+  // Takes what changed code has counted since the last time.
+  void TakeCodeSlices();
   // Activates the functions that most samples show, then those that they call, while there is room.
   void Admit();
 
@@ -88,8 +97,9 @@ class PointCandidates {
     size_t function;
     uint64_t address;
     std::vector<points::VisitSlice> slices;
-    bool is_active = true;
-    bool is_dear = false;  // takes much of a slice to count
+    std::optional<size_t> counter;  // of changed code, which counts it
+    bool is_active = true;          // has turns
+    bool is_dear = false;           // takes much of a slice to count
     // Of a dear one: as it was counted, and its visits and those of a yardstick in the same slices.
     points::VisitSlice counted = {0, 0};
     double counting_ns = 0;
@@ -115,6 +125,8 @@ class PointCandidates {
                    points::PointRating* rating) const;
   size_t ActiveCount() const;
   std::vector<size_t> NextOf(const std::vector<size_t>& all, size_t count, size_t* next) const;
+  PlacePlans PlanOf(const points::CodePlaces::Function& function, points::CodePlace* place) const;
+  double CostNs(const Candidate& candidate, double breakpoint_ns) const;
   double RunCostNs(const points::CodePlaces::Function& function, double breakpoint_ns) const;
   std::vector<FoundPoint> Ranked(const std::vector<points::PointRating>& ratings,
                                  const std::vector<bool>& is_least, double breakpoint_ns,
@@ -131,6 +143,8 @@ class PointCandidates {
   std::vector<Function> functions_;  // by begin; one for each address
   std::vector<MappedCode> mapped_;   // of the program alone
   std::vector<Candidate> candidates_;
+  CodeCounters* counters_ = nullptr;
+  std::vector<size_t> counted_;  // candidates, by the counter
   uint64_t samples_ = 0;
   std::vector<std::vector<size_t>> recent_;  // functions on the stack, of the last samples
   size_t next_ = 0;                          // whose turn is next: of the cheap; of the dear

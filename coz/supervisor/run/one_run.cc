@@ -81,13 +81,16 @@ void Run::FillBlock() {
   }
   block.follow = options_.follow;
   block.awaits_breakpoints = outside_->programs_wait() || !counted_->empty() ? 1 : 0;
-  outside_->TakeSlots(&block);
-  counted_->TakeSlots(&block);
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
   block.start_ns = start_ns_;
   block.start_ticks = __builtin_ia32_rdtsc();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
+}
+
+void Run::TakeSlots() {
+  outside_->TakeSlots(&control_.block());
+  counted_->TakeSlots(&control_.block());
 }
 
 void Run::BeginRecords(report::ProfileWriter writer) {
@@ -104,6 +107,7 @@ void Run::BeginRecords(report::ProfileWriter writer) {
 absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
   if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
   FillBlock();
+  TakeSlots();
   StartOptions start;
   start.program = program;
   start.arguments = options_.command;
@@ -130,6 +134,11 @@ absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::Profil
   attached_ = std::move(attached);
   child_.emplace(ChildProcess::Adopt(options_.attach_pid));
   if (absl::Status joined = attached_->Join(&control_.block()); !joined.ok()) return joined;
+  const LateProcess late = {[this] { return attached_->WhyNotChangeCode(); },
+                            [this] { attached_->ChangeCode(); }};
+  outside_->SetLate(late);
+  counted_->SetLate(late);
+  TakeSlots();  // the block has those of earlier sessions now
   BeginRecords(std::move(writer));
   target_->SetOwnEvents([this](bool on) { attached_->SetSampling(on); });
   return absl::OkStatus();

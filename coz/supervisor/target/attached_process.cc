@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -166,15 +167,57 @@ void AttachedProcess::SetSampling(bool on) {
   }
 }
 
+std::string AttachedProcess::WhyNotChangeCode() {
+  constexpr timespec kLook = {0, 2 * kNsPerMs};
+  constexpr int kMostLooks = 50;
+  if (!changes_code_) {
+    const absl::Status prepared = injector_->ChangeCode(/*is_first=*/true);
+    if (!prepared.ok()) return std::string(prepared.message());
+    changes_code_ = true;
+  }
+  // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc
+  // where that blocks all signals, comes to no int3 meanwhile.
+  std::vector<pid_t> blocking = attach::ReadThreads(pid_);
+  for (int i = 0; i < kMostLooks; ++i) {
+    const auto lets_in = [this](pid_t tid) {
+      const attach::StatusFields status = attach::ReadThreadStatus(pid_, tid);
+      return (attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) == 0;
+    };
+    blocking.erase(std::remove_if(blocking.begin(), blocking.end(), lets_in), blocking.end());
+    if (blocking.empty()) return "";
+    nanosleep(&kLook, nullptr);
+  }
+  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking.front());
+}
+
+// A thread that cannot be stopped now answers with its next sample.
+void AttachedProcess::ChangeCode() { (void)injector_->ChangeCode(/*is_first=*/false); }
+
+// Nobody asks any more. A thread may be at what was asked for last.
+absl::Status AttachedProcess::RestoreCode() {
+  constexpr timespec kLook = {0, kNsPerMs};
+  constexpr int kMostLooks = 1000;
+  if (!changes_code_) return absl::OkStatus();
+  std::atomic<shared::PatchRequestState>& state = control_->patch_request.state;
+  auto asked = shared::PatchRequestState::kAsked;
+  state.compare_exchange_strong(asked, shared::PatchRequestState::kFree);
+  for (int i = 0; i < kMostLooks && state.load() == shared::PatchRequestState::kTaken; ++i) {
+    nanosleep(&kLook, nullptr);
+  }
+  return injector_->RestoreCode();
+}
+
 absl::Status AttachedProcess::Leave() {
   events_->Disable();
   events_->Close();
   // It has ended, or has become another program by exec, which knows nothing of coz.
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
-  const bool are_over = AwaitLastSamples(pid_);
+  absl::Status restored = RestoreCode();
+  const bool are_over = AwaitLastSamples(pid_) && restored.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
   if (are_over) return absl::OkStatus();
+  if (!restored.ok()) return restored;
   return absl::UnavailableError(
       absl::StrFormat("process %d keeps a handler of SIGTRAP, for one of its threads blocks that "
                       "signal while a sample "

@@ -52,6 +52,12 @@ class AttachedProcess {
   void SetSampling(bool on);
   size_t threads_without_samples() const { return events_->without_event(); }
 
+  // Why its code is not to be changed now, a clause; empty: it may be. An int3 would end a thread
+  // that blocks SIGTRAP. From the first time on no thread comes to block it.
+  std::string WhyNotChangeCode();
+  // Has it do at once what is asked for in ControlBlock::patch_request.
+  void ChangeCode();
+
   // What could not be undone is in the status's message; it does no harm.
   absl::Status Leave();
 
@@ -60,12 +66,14 @@ class AttachedProcess {
                   std::unique_ptr<ThreadEvents> events)
       : pid_(pid), injector_(std::move(injector)), events_(std::move(events)) {}
   shared::ProcessSlot* Slot() const;
+  absl::Status RestoreCode();
 
   pid_t pid_;
   std::unique_ptr<attach::Injector> injector_;
   std::unique_ptr<ThreadEvents> events_;
   shared::ControlBlock* control_ = nullptr;
   int looks_without_thread_ = 0;
+  bool changes_code_ = false;
   bool is_suspended_ = false;
   bool is_in_exec_ = false;
 };

@@ -153,7 +153,8 @@ std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control)
   for (const shared::PointSlot& point : control.points) {
     if (point.state.load(std::memory_order_acquire) != shared::PointState::kReady) break;
     const bool is_counted =
-        point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace;
+        point.is_released.load(std::memory_order_relaxed) == 0 &&
+        (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace);
     names.emplace_back(is_counted ? point.name : "");
   }
   return names;

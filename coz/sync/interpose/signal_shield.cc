@@ -219,6 +219,45 @@ void InitSignalShieldLate(int reserved_signal) {
   Reserve(reserved_signal);
 }
 
+namespace {
+
+bool g_lets_in_late = false;  // since LetReservedSignalIn
+
+// Puts the signal into the masks of other signals' handlers, or takes it out.
+template <typename Change>
+void ChangeHandlerMasks(Change change) {
+  for (int signal = 1; signal < _NSIG; ++signal) {
+    struct sigaction action = {};
+    if (signal == g_reserved_signal || g_real.sigaction(signal, nullptr, &action) != 0) continue;
+    if (change(signal, &action.sa_mask)) g_real.sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+void LetReservedSignalIn() {
+  if (g_keeps_masks || g_reserved_signal == 0) return;
+  g_keeps_masks = true;
+  g_lets_in_late = true;
+  ChangeHandlerMasks([](int signal, sigset_t* mask) {
+    if (!Contains(mask)) return false;
+    sigdelset(mask, g_reserved_signal);
+    g_mask_has_reserved[signal].store(true, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+void GiveMasksBack() {
+  if (!g_lets_in_late || g_reserved_signal == 0) return;
+  g_keeps_masks = false;
+  g_lets_in_late = false;
+  ChangeHandlerMasks([](int signal, sigset_t* mask) {
+    if (!g_mask_has_reserved[signal].exchange(false, std::memory_order_relaxed)) return false;
+    sigaddset(mask, g_reserved_signal);
+    return true;
+  });
+}
+
 bool HasSignalShield() { return g_reserved_signal != 0; }
 
 namespace {

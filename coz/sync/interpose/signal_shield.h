@@ -27,6 +27,11 @@ void InitSignalShield(int reserved_signal);
 // masks are what the program sets: a thread that blocks the signal gets no samples meanwhile.
 void InitSignalShieldLate(int reserved_signal);
 
+// After that: from now on no thread blocks the signal, and the program believes that it does, as
+// with InitSignalShield. No thread may block it now. Handlers' masks lose it until GiveMasksBack.
+void LetReservedSignalIn();
+void GiveMasksBack();
+
 // Whether the shield is there: it was set up, and not lifted since.
 bool HasSignalShield();
 
