@@ -75,7 +75,7 @@ NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
       break;
   }
   return {"no experiment was finished",
-          absl::StrCat("an experiment takes half a second or more; let the program run for 20 s or "
+          absl::StrCat("an experiment takes a tenth of a second or more; let the program run for 20 s or "
                        "more: ",
                        run, ", or try --experiment-length=0.1")};
 }

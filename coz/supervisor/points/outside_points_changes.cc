@@ -213,7 +213,8 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
   for (Point& point : points_) {
     if (point.name != text) continue;
     if (!point.is_away) {
-      return absl::AlreadyExistsError(absl::StrFormat("'%s' is counted already", text));
+      return absl::AlreadyExistsError(
+          absl::StrFormat("'%s' is counted already; see all points with --list", text));
     }
     // What was counted before goes on. Pairs start anew: nobody knows what is under way.
     if (point.visits != nullptr && !point.visits->patched.empty()) changing->point = &point;
@@ -306,7 +307,9 @@ absl::Status OutsidePoints::TakeChangeable(FoundPlaces* found, Counted* counted)
   for (const Counted* other : places_) {
     if (!ShareAPlace(*counted, *other)) continue;
     return absl::AlreadyExistsError(
-        absl::StrFormat("'%s' is a place that '%s' counts already", text, other->spec.text));
+        absl::StrFormat("'%s' is a place that '%s' counts already; name another, or remove "
+                        "that one first with --remove",
+                        text, other->spec.text));
   }
   for (auto& [place, plans] : places) {
     if (absl::Status status = MakeRoom(place, &plans, *counted); !status.ok()) return status;
