@@ -6,9 +6,11 @@
 // block, and no wait gives it the other's time. Hence each thread leaves the virtual time at which
 // it came, and whoever goes on, goes on from the latest (GoOnAfter).
 //
-// A barrier is such a meeting. So is a mutex that the program uses with a condition: it protects a
-// state that threads wait for, such as a count of unfinished tasks. A mutex that is only a lock is
-// none. Whoever takes it does not depend on who had it before.
+// A barrier is such a meeting. So is a mutex that the program uses with a condition, for a thread
+// that has waited with it lately: it protects a state that the thread waits for, such as a count of
+// unfinished tasks. For a thread that never waits there it is only a lock: who puts items into a
+// queue that is never full does not depend on who takes them out. Nor does whoever takes a mutex
+// without a condition depend on who had it before.
 //
 // Shape    LatestTime: one moment. MonitorTable, BarrierTable: one per process, found by the
 //          address of the object. All zero at first
@@ -26,6 +28,7 @@
 #include <cstdint>
 
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/sync/delay/waited_monitors.h"
 
 namespace coz::delay {
 
@@ -157,13 +160,16 @@ void NoteRelease(const GlobalLedger& global, MonitorTable& monitors, const Threa
   released->Note(VirtualTimeAt(thread, now()));
 }
 
-// `thread` has imposed what has accrued, and is about to take `mutex`.
+// `thread` has imposed what has accrued, and is about to take `mutex`. `waited` is its own.
 template <typename Clock>
-void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors, ThreadLedger& thread,
-                      const void* mutex, Clock now) {
+void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors,
+                      const WaitedMonitors& waited, ThreadLedger& thread, const void* mutex,
+                      Clock now) {
   const LatestTime* released = monitors.Find(mutex);
   if (released == nullptr || !TimePassesAtMeetings(global)) return;
-  GoOnAfterLatest(thread, *released, now());
+  const uint64_t now_ns = now();
+  if (!waited.HasWaited(mutex, now_ns)) return;
+  GoOnAfterLatest(thread, *released, now_ns);
 }
 
 }  // namespace coz::delay

@@ -97,21 +97,35 @@ class MonitorTest : public ::testing::Test {
     NoteRelease(*global_, *monitors_, releasing_, &mutex_, [now_ns] { return now_ns; });
   }
   void Acquire(uint64_t now_ns) {
-    GoOnAfterRelease(*global_, *monitors_, acquiring_, &mutex_, [now_ns] { return now_ns; });
+    GoOnAfterRelease(*global_, *monitors_, waited_, acquiring_, &mutex_,
+                     [now_ns] { return now_ns; });
   }
 
   std::unique_ptr<GlobalLedger> global_{new GlobalLedger()};
   std::unique_ptr<MonitorTable> monitors_{new MonitorTable()};
   ThreadLedger releasing_ = {};
   ThreadLedger acquiring_ = {};
+  WaitedMonitors waited_ = {};
   int mutex_ = 0;
 };
 
-TEST_F(MonitorTest, WhoTakesItGoesOnAfterItsLastRelease) {
+TEST_F(MonitorTest, WhoWaitsThereAndTakesItGoesOnAfterItsLastRelease) {
   monitors_->Add(&mutex_);
+  waited_.Note(&mutex_, 900);
   Release(1000);
   Acquire(1100);
   EXPECT_EQ(VirtualTimeAt(acquiring_, 1100), 900u);
+}
+
+// As one that puts items into a queue that is never full.
+TEST_F(MonitorTest, WhoNeverWaitsThereDoesNotDependOnReleases) {
+  monitors_->Add(&mutex_);
+  Release(1000);
+  Acquire(1100);
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u);
+  waited_.Note(&mutex_, 1000);
+  Acquire(1000 + WaitedMonitors::kLastsNs);
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u) << "it has waited long ago";
 }
 
 // Threads take it in any order, and none depends on the one before.
@@ -123,6 +137,7 @@ TEST_F(MonitorTest, AMutexWithoutConditionPassesNoTime) {
 
 TEST_F(MonitorTest, NoTimePassesWithoutDelayNorInACrowd) {
   monitors_->Add(&mutex_);
+  waited_.Note(&mutex_, 900);
   Release(1000);
   global_->selection = 0;
   Acquire(1100);
@@ -152,6 +167,21 @@ TEST(CallPaceTest, OfCallsInQuickSuccessionFewAreLookedAt) {
   pace.NoteSample();
   pace.NoteSample();
   EXPECT_TRUE(pace.IsDue());
+}
+
+TEST(WaitedMonitorsTest, RememberTheLastFew) {
+  WaitedMonitors waited = {};
+  const int monitors[WaitedMonitors::kMonitors + 1] = {};
+  uint64_t now_ns = 1000;
+  for (const int& monitor : monitors) waited.Note(&monitor, ++now_ns);
+  EXPECT_FALSE(waited.HasWaited(&monitors[0], now_ns));
+  for (int i = 1; i <= WaitedMonitors::kMonitors; ++i) {
+    EXPECT_TRUE(waited.HasWaited(&monitors[i], now_ns));
+  }
+  waited.Note(&monitors[1], now_ns + 10);
+  waited.Note(&monitors[0], now_ns + 20);
+  EXPECT_TRUE(waited.HasWaited(&monitors[1], now_ns + 20));
+  EXPECT_FALSE(waited.HasWaited(&monitors[2], now_ns + 20)) << "the one that was waited at first";
 }
 
 }  // namespace

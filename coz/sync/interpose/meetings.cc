@@ -8,14 +8,16 @@ namespace coz::interpose {
 namespace sync_internal {
 delay::MonitorTable g_monitors;
 delay::BarrierTable g_barriers;
+__thread delay::WaitedMonitors t_waited_monitors
+    __attribute__((tls_model("initial-exec"), visibility("hidden"))) = {};
 }  // namespace sync_internal
 
 void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const void* site) {
   ImposeAtCall(thread, site);
   // Only a thread that accrues may be earlier in virtual time than in real time.
   if (delay::Accrues(thread)) {
-    delay::GoOnAfterRelease(*sync_internal::g_ledger, sync_internal::g_monitors, thread, mutex,
-                            MonotonicNowNs);
+    delay::GoOnAfterRelease(*sync_internal::g_ledger, sync_internal::g_monitors,
+                            sync_internal::t_waited_monitors, thread, mutex, MonotonicNowNs);
   }
   PayAfterImposing(thread);
 }
@@ -23,6 +25,11 @@ void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const vo
 void NoteReleaseHere(const delay::ThreadLedger& thread, const void* mutex) {
   delay::NoteRelease(*sync_internal::g_ledger, sync_internal::g_monitors, thread, mutex,
                      MonotonicNowNs);
+}
+
+void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex) {
+  NoteReleaseHere(thread, mutex);
+  sync_internal::t_waited_monitors.Note(mutex, MonotonicNowNs());
 }
 
 void NoteArrival(const delay::ThreadLedger& thread, delay::LatestTime& arrivals) {

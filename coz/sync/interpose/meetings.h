@@ -41,6 +41,8 @@ void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const vo
 
 // The caller has paid and is about to release `mutex`.
 void NoteReleaseHere(const delay::ThreadLedger& thread, const void* mutex);
+// The same, where the thread is about to wait on a condition.
+void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex);
 
 // `call` releases `mutex`. As PayAndCall, and a release that is due is noted.
 template <typename Call>
@@ -70,7 +72,7 @@ template <typename Call>
   PayBeforeWake(mutex);
   if (const delay::ThreadLedger* thread = CurrentThreadLedger()) {
     sync_internal::g_monitors.Add(mutex);
-    NoteReleaseHere(*thread, mutex);
+    NoteWaitHere(*thread, mutex);
   }
 }
 

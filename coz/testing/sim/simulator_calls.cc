@@ -232,7 +232,8 @@ void Simulator::NoteRelease(Thread& thread, Mutex& mutex) {
 
 void Simulator::GoOnAfterRelease(Thread& thread, Mutex& mutex) {
   if (!options_.go_on_after_release || !delay::Accrues(thread.ledger)) return;
-  delay::GoOnAfterRelease(*ledger_, *monitors_, thread.ledger, &mutex, [this] { return now_ns_; });
+  delay::GoOnAfterRelease(*ledger_, *monitors_, thread.waited_monitors, thread.ledger, &mutex,
+                          [this] { return now_ns_; });
 }
 
 void Simulator::ReleaseMutex(Mutex& mutex) {
@@ -249,6 +250,7 @@ Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& conditi
   if (thread.phase == kPaid) {
     PublishBeforeWake(thread, &mutex);
     monitors_->Add(&mutex);
+    thread.waited_monitors.Note(&mutex, now_ns_);
     NoteRelease(thread, mutex);
     StartWait(thread);
     ReleaseMutex(mutex);

@@ -22,6 +22,7 @@ struct Simulator::Thread : Runnable {
   Thread(uint64_t seed, uint64_t index) : random(seed, index) {}
 
   delay::ThreadLedger ledger = {};
+  delay::WaitedMonitors waited_monitors = {};
   ThreadState state = ThreadState::kReady;
   uint64_t generation = 0;  // of its valid event
   uint64_t event_ns = 0;

@@ -277,6 +277,20 @@ std::vector<StudyProgram> CrowdedPrograms() {
   return {CrowdedMutex(), CrowdedBarrier(), CrowdedQueue(), CrowdedPipeline()};
 }
 
+StudyProgram Stages() {
+  StudyProgram study = Named("stages", {"check", "decode", "compress"}, 2);
+  const BoundedQueue queue = BoundedQueue::In(study.program, 8);
+  Builder first(&study.program.codes[0]);
+  first.Us(1, 600).Us(0, 400);
+  queue.Put(first);
+  first.Jump(0);
+  Builder second(&study.program.codes[1]);
+  queue.Take(second);
+  second.Us(2, 700).On(OpKind::kProgress, 0).Jump(0);
+  study.program.threads = {0, 1};
+  return study;
+}
+
 StudyProgram Latency() {
   constexpr uint32_t kOrders = 0;  // variable
   StudyProgram study = Named("latency", {"serve", "receive"}, 2);

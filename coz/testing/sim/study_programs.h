@@ -33,6 +33,9 @@ StudyProgram SpinWait();
 // latency point.
 StudyProgram Latency();
 
+// One stage does two things, and its queue is never full: examples/pipeline.cc.
+StudyProgram Stages();
+
 // The programs whose threads wait for each other and that are predicted correctly.
 std::vector<StudyProgram> StudyPrograms();
 

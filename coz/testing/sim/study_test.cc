@@ -69,6 +69,15 @@ TEST(MeetingTest, WhoGoesOnAloneMustNotGoOnBeforeTheOthersHaveCome) {
   }
 }
 
+TEST(MeetingTest, WhoPutsIntoAQueueThatIsNotFullDoesNotDependOnWhoTakesOut) {
+  Question question;
+  question.sampling_period_ns = 570 * kNsPerUs;
+  for (const int percent : {25, 50, 75}) {
+    question.speedup = percent / 100.0;
+    EXPECT_NEAR(Ask(Stages().program, MachineOptions(), question).error(), 0, 0.01) << percent;
+  }
+}
+
 // Threads impose delay before the samples that stand for it. What they have imposed ahead at the
 // end of an experiment does not count in the next experiment.
 TEST_P(StudyTest, ExperimentsKeepTheirDelayToThemselves) {
