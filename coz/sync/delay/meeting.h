@@ -168,7 +168,8 @@ void GoOnAfterRelease(const GlobalLedger& global, MonitorTable& monitors,
   const LatestTime* released = monitors.Find(mutex);
   if (released == nullptr || !TimePassesAtMeetings(global)) return;
   const uint64_t now_ns = now();
-  if (!waited.HasWaited(mutex, now_ns)) return;
+  const uint64_t selection = global.selection.load(std::memory_order_relaxed);
+  if (!waited.HasWaited(mutex, selection, now_ns)) return;
   GoOnAfterLatest(thread, *released, now_ns);
 }
 

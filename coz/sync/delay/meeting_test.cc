@@ -111,7 +111,7 @@ class MonitorTest : public ::testing::Test {
 
 TEST_F(MonitorTest, WhoWaitsThereAndTakesItGoesOnAfterItsLastRelease) {
   monitors_->Add(&mutex_);
-  waited_.Note(&mutex_, 900);
+  waited_.Note(&mutex_, 1, 900);
   Release(1000);
   Acquire(1100);
   EXPECT_EQ(VirtualTimeAt(acquiring_, 1100), 900u);
@@ -123,9 +123,12 @@ TEST_F(MonitorTest, WhoNeverWaitsThereDoesNotDependOnReleases) {
   Release(1000);
   Acquire(1100);
   EXPECT_EQ(acquiring_.local_delay_ns, 500u);
-  waited_.Note(&mutex_, 1000);
+  waited_.Note(&mutex_, 1, 1000);
   Acquire(1000 + WaitedMonitors::kLastsNs);
   EXPECT_EQ(acquiring_.local_delay_ns, 500u) << "it has waited long ago";
+  waited_.Note(&mutex_, 2, 1000);
+  Acquire(1100);
+  EXPECT_EQ(acquiring_.local_delay_ns, 500u) << "it has waited in another experiment";
 }
 
 // Threads take it in any order, and none depends on the one before.
@@ -137,7 +140,7 @@ TEST_F(MonitorTest, AMutexWithoutConditionPassesNoTime) {
 
 TEST_F(MonitorTest, NoTimePassesWithoutDelayNorInACrowd) {
   monitors_->Add(&mutex_);
-  waited_.Note(&mutex_, 900);
+  waited_.Note(&mutex_, 1, 900);
   Release(1000);
   global_->selection = 0;
   Acquire(1100);
@@ -173,15 +176,16 @@ TEST(WaitedMonitorsTest, RememberTheLastFew) {
   WaitedMonitors waited = {};
   const int monitors[WaitedMonitors::kMonitors + 1] = {};
   uint64_t now_ns = 1000;
-  for (const int& monitor : monitors) waited.Note(&monitor, ++now_ns);
-  EXPECT_FALSE(waited.HasWaited(&monitors[0], now_ns));
+  for (const int& monitor : monitors) waited.Note(&monitor, 1, ++now_ns);
+  EXPECT_FALSE(waited.HasWaited(&monitors[0], 1, now_ns));
   for (int i = 1; i <= WaitedMonitors::kMonitors; ++i) {
-    EXPECT_TRUE(waited.HasWaited(&monitors[i], now_ns));
+    EXPECT_TRUE(waited.HasWaited(&monitors[i], 1, now_ns));
   }
-  waited.Note(&monitors[1], now_ns + 10);
-  waited.Note(&monitors[0], now_ns + 20);
-  EXPECT_TRUE(waited.HasWaited(&monitors[1], now_ns + 20));
-  EXPECT_FALSE(waited.HasWaited(&monitors[2], now_ns + 20)) << "the one that was waited at first";
+  waited.Note(&monitors[1], 1, now_ns + 10);
+  waited.Note(&monitors[0], 1, now_ns + 20);
+  EXPECT_TRUE(waited.HasWaited(&monitors[1], 1, now_ns + 20));
+  EXPECT_FALSE(waited.HasWaited(&monitors[2], 1, now_ns + 20))
+      << "the one that was waited at first";
 }
 
 }  // namespace

@@ -16,10 +16,11 @@ namespace coz::delay {
 class WaitedMonitors {
  public:
   static constexpr int kMonitors = 4;
-  // A wait counts for this long, as long as an experiment: who waits in some rounds of it does.
+  // A wait counts for this long, and in its own experiment alone: in the one before, another unit
+  // may have made the thread wait.
   static constexpr uint64_t kLastsNs = 500'000'000;
 
-  void Note(const void* monitor, uint64_t now_ns) {
+  void Note(const void* monitor, uint64_t selection, uint64_t now_ns) {
     Place* place = &places_[0];
     for (Place& other : places_) {
       if (other.monitor == monitor) {
@@ -28,11 +29,12 @@ class WaitedMonitors {
       }
       if (other.waited_ns < place->waited_ns) place = &other;
     }
-    *place = {monitor, now_ns};
+    *place = {monitor, selection, now_ns};
   }
-  bool HasWaited(const void* monitor, uint64_t now_ns) const {
+  bool HasWaited(const void* monitor, uint64_t selection, uint64_t now_ns) const {
     for (const Place& place : places_) {
-      if (place.monitor == monitor) return now_ns - place.waited_ns < kLastsNs;
+      if (place.monitor != monitor) continue;
+      return place.selection == selection && now_ns - place.waited_ns < kLastsNs;
     }
     return false;
   }
@@ -40,6 +42,7 @@ class WaitedMonitors {
  private:
   struct Place {
     const void* monitor;
+    uint64_t selection;  // the ledger's at that time
     uint64_t waited_ns;
   };
   Place places_[kMonitors];

@@ -29,7 +29,8 @@ void NoteReleaseHere(const delay::ThreadLedger& thread, const void* mutex) {
 
 void NoteWaitHere(const delay::ThreadLedger& thread, const void* mutex) {
   NoteReleaseHere(thread, mutex);
-  sync_internal::t_waited_monitors.Note(mutex, MonotonicNowNs());
+  sync_internal::t_waited_monitors.Note(
+      mutex, sync_internal::g_ledger->selection.load(std::memory_order_relaxed), MonotonicNowNs());
 }
 
 void NoteArrival(const delay::ThreadLedger& thread, delay::LatestTime& arrivals) {

@@ -250,7 +250,7 @@ Simulator::Outcome Simulator::ExecuteCondWait(Thread& thread, Condition& conditi
   if (thread.phase == kPaid) {
     PublishBeforeWake(thread, &mutex);
     monitors_->Add(&mutex);
-    thread.waited_monitors.Note(&mutex, now_ns_);
+    thread.waited_monitors.Note(&mutex, ledger_->selection.load(), now_ns_);
     NoteRelease(thread, mutex);
     StartWait(thread);
     ReleaseMutex(mutex);
