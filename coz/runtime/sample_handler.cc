@@ -118,7 +118,8 @@ class SampleSeam {
   bool Spins() {
     uint32_t unit = shared::kNoUnit;
     const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
-    const bool spins = is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip));
+    const bool spins =
+        is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
     }

@@ -75,9 +75,10 @@ NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
       break;
   }
   return {"no experiment was finished",
-          absl::StrCat("an experiment takes a tenth of a second or more; let the program run for 20 s or "
-                       "more: ",
-                       run, ", or try --experiment-length=0.1")};
+          absl::StrCat(
+              "an experiment takes a tenth of a second or more; let the program run for 20 s or "
+              "more: ",
+              run, ", or try --experiment-length=0.1")};
 }
 
 std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profile,

@@ -83,8 +83,8 @@ Prefixes TakePrefixes(Bytes& bytes, uint8_t* opcode) {
 
 // The operands that a ModRM byte, and what belongs to it, name.
 struct Operands {
-  int reg;       // also the extension of the opcode: its low three bits
-  int rm;        // kNoRegister: in memory
+  int reg;  // also the extension of the opcode: its low three bits
+  int rm;   // kNoRegister: in memory
   Registers address;
 
   int extension() const { return reg & 7; }

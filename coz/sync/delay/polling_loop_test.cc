@@ -8,9 +8,9 @@
 
 // Loops as compilers make them. Each lies within one page. Code_NAME is where the loop begins, and
 // Jump_NAME is its last instruction.
-#define LOOP(name, body, jump)                               \
-  asm(".pushsection .text\n.p2align 7\nCode_" #name ":\n" body \
-      "\nJump_" #name ": " jump " Code_" #name "\nret\n.popsection"); \
+#define LOOP(name, body, jump)                                                           \
+  asm(".pushsection .text\n.p2align 7\nCode_" #name ":\n" body "\nJump_" #name ": " jump \
+      " Code_" #name "\nret\n.popsection");                                              \
   extern "C" const char Code_##name[], Jump_##name[]
 
 LOOP(load_test, "movzbl (%rdi), %eax\n test %al, %al", "je");
@@ -46,10 +46,10 @@ namespace {
 
 bool IsIn(const void* at) { return IsInPollingLoop(reinterpret_cast<uint64_t>(at)); }
 
-#define EXPECT_POLLS(name)   \
+#define EXPECT_POLLS(name)                 \
   EXPECT_TRUE(IsIn(Code_##name)) << #name; \
   EXPECT_TRUE(IsIn(Jump_##name)) << #name
-#define EXPECT_WORKS(name)   \
+#define EXPECT_WORKS(name)                  \
   EXPECT_FALSE(IsIn(Code_##name)) << #name; \
   EXPECT_FALSE(IsIn(Jump_##name)) << #name
 
