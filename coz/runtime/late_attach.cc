@@ -60,7 +60,8 @@ KernelSigaction g_disposition_before = {};
 
 KernelSigaction ReadDisposition() {
   KernelSigaction action = {};
-  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, nullptr, &action, sizeof(action.mask));
+  void* const into = &action;
+  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, nullptr, into, sizeof(action.mask));
   return action;
 }
 
@@ -69,8 +70,8 @@ void RestoreDisposition() {
   interpose::LiftSignalShield();
   const KernelSigaction now = ReadDisposition();
   if (now.handler != g_disposition_before.handler || now.mask != g_disposition_before.mask) return;
-  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, &g_disposition_before, nullptr,
-             sizeof(now.mask));
+  const void* const before = &g_disposition_before;
+  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, before, nullptr, sizeof(now.mask));
 }
 
 int LetMarksOfObjectAsk(dl_phdr_info* info, size_t, void* opaque) {
