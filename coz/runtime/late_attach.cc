@@ -158,8 +158,10 @@ void KeepBlock() {
   if (copy == MAP_FAILED) return;
   shared::CarryOver(*g_control, *static_cast<shared::ControlBlock*>(copy));
   RawSyscall(SYS_mremap, copy, kBlockBytes, kBlockBytes, MREMAP_MAYMOVE | MREMAP_FIXED, g_control);
-  mmap(reinterpret_cast<char*>(g_control) + kBlockBytes, shared::kControlMappingBytes - kBlockBytes,
-       PROT_NONE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Without memory for that the supervisor's tables stay mapped there.
+  (void)mmap(reinterpret_cast<char*>(g_control) + kBlockBytes,
+             shared::kControlMappingBytes - kBlockBytes, PROT_NONE,
+             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 // A callback may pause for some milliseconds. What one still does afterwards it does in the block
@@ -196,7 +198,7 @@ AttachAnswer WhyNot(shared::MapFault fault) {
 
 AttachAnswer AttachLate(int fd) {
   if (g_control != nullptr && !g_is_late) return AttachAnswer::kPreloaded;
-  if (g_process != nullptr) {
+  if (g_control != nullptr && g_process != nullptr) {
     if (SupervisorLives(*g_control)) return AttachAnswer::kInProfile;
     Leave(/*restores_disposition=*/false);  // its supervisor has ended without
   }
