@@ -11,7 +11,7 @@ def lives(pid):
     """Whether it runs; one that has ended and waits for its parent does not."""
     try:
         return pathlib.Path("/proc/%d/stat" % pid).read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second: it ended after open(2)
         return False
 
 

@@ -2,7 +2,8 @@
 // rest.
 //
 // Shape    one for all processes, in the memory that they share; small hash tables in which the
-//          newest entry stays
+//          newest entries stay. The two sockets of a new pair always find each other, even where
+//          they share a place
 // Units    inodes; keys as in io_object.h; ns of CLOCK_MONOTONIC
 // Errors   where one entry pushes out another, a wait goes without its credit
 // Threads  safe
@@ -18,13 +19,46 @@
 namespace coz::delay {
 
 struct IoTables {
-  // The two sockets of a socket pair, by inode.
-  static constexpr size_t kPairs = 1024;
-  struct Pair {
-    std::atomic<uint64_t> inode;
-    std::atomic<uint64_t> peer;
+  // The two sockets of a socket pair, by inode. A place is given by a hash of the inode.
+  static constexpr size_t kPairPlaces = 512;
+  class PairPlace {
+   public:
+    // `inode` is a new socket. Where another socket of its pair is in the place, it stays there.
+    void Note(uint64_t inode, uint64_t peer) {
+      Pair& entry = pairs_[pairs_[0].inode.load(std::memory_order_relaxed) == peer ? 1 : 0];
+      if (&entry == &pairs_[0]) CopyTo(pairs_[1], pairs_[0]);
+      Store(entry, inode, peer);
+    }
+
+    // The peer of `inode`, or 0 where it is not known.
+    uint64_t PeerOf(uint64_t inode) const {
+      for (const Pair& entry : pairs_) {
+        if (entry.inode.load(std::memory_order_acquire) != inode) continue;
+        const uint64_t peer = entry.peer.load(std::memory_order_acquire);
+        if (entry.inode.load(std::memory_order_relaxed) == inode) return peer;
+      }
+      return 0;
+    }
+
+   private:
+    struct Pair {
+      std::atomic<uint64_t> inode;  // 0: none
+      std::atomic<uint64_t> peer;
+    };
+
+    static void Store(Pair& entry, uint64_t inode, uint64_t peer) {
+      entry.inode.store(0, std::memory_order_relaxed);
+      entry.peer.store(peer, std::memory_order_release);
+      entry.inode.store(inode, std::memory_order_release);
+    }
+    static void CopyTo(Pair& entry, const Pair& from) {
+      Store(entry, from.inode.load(std::memory_order_relaxed),
+            from.peer.load(std::memory_order_relaxed));
+    }
+
+    Pair pairs_[2];
   };
-  Pair pairs[kPairs];
+  PairPlace pairs[kPairPlaces];
 
   // The keys that an epoll instance watches.
   static constexpr size_t kWatches = 4096;

@@ -47,8 +47,9 @@ struct Flows {
 delay::IoTables g_own_tables;
 delay::IoTables* g_tables = &g_own_tables;
 
-delay::IoTables::Pair& PairEntryOf(uint64_t inode) {
-  return TheIoTables().pairs[Mix(kPair, inode) % delay::IoTables::kPairs];
+delay::IoTables::PairPlace& PairPlaceOf(uint64_t inode) {
+  // The lowest bit of Mix() is always set.
+  return TheIoTables().pairs[(Mix(kPair, inode) >> 1) % delay::IoTables::kPairPlaces];
 }
 
 // Tags that tell apart descriptors without an inode of their own, by descriptor number. fork copies
@@ -146,9 +147,8 @@ bool IsDatagramSocket(int fd) {
 
 Flows PairFlows(uint64_t inode) {
   Flows flows;
-  const delay::IoTables::Pair& entry = PairEntryOf(inode);
-  if (entry.inode.load(std::memory_order_acquire) != inode) return flows;
-  const uint64_t peer = entry.peer.load(std::memory_order_relaxed);
+  const uint64_t peer = PairPlaceOf(inode).PeerOf(inode);
+  if (peer == 0) return flows;
   flows.in[0] = Mix(kPair, peer);
   flows.out[0] = Mix(kPair, inode);
   return flows;
@@ -244,9 +244,7 @@ void NoteSocketPair(const int fds[2]) {
     if (RawSyscall(SYS_fstat, fds[i], &status[i]) != 0) return;
   }
   for (int i = 0; i < 2; ++i) {
-    delay::IoTables::Pair& entry = PairEntryOf(status[i].st_ino);
-    entry.peer.store(status[1 - i].st_ino, std::memory_order_relaxed);
-    entry.inode.store(status[i].st_ino, std::memory_order_release);
+    PairPlaceOf(status[i].st_ino).Note(status[i].st_ino, status[1 - i].st_ino);
   }
 }
 

@@ -169,6 +169,20 @@ TEST_F(InterposeIoTest, ErrorsOfMessagesAreLibcs) {
   EXPECT_EQ(errno, EFAULT);
 }
 
+TEST_F(InterposeIoTest, EverySocketOfANewPairFindsTheOther) {
+  for (int i = 0; i < 20'000; ++i) {
+    int fds[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    for (int end : {0, 1}) {
+      const uint64_t wakes = FindIoKeys(fds[end], IoSide::kOutput).wakes[0];
+      EXPECT_NE(wakes, 0u) << "pair " << i;
+      EXPECT_EQ(FindIoKeys(fds[1 - end], IoSide::kInput).waits[0], wakes) << "pair " << i;
+    }
+    close(fds[0]);
+    close(fds[1]);
+  }
+}
+
 TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {
   WatchedThread sleeper;
   std::thread thread([&] {
