@@ -67,6 +67,13 @@ class CpuShare {
   // For a new thread.
   void Reset() { now_ns_ = 0; }
 
+  // Whether the last look is so short ago that another one would find next to nothing. A look costs
+  // a system call, and a server thread may wait and wake others several times in this time.
+  static constexpr uint64_t kLeastBetweenLooksNs = 20'000;
+  bool HasJustLooked(uint64_t now_ns) const {
+    return now_ns_ != 0 && now_ns - now_ns_ < kLeastBetweenLooksNs;
+  }
+
   struct Queued {
     uint64_t queued_ns;
     uint64_t delay_ns;  // the delay that grew meanwhile, which is not owed

@@ -14,6 +14,7 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/base/readable.h"
 #include "coz/sync/delay/io_tables.h"
+#include "coz/sync/interpose/socket_flows.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
@@ -154,7 +155,11 @@ Flows PairFlows(uint64_t inode) {
   return flows;
 }
 
-Flows SocketFlows(int fd, uint64_t inode) {
+SocketFlows g_socket_flows;
+
+Flows FlowsOfSocket(int fd, uint64_t inode) {
+  SocketFlows::Flow known;
+  if (g_socket_flows.Find(fd, inode, &known)) return {{known.in}, {known.out}};
   const Endpoint local = EndpointBy(SYS_getsockname, fd);
   if (!local.known) return {};
   const Endpoint peer = EndpointBy(SYS_getpeername, fd);
@@ -170,6 +175,8 @@ Flows SocketFlows(int fd, uint64_t inode) {
   if (IsDatagramSocket(fd)) {
     flows.in[1] = AddressFlow(local);
     flows.out[1] = AddressFlow(peer);
+  } else {
+    g_socket_flows.Note(fd, inode, {flows.in[0], flows.out[0]});
   }
   return flows;
 }
@@ -183,7 +190,7 @@ Flows FlowsOf(int fd) {
       flows.in[0] = flows.out[0] = Mix(Mix(kPipe, status.st_dev), status.st_ino);
       return flows;
     case S_IFSOCK:
-      return SocketFlows(fd, status.st_ino);
+      return FlowsOfSocket(fd, status.st_ino);
     case 0:  // the anonymous inode, which all eventfds and timers share
       flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
       return flows;

@@ -12,9 +12,11 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/socket_flows.h"
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/io_channel.h"
 #include "coz/sync/interpose/testing/wait_scenario.h"
@@ -103,6 +105,22 @@ TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
+TEST_F(InterposeIoTest, ReadThatCopiesForLongKeepsExcess) {
+  const SharedChannel channel = NewPipe();
+  constexpr int kMuch = 1 << 20;
+  ASSERT_EQ(fcntl(channel->output, F_SETPIPE_SZ, kMuch), kMuch);
+  std::vector<char> much(kMuch);
+  for (int round = 0; round < 2; ++round) {
+    process_.Impose(kDelayNs);
+    EXPECT_EQ(write(channel->output, much.data(), much.size()), kMuch);
+    const uint64_t ahead_ns = process_.main_ledger().local_delay_ns += kDelayNs;
+    EXPECT_EQ(read(channel->input, much.data(), much.size()), kMuch);
+    // In the first round the thread may have given up its CPU before.
+    if (round == 0) continue;
+    EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
+  }
+}
+
 // The main thread is level. It reads what a thread with an excess of kDelayNs has written.
 TEST_F(InterposeIoTest, ReadThatBlocksTakesOverTheWritersExcess) {
   const SharedChannel channel = NewPipe();
@@ -135,6 +153,31 @@ TEST_F(InterposeIoTest, WriterTellsWhenItsExcessIsGone) {
     Send(channel->output);
     EXPECT_EQ(WakerBy(key), global_ns + excess_ns);
   }
+}
+
+TEST_F(InterposeIoTest, ConnectedSocketsAreKnownHoweverOftenDescriptorsAreUsedAgain) {
+  for (int i = 0; i < 3; ++i) {
+    const SharedChannel channel = testing::NewTcp4();
+    for (int asked = 0; asked < 2; ++asked) {
+      const uint64_t wakes = FindIoKeys(channel->output, IoSide::kOutput).wakes[0];
+      EXPECT_NE(wakes, 0u);
+      EXPECT_EQ(FindIoKeys(channel->input, IoSide::kInput).waits[0], wakes);
+    }
+  }
+}
+
+TEST(SocketFlowsTest, FlowsAreOfOneInode) {
+  static SocketFlows flows;
+  SocketFlows::Flow flow;
+  EXPECT_FALSE(flows.Find(3, 7, &flow));
+  flows.Note(3, 7, {1, 2});
+  ASSERT_TRUE(flows.Find(3, 7, &flow));
+  EXPECT_EQ(flow.in, 1u);
+  EXPECT_EQ(flow.out, 2u);
+  EXPECT_FALSE(flows.Find(3, 8, &flow));
+  EXPECT_FALSE(flows.Find(4, 7, &flow));
+  flows.Note(3, 8, {3, 4});
+  EXPECT_FALSE(flows.Find(3, 7, &flow));
 }
 
 // A descriptor without an inode of its own is not mistaken for an earlier one with the same number.

@@ -13,6 +13,9 @@ __thread Clock t_clock = {};
 
 namespace {
 
+// What SwitchesPlus1() last said.
+__thread uint64_t t_switches_plus_1 __attribute__((tls_model("initial-exec"))) = 0;
+
 delay::IoTables::Watch& WatchEntryOf(uint64_t key) {
   return TheIoTables().watches[(key >> 1) % delay::IoTables::kWatches];
 }
@@ -66,9 +69,17 @@ void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
   PayAfterWait();
 }
 
+bool io_internal::HasBlockedSince(uint64_t start_ns) {
+  if (MonotonicNowNs() - start_ns < kShortestBlockNs) return false;
+  const uint64_t switches_plus_1 = sync_internal::SwitchesPlus1();
+  const bool has_switched = switches_plus_1 != t_switches_plus_1;
+  t_switches_plus_1 = switches_plus_1;
+  return switches_plus_1 == 0 || has_switched;
+}
+
 void io_internal::EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
                                 uint64_t waker_local_delay_ns) {
-  if (waker_local_delay_ns == 0 || !HasBlocked(wait)) return delay::EndWaitUncredited(caller);
+  if (waker_local_delay_ns == 0) return delay::EndWaitUncredited(caller);
   const uint64_t imposed_ns = caller.imposed_ns.load(std::memory_order_relaxed) - wait.imposed_ns;
   // This never puts the thread into debt, because the value that the waker has left may be old.
   const uint64_t level_ns =

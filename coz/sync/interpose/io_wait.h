@@ -88,8 +88,15 @@ inline bool MayTakeOverExcess() {
 void EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t waker_local_delay_ns,
               uint64_t queued_ns);
 
-// Ends a wait after which the thread owes nothing. If the thread blocked and another thread ended
-// the wait, the wait absorbs its own excess, and it takes over the other thread's excess.
+// Whether the caller has blocked in a call that it has just made. A call that blocks lasts longer
+// than this. One that lasts as long may have copied data: the kernel is then asked whether the
+// thread has given up its CPU since it was last asked. That may also have been before the call.
+// What is absorbed in error is no more than the call was long.
+inline constexpr uint64_t kShortestBlockNs = 5'000;
+bool HasBlockedSince(uint64_t start_ns);
+
+// Ends a wait after which the thread owes nothing, and in which it blocked. If another thread ended
+// it, the wait absorbs its own excess, and it takes over the other thread's excess.
 void EndWithExcess(delay::ThreadLedger& caller, const delay::Wait& wait,
                    uint64_t waker_local_delay_ns);
 
@@ -131,12 +138,16 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   PayIfBehind();
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
-  const delay::Wait wait = BeginThreadWait(*caller, io_internal::StartNs(global_ns));
+  const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
+  const delay::Wait wait = delay::BeginWait(
+      *caller,
+      __builtin_expect(has_excess, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns));
   const auto result = call();
   const uint64_t queued_ns = ResumeRunning(*caller);
   if (__builtin_expect(CallerOwes(*caller), 0)) {
     io_internal::EndOwing(*caller, wait, find_waker(result), queued_ns);
-  } else if (__builtin_expect(wait.switches_plus_1 != 0 || io_internal::MayTakeOverExcess(), 0)) {
+  } else if (__builtin_expect(has_excess || io_internal::MayTakeOverExcess(), 0) &&
+             io_internal::HasBlockedSince(wait.start_ns)) {
     io_internal::EndWithExcess(*caller, wait, find_waker(result));
   } else {
     delay::EndWaitUncredited(*caller);

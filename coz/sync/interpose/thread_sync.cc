@@ -89,6 +89,7 @@ struct QueuedAtLook {
   uint64_t queued_ns;  // since the last look
 };
 QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
+  if (thread.cpu_share.HasJustLooked(now_ns)) return {true, 0};
   uint64_t queued_ns = 0;
   if (sync_internal::g_hooks.queued == nullptr || !sync_internal::g_hooks.queued(&queued_ns)) {
     return {false, 0};

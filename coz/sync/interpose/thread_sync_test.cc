@@ -134,6 +134,15 @@ TEST_F(CrowdTest, DebtOfAWaitIsSleptFor) {
   EXPECT_GE(thread_.paused_ns, 2 * kNsPerMs);
 }
 
+TEST_F(CrowdTest, LooksThatFollowAtOnceAskNothing) {
+  const uint64_t first_ns = MonotonicNowNs();
+  LookAtCpu(thread_);
+  g_queued_ns += kNsPerMs;
+  while (LookAtCpu(thread_) == 0) {
+  }
+  EXPECT_GE(MonotonicNowNs() - first_ns, delay::CpuShare::kLeastBetweenLooksNs);
+}
+
 TEST_F(CrowdTest, ThreadThatIsNotQueuedSleeps) {
   LookAtCpu(thread_);
   global_->global_delay_ns += 2 * kNsPerMs;
