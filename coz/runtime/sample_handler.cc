@@ -157,6 +157,7 @@ delay::SampleInput InputOf(uint32_t unit, const sampler::Sample& sample) {
   input.deadline_ns = g_control->selection_deadline_ns.load(std::memory_order_relaxed);
   // Of all threads that the sample stands for, this one imposes its own part.
   input.periods = sample.weight / sample.threads;
+  input.periods_past = sample.by_timer || input.periods == 0 ? 0 : input.periods - 1;
   input.periods_of_others = sample.threads > 1 ? sample.weight - input.periods : 0;
   return input;
 }

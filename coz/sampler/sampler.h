@@ -42,6 +42,9 @@ struct Sample {
   // Of an extra one: it fell due during another sample or its callback, so it finds the thread
   // where that sample did.
   bool is_late = false;
+  // A CPU timer took it, at a tick of the kernel: the thread ran in code of any kind for `weight`.
+  // Else it was in the kernel for all but one of these periods.
+  bool by_timer = false;
 };
 
 // In signal context of the sampled thread.

@@ -201,7 +201,9 @@ void OnSamplingSignal(int signo, siginfo_t* info, void* raw_context) {
   uint64_t weight = WeightOfSample(*info, periods) * threads;
   if (weighs_rests) weight += WeightOfRests(sampled_process.ended);
   if (IsCallbackActive(*context)) return Add(&sampled_process.counters.dropped, weight);
-  CallBackIn(context, {0, nullptr, weight, threads});
+  Sample sample = {0, nullptr, weight, threads};
+  sample.by_timer = info->si_code == SI_TIMER;
+  CallBackIn(context, sample);
 }
 
 }  // namespace coz::sampler

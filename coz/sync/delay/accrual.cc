@@ -51,8 +51,9 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns, const SpreadRules& rules) {
   const Stretches::BusyScope busy(thread.stretches);
-  const bool at_once = !busy.is_first() || Waits(thread);
-  const uint64_t delay_ns = at_once ? sample.delay_ns : thread.stretches.Add(sample, now_ns, rules);
+  const bool at_once = !busy.is_first() || IsOutsideStretches(thread);
+  const uint64_t delay_ns = at_once ? sample.delay_ns * sample.periods
+                                    : thread.stretches.Add(sample, now_ns, rules);
   if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
 }
 

@@ -100,6 +100,7 @@ struct SampleInput {
   uint64_t period_ns;          // the sampling period
   uint64_t deadline_ns;        // no delay is imposed after this
   uint64_t periods;            // how many periods of this thread the sample stands for
+  uint64_t periods_past;       // those of them that were one stay in the kernel, and are over
   uint64_t periods_of_others;  // the same for short threads that are not sampled (shared_delay.h)
 };
 
@@ -143,7 +144,7 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
   if (Accrues(thread)) ImposeAccrued(global, thread, seam.NowNs(), rules);
   SampleResult result = {false, AfterSample::kGoOn};
   if (sample.periods + sample.periods_of_others != 0 && sample.selection != 0) {
-    if (!Waits(thread)) thread.stretches.Count(sample.unit, sample.selected_unit);
+    if (!IsOutsideStretches(thread)) thread.stretches.Count(sample.unit, sample.selected_unit);
     const bool counts = sample.unit != SampledUnit::kOther;
     const uint64_t now_ns = counts ? seam.NowNs() : 0;
     const bool is_on = counts && now_ns <= sample.deadline_ns;
@@ -153,16 +154,15 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
         shared.Add(sample.selection, sample.delay_ns * sample.periods_of_others);
       }
       seam.BeforeImposing(sample.delay_ns * sample.periods);
-      // A sample may stand for more than one period. The thread spent all but one of them in the
-      // kernel, and they are over. So their delay is imposed at once.
-      if (result.imposes && sample.periods > 1) {
-        ImposeDelay(global, thread, sample.delay_ns * (sample.periods - 1));
+      // No stretch is to come for what is over. So its delay is imposed at once.
+      if (result.imposes && sample.periods_past != 0) {
+        ImposeDelay(global, thread, sample.delay_ns * sample.periods_past);
       }
-      if (sample.periods > 0) {
-        ImposeSample(
-            global, thread,
-            {sample.unit, sample.delay_ns, sample.period_ns, sample.deadline_ns, sample.selection},
-            now_ns, rules);
+      if (sample.periods > sample.periods_past) {
+        ImposeSample(global, thread,
+                     {sample.unit, sample.delay_ns, sample.period_ns, sample.deadline_ns,
+                      sample.selection, sample.periods - sample.periods_past},
+                     now_ns, rules);
       }
     }
   }

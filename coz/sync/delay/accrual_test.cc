@@ -29,7 +29,7 @@ class StretchTest : public ::testing::Test {
   void Call(const void* site) { EndStretch(*global_, sampled_, site, now_ns_); }
   void Sample(SampledUnit unit) {
     ImposeAccrued(*global_, sampled_, now_ns_);
-    if (!Waits(sampled_)) sampled_.stretches.Count(unit, kUnit);
+    if (!IsOutsideStretches(sampled_)) sampled_.stretches.Count(unit, kUnit);
     if (unit == SampledUnit::kSelected) ImposeSample(*global_, sampled_, Half(), now_ns_);
   }
   // Alternates stretches of `inside_ns` in the unit with stretches of the same length outside.
@@ -72,6 +72,38 @@ TEST_F(StretchTest, KnownStretchesImposeByTheirLength) {
   Call(kOutside);
   EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 20 + kPeriodNs / 10);
   EXPECT_EQ(sampled_.local_delay_ns, global_ns());
+}
+
+// Four periods are two samples' worth in the balance, were they two samples. As one they are one.
+TEST_F(StretchTest, AllPeriodsOfASampleAccrueAsStretchesRun) {
+  LearnStretches(kPeriodNs / 2);
+  SampleDelay sample = Half();
+  sample.periods = 4;
+  const uint64_t before_ns = global_ns();
+  ImposeAccrued(*global_, sampled_, now_ns_);
+  ImposeSample(*global_, sampled_, sample, now_ns_);
+  EXPECT_EQ(global_ns(), before_ns);
+  for (int i = 1; i <= 8; ++i) {
+    Run(kPeriodNs / 2);
+    Call(kOutside);
+    EXPECT_EQ(global_ns() - before_ns, i * kPeriodNs / 4);
+    Run(kPeriodNs / 2);
+    Call(kInside);
+  }
+}
+
+TEST_F(StretchTest, SamplesInOutputBelongToTheStretch) {
+  LearnStretches(kPeriodNs / 2);
+  const uint32_t samples = sampled_.stretches.SamplesOfKindForTest(kInside);
+  const uint64_t before_ns = global_ns();
+  BeginOutput(sampled_, now_ns_);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns(), before_ns);
+  EXPECT_EQ(sampled_.stretches.SamplesOfKindForTest(kInside), samples + 1);
+  EndWaitUncredited(sampled_);
+  BeginWait(sampled_, now_ns_);
+  Sample(SampledUnit::kSelected);
+  EXPECT_EQ(global_ns() - before_ns, kPeriodNs / 2);
 }
 
 TEST_F(StretchTest, PeriodsMayBeAsLongAsASecond) {
@@ -383,10 +415,11 @@ class TakeSampleTest : public ::testing::Test {
  protected:
   TakeSampleTest() { global_->selection = 1; }
   SampleInput Selected(uint64_t periods) const {
-    return {1, kUnit, SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs, kForever, periods, 0};
+    return {1,        kUnit,   SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs,
+            kForever, periods, periods - 1,            0};
   }
   SampleInput Other() const {
-    return {1, kUnit, SampledUnit::kOther, 0, kPeriodNs, kForever, 1, 0};
+    return {1, kUnit, SampledUnit::kOther, 0, kPeriodNs, kForever, 1, 0, 0};
   }
   SampleResult Take(const SampleInput& sample) {
     return TakeSample(*global_, thread_, shared_, sample, seam_);
@@ -496,7 +529,7 @@ class BaselineTest : public ::testing::Test {
       const SampledUnit unit = in_unit ? SampledUnit::kSelected : SampledUnit::kOther;
       TakeSample(
           *global, thread, shared,
-          {global->selection, kUnit, unit, in_unit ? delay_ns : 0, kPeriodNs, kForever, 1, 0},
+          {global->selection, kUnit, unit, in_unit ? delay_ns : 0, kPeriodNs, kForever, 1, 0, 0},
           seam);
     }
 
@@ -541,7 +574,7 @@ TEST_F(BaselineTest, AGivenUnitImposesInItToo) {
   Run baseline(0);
   TakeSample(*baseline.global, baseline.thread, baseline.shared,
              {baseline.global->selection, kUnit, SampledUnit::kGiven, kPeriodNs / 2, kPeriodNs,
-              kForever, 2, 0},
+              kForever, 2, 1, 0},
              baseline.seam);
   EXPECT_GT(baseline.global->global_delay_ns, 0u);
   EXPECT_TRUE(baseline.thread.stretches.imposes());

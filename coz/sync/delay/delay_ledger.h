@@ -88,11 +88,13 @@ struct ThreadStart {
   uint64_t created_ns;  // 0 where threads are not queued for CPUs
 };
 
-// What a thread waits for: nothing; another thread, which may bring credit; or only the clock,
-// after which the thread pays.
+// What a thread waits for: nothing; another thread, which may bring credit; only the clock, after
+// which the thread pays; or, in output, for room, which there nearly always is. So the time in
+// output belongs to a stretch.
 inline constexpr uint32_t kNotBlocked = 0;
 inline constexpr uint32_t kBlockedByThread = 1;
 inline constexpr uint32_t kBlockedByClock = 2;
+inline constexpr uint32_t kInOutput = 3;
 
 // How a thread pauses: not at all; it sleeps; or it spins and so keeps its CPU.
 inline constexpr uint32_t kNotPausing = 0;
@@ -120,6 +122,12 @@ struct ThreadLedger {
 
 inline bool Waits(const ThreadLedger& thread) {
   return thread.blocked.load(std::memory_order_relaxed) != kNotBlocked;
+}
+
+// Whether the thread is in no stretch: it waits, and does not put out.
+inline bool IsOutsideStretches(const ThreadLedger& thread) {
+  const uint32_t blocked = thread.blocked.load(std::memory_order_relaxed);
+  return blocked != kNotBlocked && blocked != kInOutput;
 }
 
 // True where the thread has slept too long and has not made up for it yet.
@@ -180,10 +188,9 @@ uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);
 // stays as excess and counts against its next debt.
 void RecordPause(ThreadLedger& thread, uint64_t asked_ns, uint64_t slept_ns);
 
-// Begins a wait that another thread may end.
-inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
-  thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
-  if (thread.stretches.accrues()) thread.stretches.Stop(now_ns);
+// Begins output, which nearly never waits. The thread goes on in its stretch.
+inline Wait BeginOutput(ThreadLedger& thread, uint64_t now_ns) {
+  thread.blocked.store(kInOutput, std::memory_order_relaxed);
   uint64_t imposed_ns;
   uint64_t local_ns;
   do {  // repeats where a handler of this thread has imposed between the two loads
@@ -191,6 +198,14 @@ inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
     local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
   } while (imposed_ns != thread.imposed_ns.load(std::memory_order_relaxed));
   return {now_ns, local_ns - imposed_ns, imposed_ns, 0};
+}
+
+// Begins a wait that another thread may end.
+inline Wait BeginWait(ThreadLedger& thread, uint64_t now_ns) {
+  const Wait wait = BeginOutput(thread, now_ns);
+  thread.blocked.store(kBlockedByThread, std::memory_order_relaxed);
+  if (thread.stretches.accrues()) thread.stretches.Stop(now_ns);
+  return wait;
 }
 
 // Ends a wait without credit: something other than a profiled thread ended it.

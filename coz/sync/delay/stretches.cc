@@ -14,6 +14,8 @@ constexpr uint32_t kMostSamples = 64;
 constexpr uint64_t kLongPeriods = 3;
 // A longer time without a sample or a call counts as this long.
 constexpr uint64_t kMostPeriodsAtOnce = 4;
+// A sample of more periods sets no wider limits.
+constexpr uint64_t kMostPeriodsOfASample = 256;
 // Running time for which delay may be imposed is counted up to this.
 constexpr uint64_t kMostRoomNs = 1u << 31;
 
@@ -47,7 +49,7 @@ uint64_t Stretches::DelayPerPeriod(const Kind& kind) const {
 
 uint64_t Stretches::DelayFor(const Kind& kind, uint64_t ran_ns, const SpreadRules& rules) const {
   const uint64_t ahead_ns =
-      rules.most_samples_ahead * std::max(selected_delay_ns_, given_delay_ns_);
+      rules.most_samples_ahead * most_periods_ * std::max(selected_delay_ns_, given_delay_ns_);
   const int64_t most_ns = balance_ns_ + static_cast<int64_t>(ahead_ns);
   if (most_ns <= 0) return 0;
   ran_ns = std::min(ran_ns, kMostPeriodsAtOnce * period_ns_);
@@ -105,6 +107,7 @@ void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {
   room_ns_ = 0;
   ran_ns_ = 0;
   length_ns_ = 0;
+  most_periods_ = 1;
   selected_delay_ns_ = 0;
   given_delay_ns_ = 0;
   Resume(now_ns);
@@ -112,18 +115,22 @@ void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {
 }
 
 uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const SpreadRules& rules) {
-  if (!rules.spreads) return sample.delay_ns;
+  const uint64_t sample_delay_ns = sample.delay_ns * sample.periods;
+  if (!rules.spreads) return sample_delay_ns;
   if (selection() != sample.selection) BeginAccrual(sample.selection, now_ns);
   deadline_ns_ = sample.deadline_ns;
   period_ns_ = sample.period_ns;
   (sample.unit == SampledUnit::kGiven ? given_delay_ns_ : selected_delay_ns_) = sample.delay_ns;
   Kind* kind = Find(site());
   PublishRate(kind);
-  if (kind == nullptr || !IsSpread(*kind)) return sample.delay_ns;
-  balance_ns_ += static_cast<int64_t>(sample.delay_ns);
+  if (kind == nullptr || !IsSpread(*kind)) return sample_delay_ns;
+  most_periods_ = static_cast<uint16_t>(
+      std::min(std::max(uint64_t{most_periods_}, sample.periods), kMostPeriodsOfASample));
+  balance_ns_ += static_cast<int64_t>(sample_delay_ns);
   // A larger balance means that stretches were seen to run for less time than samples say. The
   // difference accrues at once.
-  const auto most_ns = static_cast<int64_t>(rules.most_samples_behind * sample.delay_ns);
+  const auto most_ns =
+      static_cast<int64_t>(rules.most_samples_behind * most_periods_ * sample.delay_ns);
   if (balance_ns_ > most_ns) {
     accrued_ns_ += static_cast<uint64_t>(balance_ns_ - most_ns);
     balance_ns_ = most_ns;

@@ -28,14 +28,15 @@ namespace coz::delay {
 // The unit that a sample fell in.
 enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
 
-// A sample that fell in the selected unit or in the given one. It stands for `period_ns` of the
-// thread's running time and imposes `delay_ns`.
+// A sample that fell in the selected unit or in the given one. It stands for so many periods of the
+// thread's running time, and imposes the delay of each.
 struct SampleDelay {
   SampledUnit unit;
-  uint64_t delay_ns;  // 0 in a baseline
-  uint64_t period_ns;
+  uint64_t delay_ns;   // per period; 0 in a baseline
+  uint64_t period_ns;  // the sampling period
   uint64_t deadline_ns;  // the end of the experiment
   uint64_t selection;    // the ledger's, at the time when `delay_ns` was read; not 0
+  uint64_t periods = 1;
 };
 
 // The rules of spreading delay over stretches. //coz/testing/sim:ablation_report varies them to
@@ -192,7 +193,8 @@ class Stretches {
 
   std::atomic<const void*> site_;
   std::atomic<uint64_t> selection_;
-  std::atomic<uint32_t> busy_;
+  std::atomic<uint16_t> busy_;
+  uint16_t most_periods_;  // of a sample so far
   uint32_t unit_;  // the selected unit that kinds were counted for
   uint64_t deadline_ns_;
   uint64_t period_ns_;

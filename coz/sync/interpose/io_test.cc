@@ -105,6 +105,17 @@ TEST_F(InterposeIoTest, ReadOfWhatIsThereKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
+TEST_F(InterposeIoTest, StretchGoesOnInOutputAndStopsAtAWait) {
+  process_.global().selection = 1;
+  delay::Stretches& stretches = process_.main_ledger().stretches;
+  const auto runs = [&] { return stretches.is_running_at(MonotonicNowNs()) ? 1 : 0; };
+  const auto nobody = [](int) { return uint64_t{0}; };
+  stretches.SetInProgressForTest(1, 0, MonotonicNowNs());
+  EXPECT_EQ(WaitForIo<IoWait::kOutput>(runs, nobody), 1);
+  EXPECT_EQ(WaitForIo(runs, nobody), 0);
+  EXPECT_EQ(runs(), 1);
+}
+
 TEST_F(InterposeIoTest, ReadThatCopiesForLongKeepsExcess) {
   const SharedChannel channel = NewPipe();
   constexpr int kMuch = 1 << 20;

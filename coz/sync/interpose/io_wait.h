@@ -129,21 +129,37 @@ uint64_t WakerBy(uint64_t key);
 // `watcher`. A descriptor has one such watcher, the last one noted.
 void NoteWatcher(int fd, IoSide side, int watcher);
 
+enum class IoWait { kInput, kOutput };
+
+// Notes that the caller runs again after output. Output that took this long has waited for room.
+inline constexpr uint64_t kLongestOutputNs = 100'000;
+inline uint64_t ResumeAfterOutput(delay::ThreadLedger& caller, const delay::Wait& wait) {
+  if (__builtin_expect(!CallerIsWatched(caller), 1)) return 0;
+  const uint64_t took_ns = MonotonicNowNs() - wait.start_ns;
+  if (took_ns > kLongestOutputNs && delay::Accrues(caller)) {
+    caller.stretches.LeaveOut(took_ns, wait.start_ns + took_ns);
+  }
+  return BackOnCpu(caller);
+}
+
 // Makes `call` as a wait. `find_waker` takes its result. It returns the local delay that the waker
 // has left, or 0. It is called only where there may be something to credit.
-template <typename Call, typename FindWaker>
+template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker>
 inline auto WaitForIo(Call call, FindWaker find_waker) {
+  constexpr bool kIsOutput = kWait == IoWait::kOutput;
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (__builtin_expect(caller == nullptr, 0)) return call();
   PayIfBehind();
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
-  const delay::Wait wait = delay::BeginWait(
-      *caller,
-      __builtin_expect(has_excess, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns));
+  const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller));
+  const uint64_t start_ns =
+      __builtin_expect(needs_start, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns);
+  const delay::Wait wait =
+      kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
   const auto result = call();
-  const uint64_t queued_ns = ResumeRunning(*caller);
+  const uint64_t queued_ns = kIsOutput ? ResumeAfterOutput(*caller, wait) : ResumeRunning(*caller);
   if (__builtin_expect(CallerOwes(*caller), 0)) {
     io_internal::EndOwing(*caller, wait, find_waker(result), queued_ns);
   } else if (__builtin_expect(has_excess || io_internal::MayTakeOverExcess(), 0) &&
@@ -161,7 +177,9 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
 template <typename Call>
 inline auto CallIo(int fd, IoSide side, Call call) {
   PayBeforeIo(fd, side);
-  return WaitForIo(call, [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; });
+  const auto find_waker = [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; };
+  if (side == IoSide::kInput) return WaitForIo(call, find_waker);
+  return WaitForIo<IoWait::kOutput>(call, find_waker);
 }
 
 // Makes `call` as a wait that only the clock or a signal ends.
