@@ -89,6 +89,7 @@ int close(int fd) {
   }
   coz::interpose::PayBeforeIo(fd, IoSide::kOutput);
   coz::interpose::PayBeforeIo(fd, IoSide::kInput);
+  coz::interpose::NoteNewMeaning(fd);
   return g_real.close(fd);
 }
 COZ_SECOND_NAME(__close, close);

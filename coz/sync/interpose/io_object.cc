@@ -182,6 +182,8 @@ Flows FlowsOfSocket(int fd, uint64_t inode) {
 }
 
 Flows FlowsOf(int fd) {
+  SocketFlows::Flow known;
+  if (g_socket_flows.FindByDescriptor(fd, &known)) return {{known.in}, {known.out}};
   struct stat status;
   if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return {};
   Flows flows;
@@ -229,6 +231,8 @@ uint64_t EpollKey(int epoll) { return Mix(kEpoll, TagOf(epoll)); }
 uint64_t ProcessExitKey(pid_t pid) { return Mix(kProcess, static_cast<uint64_t>(pid)); }
 
 uint64_t SignalKey(pid_t pid) { return Arrival(EventFlow(SignalTag(pid))); }
+
+void NoteNewMeaning(int fd) { g_socket_flows.Drop(fd); }
 
 void NoteAnonymous(int fd) {
   if (HasLeftThreadSync()) return;

@@ -48,6 +48,9 @@ uint64_t EpollKey(int epoll);
 uint64_t ProcessExitKey(pid_t pid);
 uint64_t SignalKey(pid_t pid);
 
+// Notes that `fd` is being closed, or leads to something else from now on.
+void NoteNewMeaning(int fd);
+
 // Notes that `fd` is a new eventfd or epoll instance; or a signalfd of this process.
 void NoteAnonymous(int fd);
 void NoteSignalDescriptor(int fd);

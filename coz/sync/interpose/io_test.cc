@@ -177,7 +177,7 @@ TEST_F(InterposeIoTest, ConnectedSocketsAreKnownHoweverOftenDescriptorsAreUsedAg
   }
 }
 
-TEST(SocketFlowsTest, FlowsAreOfOneInode) {
+TEST(SocketFlowsTest, FlowsAreOfOneDescriptorAndInode) {
   static SocketFlows flows;
   SocketFlows::Flow flow;
   EXPECT_FALSE(flows.Find(3, 7, &flow));
@@ -187,8 +187,23 @@ TEST(SocketFlowsTest, FlowsAreOfOneInode) {
   EXPECT_EQ(flow.out, 2u);
   EXPECT_FALSE(flows.Find(3, 8, &flow));
   EXPECT_FALSE(flows.Find(4, 7, &flow));
+  EXPECT_FALSE(flows.FindByDescriptor(3 + 1024, &flow));  // in the same place
   flows.Note(3, 8, {3, 4});
   EXPECT_FALSE(flows.Find(3, 7, &flow));
+}
+
+TEST(SocketFlowsTest, TheInodeIsAskedForAgainAfterACloseAndNowAndThen) {
+  static SocketFlows flows;
+  SocketFlows::Flow flow;
+  EXPECT_FALSE(flows.FindByDescriptor(3, &flow));
+  flows.Note(3, 7, {1, 2});
+  int uses = 0;
+  while (flows.FindByDescriptor(3, &flow)) ++uses;
+  EXPECT_EQ(uses, 32);
+  ASSERT_TRUE(flows.Find(3, 7, &flow));
+  EXPECT_TRUE(flows.FindByDescriptor(3, &flow));
+  flows.Drop(3);
+  EXPECT_FALSE(flows.FindByDescriptor(3, &flow));
 }
 
 // A descriptor without an inode of its own is not mistaken for an earlier one with the same number.

@@ -74,6 +74,12 @@ inline bool HasWaitedAmidDelays(const delay::Wait& wait) {
          MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
 }
 
+// Whether output has waited for room, as it hardly ever does.
+inline bool HasWaitedForRoom(const delay::Wait& wait) {
+  constexpr uint64_t kLongestWithoutWaitNs = 100'000;
+  return MonotonicNowNs() - wait.start_ns > kLongestWithoutWaitNs;
+}
+
 // Whether a thread with excess may have woken the caller. The caller owes nothing.
 inline bool MayTakeOverExcess() {
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
@@ -131,16 +137,17 @@ void NoteWatcher(int fd, IoSide side, int watcher);
 
 enum class IoWait { kInput, kOutput };
 
-// Notes that the caller runs again after output. Output that took this long has waited for room.
-inline constexpr uint64_t kLongestOutputNs = 100'000;
+// Notes that the caller runs again after output.
 inline uint64_t ResumeAfterOutput(delay::ThreadLedger& caller, const delay::Wait& wait) {
   if (__builtin_expect(!CallerIsWatched(caller), 1)) return 0;
-  const uint64_t took_ns = MonotonicNowNs() - wait.start_ns;
-  if (took_ns > kLongestOutputNs && delay::Accrues(caller)) {
-    caller.stretches.LeaveOut(took_ns, wait.start_ns + took_ns);
+  if (delay::Accrues(caller) && io_internal::HasWaitedForRoom(wait)) {
+    const uint64_t now_ns = MonotonicNowNs();
+    caller.stretches.LeaveOut(now_ns - wait.start_ns, now_ns);
   }
   return BackOnCpu(caller);
 }
+
+inline constexpr uint64_t kNotLookedFor = ~uint64_t{0};
 
 // Makes `call` as a wait. `find_waker` takes its result. It returns the local delay that the waker
 // has left, or 0. It is called only where there may be something to credit.
@@ -160,16 +167,22 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
       kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
   const auto result = call();
   const uint64_t queued_ns = kIsOutput ? ResumeAfterOutput(*caller, wait) : ResumeRunning(*caller);
-  if (__builtin_expect(CallerOwes(*caller), 0)) {
-    io_internal::EndOwing(*caller, wait, find_waker(result), queued_ns);
+  const auto may_have_waited = [&] {
+    return !kIsOutput || __builtin_expect(io_internal::HasWaitedForRoom(wait), 0);
+  };
+  uint64_t waker_ns = kNotLookedFor;
+  if (__builtin_expect(CallerOwes(*caller), 0) && may_have_waited()) {
+    io_internal::EndOwing(*caller, wait, waker_ns = find_waker(result), queued_ns);
   } else if (__builtin_expect(has_excess || io_internal::MayTakeOverExcess(), 0) &&
-             io_internal::HasBlockedSince(wait.start_ns)) {
-    io_internal::EndWithExcess(*caller, wait, find_waker(result));
+             may_have_waited() && io_internal::HasBlockedSince(wait.start_ns)) {
+    io_internal::EndWithExcess(*caller, wait, waker_ns = find_waker(result));
   } else {
     delay::EndWaitUncredited(*caller);
   }
-  if (io_internal::HasWaitedAmidDelays(wait) && find_waker(result) == 0)
-    PayForStretchesInProgress(*caller);
+  if (io_internal::HasWaitedAmidDelays(wait) && may_have_waited()) {
+    if (waker_ns == kNotLookedFor) waker_ns = find_waker(result);
+    if (waker_ns == 0) PayForStretchesInProgress(*caller);
+  }
   return result;
 }
 
