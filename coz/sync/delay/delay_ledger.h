@@ -67,11 +67,16 @@ inline bool MayBeCrowded(const GlobalLedger& global) {
   return global.cpus_of_crowd.load(std::memory_order_relaxed) != 0;
 }
 
+// How a pause passes: in the way that is best, or asleep.
+enum class PauseBy { kWhatIsBest, kSleep };
+
 // Whether a thread that owes `owed_ns` goes on without a pause and pays later. A pause that holds
-// its CPU costs some microseconds of its own, so in a crowd small debts wait.
+// its CPU costs some microseconds of its own, and one asleep lasts some 60 us too long. So in a
+// crowd small debts wait.
 inline constexpr uint64_t kLeastHeldNs = 30'000;
-inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns) {
-  return owed_ns < kLeastHeldNs && MayBeCrowded(global);
+inline constexpr uint64_t kLeastSleptNs = 100'000;
+inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns, PauseBy by) {
+  return owed_ns < (by == PauseBy::kSleep ? kLeastSleptNs : kLeastHeldNs) && MayBeCrowded(global);
 }
 
 // Whether threads are queued for CPUs at about this time.

@@ -68,6 +68,8 @@ void LeaveThreadSyncForGood() {
 
 namespace {
 
+using delay::PauseBy;
+
 // The CPU time of the pause in progress for which samples stand.
 __thread uint64_t t_sampled_in_pause_ns __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -105,8 +107,6 @@ uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_n
   return held_ns;
 }
 
-enum class PauseBy { kWhatIsBest, kSleep };
-
 // Pauses once for `owed(now)`. Returns false where the thread does not pause: it owes nothing, or
 // so little that it carries it on.
 template <typename Owed>
@@ -128,7 +128,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
       __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns).is_known;
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0) return false;
-  if (by == PauseBy::kWhatIsBest && delay::IsCarriedOn(global, owed_ns)) return false;
+  if (delay::IsCarriedOn(global, owed_ns, by)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   // The thread may hold its CPU only if it has got its credit for the time in the queue.
   const bool holds = by == PauseBy::kWhatIsBest && has_looked && delay::IsCrowded(global, start_ns);

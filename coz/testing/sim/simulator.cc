@@ -461,7 +461,8 @@ bool Simulator::Pay(Thread& thread) {
   LookAtCpu(thread);
   const uint64_t owed_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
-  if (!thread.pays_for_wait && delay::IsCarriedOn(*ledger_, owed_ns)) return false;
+  const auto by = thread.pays_for_wait ? delay::PauseBy::kSleep : delay::PauseBy::kWhatIsBest;
+  if (delay::IsCarriedOn(*ledger_, owed_ns, by)) return false;
   if (options_.hold_cpu_in_pauses && !thread.pays_for_wait && delay::IsCrowded(*ledger_, now_ns_)) {
     HoldCpu(thread, owed_ns);
   } else {
