@@ -55,7 +55,7 @@ TEST_F(SourceChoiceTest, ThreadsThatAreGoneCountNothing) {
   EXPECT_EQ(meter.Read(2 * kNsPerSecond)->switches_per_second, 0);
 }
 
-TEST(IsTooDearTest, IsWhatTakesATenthOfTheCpuTimeAndOfACpu) {
+TEST(IsTooDearTest, IsWhatTakesATwentiethOfTheCpuTimeAndOfACpu) {
   const SwitchRates postgresql = {18'000, 1.58e9};
   EXPECT_TRUE(IsTooDear(postgresql, 16'000));
   EXPECT_FALSE(IsTooDear(postgresql, 4'000));
