@@ -145,6 +145,7 @@ delay::SampleInput InputOf(uint32_t unit, const sampler::Sample& sample) {
   const auto selection = shared::Selection::Unpack(input.selection);
   const auto given = shared::Selection::Unpack(g_control->given.load(std::memory_order_relaxed));
   input.selected_unit = selection.unit;
+  input.selected_delay_ns = selection.delay_per_sample_ns;
   input.unit = delay::SampledUnit::kOther;
   if (selection.Selects(unit)) {
     input.unit = delay::SampledUnit::kSelected;

@@ -48,12 +48,21 @@ void EndStretch(GlobalLedger& global, ThreadLedger& thread, const void* site, ui
   ImposeIfAny(global, thread, delay_ns);
 }
 
+void NoteOtherSample(const GlobalLedger& global, ThreadLedger& thread, const SampleDelay& selected,
+                     uint64_t now_ns) {
+  const Stretches::BusyScope busy(thread.stretches);
+  if (!busy.is_first() || global.selection.load(std::memory_order_relaxed) != selected.selection) {
+    return;
+  }
+  thread.stretches.BeginIfKnown(selected, now_ns);
+}
+
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns, const SpreadRules& rules) {
   const Stretches::BusyScope busy(thread.stretches);
   const bool at_once = !busy.is_first() || IsOutsideStretches(thread);
-  const uint64_t delay_ns = at_once ? sample.delay_ns * sample.periods
-                                    : thread.stretches.Add(sample, now_ns, rules);
+  const uint64_t delay_ns =
+      at_once ? sample.delay_ns * sample.periods : thread.stretches.Add(sample, now_ns, rules);
   if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
 }
 

@@ -86,6 +86,10 @@ inline uint64_t LeadOfStretchesInProgress(uint64_t highest_ns, const ThreadLedge
   return highest_ns < local_ns + kLeastImposedNs ? 0 : highest_ns - local_ns;
 }
 
+// Notes a sample that fell in another unit (Stretches::BeginIfKnown).
+void NoteOtherSample(const GlobalLedger& global, ThreadLedger& thread, const SampleDelay& selected,
+                     uint64_t now_ns);
+
 // Adds a sample that Stretches::Count has counted: imposes its delay at once, or lets it accrue.
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns, const SpreadRules& rules = SpreadRules());
@@ -97,6 +101,7 @@ struct SampleInput {
   uint32_t selected_unit;      // of the selection
   SampledUnit unit;            // what the sample fell in
   uint64_t delay_ns;           // per sampling period in `unit`; 0 in a baseline, and elsewhere
+  uint64_t selected_delay_ns;  // the same in the selected unit; 0 in a baseline
   uint64_t period_ns;          // the sampling period
   uint64_t deadline_ns;        // no delay is imposed after this
   uint64_t periods;            // how many periods of this thread the sample stands for
@@ -146,8 +151,15 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
   if (sample.periods + sample.periods_of_others != 0 && sample.selection != 0) {
     if (!IsOutsideStretches(thread)) thread.stretches.Count(sample.unit, sample.selected_unit);
     const bool counts = sample.unit != SampledUnit::kOther;
-    const uint64_t now_ns = counts ? seam.NowNs() : 0;
+    const bool is_first = sample.selection != thread.stretches.selection();
+    const uint64_t now_ns = counts || is_first ? seam.NowNs() : 0;
     const bool is_on = counts && now_ns <= sample.deadline_ns;
+    if (!counts && is_first && !IsOutsideStretches(thread) && now_ns <= sample.deadline_ns) {
+      NoteOtherSample(global, thread,
+                      {SampledUnit::kSelected, sample.selected_delay_ns, sample.period_ns,
+                       sample.deadline_ns, sample.selection},
+                      now_ns);
+    }
     result.imposes = is_on && sample.delay_ns != 0;
     if (is_on) {
       if (sample.periods_of_others != 0) {

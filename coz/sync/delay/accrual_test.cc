@@ -415,11 +415,19 @@ class TakeSampleTest : public ::testing::Test {
  protected:
   TakeSampleTest() { global_->selection = 1; }
   SampleInput Selected(uint64_t periods) const {
-    return {1,        kUnit,   SampledUnit::kSelected, kPeriodNs / 2, kPeriodNs,
-            kForever, periods, periods - 1,            0};
+    return {1,
+            kUnit,
+            SampledUnit::kSelected,
+            kPeriodNs / 2,
+            kPeriodNs / 2,
+            kPeriodNs,
+            kForever,
+            periods,
+            periods - 1,
+            0};
   }
   SampleInput Other() const {
-    return {1, kUnit, SampledUnit::kOther, 0, kPeriodNs, kForever, 1, 0, 0};
+    return {1, kUnit, SampledUnit::kOther, 0, kPeriodNs / 2, kPeriodNs, kForever, 1, 0, 0};
   }
   SampleResult Take(const SampleInput& sample) {
     return TakeSample(*global_, thread_, shared_, sample, seam_);
@@ -477,6 +485,27 @@ TEST_F(TakeSampleTest, WhatASampleStandsForInOtherThreadsIsSharedWithThem) {
   EXPECT_EQ(shared_.Take(1, 1), 3 * kPeriodNs / 2 / 4) << "of four groups of threads the first";
 }
 
+TEST_F(TakeSampleTest, AThreadThatIsKnownToRunTheUnitAccruesFromItsFirstSampleOn) {
+  Take(Other());
+  EXPECT_FALSE(Accrues(thread_)) << "nothing is known of it";
+  Take(Selected(1));
+  EXPECT_TRUE(Accrues(thread_));
+  global_->selection = 2;
+  SampleInput next = Other();
+  next.selection = 2;
+  next.deadline_ns = 99;
+  seam_.now_ns = 100;
+  Take(next);
+  EXPECT_NE(thread_.stretches.selection(), 2u) << "past the deadline";
+  seam_.now_ns = 99;
+  Take(next);
+  EXPECT_EQ(thread_.stretches.selection(), 2u);
+  next.selection = global_->selection = 3;
+  next.selected_unit = kUnit + 1;
+  Take(next);
+  EXPECT_NE(thread_.stretches.selection(), 3u) << "it may not run that unit";
+}
+
 TEST_F(TakeSampleTest, AThreadThatWaitsNeitherPaysNorSpins) {
   OweToAnother(1000);
   BeginWait(thread_, 1);
@@ -527,10 +556,10 @@ class BaselineTest : public ::testing::Test {
         if (!skips) NoteCallAt(*global, thread, kInside, [this] { return seam.NowNs(); });
       }
       const SampledUnit unit = in_unit ? SampledUnit::kSelected : SampledUnit::kOther;
-      TakeSample(
-          *global, thread, shared,
-          {global->selection, kUnit, unit, in_unit ? delay_ns : 0, kPeriodNs, kForever, 1, 0, 0},
-          seam);
+      TakeSample(*global, thread, shared,
+                 {global->selection, kUnit, unit, in_unit ? delay_ns : 0, delay_ns, kPeriodNs,
+                  kForever, 1, 0, 0},
+                 seam);
     }
 
     const uint64_t delay_ns;
@@ -573,7 +602,7 @@ TEST_F(BaselineTest, NobodyPausesForAStretchInProgress) {
 TEST_F(BaselineTest, AGivenUnitImposesInItToo) {
   Run baseline(0);
   TakeSample(*baseline.global, baseline.thread, baseline.shared,
-             {baseline.global->selection, kUnit, SampledUnit::kGiven, kPeriodNs / 2, kPeriodNs,
+             {baseline.global->selection, kUnit, SampledUnit::kGiven, kPeriodNs / 2, 0, kPeriodNs,
               kForever, 2, 1, 0},
              baseline.seam);
   EXPECT_GT(baseline.global->global_delay_ns, 0u);

@@ -1,6 +1,7 @@
 #include "coz/sync/delay/stretches.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace coz::delay {
 namespace {
@@ -34,6 +35,11 @@ Stretches::Kind* Stretches::Find(const void* wanted) {
     if (kind.samples != 0 && kind.site == wanted) return &kind;
   }
   return nullptr;
+}
+
+bool Stretches::RunsUnit() const {
+  return std::any_of(std::begin(kinds_), std::end(kinds_),
+                     [](const Kind& kind) { return kind.selected != 0; });
 }
 
 bool Stretches::IsSpread(const Kind& kind) const {
@@ -112,6 +118,15 @@ void Stretches::BeginAccrual(uint64_t selection, uint64_t now_ns) {
   given_delay_ns_ = 0;
   Resume(now_ns);
   selection_.store(selection, std::memory_order_relaxed);
+}
+
+void Stretches::BeginIfKnown(const SampleDelay& selected, uint64_t now_ns) {
+  if (selection() == selected.selection || !RunsUnit()) return;
+  BeginAccrual(selected.selection, now_ns);
+  deadline_ns_ = selected.deadline_ns;
+  period_ns_ = selected.period_ns;
+  selected_delay_ns_ = selected.delay_ns;
+  PublishRate(Find(site()));
 }
 
 uint64_t Stretches::Add(const SampleDelay& sample, uint64_t now_ns, const SpreadRules& rules) {

@@ -32,8 +32,8 @@ enum class SampledUnit : uint8_t { kOther, kSelected, kGiven };
 // thread's running time, and imposes the delay of each.
 struct SampleDelay {
   SampledUnit unit;
-  uint64_t delay_ns;   // per period; 0 in a baseline
-  uint64_t period_ns;  // the sampling period
+  uint64_t delay_ns;     // per period; 0 in a baseline
+  uint64_t period_ns;    // the sampling period
   uint64_t deadline_ns;  // the end of the experiment
   uint64_t selection;    // the ledger's, at the time when `delay_ns` was read; not 0
   uint64_t periods = 1;
@@ -102,6 +102,11 @@ class Stretches {
   // selection. The counts of kinds hold for `selected_unit`; for another unit they start again from
   // zero. Does nothing in a handler that has interrupted one of these functions.
   void Count(SampledUnit sampled, uint32_t selected_unit);
+
+  // A sample has fallen in another unit. Where the thread is known to run the unit of the new
+  // selection, delay accrues for it from now on: not only from the first sample on that hits it,
+  // which stands for a time before. `selected` is what such a sample would be.
+  void BeginIfKnown(const SampleDelay& selected, uint64_t now_ns);
 
   // Adds the delay of a counted sample. Returns how much of it the thread has to impose at once:
   // all where the sample's kind is not spread, else nothing. Begins to accrue for sample.selection.
@@ -180,6 +185,7 @@ class Stretches {
   };
 
   Kind* Find(const void* wanted);
+  bool RunsUnit() const;
   // Whether the kind's delay accrues: nearly all of the kind is in the selected or the given unit,
   // or the part that is in others is short.
   bool IsSpread(const Kind& kind) const;
@@ -195,7 +201,7 @@ class Stretches {
   std::atomic<uint64_t> selection_;
   std::atomic<uint16_t> busy_;
   uint16_t most_periods_;  // of a sample so far
-  uint32_t unit_;  // the selected unit that kinds were counted for
+  uint32_t unit_;          // the selected unit that kinds were counted for
   uint64_t deadline_ns_;
   uint64_t period_ns_;
   uint64_t selected_delay_ns_;  // per period

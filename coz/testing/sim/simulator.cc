@@ -422,6 +422,7 @@ delay::SampleInput Simulator::InputOf(uint32_t line) const {
   delay::SampleInput input = {};
   input.selection = ledger_->selection.load();
   input.selected_unit = selected_line_;
+  input.selected_delay_ns = delay_per_sample_ns_;
   input.unit = UnitOf(line);
   if (input.unit == delay::SampledUnit::kSelected) {
     input.delay_ns = delay_per_sample_ns_;
