@@ -77,7 +77,7 @@ function legend(point, all) {
   const timed = point.kind === 'latency' || point.kind === 'end_to_end';
   const across = `this ${noun} faster`;
   const up = timed ? 'shorter' : 'faster';
-  const bends = all.some((line) => line.bend !== null);
+  const bends = all.some(hasPlacedBend);
   byId('legend').replaceChildren(
     element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
     element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
