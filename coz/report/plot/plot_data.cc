@@ -24,8 +24,8 @@
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
-//                     curve, k: [its bend, low, high, whether the place is known] or
-//                     null}
+//                     curve, k: [the place of its bend or null,
+//                     the place in words], or null where it is straight}
 //   aside             {p, u, n: experiments, r: reason, t}
 //   timeline          {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup,
 //                     used]…], units: [[unit, share…]…], points: [[point, visits per second…]…]}
@@ -79,7 +79,7 @@ json Numbers(const Estimate& e) { return {Rounded(e.value), Rounded(e.low), Roun
 json BendNumbers(const Curve& curve) {
   if (!curve.bend.has_value()) return nullptr;
   const Bend& bend = *curve.bend;
-  return {Rounded(bend.virtual_speedup), Rounded(bend.low), Rounded(bend.high), IsPlaced(bend)};
+  return {IsPlaced(bend) ? Rounded(bend.virtual_speedup) : json(nullptr), PlaceOfBend(curve)};
 }
 
 json Numbers(double first, const Estimate& e) {

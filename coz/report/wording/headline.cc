@@ -38,15 +38,26 @@ std::string After(const Bend& bend) {
   return after.value < before / 5 ? "hardly more" : "smaller gain";
 }
 
+// Not where the interval ends at what was tried, as the bend may then lie outside.
+bool HasRange(const Curve& curve) {
+  const Bend& bend = *curve.bend;
+  const bool is_between = bend.low > 0 && bend.high < curve.points.back().virtual_speedup;
+  return is_between && bend.high - bend.low <= kWidthOfRange;
+}
+
+// "30 to 60 %", in the steps in which speedups are tried.
+std::string RangeOf(const Bend& bend) {
+  constexpr double kStep = 0.05;
+  const double low = std::floor(bend.low / kStep + 1e-9) * kStep;
+  const double high = std::ceil(bend.high / kStep - 1e-9) * kStep;
+  return absl::StrCat(PercentText(low), " to ", PercentText(high), " %");
+}
+
 // "gains less beyond about 30 to 60 %": how much less depends on the place, so it is not known.
 std::string AfterRange(const Bend& bend) {
   const std::string after = After(bend);
   const bool rises = after == "nothing more" || after == "hardly more" || after == "smaller gain";
-  constexpr double kStep = 0.05;  // as speedups are tried
-  const double low = std::floor(bend.low / kStep + 1e-9) * kStep;
-  const double high = std::ceil(bend.high / kStep - 1e-9) * kStep;
-  return absl::StrCat(rises ? "gains less" : after, " beyond about ", PercentText(low), " to ",
-                      PercentText(high), " %");
+  return absl::StrCat(rises ? "gains less" : after, " beyond about ", RangeOf(bend));
 }
 
 std::string WithSign(const Estimate& gain) {
@@ -101,11 +112,16 @@ std::string BeyondBend(const Curve& curve) {
   if (IsPlaced(bend)) {
     return absl::StrCat(After(bend), " beyond ", PercentText(bend.virtual_speedup), " %");
   }
+  if (HasRange(curve)) return AfterRange(bend);
   const CurvePoint& last = curve.points.back();
-  const bool is_between = bend.low > 0 && bend.high < last.virtual_speedup;
-  if (is_between && bend.high - bend.low <= kWidthOfRange) return AfterRange(bend);
   return absl::StrCat("at ", PercentText(last.virtual_speedup), " %: ",
                       WithSign(last.program_speedup));
+}
+
+std::string PlaceOfBend(const Curve& curve) {
+  const Bend& bend = *curve.bend;
+  if (IsPlaced(bend)) return WithInterval({bend.virtual_speedup, bend.low, bend.high});
+  return HasRange(curve) ? RangeOf(bend) : "not known";
 }
 
 std::string PlusMinus(const Estimate& estimate) {

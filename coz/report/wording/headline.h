@@ -47,6 +47,8 @@ std::string HeadlineText(const LineAnalysis& line);
 
 // "nothing more beyond 50 %", and as above; "" of a straight curve.
 std::string BeyondBend(const Curve& curve);
+// "50 % (46 to 53)", "30 to 60 %" or "not known".
+std::string PlaceOfBend(const Curve& curve);
 // Whether the place of a bend is known well enough to be said as one figure.
 bool IsPlaced(const Bend& bend);
 

@@ -78,6 +78,12 @@ TEST(HeadlineTest, APlaceThatIsNotKnownIsNotNamed) {
   EXPECT_EQ(ShapeText(LineWithBendBetween(0.7, 1)), "at 100 %: +30 % (29 to 31)");
 }
 
+TEST(HeadlineTest, ThePlaceOfABendIsSaidAsFarAsItIsKnown) {
+  EXPECT_EQ(PlaceOfBend(Line(0.6, 0.5, 0).curve), "50 % (45 to 55)");
+  EXPECT_EQ(PlaceOfBend(LineWithBendBetween(0.32, 0.58).curve), "30 to 60 %");
+  EXPECT_EQ(PlaceOfBend(LineWithBendBetween(0, 0.4).curve), "not known");
+}
+
 TEST(HeadlineTest, ABendThatMayComeLaterDoesNotChangeTheSpeedupThatIsQuoted) {
   LineAnalysis line = Line(0.6, 0.2, 0);
   line.curve.bend->low = 0.1;

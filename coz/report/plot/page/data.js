@@ -95,12 +95,8 @@ function interval([, low, high]) {
   return `${percent(low).replace('\u00a0%', '')} to ${percent(high)}`;
 }
 
-// A bend is [place, low, high, whether the place is known well enough to be shown].
-function hasPlacedBend(line) { return line.bend !== null && line.bend[3]; }
-
-function bendText([place, low, high, placed]) {
-  return placed ? `${percent(place)} (${interval([place, low, high]).replace('\u00a0%', '')})` : interval([place, low, high]);
-}
+// A bend is [place or null, the place in words].
+function hasPlacedBend(line) { return line.bend !== null && line.bend[0] !== null; }
 
 function fixed(value, digits = 2) {
   if (value === null) return '?';

@@ -58,7 +58,7 @@ const details = {
     const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
     if (line.gain !== null) add('gain', line.gain.replace(/ %/g, '\u00a0%'));
     // The slope is said of straight curves alone.
-    if (line.bend !== null) add('bend', bendText(line.bend));
+    if (line.bend !== null) add('bend', line.bend[1].replace(/ %/g, '\u00a0%'));
     else if (line.shape !== null) add('slope', line.shape.replace('slope ', ''));
     add('samples', percent(line.unit.share, {digits: 1}));
     return element('dl', {class: 'figures'}, ...rows);
