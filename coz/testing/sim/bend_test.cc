@@ -30,7 +30,8 @@ void ExpectStraight(const BendCoverage& coverage) {
   EXPECT_LE(coverage.placed, coverage.curves / 50);
 }
 
-void ExpectTrueBends(const KnownProgram& known, uint64_t seconds) {
+// Returns what it has looked at.
+std::vector<BendCoverage> ExpectTrueBends(const KnownProgram& known, uint64_t seconds) {
   const std::vector<BendCoverage> coverage = CoverageOfMany(known, seconds);
   for (size_t line = 0; line < coverage.size(); ++line) {
     SCOPED_TRACE(known.lines[line].name);
@@ -42,14 +43,13 @@ void ExpectTrueBends(const KnownProgram& known, uint64_t seconds) {
     EXPECT_GE(of_line.bent, kProfiles / 4);
     EXPECT_GE(of_line.held, of_line.bent * 93 / 100) << of_line.held << " of " << of_line.bent;
   }
+  return coverage;
 }
 
 TEST(BendTest, IntervalsOfShortProfilesHoldTheTruePlace) { ExpectTrueBends(DemoProgram(), 20); }
 
 TEST(BendTest, IntervalsOfLongerProfilesHoldTheTruePlaceAndSayIt) {
-  const KnownProgram known = DemoProgram();
-  ExpectTrueBends(known, 60);
-  const BendCoverage decode = CoverageOfMany(known, 60)[1];
+  const BendCoverage decode = ExpectTrueBends(DemoProgram(), 60)[1];
   EXPECT_GE(decode.placed, kProfiles * 3 / 4);
   EXPECT_GE(decode.right, decode.placed * 93 / 100) << decode.right << " of " << decode.placed;
 }
