@@ -4,8 +4,8 @@
 // short queue lies between them. No round keeps step with samples, which come every 0.85 to 1 ms.
 // The first thread is the bottleneck at 1.6 ms an item, so:
 //
-//   Decode faster by s     1.6 − 0.96·s ms an item, but never below 1.12: 30 % less at most, reached
-//                          at s = 50 %
+//   Decode faster by s     1.6 − 0.96·s ms an item, but never below 1.12: 30 % less at most,
+//                          reached at s = 50 %
 //   Check faster by s      1.6 − 0.64·s ms an item: 30 % less at most, reached at s = 75 %
 //   Compress faster by s   nothing
 //

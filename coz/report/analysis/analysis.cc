@@ -362,8 +362,8 @@ class PointAnalyzer {
     if (line->curve.bend.has_value()) WidenBend(error, &line->curve);
   }
 
-  // Two straight lines meet at the bend. What may be wrong with the height of one moves it along the
-  // other by that much over the difference of their slopes.
+  // Two straight lines meet at the bend. What may be wrong with the height of one moves it along
+  // the other by that much over the difference of their slopes.
   static void WidenBend(const SystematicError& error, Curve* curve) {
     Bend& bend = *curve->bend;
     const double place = bend.virtual_speedup;

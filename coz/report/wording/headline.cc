@@ -114,8 +114,8 @@ std::string BeyondBend(const Curve& curve) {
   }
   if (HasRange(curve)) return AfterRange(bend);
   const CurvePoint& last = curve.points.back();
-  return absl::StrCat("at ", PercentText(last.virtual_speedup), " %: ",
-                      WithSign(last.program_speedup));
+  return absl::StrCat("at ", PercentText(last.virtual_speedup),
+                      " %: ", WithSign(last.program_speedup));
 }
 
 std::string PlaceOfBend(const Curve& curve) {
