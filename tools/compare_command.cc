@@ -81,7 +81,7 @@ absl::Status VerifyLine(const CompareArguments& arguments) {
     text += report::VerificationText(verification);
     json.push_back(report::VerificationJson(verification));
     // The score is of predictions that were tested.
-    if (!arguments.record || verification.outcome == report::Outcome::kUntested) continue;
+    if (!arguments.record || !report::IsOutcome(verification.outcome)) continue;
     absl::Status status = report::AppendHistory(
         arguments.history, {static_cast<int64_t>(time(nullptr)), verification});
     if (!status.ok()) return status;

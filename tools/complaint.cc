@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -76,6 +77,11 @@ std::string InWords(const std::string& what) {
     return absl::StrFormat("%s: %s is not a number",
                            what.substr(kNotConverted.size(), equals - kNotConverted.size()),
                            what.substr(equals + 3));
+  }
+  constexpr absl::string_view kRequired = " is required";
+  if (absl::EndsWith(what, kRequired) && !absl::StartsWith(what, "-")) {
+    const std::string name = what.substr(0, what.size() - kRequired.size());
+    return absl::StrFormat("the argument %s is missing", absl::AsciiStrToUpper(name));
   }
   const size_t excludes = what.find(" excludes ");
   if (excludes != std::string::npos) {

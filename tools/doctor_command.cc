@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "CLI/App.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/command_name.h"
 #include "coz/report/analysis/analyzed_profile.h"
@@ -31,12 +32,12 @@ struct DoctorArguments {
   bool json = false;
 };
 
-// A profile has no other mark than that it is one; programs have many.
+// A profile has no other mark than its name, and that it is one; programs have many.
 bool IsProfile(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) return false;
   const auto info = sourcemap::DescribeBinary(path);
   return info.ok() && info->kind == sourcemap::BinaryInfo::Kind::kOther &&
-         report::ReadAndAnalyze(path).ok();
+         (absl::EndsWith(path, ".pb") || report::ReadAndAnalyze(path).ok());
 }
 
 absl::StatusOr<report::FindingGroup> LookAtProfile(const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/points/closest_names.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz {
 
@@ -21,7 +22,9 @@ std::string SuggestNames(const std::string& wanted, const std::vector<std::strin
   }
   const std::vector<std::string> best = closest.Best();
   if (!best.empty()) return points::ClosestPhrase(best);
-  return names.empty() ? "" : absl::StrCat("; the first that is there is ", names.front());
+  return names.empty() ? ""
+                       : absl::StrCat("; the first that is there is ",
+                                      report::WithoutBuildFolder(names.front()));
 }
 
 }  // namespace coz

@@ -314,7 +314,7 @@ TEST_F(PlotBrowserTest, TheSlopeIsSaidOfStraightCurvesAlone) {
   const auto figures = [](bool bends) {
     return browser_
         ->Run(absl::StrCat("[...document.querySelectorAll('#cards .card.faster')].find((card) => "
-                           "(card.querySelector('.bend') !== null) === ",
+                           "/ beyond |at 100.%/.test(card.textContent) === ",
                            bends ? "true" : "false",
                            ").querySelector('button').click();"
                            "return document.querySelector('#details .figures').textContent;"))

@@ -91,6 +91,8 @@ TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   refused({"run", "--nonsense", "value", "---", "true"},
           "coz run does not know --nonsense; look with: ");
   refused({"verify", "a.pb", "b.pb"}, "--line is required; look with: ");
+  refused({"merge"}, "the argument PROFILES is missing; look with: ");
+  refused({"attach"}, "the argument PID is missing; look with: ");
   refused({"report", "--lines=x"}, "--lines: x is not a number of 0 or more");
   refused({"report", "--lines"}, "--lines needs a value behind it");
   refused({"run", "--seed=x", "true"}, "--seed: x is not a number");

@@ -359,9 +359,21 @@ class PointAnalyzer {
     for (CurvePoint& p : line->curve.points) {
       p.program_speedup = error.Widen(p.program_speedup, p.virtual_speedup);
     }
-    if (!line->curve.bend.has_value()) return;
-    line->curve.bend->slope_before = error.Widen(line->curve.bend->slope_before, 1);
-    line->curve.bend->slope_after = error.Widen(line->curve.bend->slope_after, 1);
+    if (line->curve.bend.has_value()) WidenBend(error, &line->curve);
+  }
+
+  // Two straight lines meet at the bend. What may be wrong with the height of one moves it along
+  // the other by that much over the difference of their slopes.
+  static void WidenBend(const SystematicError& error, Curve* curve) {
+    Bend& bend = *curve->bend;
+    const double place = bend.virtual_speedup;
+    const double slopes = std::fabs(bend.slope_before.value - bend.slope_after.value);
+    const double moved = error.HalfWidth(curve->At(place).value, place) / slopes;
+    bend.low = std::max(0.0, place - std::hypot(place - bend.low, moved));
+    bend.high = std::min(curve->points.back().virtual_speedup,
+                         place + std::hypot(bend.high - place, moved));
+    bend.slope_before = error.Widen(bend.slope_before, 1);
+    bend.slope_after = error.Widen(bend.slope_after, 1);
   }
 
   // After all were judged, as a line whose slope is not known was looked at, too.

@@ -24,10 +24,12 @@ struct LineSpec {
 };
 
 std::unique_ptr<const AnalyzedProfile> Make(double ns_per_visit, const std::vector<LineSpec>& lines,
-                                            uint64_t seed, int experiments = 600) {
+                                            uint64_t seed, int experiments = 600,
+                                            double noise = 0.02) {
   report_testing::SyntheticOptions options;
   options.ns_per_visit = ns_per_visit;
   options.seed = seed;
+  options.noise = noise;
   options.session = seed;
   std::vector<report_testing::SyntheticLine> synthetic_lines;
   for (const LineSpec& spec : lines) {
@@ -163,6 +165,15 @@ TEST(VerifyTest, WhereNothingChangedNoPredictionHeld) {
   const auto by_nothing = Verify(*Before(), *After(), {"work.cc:10", 0.0});
   ASSERT_TRUE(by_nothing.ok()) << by_nothing.status();
   EXPECT_EQ((*by_nothing)[0].outcome, Outcome::kUntested);
+}
+
+TEST(VerifyTest, WhereNothingMayHaveHappenedNoPredictionHeld) {
+  const auto noisy = Make(0.95e6, {{10, 0.43, 0.43}, {20, 0.57, 0.57}}, 2, 24, 0.6);
+  const auto found = Verify(*Before(), *noisy, {"work.cc:10", 0.5});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].outcome, Outcome::kUnclear) << VerificationText((*found)[0]);
+  EXPECT_EQ(VerificationJson((*found)[0])["outcome"], "unclear");
+  EXPECT_FALSE(IsOutcome((*found)[0].outcome));
 }
 
 std::string Refusal(const absl::StatusOr<std::vector<Verification>>& found) {

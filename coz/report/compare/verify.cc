@@ -133,7 +133,11 @@ Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Est
   const double allowed =
       std::hypot((predicted.high - predicted.low) / 2, (happened.high - happened.low) / 2);
   const double error = predicted.value - happened.value;
-  if (std::fabs(error) <= allowed) return Outcome::kHeld;
+  if (std::fabs(error) <= allowed) {
+    const bool is_something = predicted.low > 0 || predicted.high < 0;
+    const bool may_be_nothing = happened.low <= 0 && happened.high >= 0;
+    return is_something && may_be_nothing ? Outcome::kUnclear : Outcome::kHeld;
+  }
   return error > 0 ? Outcome::kTooHigh : Outcome::kTooLow;
 }
 
@@ -211,26 +215,35 @@ const char* OutcomeId(Outcome outcome) {
       return "too_low";
     case Outcome::kUntested:
       return "untested";
+    case Outcome::kUnclear:
+      return "unclear";
   }
   return "";
+}
+
+const char* Remedy(Outcome outcome) {
+  if (outcome == Outcome::kUntested) {
+    return "  is `after` the profile of the changed program? If so, say what changed: --by "
+           "PERCENT\n";
+  }
+  return outcome == Outcome::kUnclear
+             ? "  leave the machine idle, and go on in both profiles with --append\n"
+             : "";
 }
 
 std::string VerificationText(const Verification& v) {
   const char* const words[] = {"the prediction held",
                                "the prediction was too high, less came of it",
                                "the prediction was too low, more came of it",
-                               "not tested, as the line did not become faster"};
-  const char* const remedy = v.outcome == Outcome::kUntested
-                                 ? "  is `after` the profile of the changed program? If so, say "
-                                   "what changed: --by PERCENT\n"
-                                 : "";
+                               "not tested, as the line did not become faster",
+                               "not known, as the runs may as well have been equally fast"};
   return absl::StrFormat(
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
       "  what happened              %s\n%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Percent(v.predicted), Percent(v.happened), remedy);
+      Percent(v.predicted), Percent(v.happened), Remedy(v.outcome));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {

@@ -29,8 +29,9 @@ struct VerifyOptions {
 };
 
 // kTooHigh: less came than was predicted. kUntested: the line did not become faster, as far as its
-// samples tell, so that there is nothing to hold a prediction against.
-enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested };
+// samples tell, so that there is nothing to hold a prediction against. kUnclear: something was
+// predicted, and the runs differ so much that it may have come true or nothing may have come.
+enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
   std::string point;
@@ -47,7 +48,12 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after,
                                                  const VerifyOptions& options);
 
-const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low", "untested"
+// Whether it says anything of the prediction, so that it belongs into a history.
+inline bool IsOutcome(Outcome outcome) {
+  return outcome != Outcome::kUntested && outcome != Outcome::kUnclear;
+}
+
+const char* OutcomeId(Outcome outcome);  // "held", "too_high", "too_low", "untested", "unclear"
 
 std::string VerificationText(const Verification& verification);
 nlohmann::ordered_json VerificationJson(const Verification& verification);

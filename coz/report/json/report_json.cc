@@ -199,6 +199,8 @@ Json CurveJson(const Curve& curve) {
   Json bend = nullptr;
   if (curve.bend.has_value()) {
     bend = {{"virtual_speedup", curve.bend->virtual_speedup},
+            {"low", curve.bend->low},
+            {"high", curve.bend->high},
             {"slope_before", Interval(curve.bend->slope_before)},
             {"slope_after", Interval(curve.bend->slope_after)}};
   }

@@ -24,7 +24,8 @@
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
-//                     curve, k: its bend or null}
+//                     curve, k: [the place of its bend or null,
+//                     the place in words], or null where it is straight}
 //   aside             {p, u, n: experiments, r: reason, t}
 //   timeline          {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup,
 //                     used]…], units: [[unit, share…]…], points: [[point, visits per second…]…]}
@@ -74,6 +75,12 @@ json Rounded(double value) {
 }
 
 json Numbers(const Estimate& e) { return {Rounded(e.value), Rounded(e.low), Rounded(e.high)}; }
+
+json BendNumbers(const Curve& curve) {
+  if (!curve.bend.has_value()) return nullptr;
+  const Bend& bend = *curve.bend;
+  return {IsPlaced(bend) ? Rounded(bend.virtual_speedup) : json(nullptr), PlaceOfBend(curve)};
+}
 
 json Numbers(double first, const Estimate& e) {
   return {Rounded(first), Rounded(e.value), Rounded(e.low), Rounded(e.high)};
@@ -202,7 +209,7 @@ class Builder {
             {"n", line.others},
             {"d", std::move(speedups)},
             {"c", std::move(curve)},
-            {"k", line.curve.bend ? Rounded(line.curve.bend->virtual_speedup) : json(nullptr)},
+            {"k", BendNumbers(line.curve)},
             {"h", {GainText(HeadlineOf(line)), ShapeText(line)}},
             {"t", Sentence(VerdictSentence(line, point, context_))}};
   }

@@ -16,6 +16,7 @@ namespace coz::report {
 namespace {
 
 constexpr double kGrid = 0.05;
+constexpr double kGridOfBends = 0.01;
 // With fewer experiments, or fewer speedups on either side of a bend, none is looked for.
 constexpr size_t kMinObservations = 12;
 constexpr size_t kMinSpeedupsBeside = 3;
@@ -136,6 +137,15 @@ class BentFit {
     return WithInterval(-coefficients_[i] / coefficients_[0], gradient);
   }
 
+  // By how much the squares of another bend may exceed these, if that is the true one: the error of
+  // a row of weight 1, by the distances of all rows from this fit, times what chance does in 95 %.
+  double SquaresOfChance() const {
+    double sum = 0;
+    for (const Row& row : rows_) sum += row.weight * std::pow(Residual(row), 2);
+    const double freedom = DegreesOfFreedom() - 1;  // the bend was sought, too
+    return sum / freedom * std::pow(StudentQuantile(freedom), 2);
+  }
+
   // How many standard errors the slopes differ by, after an allowance for few observations.
   double Proof() const {
     const double error = Error({0, 1, -1});
@@ -173,12 +183,18 @@ class BentFit {
   bool ok_ = false;
 };
 
-// Speedups with enough others below and above.
-std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
+// Other than 0, ascending.
+std::vector<double> Tried(const std::vector<Pool>& pools) {
   std::vector<double> tried;
   for (const Pool& pool : pools) {
     if (SpeedupKey(pool.s) > 0) tried.push_back(pool.s);
   }
+  return tried;
+}
+
+// Speedups with enough others below and above.
+std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
+  const std::vector<double> tried = Tried(pools);
   std::vector<double> bends;
   for (size_t i = kMinSpeedupsBeside; i + kMinSpeedupsBeside <= tried.size(); ++i) {
     bends.push_back(tried[i - 1]);
@@ -186,9 +202,9 @@ std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
   return bends;
 }
 
-std::optional<BentFit> FindBend(const std::vector<RateObservation>& observations) {
+std::optional<BentFit> FindBend(const std::vector<Pool>& pools,
+                                const std::vector<RateObservation>& observations) {
   if (observations.size() < kMinObservations) return std::nullopt;
-  const std::vector<Pool> pools = PoolBySpeedup(observations);
   std::optional<BentFit> best;
   for (double bend : PossibleBends(pools)) {
     BentFit fit(pools, bend);
@@ -199,6 +215,32 @@ std::optional<BentFit> FindBend(const std::vector<RateObservation>& observations
   best->AddScatter(observations);
   if (best->Proof() < kProof) return std::nullopt;
   return best;
+}
+
+// Sets the interval. A place that lies between speedups, or beside which fewer were tried than the
+// proof of a bend needs, may still be the true one.
+void FindPlaces(const std::vector<Pool>& pools, const BentFit& best, Bend* bend) {
+  const std::vector<double> tried = Tried(pools);
+  const double first = tried.front();
+  const double last = tried.back();
+  const auto steps = static_cast<int>(std::ceil((last - first) / kGridOfBends));
+  std::vector<std::pair<double, double>> squares_of_bends;
+  double least = best.squares();
+  for (int i = 1; i < steps; ++i) {
+    const BentFit fit(pools, first + i * kGridOfBends);
+    if (!fit.ok()) continue;
+    least = std::min(least, fit.squares());
+    squares_of_bends.emplace_back(fit.bend(), fit.squares());
+  }
+  const double most = least + best.SquaresOfChance();
+  bend->low = bend->high = bend->virtual_speedup;
+  for (const auto& [place, squares] : squares_of_bends) {
+    if (squares > most) continue;
+    bend->low = std::min(bend->low, place - kGridOfBends);
+    bend->high = std::max(bend->high, place + kGridOfBends);
+  }
+  if (bend->low <= first) bend->low = 0;
+  bend->high = std::min(bend->high, last);
 }
 
 Estimate Wedge(const Estimate& slope, double s) {
@@ -234,9 +276,11 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
     largest = std::max(largest, std::min(o.virtual_speedup, 1.0));
   }
   if (SpeedupKey(largest) == 0) return curve;
-  const std::optional<BentFit> bent = FindBend(observations);
+  const std::vector<Pool> pools = PoolBySpeedup(observations);
+  const std::optional<BentFit> bent = FindBend(pools, observations);
   if (bent.has_value()) {
-    curve.bend = {bent->bend(), bent->Slope(false), bent->Slope(true)};
+    curve.bend = {bent->bend(), 0, 1, bent->Slope(false), bent->Slope(true)};
+    FindPlaces(pools, *bent, &*curve.bend);
   }
   const int steps = static_cast<int>(std::ceil(largest / kGrid - 1e-9));
   for (int i = 0; i <= steps; ++i) {

@@ -4,7 +4,8 @@
 // Shape    observations of one line and point in; program speedup over virtual speedup on a grid of
 //          5 % out, from 0 to the largest speedup tried. Straight: the wedge of EstimateSlope.
 //          Bent: p = p_0·(1 - a·min(s,k) - b·max(s-k,0)), with k the speedup that leaves the least
-//          squares
+//          squares. The interval of k holds each place whose squares are no more than chance makes
+//          them (profile likelihood)
 // Units    virtual speedups, program speedups, slopes: fractions
 // Errors   an empty curve, where EstimateSlope has no answer
 // Threads  safe: pure functions
@@ -29,6 +30,10 @@ struct CurvePoint {
 
 struct Bend {
   double virtual_speedup = 0;  // k
+  // The 95 % interval of k. 0 and the largest speedup tried: as far as the experiments tell, the
+  // curve bends before, or after, all speedups that were tried.
+  double low = 0;
+  double high = 1;
   Estimate slope_before;
   Estimate slope_after;
 };

@@ -57,6 +57,36 @@ TEST(CurveTest, PlateauIsFoundNearItsPlace) {
   EXPECT_GE(found, 150);
 }
 
+TEST(CurveTest, IntervalOfTheBendHoldsItsPlace) {
+  std::mt19937_64 random(5);
+  int bends = 0;
+  int held = 0;
+  double width = 0;
+  for (int i = 0; i < 400; ++i) {
+    const Curve curve = Fit(Observe(Plateau, 60, 0.03, &random));
+    if (!curve.bend.has_value()) continue;
+    ++bends;
+    held += curve.bend->low <= 0.6 && 0.6 <= curve.bend->high ? 1 : 0;
+    width += curve.bend->high - curve.bend->low;
+  }
+  EXPECT_GE(held, bends * 93 / 100) << held << " of " << bends;
+  // Nor is that because the interval says nothing.
+  EXPECT_LT(width / bends, 0.35);
+}
+
+TEST(CurveTest, BendThatMayLieBeforeAllSpeedupsIsOpenThere) {
+  // Nothing at all after the first three speedups, whose own rise is not to be told from a jump.
+  std::vector<RateObservation> observations;
+  for (int i = 0; i < 60; ++i) {
+    const double s = i % 4 == 0 ? 0 : 0.05 * (1 + i % 20);
+    observations.push_back({s, s == 0 ? 1000.0 : 700.0 + i % 3, 1000, 1});
+  }
+  const Curve curve = Fit(observations);
+  ASSERT_TRUE(curve.bend.has_value());
+  EXPECT_EQ(curve.bend->low, 0);
+  EXPECT_LT(curve.bend->high, 0.3);
+}
+
 TEST(CurveTest, BandOfABentCurveHoldsTheTruth) {
   std::mt19937_64 random(3);
   int curves = 0;

@@ -330,7 +330,7 @@ const char* TaintWords(int reason) {
     case profile::Taint::CPU_QUOTA:
       return "stopped by a CPU quota";
     default:
-      return "other reasons";
+      return "for other reasons";
   }
 }
 

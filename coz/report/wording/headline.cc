@@ -10,6 +10,10 @@
 namespace coz::report {
 namespace {
 
+// The widest interval of a bend's place that is shown as one figure, and as two.
+constexpr double kWidthOfPlace = 0.15;
+constexpr double kWidthOfRange = 0.45;
+
 double SpeedupOf(const LineAnalysis& line) {
   const Curve& curve = line.curve;
   if (curve.points.empty()) return kQuotedSpeedup;
@@ -17,9 +21,49 @@ double SpeedupOf(const LineAnalysis& line) {
   double quoted = std::min(kQuotedSpeedup, largest);
   if (!curve.bend.has_value()) return quoted;
   // A speedup beyond the bend would hide what comes before it.
-  if (curve.bend->slope_before.value > 0) quoted = std::min(quoted, curve.bend->virtual_speedup);
+  if (IsPlaced(*curve.bend) && curve.bend->slope_before.value > 0) {
+    quoted = std::min(quoted, curve.bend->virtual_speedup);
+  }
   const bool gains = curve.At(quoted).value > 0;
   return gains == (line.verdict != Verdict::kSlower) ? quoted : largest;
+}
+
+// What a faster line brings beyond the bend.
+std::string After(const Bend& bend) {
+  const double before = bend.slope_before.value;
+  const Estimate& after = bend.slope_after;
+  if (after.high < 0) return before > 0 ? "partly lost again" : "hurts";
+  if (before <= 0 || after.value > before) return "larger gain";
+  if (after.low <= 0 && after.value < before / 2) return "nothing more";
+  return after.value < before / 5 ? "hardly more" : "smaller gain";
+}
+
+// Not where the interval ends at what was tried, as the bend may then lie outside.
+bool HasRange(const Curve& curve) {
+  const Bend& bend = *curve.bend;
+  const bool is_between = bend.low > 0 && bend.high < curve.points.back().virtual_speedup;
+  return is_between && bend.high - bend.low <= kWidthOfRange;
+}
+
+// "30 to 60 %", in the steps in which speedups are tried.
+std::string RangeOf(const Bend& bend) {
+  constexpr double kStep = 0.05;
+  const double low = std::floor(bend.low / kStep + 1e-9) * kStep;
+  const double high = std::ceil(bend.high / kStep - 1e-9) * kStep;
+  return absl::StrCat(PercentText(low), " to ", PercentText(high), " %");
+}
+
+// "gains less beyond about 30 to 60 %": how much less depends on the place, so it is not known.
+std::string AfterRange(const Bend& bend) {
+  const std::string after = After(bend);
+  const bool rises = after == "nothing more" || after == "hardly more" || after == "smaller gain";
+  return absl::StrCat(rises ? "gains less" : after, " beyond about ", RangeOf(bend));
+}
+
+std::string WithSign(const Estimate& gain) {
+  std::string text = WithInterval(gain);
+  if (gain.value > 0 && text[0] != '0') text.insert(0, "+");
+  return text;
 }
 
 Estimate Scaled(const Estimate& slope, double speedup) {
@@ -41,9 +85,7 @@ Headline HeadlineOf(const LineAnalysis& line) {
 std::string GainHead() { return absl::StrCat("gain at ", PercentText(kQuotedSpeedup), " %"); }
 
 std::string GainText(const Headline& headline) {
-  const double value = headline.program_speedup.value;
-  std::string text = WithInterval(headline.program_speedup);
-  if (value > 0 && text[0] != '0') text.insert(0, "+");
+  const std::string text = WithSign(headline.program_speedup);
   if (std::fabs(headline.virtual_speedup - kQuotedSpeedup) < 1e-9) return text;
   return absl::StrCat(text, " at ", PercentText(headline.virtual_speedup), " %");
 }
@@ -62,20 +104,24 @@ std::string HeadlineText(const LineAnalysis& line) {
   return absl::StrCat(at, " % faster: ", GainText(headline), ", ", ShapeText(line));
 }
 
+bool IsPlaced(const Bend& bend) { return bend.high - bend.low <= kWidthOfPlace; }
+
 std::string BeyondBend(const Curve& curve) {
   if (!curve.bend.has_value()) return "";
   const Bend& bend = *curve.bend;
-  const double before = bend.slope_before.value;
-  const Estimate& after = bend.slope_after;
-  const char* what = after.value < before / 5 ? "hardly more" : "smaller gain";
-  if (after.high < 0) {
-    what = before > 0 ? "partly lost again" : "hurts";
-  } else if (before <= 0 || after.value > before) {
-    what = "larger gain";
-  } else if (after.low <= 0 && after.value < before / 2) {
-    what = "nothing more";
+  if (IsPlaced(bend)) {
+    return absl::StrCat(After(bend), " beyond ", PercentText(bend.virtual_speedup), " %");
   }
-  return absl::StrCat(what, " beyond ", PercentText(bend.virtual_speedup), " %");
+  if (HasRange(curve)) return AfterRange(bend);
+  const CurvePoint& last = curve.points.back();
+  return absl::StrCat("at ", PercentText(last.virtual_speedup),
+                      " %: ", WithSign(last.program_speedup));
+}
+
+std::string PlaceOfBend(const Curve& curve) {
+  const Bend& bend = *curve.bend;
+  if (IsPlaced(bend)) return WithInterval({bend.virtual_speedup, bend.low, bend.high});
+  return HasRange(curve) ? RangeOf(bend) : "not known";
 }
 
 std::string PlusMinus(const Estimate& estimate) {

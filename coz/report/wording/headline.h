@@ -3,7 +3,9 @@
 // bends it is true nowhere.
 //
 // Shape    "30 % faster: +18 % (17 to 19), nothing more beyond 50 %"; of a straight curve
-//          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02"; UTF-8
+//          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02". Where the place of the bend is known
+//          less well: "gains less beyond about 30 to 60 %". Where it is not known at all, the gain
+//          at the largest speedup tried: "at 100 %: +27 % (22 to 31)". UTF-8
 // Units    fractions; text in percent
 // Errors   none; "(? to ?)" is left out where an interval is unknown
 // Threads  safe: pure functions
@@ -24,11 +26,11 @@ namespace coz::report {
 inline constexpr double kQuotedSpeedup = 0.30;
 
 struct Headline {
-  // kQuotedSpeedup, but less where the line was not tried so far, or bends before it; and the
-  // largest where only that shows what the verdict says.
+  // kQuotedSpeedup, but less where the line was not tried so far, or is known to bend before it;
+  // and the largest where only that shows what the verdict says.
   double virtual_speedup = kQuotedSpeedup;
   Estimate program_speedup;
-  // "nothing more beyond 50 %"; empty: the curve is straight.
+  // As BeyondBend says it; empty: the curve is straight.
   std::string beyond;
 };
 
@@ -43,8 +45,12 @@ std::string ShapeText(const LineAnalysis& line);
 // Both, as above.
 std::string HeadlineText(const LineAnalysis& line);
 
-// "nothing more beyond 50 %"; "" of a straight curve.
+// "nothing more beyond 50 %", and as above; "" of a straight curve.
 std::string BeyondBend(const Curve& curve);
+// "50 % (46 to 53)", "30 to 60 %" or "not known".
+std::string PlaceOfBend(const Curve& curve);
+// Whether the place of a bend is known well enough to be said as one figure.
+bool IsPlaced(const Bend& bend);
 
 // Half of the interval's width: "±0.12"; "±?" where it has none.
 std::string PlusMinus(const Estimate& estimate);

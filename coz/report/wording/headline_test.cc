@@ -21,8 +21,11 @@ LineAnalysis Line(double before, double bend, double after) {
   line.slope = {line.curve.points.back().program_speedup.value, 0, 0};
   line.verdict = Verdict::kFaster;
   if (bend < 1) {
-    line.curve.bend =
-        Bend{bend, {before, before - 0.02, before + 0.02}, {after, after - 0.05, after + 0.05}};
+    line.curve.bend = Bend{bend,
+                           bend - 0.05,
+                           bend + 0.05,
+                           {before, before - 0.02, before + 0.02},
+                           {after, after - 0.05, after + 0.05}};
   } else {
     line.slope = {before, before - 0.02, before + 0.02};
   }
@@ -51,6 +54,41 @@ TEST(HeadlineTest, ABendBeforeTheSpeedupOfAllLinesIsShownItself) {
   const LineAnalysis early = Line(0.6, 0.2, -0.5);
   EXPECT_EQ(HeadlineText(early), "20 % faster: +12 % (11 to 13), partly lost again beyond 20 %");
   EXPECT_EQ(GainText(HeadlineOf(early)), "+12 % (11 to 13) at 20 %");
+}
+
+LineAnalysis LineWithBendBetween(double low, double high, double after = 0) {
+  LineAnalysis line = Line(0.6, 0.5, after);
+  line.curve.bend->low = low;
+  line.curve.bend->high = high;
+  return line;
+}
+
+TEST(HeadlineTest, APlaceThatIsKnownLessWellIsARange) {
+  EXPECT_EQ(HeadlineText(LineWithBendBetween(0.32, 0.58)),
+            "30 % faster: +18 % (17 to 19), gains less beyond about 30 to 60 %");
+  EXPECT_EQ(ShapeText(LineWithBendBetween(0.30, 0.60, -0.4)),
+            "partly lost again beyond about 30 to 60 %");
+}
+
+TEST(HeadlineTest, APlaceThatIsNotKnownIsNotNamed) {
+  EXPECT_EQ(HeadlineText(LineWithBendBetween(0.25, 0.75)),
+            "30 % faster: +18 % (17 to 19), at 100 %: +30 % (29 to 31)");
+  // It may lie outside of what was tried.
+  EXPECT_EQ(ShapeText(LineWithBendBetween(0, 0.4)), "at 100 %: +30 % (29 to 31)");
+  EXPECT_EQ(ShapeText(LineWithBendBetween(0.7, 1)), "at 100 %: +30 % (29 to 31)");
+}
+
+TEST(HeadlineTest, ThePlaceOfABendIsSaidAsFarAsItIsKnown) {
+  EXPECT_EQ(PlaceOfBend(Line(0.6, 0.5, 0).curve), "50 % (45 to 55)");
+  EXPECT_EQ(PlaceOfBend(LineWithBendBetween(0.32, 0.58).curve), "30 to 60 %");
+  EXPECT_EQ(PlaceOfBend(LineWithBendBetween(0, 0.4).curve), "not known");
+}
+
+TEST(HeadlineTest, ABendThatMayComeLaterDoesNotChangeTheSpeedupThatIsQuoted) {
+  LineAnalysis line = Line(0.6, 0.2, 0);
+  line.curve.bend->low = 0.1;
+  line.curve.bend->high = 0.4;
+  EXPECT_EQ(GainText(HeadlineOf(line)), "+12 % (11 to 13)");
 }
 
 TEST(HeadlineTest, ALineThatWasTriedLessFarSaysHowFar) {

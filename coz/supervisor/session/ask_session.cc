@@ -48,7 +48,7 @@ absl::Status NoSession(pid_t process) {
   std::vector<pid_t> running = RunningSessions();
   return absl::NotFoundError(absl::StrFormat(
       "process %d belongs to no session of coz%s", process,
-      running.empty() ? "; start one with: coz run --- PROGRAM, or coz attach PID"
+      running.empty() ? "; start one with `coz run --- PROGRAM` or `coz attach PID`"
                       : absl::StrCat("; those that run now are: ", absl::StrJoin(running, ", "))));
 }
 

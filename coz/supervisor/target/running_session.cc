@@ -73,8 +73,8 @@ absl::Status NotFound(pid_t pid, bool saw_other_version) {
         pid));
   }
   return absl::NotFoundError(absl::StrFormat(
-      "process %d is not being profiled, or its session is another user's; start one with: coz run "
-      "--- PROGRAM, or coz attach %d",
+      "process %d is not being profiled, or its session is another user's; start one with "
+      "`coz run --- PROGRAM` or `coz attach %d`",
       pid, pid));
 }
 

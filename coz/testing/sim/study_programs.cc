@@ -281,12 +281,12 @@ StudyProgram Stages() {
   StudyProgram study = Named("stages", {"check", "decode", "compress"}, 2);
   const BoundedQueue queue = BoundedQueue::In(study.program, 8);
   Builder first(&study.program.codes[0]);
-  first.Us(1, 600).Us(0, 400);
+  first.Us(1, 960).Us(0, 640);
   queue.Put(first);
   first.Jump(0);
   Builder second(&study.program.codes[1]);
   queue.Take(second);
-  second.Us(2, 700).On(OpKind::kProgress, 0).Jump(0);
+  second.Us(2, 1120).On(OpKind::kProgress, 0).Jump(0);
   study.program.threads = {0, 1};
   return study;
 }

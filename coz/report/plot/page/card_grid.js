@@ -85,7 +85,7 @@ const grid = {
       onclick: () => this.open(index, true)});
     button.append(
       element('span', {class: 'card-head'},
-        element('span', {class: 'place', title: unit.path || unit.place}, unit.place), verdictBadge(line)),
+        element('span', {class: 'place', title: unit.path || unit.place}, element('bdi', {dir: 'ltr'}, unit.place)), verdictBadge(line)),
       element('span', {class: 'function', title: unit.under}, unit.under || '\u00a0'),
       unit.text ? element('span', {class: 'source'}, unit.text) : '',
       this.plot(line),

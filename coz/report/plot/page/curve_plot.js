@@ -84,9 +84,10 @@ class CurvePlot {
     if (this.line.curve.length < 2) return;
     const path = d3.line().x((p) => this.x(p[0])).y((p) => this.y(p[1]));
     this.inside.append('path').attr('class', 'curve').attr('d', path(this.line.curve));
-    if (this.line.bend === null) return;
+    if (!hasPlacedBend(this.line)) return;
+    const [place] = this.line.bend;
     this.inside.append('circle').attr('class', 'bend').attr('r', this.large ? 4.5 : 3.2)
-      .attr('cx', this.x(this.line.bend)).attr('cy', this.y(curveAt(this.line.curve, this.line.bend)[0]));
+      .attr('cx', this.x(place)).attr('cy', this.y(curveAt(this.line.curve, place)[0]));
   }
 
   dots() {

@@ -95,6 +95,9 @@ function interval([, low, high]) {
   return `${percent(low).replace('\u00a0%', '')} to ${percent(high)}`;
 }
 
+// A bend is [place or null, the place in words].
+function hasPlacedBend(line) { return line.bend !== null && line.bend[0] !== null; }
+
 function fixed(value, digits = 2) {
   if (value === null) return '?';
   const text = Math.abs(value).toFixed(digits);

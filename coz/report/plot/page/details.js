@@ -49,7 +49,7 @@ const details = {
   // What the plot's marks mean, beside the plot.
   reading(line) {
     const parts = ['Line and band: the effect, and where it is with 95 % certainty, by all experiments together. Dots and bars: what the experiments at one speedup show, with the 95 % interval of these few alone.'];
-    if (line.bend !== null) parts.push(' Ring: here the curve bends.');
+    if (hasPlacedBend(line)) parts.push(' Ring: here the curve bends.');
     return element('p', {class: 'muted reading'}, ...parts);
   },
 
@@ -58,7 +58,7 @@ const details = {
     const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
     if (line.gain !== null) add('gain', line.gain.replace(/ %/g, '\u00a0%'));
     // The slope is said of straight curves alone.
-    if (line.bend !== null) add('bend', percent(line.bend));
+    if (line.bend !== null) add('bend', line.bend[1].replace(/ %/g, '\u00a0%'));
     else if (line.shape !== null) add('slope', line.shape.replace('slope ', ''));
     add('samples', percent(line.unit.share, {digits: 1}));
     return element('dl', {class: 'figures'}, ...rows);

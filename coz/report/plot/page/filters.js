@@ -165,7 +165,7 @@ const filters = {
     byId('verdicts').replaceChildren(...offered.map(([key, {word, mark, hint}]) =>
       element('button', {type: 'button', class: `chip ${key}`, 'data-verdict': key, title: hint, 'aria-pressed': String(!hidden.has(key)),
         onclick: () => this.toggleVerdict(key)},
-      element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), word, element('b', {}, String(counts[key] || 0)))));
+      element('span', {class: 'mark', 'aria-hidden': 'true'}, mark), word, element('b', {}, (counts[key] || 0).toLocaleString('en')))));
     if (focused) byId('verdicts').querySelector(`[data-verdict="${focused}"]`).focus();
   },
 

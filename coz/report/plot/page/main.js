@@ -51,7 +51,7 @@ function headline(all) {
   const hurting = all.filter((line) => line.verdict === 'slower');
   const open = all.filter((line) => line.verdict === 'cannot_tell' || line.verdict === 'aside');
   const first = worth[0] || hurting[0];
-  const name = (line) => element('button', {type: 'button', class: 'link place', onclick: () => openLine(line, true)}, line.unit.place);
+  const name = (line) => element('button', {type: 'button', class: 'link place', onclick: () => openLine(line, true)}, ...breakable(line.unit.place));
   const parts = first ? named(first.sentence, name(first)) : [`No ${noun} is known to be worth making faster.`];
   if (worth.length > 1) parts.push(` ${count(worth.length - 1, `other ${noun}`)} ${worth.length === 2 ? 'is' : 'are'} worth it, too.`);
   if (worth.length && hurting.length) parts.push(` ${count(hurting.length, noun)} would hurt.`);
@@ -77,7 +77,7 @@ function legend(point, all) {
   const timed = point.kind === 'latency' || point.kind === 'end_to_end';
   const across = `this ${noun} faster`;
   const up = timed ? 'shorter' : 'faster';
-  const bends = all.some((line) => line.bend !== null);
+  const bends = all.some(hasPlacedBend);
   byId('legend').replaceChildren(
     element('span', {}, element('span', {class: 'key-curve'}), ' effect with its 95 % band'),
     element('span', {}, element('span', {class: 'key-dot'}), ' measured at one speedup'),
@@ -94,7 +94,7 @@ function headings() {
   document.title = `${program}: causal profile`;
   const parts = [seconds(facts.seconds), count(facts.experiments, 'experiment')];
   if (sessions.length > 1) parts.push(count(sessions.length, 'run'));
-  else if (sessions.length) parts.push(sessions[0].start);
+  else if (sessions.length) parts.push(sessions[0].start.replace(/-/g, '\u2011'));
   byId('tab-lines').textContent = plural(noun)[0].toUpperCase() + plural(noun).slice(1);
   byId('subtitle').textContent = parts.join(' · ');
   byId('licences').textContent = byId('licence-text').textContent.trim();

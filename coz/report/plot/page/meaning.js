@@ -3,7 +3,7 @@
 const MEANINGS = {
   gain: ['Gain at 30 %', 'How much faster the program gets when the line gets 30 % faster: the time saved for each visit to the progress point. +30 % means 0.7 of the time, a rate 1.43 times as high. Of a pair of marks: how much shorter the time between them gets. In brackets: the 95 % interval. All lines are compared at 30 %; where a line was tried less far, or bends before, its own speedup stands behind.'],
   slope: ['Slope', 'Of a straight curve: 0.40 means that making the line 10 % faster makes the program 4 % faster, and so on in proportion. A curve that bends has none.'],
-  bend: ['Bends at', 'Up to here a faster line brings what the curve says; beyond, something else is the bottleneck, and it brings less, nothing or a loss. The plot has a ring there.'],
+  bend: ['Bends at', 'Up to here a faster line brings what the curve says; beyond, something else is the bottleneck, and it brings less, nothing or a loss. In brackets: the 95 % interval of that place. Where it is narrow the plot has a ring there; else the interval stands alone.'],
   samples: ['Samples', 'The share of all samples that fell on the line: what an ordinary profiler shows. It does not say what a faster line would bring.'],
   verdict: ['Verdict', 'Worth it: a faster line makes the program faster. No gain: however fast it gets, the program gains less than a tenth of that. Hurts: a faster line makes the program slower. Not yet known: both may still be true. A question mark: the run itself went wrong, and the sentence says how.'],
   aside: ['Set aside', 'A line with too little data for a figure. Its card says what it lacks.'],

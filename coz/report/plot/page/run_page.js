@@ -39,7 +39,7 @@ const runPage = {
   latencies() {
     const pairs = data.points.filter((point) => point.latency && point.latency.mean !== null);
     if (!pairs.length) return [];
-    const figure = (value, unit) => value === null ? '' : `${value.toLocaleString('en', {maximumSignificantDigits: 3})}${unit}`;
+    const figure = (value, unit) => value === null ? 'not known' : `${value.toLocaleString('en', {maximumSignificantDigits: 3})}${unit}`;
     const heads = ['Latency without speedup', 'Arrivals a second', 'Departures a second', 'Under way', 'Mean', 'p50', 'p99'];
     return [table(heads, pairs.map(({name, latency}) => [breakable(name), figure(latency.in, ''), figure(latency.out, ''), figure(latency.under_way, ''),
       figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')])),

@@ -48,7 +48,7 @@ const timeline = {
       const entry = {canvas, kind, values: kind === 'experiments' ? values : withoutPauses(values)};
       canvas.addEventListener('pointermove', (event) => this.hover(event, entry, hint || name));
       canvas.addEventListener('pointerleave', () => tooltip.hide());
-      table.append(element('div', {class: `timeline-row ${kind}`, role: 'listitem'}, element('div', {class: 'timeline-name', title: hint}, name), canvas));
+      table.append(element('div', {class: `timeline-row ${kind}`, role: 'listitem'}, element('div', {class: 'timeline-name', title: hint}, element('bdi', {dir: 'ltr'}, name)), canvas));
       this.rows.push(entry);
     };
     row('Experiments', null, 'experiments', experiments, `${count(experiments.length, 'experiment')} over ${seconds(length)}`);
