@@ -71,6 +71,17 @@ uint64_t BytesOfFeatures(uint64_t features) {
   return end;
 }
 
+// It has not stopped for an earlier Stop, in a wait that nothing interrupts. That stop is still to
+// come.
+bool IsTracedHere(pid_t pid, pid_t tid) {
+  const int error = errno;
+  const StatusFields status = ReadThreadStatus(pid, tid);
+  const auto tracer = status.find("TracerPid");
+  const bool is_here = tracer != status.end() && tracer->second == absl::StrFormat("%d", getpid());
+  errno = error;
+  return is_here;
+}
+
 }  // namespace
 
 bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes) {
@@ -116,12 +127,13 @@ TracedThread::~TracedThread() {
 
 absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
   TracedThread thread(pid, tid);
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
+    ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  } else if (!IsTracedHere(pid, tid)) {
     return absl::UnavailableError(
         absl::StrFormat("thread %d cannot be traced: %s", tid, strerror(errno)));
   }
   thread.seized_ = true;
-  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   int status = 0;
   if (!WaitUntil(tid, NowS() + kStopLimitS, &status)) {
     return absl::UnavailableError(absl::StrFormat("thread %d does not stop", tid));
