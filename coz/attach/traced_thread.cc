@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -165,6 +166,19 @@ absl::Status TracedThread::ReadState() {
   }
   extended_.resize(extended.iov_len);
   return absl::OkStatus();
+}
+
+// The kernel clears the thread's number, in its thread control block, when it ends, and wakes those
+// that wait for that. Locks that hold a number are waited for in other operations.
+// Source: nptl/pthread_join_common.c, clone(2) (CLONE_CHILD_CLEARTID).
+bool TracedThread::WaitsForThread() const {
+  if (WaitingCall() != SYS_futex || (registers_.rsi & FUTEX_PRIVATE_FLAG) != 0 ||
+      (registers_.rsi & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET) {
+    return false;
+  }
+  const std::vector<pid_t> threads = ReadThreads(pid_);
+  return std::find(threads.begin(), threads.end(), static_cast<pid_t>(registers_.rdx)) !=
+         threads.end();
 }
 
 int64_t TracedThread::WaitingCall() const {

@@ -1,9 +1,15 @@
 #include "coz/attach/traced_thread.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "coz/attach/process_view.h"
 #include "gtest/gtest.h"
 
 namespace coz::attach {
@@ -53,6 +59,43 @@ TEST(TracedThreadTest, ThreadThatDidNotStopIsStoppedLater) {
   process.Release();
   const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(process.pid(), process.pid());
   EXPECT_TRUE(stopped.ok()) << stopped.status();
+}
+
+// A child whose first thread joins another, or waits for a lock that the other holds.
+pid_t ChildThatWaits(bool joins) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  static std::mutex lock;
+  static std::atomic<bool> is_locked{false};
+  std::thread other([] {
+    lock.lock();
+    is_locked = true;
+    for (;;) pause();
+  });
+  while (!is_locked) std::this_thread::yield();
+  if (joins) other.join();
+  lock.lock();
+  _exit(0);
+}
+
+// Waits until the process does: its first thread sleeps.
+bool SeesThreadsEnd(pid_t pid) {
+  for (;;) {
+    const StatusFields status = ReadThreadStatus(pid, pid);
+    const auto state = status.find("State");
+    if (state == status.end() || state->second[0] != 'S' || ReadThreads(pid).size() < 2) continue;
+    const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+    if (stopped.ok() && stopped->WaitingCall() == SYS_futex) return stopped->WaitsForThread();
+  }
+}
+
+TEST(TracedThreadTest, WaitForAThreadIsToldFromAWaitForALock) {
+  for (const bool joins : {true, false}) {
+    const pid_t pid = ChildThatWaits(joins);
+    EXPECT_EQ(SeesThreadsEnd(pid), joins);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
 }
 
 }  // namespace
