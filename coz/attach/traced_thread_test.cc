@@ -25,8 +25,8 @@ class VforkWait {
     pid_ = fork();
     if (pid_ == 0) {
       close(go[1]);
+      char byte = 0;
       if (vfork() == 0) {
-        char byte = 0;
         (void)!write(ready[1], "r", 1);
         (void)!read(go[0], &byte, 1);
         _exit(0);
