@@ -176,3 +176,11 @@ def coz_dependencies():
         build_file = "coz_profiler.BUILD",
         packages = ["coz-profiler"],
     )
+
+    # Much code of a compiler, to try patches on (bench/patch).
+    _debian(
+        name = "libllvm",
+        rule = debian_unpacked,
+        build_file = "libllvm.BUILD",
+        packages = ["libllvm14"],
+    )

@@ -41,6 +41,7 @@ struct Arguments {
   // Measure the truth again while the profiler samples the program and pauses nothing. This shows
   // what sampling itself changes.
   bool also_sampled = false;
+  bool also_attached = false;  // predict again in runs that coz attaches to
   bool awake = false;
   bool crowded = false;
 
@@ -132,11 +133,12 @@ class Study {
             ? absl::StrFormat(" after %.0f s | error |", arguments_.SessionSeconds())
             : "";
     const bool sampled = arguments_.also_sampled;
-    printf("| program | line | speedup | real | spread | predicted | error |%s%s%s\n",
-           first.c_str(), sampled ? " sampled | error to that |" : "",
-           peer ? " peer | peer's error |" : "");
-    printf("|---|---|--:|--:|--:|--:|--:|%s%s%s\n", first.empty() ? "" : "--:|--:|",
-           sampled ? "--:|--:|" : "", peer ? "--:|--:|" : "");
+    const bool attached = arguments_.also_attached;
+    printf("| program | line | speedup | real | spread | predicted | error |%s%s%s%s\n",
+           first.c_str(), attached ? " attached | its error |" : "",
+           sampled ? " sampled | error to that |" : "", peer ? " peer | peer's error |" : "");
+    printf("|---|---|--:|--:|--:|--:|--:|%s%s%s%s\n", first.empty() ? "" : "--:|--:|",
+           attached ? "--:|--:|" : "", sampled ? "--:|--:|" : "", peer ? "--:|--:|" : "");
     fflush(stdout);
   }
 
@@ -150,6 +152,15 @@ class Study {
     const absl::StatusOr<Prediction> own =
         PredictWithCoz(one_case, line, arguments_.speedups, arguments_.prediction);
     if (!own.ok()) Note(one_case, line, std::string(own.status().message()));
+    std::optional<absl::StatusOr<Prediction>> attached;
+    if (arguments_.also_attached) {
+      PredictionOptions options = arguments_.prediction;
+      options.attaches = true;
+      attached = PredictWithCoz(one_case, line, arguments_.speedups, options);
+      if (!attached->ok()) {
+        Note(one_case, line, absl::StrCat("attached: ", attached->status().message()));
+      }
+    }
     std::optional<absl::StatusOr<Prediction>> peer;
     if (!arguments_.peer.empty()) {
       peer = PredictWithPeer(arguments_.peer, one_case, line, arguments_.speedups,
@@ -171,6 +182,10 @@ class Study {
       if (arguments_.HasSessions()) {
         PrintFigure(real, FigureOf(own, &Prediction::after_first_session, i), where,
                     &first_errors_);
+      }
+      if (attached.has_value()) {
+        PrintFigure(real, FigureOf(*attached, &Prediction::program_speedups, i), where,
+                    &attached_errors_);
       }
       if (arguments_.also_sampled) {
         PrintSampled(sampled.Result().program_speedups[i],
@@ -251,6 +266,7 @@ class Study {
       first_errors_.Print(
           absl::StrFormat("coz, the first %.0f s", arguments_.SessionSeconds()).c_str());
     }
+    if (arguments_.also_attached) attached_errors_.Print("coz, attached");
     if (arguments_.also_sampled) {
       sampled_errors_.Print("coz, to what the program gains while it is sampled");
     }
@@ -262,6 +278,7 @@ class Study {
   const Arguments& arguments_;
   Errors own_errors_;
   Errors first_errors_;
+  Errors attached_errors_;
   Errors sampled_errors_;
   Errors peer_errors_;
   std::vector<std::string> notes_;
@@ -287,6 +304,8 @@ int Main(int argc, char** argv) {
   app.add_flag(
       "--sampled", arguments.also_sampled,
       "measure as well what the shortened program gains while coz samples it and pauses nothing");
+  app.add_flag("--attach", arguments.also_attached,
+               "predict again in runs that are started without coz and attached to");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
   app.add_option("--only", arguments.only, "programs (default all but those of --crowded)")
       ->delimiter(',');

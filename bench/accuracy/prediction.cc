@@ -1,5 +1,7 @@
 #include "bench/accuracy/prediction.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -7,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +17,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile_reader.h"
+#include "coz/testing/run_command.h"
 
 namespace coz::accuracy {
 namespace {
@@ -26,9 +30,9 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
                                     uint64_t seed) {
   std::vector<std::string> percents = {"0"};
   for (double s : speedups) percents.push_back(absl::StrFormat("%g", 100 * s));
-  std::vector<std::string> command = {RepositoryFile("tools/coz"), "run",
-                                      "--fixed-line=" + FixedLine(line),
-                                      "--fixed-speedup=" + absl::StrJoin(percents, ",")};
+  std::vector<std::string> command = {
+      RepositoryFile("tools/coz"), options.attaches ? "attach" : "run",
+      "--fixed-line=" + FixedLine(line), "--fixed-speedup=" + absl::StrJoin(percents, ",")};
   for (const std::string& pattern : one_case.binary_scope) {
     command.push_back("--binary-scope=" + pattern);
   }
@@ -38,7 +42,8 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   if (options.sampling_period_ms > 0) {
     command.push_back(absl::StrFormat("--sampling-period=%g", options.sampling_period_ms));
   }
-  command.insert(command.end(), {absl::StrCat("--seed=", seed), "--output=" + output, "---"});
+  command.insert(command.end(), {absl::StrCat("--seed=", seed), "--output=" + output});
+  if (!options.attaches) command.emplace_back("---");
   return command;
 }
 
@@ -106,19 +111,54 @@ std::string Contents(const std::string& path) {
   return text;
 }
 
+// Until the process has loaded its libraries. It has not yet become the program at first.
+void AwaitProgram(pid_t pid, const std::string& program) {
+  constexpr int kMostLooks = 5000;
+  constexpr useconds_t kLookUs = 1000;
+  const std::string folder = absl::StrCat("/proc/", pid);
+  for (int i = 0; i < kMostLooks; ++i) {
+    std::error_code error;
+    const bool is_program = std::filesystem::equivalent(folder + "/exe", program, error);
+    if (is_program && absl::StrContains(Contents(folder + "/maps"), "libc.so.6")) return;
+    usleep(kLookUs);
+  }
+}
+
+// The program under the profiler; or alone, and the profiler attaches to it until its end.
+absl::StatusOr<ProgramRun> RunProfiled(std::vector<std::string> profiler,
+                                       const std::vector<std::string>& program, double seconds,
+                                       const PredictionOptions& options) {
+  if (!options.attaches) {
+    profiler.insert(profiler.end(), program.begin(), program.end());
+    return RunAndRead(profiler, seconds, options.scratch_folder);
+  }
+  testing::CommandResult attached;
+  const absl::StatusOr<ProgramRun> run =
+      RunAndRead(program, seconds, options.scratch_folder, [&](pid_t pid) {
+        AwaitProgram(pid, program.front());
+        profiler.push_back(absl::StrCat(pid));
+        testing::CommandOptions limits;
+        limits.folder = options.scratch_folder;
+        limits.limit_s = static_cast<int>(3 * seconds) + 20;
+        attached = testing::RunCommand(profiler, limits);
+      });
+  if (attached.status == 0) return run;
+  return absl::UnavailableError(absl::StrFormat("%s ended with status %d: %s",
+                                                absl::StrJoin(profiler, " "), attached.status,
+                                                attached.errors.substr(0, 300)));
+}
+
 // Repeats the run until one is undisturbed. Returns the profile of the least disturbed run.
 absl::StatusOr<std::string> ProfileUndisturbed(const std::vector<std::string>& profiler,
                                                const std::vector<std::string>& program,
                                                double seconds, const std::string& output,
                                                const PredictionOptions& options,
                                                Prediction* prediction) {
-  std::vector<std::string> command = profiler;
-  command.insert(command.end(), program.begin(), program.end());
   std::string best;
   double least = 0;
   for (int i = 0; i <= options.patience.reruns; ++i) {
     std::filesystem::remove(output);
-    const absl::StatusOr<ProgramRun> run = RunAndRead(command, seconds, options.scratch_folder);
+    const absl::StatusOr<ProgramRun> run = RunProfiled(profiler, program, seconds, options);
     if (!run.ok()) return run.status();
     if (i == 0 || run->Disturbance() < least) {
       least = run->Disturbance();

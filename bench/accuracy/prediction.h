@@ -33,6 +33,8 @@ struct PredictionOptions {
   // Passed on to coz run; 0: its default.
   double experiment_seconds = 0;
   double sampling_period_ms = 0;
+  // The program is started without coz, which attaches to it at once.
+  bool attaches = false;
   std::string scratch_folder;
   Patience patience;
 };

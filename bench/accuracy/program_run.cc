@@ -31,8 +31,10 @@ std::vector<std::string> ProgramCommand(const std::string& program, double secon
 }
 
 absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,
-                                      const std::string& folder) {
+                                      const std::string& folder,
+                                      const std::function<void(pid_t)>& while_running) {
   testing::CommandOptions options;
+  options.while_running = while_running;
   options.folder = folder;
   options.limit_s = static_cast<int>(3 * seconds) + 20;
   const testing::CommandResult result = testing::RunCommand(command, options);

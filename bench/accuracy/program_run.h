@@ -9,7 +9,10 @@
 #ifndef COZ_BENCH_ACCURACY_PROGRAM_RUN_H_
 #define COZ_BENCH_ACCURACY_PROGRAM_RUN_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,9 +38,10 @@ std::vector<std::string> ProgramCommand(const std::string& program, double secon
                                         double steps_per_us, const std::string& label = "",
                                         double scale = 1);
 
-// Runs a command whose output holds the figures of a program.
+// Runs a command whose output holds the figures of a program. `while_running` gets its process.
 absl::StatusOr<ProgramRun> RunAndRead(const std::vector<std::string>& command, double seconds,
-                                      const std::string& folder = "");
+                                      const std::string& folder = "",
+                                      const std::function<void(pid_t)>& while_running = nullptr);
 
 // How often a run is repeated that a neighbour on the machine has disturbed.
 struct Patience {

@@ -17,13 +17,18 @@ import subprocess
 import sys
 import time
 
+import attach_java
 import attach_load
+import attach_postgresql
 import attach_targets
 import packages
 import processes
 import servers
 
 _LONGEST_S = 60  # of one `coz attach`
+
+_TARGETS = (attach_targets.Redis, attach_targets.Nginx, attach_targets.Python, attach_postgresql.Postgresql, attach_java.Java)
+_BY_NAME = {target.name: target for target in _TARGETS}
 
 
 def say(text):
@@ -32,7 +37,7 @@ def say(text):
 
 def options(arguments):
     parser = argparse.ArgumentParser(prog="attach", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="names: %s" % ", ".join(attach_targets.BY_NAME))
+    parser.add_argument("--only", default="", help="names: %s" % ", ".join(_BY_NAME))
     parser.add_argument("--cycles", type=int, default=100, help="attached and left so often (default %(default)s)")
     parser.add_argument("--kills", type=int, default=20, help="coz killed so often (default %(default)s)")
     parser.add_argument("--seconds", type=float, default=0.5, help="attached for so long (default %(default)s)")
@@ -40,11 +45,11 @@ def options(arguments):
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-attach"))
     parser.add_argument("--coz", type=pathlib.Path, help="instead of this tree's")
     chosen = parser.parse_args(arguments)
-    names = [name for name in chosen.only.split(",") if name] or list(attach_targets.BY_NAME)
+    names = [name for name in chosen.only.split(",") if name] or list(_BY_NAME)
     for name in names:
-        if name not in attach_targets.BY_NAME:
+        if name not in _BY_NAME:
             parser.error("--only: there is no server %s" % name)
-    chosen.targets = [attach_targets.BY_NAME[name] for name in names]
+    chosen.targets = [_BY_NAME[name] for name in names]
     caller = os.environ.get("COZ_CALLER_PWD") or os.environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()
     chosen.folder = pathlib.Path(caller) / chosen.folder
     if chosen.markdown:
@@ -62,8 +67,8 @@ class Session:
         self.random = random.Random(1)
 
     def coz(self, seconds):
-        command = [self.chosen.coz, "attach", "--unit=function", "--experiment-length=0.1", "--duration=%g" % seconds,
-                   "--progress=%s" % self.target.function, "-o", self.target.folder / "profile.pb", self.target.pid]
+        command = [self.chosen.coz, "attach", *self.target.coz_options, "--experiment-length=0.1", "--duration=%g" % seconds,
+                   "--progress=%s" % (self.target.point or self.target.function), "-o", self.target.folder / "profile.pb", self.target.pid]
         return processes.start(command, self.target.folder / "coz.log")
 
     def attach(self):

@@ -1,8 +1,8 @@
 """Clients that compare every answer of a server with the right one."""
 import threading
 
-_CLIENTS = 4
-_LONGEST_ANSWER_S = 20
+CLIENTS = 4
+LONGEST_ANSWER_S = 20
 
 
 class Load:
@@ -12,7 +12,7 @@ class Load:
         self._target = target
         self._is_over = threading.Event()
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._ask, args=(i,), daemon=True) for i in range(_CLIENTS)]
+        self._threads = [threading.Thread(target=self._ask, args=(i,), daemon=True) for i in range(CLIENTS)]
         self.answered = 0
         self.wrong = []  # sentences
         self.stuck = 0   # clients that wait for an answer still
@@ -20,7 +20,7 @@ class Load:
     def _ask(self, client):
         asked = 0
         try:
-            connection = self._target.connect(_LONGEST_ANSWER_S)
+            connection = self._target.connect(LONGEST_ANSWER_S)
             while not self._is_over.is_set():
                 wrong = connection.ask("%d-%d" % (client, asked))
                 if wrong:
@@ -40,5 +40,5 @@ class Load:
     def end(self):
         self._is_over.set()
         for thread in self._threads:
-            thread.join(_LONGEST_ANSWER_S + 5)
+            thread.join(LONGEST_ANSWER_S + 5)
         self.stuck = sum(thread.is_alive() for thread in self._threads)

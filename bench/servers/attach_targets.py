@@ -16,6 +16,9 @@ class Target:
     packages = ()
     program = ""   # the file that the attached process runs
     function = ""  # counted; exported by the program, which is stripped
+    point = ""     # how coz is told of it, where not by its name
+    coz_options = ("--unit=function",)
+    stop_signal = signal.SIGTERM
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder) / self.name
@@ -38,7 +41,7 @@ class Target:
                 client.ask("0")
                 client.close()
                 break
-            except OSError:
+            except (OSError, ValueError):  # or it is not ready yet
                 time.sleep(0.02)
         else:
             raise processes.Failed("%s does not answer; read %s" % (self.name, self.folder / "server.log"))
@@ -46,7 +49,7 @@ class Target:
         return self
 
     def __exit__(self, *_):
-        processes.end(self._server, signal.SIGTERM, 10)
+        processes.end(self._server, self.stop_signal, 10)
 
     def worker(self, pid):
         return pid
@@ -201,6 +204,3 @@ class Python(Target):
 
     def connect(self, timeout_s):
         return self.Client(self.port, timeout_s)
-
-
-BY_NAME = {target.name: target for target in (Redis, Nginx, Python)}

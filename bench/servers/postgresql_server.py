@@ -21,6 +21,14 @@ def rate_of_pgbench(output):
     return figure(r"^tps = ([\d.]+)", output)
 
 
+def newest_tools():
+    """The newest installed version's folder."""
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))
+    if not found:
+        raise processes.Failed("no PostgreSQL was found in /usr/lib/postgresql; run: apt-get install postgresql")
+    return found[-1]
+
+
 class Postgresql(Server):
     program = "postgresql"
     packages = ("postgresql",)
@@ -42,11 +50,7 @@ class Postgresql(Server):
 
     @property
     def tools(self):
-        """The newest installed version's folder."""
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))
-        if not found:
-            raise processes.Failed("no PostgreSQL was found in /usr/lib/postgresql; run: apt-get install postgresql")
-        return found[-1]
+        return newest_tools()
 
     def build(self):
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -221,7 +221,8 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         last = std::string(thread.status().message());
         continue;
       }
-      const absl::Status safe = safe_points.Check(tid, thread->WaitingCall());
+      const absl::Status safe =
+          safe_points.Check(tid, thread->WaitingCall(), thread->WaitsForThread());
       if (safe.ok()) return thread;
       last = absl::StrFormat("thread %d: %s", tid, safe.message());
     }

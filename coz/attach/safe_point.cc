@@ -110,6 +110,7 @@ absl::Status Unsafe(const std::string& what) { return absl::FailedPreconditionEr
 
 // Of libc's functions, which one does the thread wait on a futex in?
 absl::Status CheckFutex(const ThreadState& state) {
+  if (state.waits_for_thread) return absl::OkStatus();
   for (const StackFrame& frame : state.frames) {
     if (!IsLibc(frame.file)) break;
     if (IsOneOf(frame.function, kFutexWaits)) return absl::OkStatus();
@@ -186,13 +187,14 @@ SafePoints::~SafePoints() {
   if (dwarf_->dwfl != nullptr) dwfl_end(dwarf_->dwfl);
 }
 
-absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call) {
+absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_thread) {
   if (!dwarf_->is_attached) return Unsafe("its stack cannot be unwound");
   struct Walk {
     Dwfl* dwfl;
     ThreadState state;
   } walk = {dwarf_->dwfl, {}};
   walk.state.waiting_call = waiting_call;
+  walk.state.waits_for_thread = waits_for_thread;
   walk.state.has_other_malloc = has_other_malloc_;
   const auto visit = +[](Dwfl_Frame* frame, void* opaque) -> int {
     constexpr size_t kMostFrames = 512;

@@ -34,7 +34,8 @@ struct StackFrame {
 
 // What a thread does, for IsSafe.
 struct ThreadState {
-  int64_t waiting_call = -1;  // the system call it waits in; -1: none
+  int64_t waiting_call = -1;      // the system call it waits in; -1: none
+  bool waits_for_thread = false;  // for the end of one, on a futex
   std::vector<StackFrame> frames;
   bool is_whole = false;  // the frames reach the thread's beginning
   // Another library than libc has the process's malloc. Its functions may have any names.
@@ -54,7 +55,8 @@ class SafePoints {
   SafePoints(const SafePoints&) = delete;
   SafePoints& operator=(const SafePoints&) = delete;
 
-  absl::Status Check(pid_t tid, int64_t waiting_call);
+  // Of a thread that is stopped; what it waits for is as in ThreadState.
+  absl::Status Check(pid_t tid, int64_t waiting_call, bool waits_for_thread);
 
  private:
   struct Dwarf;

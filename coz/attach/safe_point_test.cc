@@ -31,6 +31,14 @@ TEST(SafePointTest, ThreadThatWaitsOnAConditionIsSafe) {
           .ok());
 }
 
+// What waits in a stripped libc has no name.
+TEST(SafePointTest, ThreadThatWaitsForTheEndOfAnotherIsSafe) {
+  ThreadState state = Waiting(SYS_futex, {{1, "libc.so.6", ""}, {2, "libc.so.6", ""}});
+  EXPECT_FALSE(IsSafe(state).ok());
+  state.waits_for_thread = true;
+  EXPECT_TRUE(IsSafe(state).ok());
+}
+
 TEST(SafePointTest, ThreadThatWaitsForALockIsNot) {
   EXPECT_FALSE(IsSafe(Waiting(SYS_futex,
                               {{1, "libc.so.6", "__lll_lock_wait_private"}, {2, "libc.so.6", ""}}))

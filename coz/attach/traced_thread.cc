@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -71,6 +72,17 @@ uint64_t BytesOfFeatures(uint64_t features) {
   return end;
 }
 
+// It has not stopped for an earlier Stop, in a wait that nothing interrupts. That stop is still to
+// come.
+bool IsTracedHere(pid_t pid, pid_t tid) {
+  const int error = errno;
+  const StatusFields status = ReadThreadStatus(pid, tid);
+  const auto tracer = status.find("TracerPid");
+  const bool is_here = tracer != status.end() && tracer->second == absl::StrFormat("%d", getpid());
+  errno = error;
+  return is_here;
+}
+
 }  // namespace
 
 bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes) {
@@ -116,12 +128,13 @@ TracedThread::~TracedThread() {
 
 absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
   TracedThread thread(pid, tid);
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) != 0) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, PTRACE_O_TRACESYSGOOD) == 0) {
+    ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
+  } else if (!IsTracedHere(pid, tid)) {
     return absl::UnavailableError(
         absl::StrFormat("thread %d cannot be traced: %s", tid, strerror(errno)));
   }
   thread.seized_ = true;
-  ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr);
   int status = 0;
   if (!WaitUntil(tid, NowS() + kStopLimitS, &status)) {
     return absl::UnavailableError(absl::StrFormat("thread %d does not stop", tid));
@@ -153,6 +166,19 @@ absl::Status TracedThread::ReadState() {
   }
   extended_.resize(extended.iov_len);
   return absl::OkStatus();
+}
+
+// The kernel clears the thread's number, in its thread control block, when it ends, and wakes those
+// that wait for that. Locks that hold a number are waited for in other operations.
+// Source: nptl/pthread_join_common.c, clone(2) (CLONE_CHILD_CLEARTID).
+bool TracedThread::WaitsForThread() const {
+  if (WaitingCall() != SYS_futex || (registers_.rsi & FUTEX_PRIVATE_FLAG) != 0 ||
+      (registers_.rsi & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET) {
+    return false;
+  }
+  const std::vector<pid_t> threads = ReadThreads(pid_);
+  return std::find(threads.begin(), threads.end(), static_cast<pid_t>(registers_.rdx)) !=
+         threads.end();
 }
 
 int64_t TracedThread::WaitingCall() const {

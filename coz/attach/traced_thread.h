@@ -53,6 +53,9 @@ class TracedThread {
 
   // The system call in which it waits; -1 where it is in none.
   int64_t WaitingCall() const;
+  // Whether it waits, in pthread_join or its like, for the end of a thread. A stripped libc has no
+  // name for the function that does, which pthread_join jumps to.
+  bool WaitsForThread() const;
 
   // Writes where the program itself may not write, too.
   bool Write(uint64_t address, const void* from, size_t bytes) const;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "coz/base/interrupted_call.h"
+#include "coz/base/kernel_sigaction.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/signal_mask.h"
 
@@ -30,26 +31,22 @@ namespace coz {
 namespace {
 
 static_assert(SYS_rt_sigreturn == 15);
-constexpr unsigned long kSaRestorer = 0x04000000;
-
-struct KernelSigaction {
-  SiginfoHandler handler;
-  unsigned long flags;
-  void (*restorer)();
-  uint64_t mask;
-};
+constexpr uint64_t kSaRestorer = 0x04000000;
 
 constexpr int kMaxSignal = 64;
 
 int installed_signo = 0;
 SiginfoHandler installed_handler = nullptr;
 
+KernelSigaction ActionOf(SiginfoHandler handler, uint64_t flags, uint64_t mask) {
+  return {reinterpret_cast<uint64_t>(handler), flags | kSaRestorer,
+          reinterpret_cast<uint64_t>(&coz_sampler_return_from_signal), mask};
+}
+
 int Install() {
-  const KernelSigaction action = {installed_handler,
-                                  SA_SIGINFO | SA_RESTART | SA_ONSTACK | kSaRestorer,
-                                  &coz_sampler_return_from_signal, SignalsThatEndCalls()};
-  return static_cast<int>(
-      RawSyscall(SYS_rt_sigaction, installed_signo, &action, nullptr, sizeof(action.mask)));
+  return static_cast<int>(SetKernelSigaction(
+      installed_signo,
+      ActionOf(installed_handler, SA_SIGINFO | SA_RESTART | SA_ONSTACK, SignalsThatEndCalls())));
 }
 
 // A thread's own instructions raise these. If one is raised while blocked, the process ends.
@@ -57,15 +54,14 @@ constexpr uint64_t kSynchronous = SignalMaskOf(SIGSEGV) | SignalMaskOf(SIGBUS) |
                                   SignalMaskOf(SIGILL) | SignalMaskOf(SIGTRAP) |
                                   SignalMaskOf(SIGFPE) | SignalMaskOf(SIGSYS);
 
-// SIG_DFL and SIG_IGN are 0 and 1.
 bool EndsCalls(const KernelSigaction& action) {
-  return reinterpret_cast<uintptr_t>(action.handler) > 1 && (action.flags & SA_RESTART) == 0;
+  return action.handler > 1 && (action.flags & SA_RESTART) == 0;
 }
 
 bool NoteIfItEndsCalls(int signo) {
   KernelSigaction action = {};
   if ((kSynchronous & SignalMaskOf(signo)) != 0 || signo == installed_signo) return false;
-  if (RawSyscall(SYS_rt_sigaction, signo, nullptr, &action, sizeof(action.mask)) != 0) return false;
+  if (GetKernelSigaction(signo, &action) != 0) return false;
   if (!EndsCalls(action)) return false;
   AddSignalThatEndsCalls(signo);
   return true;
@@ -85,8 +81,7 @@ void NoteSignalAction(int signo) {
 }
 
 void TakeDefaultAction(int signo) {
-  const KernelSigaction action = {nullptr, kSaRestorer, &coz_sampler_return_from_signal, 0};
-  RawSyscall(SYS_rt_sigaction, signo, &action, nullptr, sizeof(action.mask));
+  SetKernelSigaction(signo, ActionOf(nullptr, 0, 0));
   RawSyscall(SYS_tgkill, RawSyscall(SYS_getpid), RawSyscall(SYS_gettid), signo);
   UnblockSignal(signo);
 }

@@ -28,6 +28,12 @@ bool IsRelativeBranch(const ZydisDecodedInstruction& instruction) {
   return instruction.raw.imm[0].is_relative != 0;
 }
 
+// For some processors. REX.W takes the prefix's effect away: calls of __tls_get_addr have both.
+bool HasBranchOf16Bits(const ZydisDecodedInstruction& instruction) {
+  return IsRelativeBranch(instruction) && instruction.raw.rex.W == 0 &&
+         (instruction.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) != 0;
+}
+
 bool IsRipRelative(const ZydisDecodedInstruction& instruction) {
   return (instruction.attributes & ZYDIS_ATTRIB_HAS_MODRM) != 0 && instruction.raw.modrm.mod == 0 &&
          instruction.raw.modrm.rm == 5 && instruction.raw.disp.size == 32;
@@ -107,8 +113,7 @@ std::string WhyNot(const Decoded& decoded) {
   if (instruction.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) return "it changes the segment";
   const bool is_short_of_address = instruction.address_width != 64;
   if (is_short_of_address && IsRipRelative(instruction)) return "its address has 32 bits";
-  if (IsRelativeBranch(instruction) && (instruction.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) != 0)
-    return "its branch has 16 bits";
+  if (HasBranchOf16Bits(instruction)) return "its branch has 16 bits";
   if (FlowOf(instruction) == Flow::kCall && UsesStackPointer(decoded))
     return "it calls by way of the stack pointer";
   return "";

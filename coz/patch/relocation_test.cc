@@ -89,6 +89,14 @@ TEST(RelocationTest, CallPushesTheOriginalReturnAddress) {
   EXPECT_EQ(Long(copy->bytes, 6 + static_cast<size_t>(Word(copy->bytes, 2))), kFrom + 5);
 }
 
+// As compilers write it for __tls_get_addr.
+TEST(RelocationTest, CallWithPrefixesPushesTheAddressBehindIt) {
+  const std::optional<Copy> copy = CopyOf({0x66, 0x66, 0x48, 0xe8, 0x10, 0, 0, 0});
+  ASSERT_TRUE(copy.has_value());
+  EXPECT_EQ(TargetAt(*copy, copy->pushed_from + 1), kFrom + 8 + 0x10);
+  EXPECT_EQ(Long(copy->bytes, 6 + static_cast<size_t>(Word(copy->bytes, 2))), kFrom + 8);
+}
+
 TEST(RelocationTest, IndirectCallPushesTheOriginalReturnAddress) {
   // call [rip+0x10]
   const std::optional<Copy> copy = CopyOf({0xff, 0x15, 0x10, 0, 0, 0});
@@ -103,6 +111,7 @@ TEST(RelocationTest, WhatCannotBeCopiedIsRefused) {
   EXPECT_FALSE(CopyOf({0x0f, 0x05}).has_value());                    // syscall
   EXPECT_FALSE(CopyOf({0xcc}).has_value());                          // int3
   EXPECT_FALSE(CopyOf({0xc7, 0xf8, 0, 0, 0, 0}).has_value());        // xbegin
+  EXPECT_FALSE(CopyOf({0x66, 0xe8, 0x10, 0, 0, 0}).has_value());     // call, of 16 bits or 32
   EXPECT_FALSE(CopyOf({0x67, 0x8b, 0x05, 0, 0, 0, 0}).has_value());  // mov eax,[eip]
 }
 

@@ -14,6 +14,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
+#include "coz/base/kernel_sigaction.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_patcher.h"
 #include "coz/runtime/breakpoint_guard.h"
@@ -49,19 +50,12 @@ using runtime_internal::g_pid;
 using runtime_internal::g_process;
 using shared::AttachAnswer;
 
-// The kernel's own form of the disposition, with what libc changes in it.
-struct KernelSigaction {
-  uint64_t handler;
-  uint64_t flags;
-  uint64_t restorer;
-  uint64_t mask;
-};
+// With what libc changes in it.
 KernelSigaction g_disposition_before = {};
 
 KernelSigaction ReadDisposition() {
   KernelSigaction action = {};
-  void* const into = &action;
-  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, nullptr, into, sizeof(action.mask));
+  GetKernelSigaction(sampler::kSamplingSignal, &action);
   return action;
 }
 
@@ -70,8 +64,7 @@ void RestoreDisposition() {
   interpose::LiftSignalShield();
   const KernelSigaction now = ReadDisposition();
   if (now.handler != g_disposition_before.handler || now.mask != g_disposition_before.mask) return;
-  const void* const before = &g_disposition_before;
-  RawSyscall(SYS_rt_sigaction, sampler::kSamplingSignal, before, nullptr, sizeof(now.mask));
+  SetKernelSigaction(sampler::kSamplingSignal, g_disposition_before);
 }
 
 int LetMarksOfObjectAsk(dl_phdr_info* info, size_t, void* opaque) {

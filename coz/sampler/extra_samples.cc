@@ -15,7 +15,7 @@ constexpr uint64_t kShortestExtraNs = 20'000;
 }  // namespace
 
 bool TakeExtraSampleAfter(uint64_t cpu_ns) {
-  if (!MayTakeExtraSamples() || !InSampledProcess()) return false;
+  if (!MayTakeExtraSamples() || !InSampledProcess() || !MayKeepDescriptors()) return false;
   cpu_ns = std::max(cpu_ns, kShortestExtraNs);
   // Another thread may have left this number to the program.
   if (HasExtraEvent() && !IsReservedDescriptor(t_thread.source.fd_plus_1 - 1)) t_thread.source = {};

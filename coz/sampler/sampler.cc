@@ -104,11 +104,16 @@ void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included
   DescribeProcess(options);
   sampled_process.source = SamplingSource::kPerfSigtrap;
   sampled_process.kernel_included = kernel_included;
+  if (sampled_process.closings.load() % 2 != 0) sampled_process.closings.fetch_add(1);
   InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
   sampled_process.enabled.store(true);
 }
 
-void CloseEventsOfThreads() { CloseInheritedEvents(); }
+// A thread may be in a call that waits, and would open one when it comes back.
+void CloseEventsOfThreads() {
+  sampled_process.closings.fetch_or(1);
+  CloseInheritedEvents();
+}
 
 bool ChangeToCpuTimers() {
   if (sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer)
@@ -146,6 +151,7 @@ void StopSampler() {
     ReleaseDescriptor(fd);
     RawSyscall(SYS_close, fd);
   }
+  (void)MayKeepDescriptors();
   // Other threads' own sources end with the next signal that they send.
   StopThreadSource(&t_thread.source);
   t_thread.phase_keeper.Release();

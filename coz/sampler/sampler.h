@@ -97,6 +97,7 @@ SamplerStatus StartSampler(const SamplerOptions& options);
 void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included);
 
 // After StopSampler: closes all that the sampler has opened for single threads of this process.
+// They open nothing more until StartSamplerFromOutside.
 void CloseEventsOfThreads();
 
 // Every thread but the first calls these, first and last. With kPerfSigtrap it need not, but then

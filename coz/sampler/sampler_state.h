@@ -38,6 +38,8 @@ struct SampledProcess {
   std::atomic<bool> stopped_for_good{false};
   std::atomic<uint32_t> active_callbacks{0};
   std::atomic<int> inherited_fd{-1};
+  // Grows when threads' descriptors are closed, and when they may be opened again: odd in between.
+  std::atomic<uint32_t> closings{0};
   long pid = 0;
   std::atomic<SamplingSource> source{SamplingSource::kNone};
   bool kernel_included = false;
@@ -67,6 +69,7 @@ struct SampledThread {
   bool has_event_from_outside = false;
   int32_t tid = 0;           // 0: not asked for yet
   uint32_t suspensions = 0;  // the count when the tracker last knew the thread's time
+  uint32_t closings = 0;     // the count when it opened its descriptors
 };
 
 extern SampledProcess sampled_process __attribute__((visibility("hidden")));
@@ -75,6 +78,12 @@ extern SampledProcess sampled_process __attribute__((visibility("hidden")));
 // __thread: `thread_local` is reached through a function that looks for a constructor.
 extern __thread SampledThread t_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+// Whether the calling thread may open descriptors to keep. Forgets those that CloseEventsOfThreads
+// has closed meanwhile: their numbers may be another's.
+bool MayKeepDescriptors();
+// To be asked when one has been opened: whether CloseEventsOfThreads may have missed it.
+bool MustCloseAgain();
 
 inline void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);

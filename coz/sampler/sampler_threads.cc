@@ -12,6 +12,7 @@ namespace coz::sampler {
 namespace {
 
 void EndThreadSource() {
+  (void)MayKeepDescriptors();
   if (sampled_process.stopped_for_good.load(std::memory_order_relaxed)) return;
   StopThreadSource(&t_thread.source);
   t_thread.phase_keeper.Release();
@@ -37,6 +38,23 @@ uint64_t StartShortThread() {
 }
 
 }  // namespace
+
+bool MayKeepDescriptors() {
+  const uint32_t closings = sampled_process.closings.load();
+  if (t_thread.closings != closings) {
+    t_thread.closings = closings;
+    t_thread.source.fd_plus_1 = 0;
+    t_thread.phase_keeper.Forget();
+    t_thread.queue_clock.Forget();
+  }
+  return closings % 2 == 0;
+}
+
+// Either this sees the new count, or CloseEventsOfThreads sees the reservation.
+bool MustCloseAgain() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return sampled_process.closings.load() != t_thread.closings;
+}
 
 uint64_t StartThreadSampling() {
   t_thread.stopped = false;
@@ -82,7 +100,8 @@ void StopThreadSampling() {
 
 void PrepareToCreateThread() {
   if (!sampled_process.enabled.load(std::memory_order_acquire) ||
-      sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap) {
+      sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kPerfSigtrap ||
+      !MayKeepDescriptors()) {
     return;
   }
   if (!CreatorsNeedPhaseKeepers(sampled_process.ended, sampled_process.sampling_period_ns)) {
@@ -90,9 +109,15 @@ void PrepareToCreateThread() {
   } else if (t_thread.phase_keeper.Hold() != 0) {
     Add(&sampled_process.counters.unkept_phases, 1);
   }
+  if (MustCloseAgain()) t_thread.phase_keeper.Release();
 }
 
-bool ReadQueueClock(uint64_t* queued_ns) { return t_thread.queue_clock.Read(queued_ns); }
+bool ReadQueueClock(uint64_t* queued_ns) {
+  if (!MayKeepDescriptors()) return false;
+  const bool is_read = t_thread.queue_clock.Read(queued_ns);
+  if (MustCloseAgain()) t_thread.queue_clock.Release();
+  return is_read;
+}
 
 void LeaveOutCpuTime(uint64_t cpu_ns) { t_thread.tracker.LeaveOut(cpu_ns); }
 

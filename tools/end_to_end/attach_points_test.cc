@@ -8,13 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "coz/attach/process_view.h"
 #include "coz/testing/capabilities.h"
-#include "coz/testing/coz_run.h"
+#include "coz/testing/coz_session.h"
 #include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -33,11 +30,11 @@ constexpr int64_t kThreads = 4;
 constexpr int64_t kWarmUp = 40;  // turns of all threads together
 constexpr char kPair[] = "begin_turn,end_turn";
 
-class AttachPointsTest : public testing::CozRunTest {
+class AttachPointsTest : public testing::CozSessionTest {
  protected:
   void SetUp() override {
     COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
-    CozRunTest::SetUp();
+    CozSessionTest::SetUp();
     StartPuppet({Puppet("paced")});
   }
   void StartPuppet(const std::vector<std::string>& command) {
@@ -53,32 +50,14 @@ class AttachPointsTest : public testing::CozRunTest {
                                         "--unit=function"};
     command.insert(command.end(), options.begin(), options.end());
     command.push_back(absl::StrCat(paced_->pid()));
-    coz_ = std::make_unique<Resident>(command, options_.folder);
-    for (int tries = 0; tries < 1000 && Points({"--list"}).status != 0; ++tries) {
-    }
+    StartSession(command);
   }
   void Detach() {
-    kill(coz_->pid(), SIGINT);
+    kill(session_->pid(), SIGINT);
     int status = -1;
-    coz_->End(&status);
-    coz_.reset();
+    session_->End(&status);
+    session_.reset();
     EXPECT_TRUE(WIFEXITED(status)) << status;
-  }
-
-  CommandResult Points(const std::vector<std::string>& options) {
-    std::vector<std::string> command = {Coz(), "points", absl::StrCat("--session=", coz_->pid())};
-    command.insert(command.end(), options.begin(), options.end());
-    return testing::RunCommand(command, options_);
-  }
-  // As the list has it, of a program that visits nothing; -1: it is not there.
-  int64_t Visits(const std::string& point) {
-    for (const absl::string_view row : absl::StrSplit(Points({"--list"}).output, '\n')) {
-      if (!absl::StartsWith(row, absl::StrCat(point, " "))) continue;
-      int64_t visits = -1;
-      EXPECT_TRUE(absl::SimpleAtoi(row.substr(row.rfind(' ') + 1), &visits)) << row;
-      return visits;
-    }
-    return -1;
   }
 
   void Turn(int64_t rounds) { EXPECT_NE(paced_->Ask(absl::StrCat("run ", rounds, "\n")), ""); }
@@ -112,7 +91,6 @@ class AttachPointsTest : public testing::CozRunTest {
   }
 
   std::unique_ptr<Resident> paced_;
-  std::unique_ptr<Resident> coz_;
   std::string bytes_;
   std::string state_;
 };
@@ -225,8 +203,8 @@ TEST_F(AttachPointsTest, CallsOfEachThreadAreThoseOfTheSession) {
 TEST_F(AttachPointsTest, ProgramRunsOnWhereCozIsKilledAndTheNextOneRestoresItsCode) {
   Attach({"--progress=turn", "--progress=looped"});
   Turn(1000);
-  kill(coz_->pid(), SIGKILL);
-  coz_.reset();
+  kill(session_->pid(), SIGKILL);
+  session_.reset();
   EXPECT_NE(paced_->Ask("bytes\n"), bytes_);
   Turn(1000);
   Attach({"--progress=end_turn"});

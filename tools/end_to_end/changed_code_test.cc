@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/testing/coz_run.h"
+#include "coz/testing/whole_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,45 +18,12 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::Coz;
+using ::coz::testing::DeparturesInRun;
+using ::coz::testing::FindPoint;
 using ::coz::testing::Puppet;
+using ::coz::testing::VisitsInRun;
 
-class ChangedCodeTest : public testing::CozRunTest {
- protected:
-  static const profile::ProgressPoint& Find(const profile::Profile& profile,
-                                            const std::string& name) {
-    for (const profile::ProgressPoint& point : profile.progress_point()) {
-      if (point.name() == name) return point;
-    }
-    ADD_FAILURE() << "no point " << name;
-    static const profile::ProgressPoint kNone;
-    return kNone;
-  }
-  // Of the whole run.
-  template <typename CountOf>
-  static uint64_t Sum(const profile::Profile& profile, const std::string& name, CountOf count_of) {
-    const uint32_t id = Find(profile, name).id();
-    uint64_t visits = 0;
-    const auto add = [&](const auto& record) {
-      for (const profile::PointCounts& counts : record.point()) {
-        if (counts.point() == id) visits += count_of(counts);
-      }
-    };
-    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
-    for (const profile::BareInterval& interval : profile.bare_interval()) add(interval);
-    return visits;
-  }
-  // Visits, or arrivals.
-  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
-    return Sum(profile, name, [](const profile::PointCounts& counts) {
-      return counts.visits() + counts.arrivals();
-    });
-  }
-  static uint64_t Departures(const profile::Profile& profile, const std::string& name) {
-    return Sum(profile, name,
-               [](const profile::PointCounts& counts) { return counts.departures(); });
-  }
-};
+using ChangedCodeTest = testing::CozRunTest;
 
 // In threads, children, handlers of SIGTRAP and while it is blocked; beside samples ten times as
 // often as usual.
@@ -68,11 +36,11 @@ TEST_F(ChangedCodeTest, CountsEveryCallByEitherWay) {
   std::istringstream(result.output) >> steps >> loops;
   ASSERT_GT(loops, 80000u);
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Visits(profile, "step_*"), steps);
-  EXPECT_EQ(Visits(profile, "step"), steps);
-  EXPECT_EQ(Visits(profile, "looped"), loops);
-  EXPECT_EQ(Find(profile, "step_*").counted_by(), "5 jumps to stubs");
-  EXPECT_EQ(Find(profile, "looped").counted_by(), "int3");
+  EXPECT_EQ(VisitsInRun(profile, "step_*"), steps);
+  EXPECT_EQ(VisitsInRun(profile, "step"), steps);
+  EXPECT_EQ(VisitsInRun(profile, "looped"), loops);
+  EXPECT_EQ(FindPoint(profile, "step_*").counted_by(), "5 jumps to stubs");
+  EXPECT_EQ(FindPoint(profile, "looped").counted_by(), "int3");
 }
 
 // The same place, by a jump and by an int3, as a point, in a glob and at an end of a pair.
@@ -85,12 +53,12 @@ TEST_F(ChangedCodeTest, CountsForEachPointAtOnePlace) {
   uint64_t loops = 0;
   std::istringstream(result.output) >> steps >> loops;
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Visits(profile, "step_*"), steps);
-  EXPECT_EQ(Visits(profile, "step_a"), steps / 5);
-  EXPECT_EQ(Visits(profile, "looped"), loops);
-  EXPECT_EQ(Visits(profile, "loope*"), loops);
-  EXPECT_EQ(Visits(profile, "step_a,looped"), steps / 5);
-  EXPECT_EQ(Departures(profile, "step_a,looped"), loops);
+  EXPECT_EQ(VisitsInRun(profile, "step_*"), steps);
+  EXPECT_EQ(VisitsInRun(profile, "step_a"), steps / 5);
+  EXPECT_EQ(VisitsInRun(profile, "looped"), loops);
+  EXPECT_EQ(VisitsInRun(profile, "loope*"), loops);
+  EXPECT_EQ(VisitsInRun(profile, "step_a,looped"), steps / 5);
+  EXPECT_EQ(DeparturesInRun(profile, "step_a,looped"), loops);
 }
 
 TEST_F(ChangedCodeTest, RefusesMorePointsAtOnePlaceThanItCounts) {
@@ -109,7 +77,7 @@ TEST_F(ChangedCodeTest, CountsWhatCpuTimersInterrupt) {
   uint64_t steps = 0;
   uint64_t loops = 0;
   std::istringstream(result.output) >> steps >> loops;
-  EXPECT_EQ(Visits(Profile(), "looped"), loops);
+  EXPECT_EQ(VisitsInRun(Profile(), "looped"), loops);
 }
 
 // A child that is not profiled runs the code as it was.
@@ -120,17 +88,17 @@ TEST_F(ChangedCodeTest, LeavesAChildThatIsNotFollowedAlone) {
   uint64_t steps = 0;
   uint64_t loops = 0;
   std::istringstream(result.output) >> steps >> loops;
-  EXPECT_EQ(Visits(Profile(), "step_*"), steps - 5000);
-  EXPECT_EQ(Visits(Profile(), "step"), steps - 5000);
-  EXPECT_EQ(Visits(Profile(), "looped"), loops - 1000);
+  EXPECT_EQ(VisitsInRun(Profile(), "step_*"), steps - 5000);
+  EXPECT_EQ(VisitsInRun(Profile(), "step"), steps - 5000);
+  EXPECT_EQ(VisitsInRun(Profile(), "looped"), loops - 1000);
 }
 
 TEST_F(ChangedCodeTest, CountsALine) {
   const CommandResult result = Run({"--progress=busy.c:27"}, {Puppet("busy"), "1"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const profile::Profile profile = Profile();
-  EXPECT_GT(Visits(profile, "busy.c:27"), 100u);
-  EXPECT_EQ(Visits(profile, "busy.c:27"), Visits(profile, "work"));
+  EXPECT_GT(VisitsInRun(profile, "busy.c:27"), 100u);
+  EXPECT_EQ(VisitsInRun(profile, "busy.c:27"), VisitsInRun(profile, "work"));
 }
 
 TEST_F(ChangedCodeTest, NeedsNoPermission) {
@@ -139,14 +107,14 @@ TEST_F(ChangedCodeTest, NeedsNoPermission) {
                            "--progress=spin", "---", Puppet("busy"), "1"},
                           options_);
   EXPECT_EQ(result.status, 0) << result.errors;
-  EXPECT_EQ(Visits(Profile(), "spin"), Visits(Profile(), "work"));
+  EXPECT_EQ(VisitsInRun(Profile(), "spin"), VisitsInRun(Profile(), "work"));
 }
 
 // What libc does while it blocks signals is not interrupted.
 TEST_F(ChangedCodeTest, CountsAFunctionOfLibc) {
   const CommandResult result = Run({"--progress=libc.so*!puts"}, {Puppet("busy"), "1"});
   EXPECT_EQ(result.output, "hello\nbye\n");
-  EXPECT_EQ(Visits(Profile(), "libc.so*!puts"), 2u);
+  EXPECT_EQ(VisitsInRun(Profile(), "libc.so*!puts"), 2u);
 }
 
 TEST_F(ChangedCodeTest, FindsALibraryThatChildrenOpenLater) {
@@ -162,9 +130,9 @@ TEST_F(ChangedCodeTest, FindsALibraryThatChildrenOpenLater) {
     const CommandResult result = Run({absl::StrCat("--progress=", kPoint)}, command);
     EXPECT_EQ(result.status, 0) << result.errors;
     const profile::Profile profile = Profile();
-    EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
-    EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
-    EXPECT_EQ(Find(profile, kPoint).counted_by(), "jump to a stub");
+    EXPECT_GT(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work") / 2);
+    EXPECT_LE(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work"));
+    EXPECT_EQ(FindPoint(profile, kPoint).counted_by(), "jump to a stub");
   }
 }
 

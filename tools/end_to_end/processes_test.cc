@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/testing/run_command.h"
+#include "coz/testing/whole_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,8 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::RunfilePath;
+using ::coz::testing::SamplesInRun;
+using ::coz::testing::VisitsInRun;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -56,38 +59,8 @@ class ProcessesTest : public ::testing::Test {
     return result;
   }
 
-  // Samples of each function in the whole run.
-  std::map<std::string, uint64_t> Samples() const {
-    std::map<uint32_t, std::string> functions;
-    for (const profile::Unit& unit : profile_.unit()) functions[unit.id()] = unit.function();
-    std::map<std::string, uint64_t> samples;
-    const auto add = [&](const auto& record) {
-      for (int i = 0; i < record.unit_id_size(); ++i) {
-        samples[functions[record.unit_id(i)]] += record.unit_samples(i);
-      }
-    };
-    for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
-    return samples;
-  }
   // A run without experiments would leave an earlier profile where it is.
   void ForgetProfile() const { std::filesystem::remove(folder_ + "/profile.pb"); }
-  uint64_t Visits(const std::string& point) const {
-    std::map<uint32_t, std::string> names;
-    for (const profile::ProgressPoint& known : profile_.progress_point()) {
-      names[known.id()] = known.name();
-    }
-    uint64_t visits = 0;
-    const auto add = [&](const auto& record) {
-      for (const profile::PointCounts& counts : record.point()) {
-        if (names[counts.point()] == point) visits += counts.visits();
-      }
-    };
-    for (const profile::Experiment& experiment : profile_.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile_.sample_counts()) add(counts);
-    for (const profile::BareInterval& bare : profile_.bare_interval()) add(bare);
-    return visits;
-  }
 
   const std::string folder_;
   profile::Profile profile_;
@@ -95,7 +68,7 @@ class ProcessesTest : public ::testing::Test {
 
 TEST_F(ProcessesTest, SamplesParentAndChild) {
   Run({}, {Family(), "relay", "1.5"});
-  std::map<std::string, uint64_t> samples = Samples();
+  std::map<std::string, uint64_t> samples = SamplesInRun(profile_);
   EXPECT_GT(samples["parents_work"], 10u);
   EXPECT_GT(samples["childs_work"], 10u);
   EXPECT_GT(profile_.experiment_size(), 2);
@@ -132,13 +105,13 @@ TEST_F(ProcessesTest, PausesTheParentForTheChildsLine) {
 
 TEST_F(ProcessesTest, SumsVisitsOfAllProcesses) {
   Run({}, {Family(), "workers", "3", "1"});
-  EXPECT_GT(Visits("work"), 100u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 100u);
   EXPECT_GT(profile_.experiment_size(), 1);
 }
 
 TEST_F(ProcessesTest, LeavesChildrenAloneWhenToldTo) {
   Run({"--follow=none"}, {Family(), "workers", "2", "0.5"});
-  EXPECT_EQ(Visits("work"), 0u);
+  EXPECT_EQ(profile_.progress_point_size(), 0) << "who has one is profiled";
 }
 
 TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
@@ -146,7 +119,7 @@ TEST_F(ProcessesTest, HarmsNoneOfManyShortChildren) {
   // Each tenth child is one of vfork, which does nothing. The visits of the others are all counted,
   // though none was sampled; a few may be in two records, or in none, where an experiment begins or
   // ends.
-  EXPECT_NEAR(static_cast<double>(Visits("born")), 225 + 250, 15);
+  EXPECT_NEAR(static_cast<double>(VisitsInRun(profile_, "born")), 225 + 250, 15);
 }
 
 TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
@@ -155,8 +128,8 @@ TEST_F(ProcessesTest, GoesOnSamplingADaemonThatClosesEveryDescriptor) {
     Run({absl::StrCat("--sampler=", sampler)}, {Family(), "closer", "1.2"});
     // A sample each millisecond and a visit each 0.1 ms of the CPU time that it got, however
     // little.
-    EXPECT_GT(Samples()["spin"] * 40, Visits("work"));
-    EXPECT_GT(Visits("work"), 0u);
+    EXPECT_GT(SamplesInRun(profile_)["spin"] * 40, VisitsInRun(profile_, "work"));
+    EXPECT_GT(VisitsInRun(profile_, "work"), 0u);
   }
 }
 
@@ -167,21 +140,21 @@ TEST_F(ProcessesTest, SurvivesWorkersThatAreKilled) {
 
 TEST_F(ProcessesTest, FollowsAChainOfExecs) {
   Run({}, {Family(), "chain", "5", "1"});
-  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
 }
 
 TEST_F(ProcessesTest, LeavesAProgramAloneThatTheFirstBecomesWhenToldTo) {
   Run({"--follow=exec"}, {Family(), "chain", "2", "0.5"});
-  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
   ForgetProfile();
   Run({"--follow=none"}, {Family(), "chain", "2", "0.5"});
-  EXPECT_EQ(Visits("work"), 0u);
+  EXPECT_EQ(profile_.progress_point_size(), 0) << "who has one is profiled";
 }
 
 TEST_F(ProcessesTest, FollowsSpawnedProgramsAndLeavesBareOnesAlone) {
   const CommandResult result = Run({}, {Family(), "spawn", "1"});
   EXPECT_EQ(result.output, "ok\nok\nok\n");
-  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
   for (const profile::Binary& binary : profile_.binary()) {
     EXPECT_THAT(binary.path(), HasSubstr("family")) << "env(1) is in nobody's scope";
   }
@@ -191,16 +164,17 @@ TEST_F(ProcessesTest, ProfilesADaemonToItsEndWhenAskedTo) {
   const CommandResult result = Run({}, {Family(), "orphan", "0.5"});
   EXPECT_THAT(result.errors, HasSubstr("--daemon"));
   Run({"--daemon"}, {Family(), "orphan", "1.5"});
-  EXPECT_GT(Visits("work"), 10u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
   EXPECT_GT(profile_.experiment_size(), 1);
 }
 
 TEST_F(ProcessesTest, FollowsForksPastLibc) {
   const CommandResult result = Run({}, {Family(), "raw", "12"});
-  EXPECT_NEAR(static_cast<double>(Visits("born")), 12 * 100, 15);
+  EXPECT_NEAR(static_cast<double>(VisitsInRun(profile_, "born")), 12 * 100, 15);
   // Each visit takes about 0.1 ms of a child's CPU time.
-  EXPECT_GT(Samples()["spin"] * 40, Visits("born"));
-  EXPECT_GT(Samples()["parents_work"], 10u) << "after the child that shared its descriptors";
+  EXPECT_GT(SamplesInRun(profile_)["spin"] * 40, VisitsInRun(profile_, "born"));
+  EXPECT_GT(SamplesInRun(profile_)["parents_work"], 10u)
+      << "after the child that shared its descriptors";
   ASSERT_EQ(profile_.process_size(), 13);
   for (int i = 1; i < 13; ++i)
     EXPECT_EQ(profile_.process(i).parent_pid(), profile_.process(0).pid());
@@ -208,7 +182,7 @@ TEST_F(ProcessesTest, FollowsForksPastLibc) {
               HasSubstr("coz: 1 process was not profiled, for which the program called clone()"));
   ForgetProfile();
   const CommandResult alone = Run({"--follow=none"}, {Family(), "raw", "12"});
-  EXPECT_EQ(Visits("born"), 0u);
+  EXPECT_EQ(profile_.progress_point_size(), 0) << "who has one is profiled";
   EXPECT_THAT(alone.errors, Not(HasSubstr("were not profiled")));
 }
 
@@ -221,15 +195,15 @@ TEST_F(ProcessesTest, SaysThatNobodyIsLeftToWaitFor) {
 
 TEST_F(ProcessesTest, FollowsProcessesThatShareLocks) {
   Run({}, {Family(), "shared", "1"});
-  EXPECT_GT(Visits("rounds"), 0u);
-  EXPECT_THAT(Samples(), Contains(::testing::Key("childs_work")));
+  EXPECT_GT(VisitsInRun(profile_, "rounds"), 0u);
+  EXPECT_THAT(SamplesInRun(profile_), Contains(::testing::Key("childs_work")));
 }
 
 TEST_F(ProcessesTest, ProfilesWhatAScriptStarts) {
   Run({"--follow=all"},
       {"/bin/sh", "-c", absl::StrCat(Family(), " work 1 & ", Family(), " work 1; wait")});
-  EXPECT_GT(Visits("work"), 10u);
-  EXPECT_GT(Samples()["spin"], 10u);
+  EXPECT_GT(VisitsInRun(profile_, "work"), 10u);
+  EXPECT_GT(SamplesInRun(profile_)["spin"], 10u);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "coz/report/wording/repeat_command.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
+#include "coz/testing/whole_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,8 +24,11 @@ namespace {
 
 using ::coz::testing::CommandResult;
 using ::coz::testing::Coz;
+using ::coz::testing::FindPoint;
 using ::coz::testing::LineWith;
 using ::coz::testing::Puppet;
+using ::coz::testing::SamplesInRun;
+using ::coz::testing::VisitsInRun;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -36,50 +39,11 @@ std::string MissingBreakpoints() {
 
 class ProgressTest : public testing::CozRunTest {
  protected:
-  static const profile::ProgressPoint* Find(const profile::Profile& profile,
-                                            const std::string& name) {
-    for (const profile::ProgressPoint& point : profile.progress_point()) {
-      if (point.name() == name) return &point;
-    }
-    ADD_FAILURE() << "no point " << name;
-    return nullptr;
-  }
-  // Visits, or arrivals, of the whole run.
-  static uint64_t Visits(const profile::Profile& profile, const std::string& name) {
-    const profile::ProgressPoint* point = Find(profile, name);
-    uint64_t visits = 0;
-    const auto add = [&](const auto& record) {
-      for (const profile::PointCounts& counts : record.point()) {
-        if (point != nullptr && counts.point() == point->id()) {
-          visits += counts.visits() + counts.arrivals();
-        }
-      }
-    };
-    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
-    return visits;
-  }
   // What a run that asked for probes lacks of them.
   static std::string MissingProbes(const CommandResult& result) {
     const bool refused =
         result.status == 125 && absl::StrContains(result.errors, "probes need root");
     return refused ? "required uprobes, actual: " + result.errors : "";
-  }
-  // Samples of a function, of the whole run.
-  static uint64_t SamplesOf(const profile::Profile& profile, const std::string& function) {
-    std::set<uint32_t> units;
-    for (const profile::Unit& unit : profile.unit()) {
-      if (unit.function() == function) units.insert(unit.id());
-    }
-    uint64_t samples = 0;
-    const auto add = [&](const auto& record) {
-      for (int i = 0; i < record.unit_id_size(); ++i) {
-        if (units.count(record.unit_id(i)) != 0) samples += record.unit_samples(i);
-      }
-    };
-    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
-    return samples;
   }
   void ExpectRefused(const std::vector<std::string>& coz_options, const std::string& part,
                      const std::string& program = "busy") {
@@ -99,12 +63,12 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   const profile::Profile profile = Profile();
   EXPECT_GE(profile.experiment_size(), 2);
   // Each call of spin() is followed by a visit to the mark.
-  EXPECT_GT(Visits(profile, "spin"), 100u);
-  EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
-  const profile::ProgressPoint* point = Find(profile, "spin");
-  EXPECT_EQ(point->kind(), profile::PROGRESS_POINT_KIND_BREAKPOINT);
-  EXPECT_EQ(point->counted_by(), "hardware breakpoint");
-  EXPECT_GT(point->visit_cost_ns(), 0u);
+  EXPECT_GT(VisitsInRun(profile, "spin"), 100u);
+  EXPECT_EQ(VisitsInRun(profile, "spin"), VisitsInRun(profile, "work"));
+  const profile::ProgressPoint& point = FindPoint(profile, "spin");
+  EXPECT_EQ(point.kind(), profile::PROGRESS_POINT_KIND_BREAKPOINT);
+  EXPECT_EQ(point.counted_by(), "hardware breakpoint");
+  EXPECT_GT(point.visit_cost_ns(), 0u);
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
@@ -114,15 +78,18 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
 TEST_F(ProgressTest, BreakpointCountIsExactWhereSignalsComeWithVisits) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   for (const std::string flag : {"keep", "clear"}) {
-    const CommandResult result =
-        Run({"--progress=visit", "--progress-source=breakpoint", "--sampling-period=0.1"},
-            {Puppet("interrupted"), flag});
+    // Each in a file of its own: a run without experiments leaves an earlier profile where it is.
+    const std::string profile = flag + ".pb";
+    const CommandResult result = Run({"--progress=visit", "--progress-source=breakpoint",
+                                      "--sampling-period=0.1", "-o", profile},
+                                     {Puppet("interrupted"), flag});
     ASSERT_EQ(result.status, 0) << result.errors;
     uint64_t visits = 0;
     uint64_t interrupted = 0;
     std::istringstream(result.output) >> visits >> interrupted;
     ASSERT_GE(interrupted, 100u) << "of " << visits << " visits";
-    EXPECT_EQ(Visits(Profile(), "visit"), visits + (flag == "clear" ? interrupted : 0)) << flag;
+    EXPECT_EQ(VisitsInRun(Profile(profile), "visit"), visits + (flag == "clear" ? interrupted : 0))
+        << flag;
   }
 }
 
@@ -144,7 +111,7 @@ TEST_F(ProgressTest, SaysThatProbesAreTooDearToo) {
       Run({"--progress=hash_item", "--progress-source=uprobe"}, {Puppet("shop"), "3"});
   COZ_REQUIRE_CAPABILITY(MissingProbes(result));
   EXPECT_THAT(result.errors, HasSubstr("coz: counting 'hash_item' takes "));
-  EXPECT_GT(Find(Profile(), "hash_item")->visit_cost_ns(), 0u);
+  EXPECT_GT(FindPoint(Profile(), "hash_item").visit_cost_ns(), 0u);
 }
 
 // hash_item() does nothing but call another function. CPU timers sample time in the kernel for
@@ -155,10 +122,10 @@ TEST_F(ProgressTest, WhatCountingCostsIsNotTheFunctionsOwn) {
        "--progress-source=breakpoint"},
       {Puppet("shop"), "3"});
   const profile::Profile profile = Profile();
-  const double own_ns = static_cast<double>(SamplesOf(profile, "hash_item")) *
+  const double own_ns = static_cast<double>(SamplesInRun(profile)["hash_item"]) *
                         static_cast<double>(profile.session(0).sampling_period_ns());
-  const double cost_ns = static_cast<double>(Find(profile, "hash_item")->visit_cost_ns());
-  EXPECT_LT(own_ns, static_cast<double>(Visits(profile, "hash_item")) * cost_ns / 4);
+  const double cost_ns = static_cast<double>(FindPoint(profile, "hash_item").visit_cost_ns());
+  EXPECT_LT(own_ns, static_cast<double>(VisitsInRun(profile, "hash_item")) * cost_ns / 4);
 }
 
 // hash_item() runs for a tenth of the time that a probe takes. With the probe's time it would have
@@ -170,7 +137,7 @@ TEST_F(ProgressTest, WhatAProbeCostsIsNotTheFunctionsOwn) {
   COZ_REQUIRE_CAPABILITY(MissingProbes(result));
   const profile::Profile profile = Profile();
   const double all = static_cast<double>(profile.session_end(0).total_samples());
-  EXPECT_LT(static_cast<double>(SamplesOf(profile, "hash_item")), all / 5);
+  EXPECT_LT(static_cast<double>(SamplesInRun(profile)["hash_item"]), all / 5);
 }
 
 TEST_F(ProgressTest, ProgramWithoutMarksIsProfiledByALine) {
@@ -185,8 +152,8 @@ TEST_F(ProgressTest, ProbeCountsEveryCallInEveryThread) {
       Run({"--progress=spin", "--progress-source=uprobe"}, {Puppet("busy"), "1"});
   COZ_REQUIRE_CAPABILITY(MissingProbes(result));
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Visits(profile, "spin"), Visits(profile, "work"));
-  EXPECT_EQ(Find(profile, "spin")->counted_by(), "probe (uprobe)");
+  EXPECT_EQ(VisitsInRun(profile, "spin"), VisitsInRun(profile, "work"));
+  EXPECT_EQ(FindPoint(profile, "spin").counted_by(), "probe (uprobe)");
 }
 
 TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhenItIsOpened) {
@@ -194,8 +161,8 @@ TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhenItIsOpened) {
   Run({"--progress=libplugin*!plugin_work"}, {Puppet("host"), Puppet("libplugin.so"), "1"});
   const profile::Profile profile = Profile();
   // The library is found some time after it was opened.
-  EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), 100u);
-  EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+  EXPECT_GT(VisitsInRun(profile, "libplugin*!plugin_work"), 100u);
+  EXPECT_LE(VisitsInRun(profile, "libplugin*!plugin_work"), VisitsInRun(profile, "work"));
 }
 
 TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhereverItIsOpenedAgain) {
@@ -206,8 +173,8 @@ TEST_F(ProgressTest, FunctionOfALibraryIsCountedWhereverItIsOpenedAgain) {
   ASSERT_EQ(result.output, "0\n") << "it was opened where it had been";
   const profile::Profile profile = Profile();
   // Each time it is found within some 50 of its 300 ms. The first time alone would be an eighth.
-  EXPECT_GT(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work") / 2);
-  EXPECT_LE(Visits(profile, "libplugin*!plugin_work"), Visits(profile, "work"));
+  EXPECT_GT(VisitsInRun(profile, "libplugin*!plugin_work"), VisitsInRun(profile, "work") / 2);
+  EXPECT_LE(VisitsInRun(profile, "libplugin*!plugin_work"), VisitsInRun(profile, "work"));
 }
 
 // A library that only children open, after fork.
@@ -225,8 +192,8 @@ class LateLibraryTest : public ProgressTest {
     EXPECT_EQ(result.status, 0) << result.errors;
     ASSERT_EQ(result.output, output);
     const profile::Profile profile = Profile();
-    EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
-    EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
+    EXPECT_GT(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work") / 2);
+    EXPECT_LE(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work"));
   }
 
   const std::string library_ = Puppet("libplugin.so");
@@ -259,8 +226,8 @@ TEST_F(LateLibraryTest, IsFoundInADaemonWhoseParentHasEnded) {
   Run({absl::StrCat("--progress=", kPoint), "--progress-source=breakpoint", "--daemon"},
       {Puppet("openers"), "leave", "600", "0", library_});
   const profile::Profile profile = Profile();
-  EXPECT_GT(Visits(profile, kPoint), Visits(profile, "work") / 2);
-  EXPECT_LE(Visits(profile, kPoint), Visits(profile, "work"));
+  EXPECT_GT(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work") / 2);
+  EXPECT_LE(VisitsInRun(profile, kPoint), VisitsInRun(profile, "work"));
 }
 
 TEST_F(LateLibraryTest, SaysWhereItCannotBeCounted) {
@@ -296,7 +263,7 @@ TEST_F(ProgressTest, SamplesInALineAreProgress) {
   Run({"--progress-sampled=" + line}, {Puppet("busy"), "1", "never"});
   const profile::Profile profile = Profile();
   EXPECT_GE(profile.experiment_size(), 2);
-  EXPECT_EQ(Find(profile, line)->kind(), profile::PROGRESS_POINT_KIND_SAMPLED);
+  EXPECT_EQ(FindPoint(profile, line).kind(), profile::PROGRESS_POINT_KIND_SAMPLED);
 }
 
 TEST_F(ProgressTest, PlacesAreInTheProfile) {
@@ -313,7 +280,7 @@ TEST_F(ProgressTest, LatencyIsMeasuredBetweenAnyTwoPlaces) {
   COZ_REQUIRE_CAPABILITY(MissingBreakpoints());
   const CommandResult result = Run({"--latency=spin,mark:work"}, {Puppet("busy"), "1"});
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Find(profile, "spin,mark:work")->kind(), profile::PROGRESS_POINT_KIND_LATENCY);
+  EXPECT_EQ(FindPoint(profile, "spin,mark:work").kind(), profile::PROGRESS_POINT_KIND_LATENCY);
   double in_flight = 0;
   for (const profile::Experiment& experiment : profile.experiment()) {
     for (const profile::PointCounts& counts : experiment.point()) {

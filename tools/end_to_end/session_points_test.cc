@@ -5,18 +5,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <future>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "coz/testing/coz_run.h"
+#include "coz/testing/coz_session.h"
 #include "coz/testing/one_sentence.h"
-#include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
+#include "coz/testing/whole_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -27,37 +23,18 @@ using testing::CommandResult;
 using testing::Coz;
 using ::testing::HasSubstr;
 using testing::Puppet;
-using testing::Resident;
+using testing::VisitsInRun;
 
-class SessionPointsTest : public testing::CozRunTest {
+class SessionPointsTest : public testing::CozSessionTest {
  protected:
   // A session of the puppet `asked`, which can be asked when this returns.
   void Start(const std::vector<std::string>& options = {}) {
     std::vector<std::string> command = {Coz(), "run", "--experiment-length=0.1"};
     command.insert(command.end(), options.begin(), options.end());
     command.insert(command.end(), {"---", Puppet("asked")});
-    session_ = std::make_unique<Resident>(command, options_.folder);
-    for (int tries = 0; tries < 1000 && Points({"--list"}).status != 0; ++tries) {
-    }
+    StartSession(command);
   }
 
-  CommandResult Points(const std::vector<std::string>& options) {
-    std::vector<std::string> command = {Coz(), "points",
-                                        absl::StrCat("--session=", session_->pid())};
-    command.insert(command.end(), options.begin(), options.end());
-    return testing::RunCommand(command, options_);
-  }
-
-  // As the list has it; -1: it is not there.
-  int64_t Visits(const std::string& point) {
-    for (const absl::string_view row : absl::StrSplit(Points({"--list"}).output, '\n')) {
-      if (!absl::StartsWith(row, absl::StrCat(point, " "))) continue;
-      int64_t visits = -1;
-      EXPECT_TRUE(absl::SimpleAtoi(row.substr(row.rfind(' ') + 1), &visits)) << row;
-      return visits;
-    }
-    return -1;
-  }
   // Waits until the point has more visits than that.
   void AwaitVisits(const std::string& point, int64_t more_than) {
     for (int tries = 0; tries < 1000 && Visits(point) <= more_than; ++tries) {
@@ -89,25 +66,6 @@ class SessionPointsTest : public testing::CozRunTest {
     }
     return changes;
   }
-
-  // Of all records, and of experiments outside of the changes alone.
-  static uint64_t Counted(const profile::Profile& profile, const std::string& name) {
-    uint64_t visits = 0;
-    const auto add = [&](const auto& record) {
-      for (const profile::PointCounts& counts : record.point()) {
-        for (const profile::ProgressPoint& point : profile.progress_point()) {
-          if (point.id() != counts.point() || point.name() != name) continue;
-          visits += counts.visits() + counts.departures();
-        }
-      }
-    };
-    for (const profile::Experiment& experiment : profile.experiment()) add(experiment);
-    for (const profile::SampleCounts& counts : profile.sample_counts()) add(counts);
-    for (const profile::BareInterval& interval : profile.bare_interval()) add(interval);
-    return visits;
-  }
-
-  std::unique_ptr<Resident> session_;
 };
 
 TEST_F(SessionPointsTest, PlaceCountsFromWhenItIsAddedToWhenItIsRemoved) {
@@ -135,8 +93,8 @@ TEST_F(SessionPointsTest, PlaceCountsFromWhenItIsAddedToWhenItIsRemoved) {
   EXPECT_LT(changes[0].at_ns(), changes[1].at_ns());
   EXPECT_LT(changes[1].at_ns(), changes[2].at_ns());
   // What was passed while it was not there is not counted.
-  EXPECT_GT(Counted(profile, "turn"), 2000u);
-  EXPECT_LT(Counted(profile, "turn") + 1000, Counted(profile, "turns"));
+  EXPECT_GT(VisitsInRun(profile, "turn"), 2000u);
+  EXPECT_LT(VisitsInRun(profile, "turn") + 1000, VisitsInRun(profile, "turns"));
   const CommandResult report = testing::RunCommand({Coz(), "report", "profile.pb"}, options_);
   EXPECT_THAT(report.output, HasSubstr("it was there from "));
 }
@@ -176,7 +134,7 @@ TEST_F(SessionPointsTest, EndWithoutItsBeginIsNotCounted) {
   }
   End();
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Counted(profile, pair), 3u * kRounds);
+  EXPECT_EQ(testing::DeparturesInRun(profile, pair), 3u * kRounds);
   // It has had the same slots each time.
   const auto slots = std::count_if(
       profile.thread_counter().begin(), profile.thread_counter().end(),
@@ -206,7 +164,7 @@ TEST_F(SessionPointsTest, ProbeOfTheCommandLineCountsEachTurn) {
   AwaitVisits("usdt:asked:turned", 100);
   End();
   const profile::Profile profile = Profile();
-  EXPECT_EQ(Counted(profile, "usdt:asked:turned"), Counted(profile, "turns"));
+  EXPECT_EQ(VisitsInRun(profile, "usdt:asked:turned"), VisitsInRun(profile, "turns"));
   EXPECT_EQ(profile.point_change_size(), 0);
 }
 

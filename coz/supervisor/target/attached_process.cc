@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -39,6 +38,11 @@ Progress ProgressOf(pid_t pid, pid_t tid) {
   progress.is_runnable = state != status.end() && absl::StartsWith(state->second, "R");
   std::ifstream(absl::StrFormat("/proc/%d/task/%d/schedstat", pid, tid)) >> progress.ran_ns;
   return progress;
+}
+
+bool LetsSignalIn(pid_t pid, pid_t tid) {
+  const attach::StatusFields status = attach::ReadThreadStatus(pid, tid);
+  return (attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) == 0;
 }
 
 bool HasPendingSample(pid_t pid) {
@@ -94,7 +98,8 @@ absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& 
   text << file.rdbuf();
   const std::string arguments = text.str();
   program.command = absl::StrSplit(absl::string_view(arguments), '\0');
-  if (program.command.size() > 1 && program.command.back().empty()) program.command.pop_back();
+  // Programs write their titles there, and zeros behind them.
+  while (program.command.size() > 1 && program.command.back().empty()) program.command.pop_back();
   return program;
 }
 
@@ -169,7 +174,8 @@ void AttachedProcess::SetSampling(bool on) {
 
 std::string AttachedProcess::WhyNotChangeCode() {
   constexpr timespec kLook = {0, 2 * kNsPerMs};
-  constexpr int kMostLooks = 50;
+  constexpr int kMostLooks = 2500;
+  constexpr int kMostInVain = 50;
   if (!changes_code_) {
     const absl::Status prepared = injector_->ChangeCode(/*is_first=*/true);
     if (!prepared.ok()) return std::string(prepared.message());
@@ -177,17 +183,27 @@ std::string AttachedProcess::WhyNotChangeCode() {
   }
   // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc
   // where that blocks all signals, comes to no int3 meanwhile.
-  std::vector<pid_t> blocking = attach::ReadThreads(pid_);
-  for (int i = 0; i < kMostLooks; ++i) {
-    const auto lets_in = [this](pid_t tid) {
-      const attach::StatusFields status = attach::ReadThreadStatus(pid_, tid);
-      return (attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) == 0;
-    };
-    blocking.erase(std::remove_if(blocking.begin(), blocking.end(), lets_in), blocking.end());
+  std::map<pid_t, uint64_t> blocking;  // with the CPU time that it had at the last look
+  for (const pid_t tid : attach::ReadThreads(pid_)) blocking[tid] = 0;
+  int looks_in_vain = 0;
+  for (int i = 0; i < kMostLooks && looks_in_vain < kMostInVain; ++i) {
+    bool waits_for_cpu = false;
+    for (auto it = blocking.begin(); it != blocking.end();) {
+      if (LetsSignalIn(pid_, it->first)) {
+        it = blocking.erase(it);
+        continue;
+      }
+      const Progress progress = ProgressOf(pid_, it->first);
+      waits_for_cpu |= progress.is_runnable && progress.ran_ns == it->second;
+      it->second = progress.ran_ns;
+      ++it;
+    }
     if (blocking.empty()) return "";
+    // One that does not run, amid a handler perhaps, says nothing.
+    if (!waits_for_cpu) ++looks_in_vain;
     nanosleep(&kLook, nullptr);
   }
-  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking.front());
+  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking.begin()->first);
 }
 
 // A thread that cannot be stopped now answers with its next sample.

@@ -1,0 +1,102 @@
+#include "coz/attach/traced_thread.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "coz/attach/process_view.h"
+#include "gtest/gtest.h"
+
+namespace coz::attach {
+namespace {
+
+// A process in a wait that nothing interrupts: its child by vfork lives until Release.
+class VforkWait {
+ public:
+  VforkWait() {
+    int go[2];
+    int ready[2];
+    if (pipe(go) != 0 || pipe(ready) != 0) abort();
+    pid_ = fork();
+    if (pid_ == 0) {
+      close(go[1]);
+      char byte = 0;
+      if (vfork() == 0) {
+        (void)!write(ready[1], "r", 1);
+        (void)!read(go[0], &byte, 1);
+        _exit(0);
+      }
+      for (;;) pause();
+    }
+    char byte = 0;
+    if (read(ready[0], &byte, 1) != 1) abort();
+    close(go[0]);
+    close(ready[0]);
+    close(ready[1]);
+    release_ = go[1];
+  }
+  ~VforkWait() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    close(release_);
+  }
+  pid_t pid() const { return pid_; }
+  void Release() const { (void)!write(release_, "g", 1); }
+
+ private:
+  pid_t pid_ = -1;
+  int release_ = -1;
+};
+
+TEST(TracedThreadTest, ThreadThatDidNotStopIsStoppedLater) {
+  const VforkWait process;
+  EXPECT_FALSE(TracedThread::Stop(process.pid(), process.pid()).ok());
+  process.Release();
+  const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(process.pid(), process.pid());
+  EXPECT_TRUE(stopped.ok()) << stopped.status();
+}
+
+// A child whose first thread joins another, or waits for a lock that the other holds.
+pid_t ChildThatWaits(bool joins) {
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  static std::mutex lock;
+  static std::atomic<bool> is_locked{false};
+  std::thread other([] {
+    lock.lock();
+    is_locked = true;
+    for (;;) pause();
+  });
+  while (!is_locked) std::this_thread::yield();
+  if (joins) other.join();
+  lock.lock();
+  _exit(0);
+}
+
+// Waits until the process does: its first thread sleeps.
+bool SeesThreadsEnd(pid_t pid) {
+  for (;;) {
+    const StatusFields status = ReadThreadStatus(pid, pid);
+    const auto state = status.find("State");
+    if (state == status.end() || state->second[0] != 'S' || ReadThreads(pid).size() < 2) continue;
+    const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+    if (stopped.ok() && stopped->WaitingCall() == SYS_futex) return stopped->WaitsForThread();
+  }
+}
+
+TEST(TracedThreadTest, WaitForAThreadIsToldFromAWaitForALock) {
+  for (const bool joins : {true, false}) {
+    const pid_t pid = ChildThatWaits(joins);
+    EXPECT_EQ(SeesThreadsEnd(pid), joins);
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+}
+
+}  // namespace
+}  // namespace coz::attach
