@@ -70,6 +70,7 @@ Json OptionsJson(const profile::Options& options) {
           {"thread", options.thread()},
           {"count", options.count()},
           {"time", options.time()},
+          {"api", options.api()},
           {"progress", options.progress()},
           {"progress_sampled", options.progress_sampled()},
           {"latency", options.latency()},
