@@ -105,7 +105,7 @@ Value Read(uint64_t address) {
 uint64_t ThroughSlot(uint64_t next, int32_t distance) {
   const uint64_t slot = next + static_cast<uint64_t>(static_cast<int64_t>(distance));
   return IsReadable(reinterpret_cast<const void*>(slot), sizeof(uint64_t)) ? Read<uint64_t>(slot)
-                                                                          : 0;
+                                                                           : 0;
 }
 
 // Through an entry of a procedure linkage table: endbr64 and a prefix may come before its jump.
@@ -207,9 +207,8 @@ Counters CountersOf(const Call& call) {
   }
   const shared::ApiFunction& function = g_block->api.functions[call.function];
   const uint64_t also = function.point == 0 ? kNone : OffsetOf(function.point - 1);
-  shared::PointSlot* const column =
-      ColumnOf(function, _dl_find_object == nullptr ? "(any)"
-                                                    : CallerName(has_caller ? &caller : nullptr));
+  shared::PointSlot* const column = ColumnOf(
+      function, _dl_find_object == nullptr ? "(any)" : CallerName(has_caller ? &caller : nullptr));
   if (column == nullptr) return kNone | also << kOffsetBits;
   column->is_released.store(0, kRelaxed);
   const auto point = static_cast<uint32_t>(column - g_block->points);
@@ -303,11 +302,10 @@ __attribute__((always_inline)) inline void Count(Counters counters) {
                : "+m"(*reinterpret_cast<uint64_t*>(slot + (counters & kOffsetMask)))
                :
                : "cc");
-  asm volatile(
-      "incq %0"
-      : "+m"(*reinterpret_cast<uint64_t*>(slot + (counters >> kOffsetBits & kOffsetMask)))
-      :
-      : "cc");
+  asm volatile("incq %0"
+               : "+m"(*reinterpret_cast<uint64_t*>(slot + (counters >> kOffsetBits & kOffsetMask)))
+               :
+               : "cc");
 }
 
 __attribute__((always_inline)) inline void Begin(uint64_t function, uint64_t frame, uint64_t code) {
@@ -319,9 +317,8 @@ __attribute__((always_inline)) inline void Begin(uint64_t function, uint64_t fra
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   const auto timed = static_cast<uint32_t>(counters >> (2 * kOffsetBits));
   if (timed == 0) return shared::PassCall(slot->timers, frame, here);
-  shared::BeginCall(slot->timers, timed - 1,
-                    shared::kFirstApiEnd + static_cast<uint32_t>(function), frame,
-                    __builtin_ia32_rdtsc(), here);
+  shared::BeginCall(slot->timers, timed - 1, shared::kFirstApiEnd + static_cast<uint32_t>(function),
+                    frame, __builtin_ia32_rdtsc(), here);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/json/apis_json.h"
 #include "coz/report/json/threads_json.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
@@ -413,7 +414,8 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
           {"points", PointsJson(table, analysis)},
-          {"threads", ThreadsJson(BuildThreadTable(profile))}};
+          {"threads", ThreadsJson(BuildThreadTable(profile))},
+          {"apis", ApisJson(BuildApiTable(profile))}};
 }
 
 std::string JsonText(const Json& json, int indent) {

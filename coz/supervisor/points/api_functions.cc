@@ -86,8 +86,7 @@ absl::StatusOr<ApiPattern> ParseApiPattern(absl::string_view text) {
 
 bool IsLibrary(const ApiPattern& pattern, const std::string& path) {
   const std::string name = FileName(path);
-  return points::MatchesGlob(pattern.library, path) ||
-         points::MatchesGlob(pattern.library, name) ||
+  return points::MatchesGlob(pattern.library, path) || points::MatchesGlob(pattern.library, name) ||
          points::MatchesGlob(absl::StrCat(pattern.library, ".*"), name);
 }
 
@@ -126,10 +125,10 @@ std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::Contro
   for (const points::ExportedFunction& exported : points::ReadExportedFunctions(path)) {
     const auto known = by_address.find({exported.begin, exported.linkage_name});
     const points::CodePlaces::Function code =
-        known != by_address.end() ? *known->second
-                                  : points::CodePlaces::Function{exported.begin, exported.end,
-                                                                 exported.linkage_name,
-                                                                 exported.linkage_name};
+        known != by_address.end()
+            ? *known->second
+            : points::CodePlaces::Function{exported.begin, exported.end, exported.linkage_name,
+                                           exported.linkage_name};
     bool is_asked = false;
     Function function = {code, 0};
     for (Asked& asked : asked_) {
@@ -216,8 +215,7 @@ std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* 
     is_asked = true;
   }
   if (!is_asked) return places;
-  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary =
-      points::CodePlaces::Open(path);
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary = points::CodePlaces::Open(path);
   if (!binary.ok()) {
     warnings_.push_back(absl::StrFormat("calls into %s are not counted: %s", FileName(path),
                                         binary.status().message()));
