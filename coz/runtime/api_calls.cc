@@ -200,8 +200,9 @@ Counters CountersOf(const Call& call) {
     // The runtime's own calls: nothing here may come back here.
     if (has_caller && IsIn(caller, reinterpret_cast<uint64_t>(&g_sites))) return kNowhere;
     dl_find_object library;
-    if (!FindObject(call.entry, &library) || IsIn(library, call.return_address) ||
-        CameByAnother(library, call.entry, call.return_address)) {
+    const bool has_library = FindObject(call.entry, &library);
+    if (has_library && (IsIn(library, call.return_address) ||
+                        CameByAnother(library, call.entry, call.return_address))) {
       return kNowhere;
     }
   }

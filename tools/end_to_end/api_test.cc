@@ -76,8 +76,7 @@ class ApiByBindingTest : public ApiTest, public ::testing::WithParamInterface<co
 
 TEST_P(ApiByBindingTest, EveryCallIsCountedOnceForItsCaller) {
   const std::string program = absl::StrCat("api_caller_", GetParam());
-  const CommandResult result =
-      RunIt({"--api=libapi.so"}, {Puppet(program), absl::StrCat(kRounds)});
+  const CommandResult result = RunIt({"--api=libapi.so"}, {Puppet(program), absl::StrCat(kRounds)});
   ASSERT_EQ(result.status, 0) << result.errors;
   const std::map<FunctionAndCaller, Calls> counted = Counted();
   std::map<FunctionAndCaller, uint64_t> calls;
@@ -99,8 +98,7 @@ TEST_P(ApiByBindingTest, EveryCallIsCountedOnceForItsCaller) {
 
 TEST_P(ApiByBindingTest, CallsHaveTimesWhereTheirEndsAreSeen) {
   const std::string program = absl::StrCat("api_caller_", GetParam());
-  const CommandResult result =
-      RunIt({"--api=libapi.so"}, {Puppet(program), absl::StrCat(kRounds)});
+  const CommandResult result = RunIt({"--api=libapi.so"}, {Puppet(program), absl::StrCat(kRounds)});
   ASSERT_EQ(result.status, 0) << result.errors;
   std::map<FunctionAndCaller, Calls> counted = Counted();
   for (const char* name : {"ApiPlain", "ApiInside"}) {
@@ -122,8 +120,8 @@ TEST_P(ApiByBindingTest, CallsHaveTimesWhereTheirEndsAreSeen) {
 INSTANTIATE_TEST_SUITE_P(Bindings, ApiByBindingTest, ::testing::Values("lazy", "now", "noplt"));
 
 TEST_F(ApiTest, ALibraryThatIsOpenedAndClosedIsCountedEachTime) {
-  const CommandResult result = RunIt({"--api=libapi.so:ApiPlain"},
-                                     {Puppet("api_opener"), Puppet("libapi.so"), "5000"});
+  const CommandResult result =
+      RunIt({"--api=libapi.so:ApiPlain"}, {Puppet("api_opener"), Puppet("libapi.so"), "5000"});
   ASSERT_EQ(result.status, 0) << result.errors;
   std::map<FunctionAndCaller, Calls> counted = Counted();
   EXPECT_EQ(counted.size(), 1u);

@@ -20,7 +20,7 @@ std::string PerCall(const CallTimes& times) {
 }
 
 std::vector<std::string> ApiLine(const std::string& function, const std::string& caller,
-                              uint64_t calls, const CallTimes& times, uint64_t run_ns) {
+                                 uint64_t calls, const CallTimes& times, uint64_t run_ns) {
   if (times.calls == 0) return {function, caller, Grouped(calls), "-", "-", "-", "-"};
   return {function,
           caller,
@@ -64,11 +64,11 @@ std::string RenderApis(const ApiTable& table, const TextOptions& options) {
     const ApiRow& row = table.rows[i];
     any_untimed |= row.times.calls == 0;
     text.AddRow(ApiLine(Printable(row.function), Printable(row.caller), row.calls, row.times,
-                     table.run_ns));
+                        table.run_ns));
     if (!options.verbose) continue;
     for (const ApiThread& thread : row.threads) {
-      text.AddRow(ApiLine("", absl::StrCat("  ", Printable(thread.name)), thread.calls, thread.times,
-                       table.run_ns));
+      text.AddRow(ApiLine("", absl::StrCat("  ", Printable(thread.name)), thread.calls,
+                          thread.times, table.run_ns));
     }
   }
   std::string result = text.Render(kApiIndent);

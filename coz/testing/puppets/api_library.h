@@ -9,9 +9,9 @@
 extern "C" {
 
 uint64_t ApiPlain(uint64_t x);
-uint64_t ApiTail(uint64_t x);    // ends by a jump to ApiPlain
-uint64_t ApiInside(uint64_t x);  // calls ApiPlain twice
-uint64_t ApiThrows(uint64_t x);  // a uint64_t where x is a multiple of 10
+uint64_t ApiTail(uint64_t x);                  // ends by a jump to ApiPlain
+uint64_t ApiInside(uint64_t x);                // calls ApiPlain twice
+uint64_t ApiThrows(uint64_t x);                // a uint64_t where x is a multiple of 10
 uint64_t ApiJumps(uint64_t x, jmp_buf* back);  // to `back` where x is a multiple of 10
 uint64_t ApiCalls(uint64_t (*function)(uint64_t), uint64_t x);
 void ApiWaits();  // for ever, where a thread may be cancelled
