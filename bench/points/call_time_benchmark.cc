@@ -230,9 +230,19 @@ Function CalledElsewhere() {
   return {code, Called().bytes};
 }
 
+auto CallOf(const Function& function) {
+  return reinterpret_cast<void (*)()>(reinterpret_cast<uint64_t>(function.code));
+}
+
+void CallIntoLibraryUnchanged(benchmark::State& state) {
+  const auto call = CallOf(CalledElsewhere());
+  for ([[maybe_unused]] auto _ : state) call();
+}
+BENCHMARK(CallIntoLibraryUnchanged);
+
 void CallIntoLibrary(benchmark::State& state, bool is_timed) {
   const Function function = CalledElsewhere();
-  const auto call = reinterpret_cast<void (*)()>(reinterpret_cast<uint64_t>(function.code));
+  const auto call = CallOf(function);
   const ChangedFunction changed(function, is_timed ? Kind::kApiTimed : Kind::kApiCounted);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   for ([[maybe_unused]] auto _ : state) call();

@@ -1,4 +1,5 @@
-// This file is compiled for general registers only: stubs keep no others.
+// This file is compiled for general registers only: stubs keep no others. Process: target. Context:
+// any thread, below the program's handlers too.
 #include "coz/runtime/api_calls.h"
 
 #include <dlfcn.h>
@@ -26,7 +27,8 @@ shared::ControlBlock* g_block = nullptr;
 const shared::ProcessSlot* g_slot = nullptr;
 
 // Where a call site's calls count: the counter of its column and that of the function's point, as
-// offsets in a thread slot; above them its number as a timed function + 1, or 0.
+// offsets in a thread slot; above them its number as a timed function + 1, or 0. The highest bit
+// says that there is a point.
 using Counters = uint64_t;
 constexpr uint32_t kOffsetBits = 16;
 constexpr uint64_t kOffsetMask = (1 << kOffsetBits) - 1;
@@ -35,8 +37,10 @@ static_assert(offsetof(shared::ThreadSlot, visits_of_none) <= kOffsetMask);
 constexpr uint64_t OffsetOf(uint32_t point) {
   return offsetof(shared::ThreadSlot, visits) + point * sizeof(uint64_t);
 }
-constexpr uint64_t kNone = offsetof(shared::ThreadSlot, visits_of_none);
-constexpr Counters kNowhere = kNone | kNone << kOffsetBits;
+constexpr Counters kHasPoint = uint64_t{1} << 63;
+// What counts nowhere is added here.
+constexpr Counters kNowhere = offsetof(shared::ThreadSlot, visits_of_none);
+constexpr uint32_t kTimedBits = 16;
 
 // A call site of one function, by its return address. Keys below kFirstKey are free or being
 // written.
@@ -45,7 +49,6 @@ constexpr uint64_t kFree = 0;
 constexpr uint64_t kBeingWritten = 1;
 constexpr uint32_t kWays = 4;
 constexpr uint32_t kSetBits = 10;
-constexpr uint64_t kHash = 0x9e3779b97f4a7c15;
 
 struct CallSite {
   std::atomic<uint64_t> key;
@@ -54,13 +57,23 @@ struct CallSite {
 struct alignas(64) CallSites {
   CallSite ways[kWays];
 };
-CallSites g_sites[1 << kSetBits];
+// The assembly below finds a call site in it, and counts.
+extern "C" {
+__attribute__((visibility("hidden"))) CallSites coz_api_call_sites[1 << kSetBits];
+}
+static_assert(sizeof(CallSite) == 16 && sizeof(CallSites) == 64);
+static_assert(offsetof(CallSite, key) == 0 && offsetof(CallSite, counters) == 8);
+static_assert(kFunctionShift == 48 && kWays == 4 && kSetBits == 10 && kOffsetBits == 16);
 
 uint64_t KeyOf(uint64_t function, uint64_t return_address) {
   return (function + 1) << kFunctionShift | return_address;
 }
 
-CallSites& SetOf(uint64_t key) { return g_sites[key * kHash >> (64 - kSetBits)]; }
+// No two calls end within four bytes.
+CallSites& SetOf(uint64_t key) {
+  constexpr uint32_t kCallBits = 2;
+  return coz_api_call_sites[(key >> kCallBits) % (1 << kSetBits)];
+}
 
 void Store(uint64_t key, Counters counters) {
   CallSites& set = SetOf(key);
@@ -198,7 +211,8 @@ Counters CountersOf(const Call& call) {
   if (_dl_find_object != nullptr) {
     has_caller = FindObject(call.return_address, &caller);
     // The runtime's own calls: nothing here may come back here.
-    if (has_caller && IsIn(caller, reinterpret_cast<uint64_t>(&g_sites))) return kNowhere;
+    if (has_caller && IsIn(caller, reinterpret_cast<uint64_t>(&coz_api_call_sites)))
+      return kNowhere;
     dl_find_object library;
     const bool has_library = FindObject(call.entry, &library);
     if (has_library && (IsIn(library, call.return_address) ||
@@ -207,14 +221,15 @@ Counters CountersOf(const Call& call) {
     }
   }
   const shared::ApiFunction& function = g_block->api.functions[call.function];
-  const uint64_t also = function.point == 0 ? kNone : OffsetOf(function.point - 1);
+  const Counters point =
+      function.point == 0 ? 0 : kHasPoint | OffsetOf(function.point - 1) << kOffsetBits;
   shared::PointSlot* const column = ColumnOf(
       function, _dl_find_object == nullptr ? "(any)" : CallerName(has_caller ? &caller : nullptr));
-  if (column == nullptr) return kNone | also << kOffsetBits;
+  if (column == nullptr) return kNowhere | point;
   column->is_released.store(0, kRelaxed);
-  const auto point = static_cast<uint32_t>(column - g_block->points);
-  const uint64_t timed = call.is_timed ? TimedNumber(point) : 0;
-  return OffsetOf(point) | also << kOffsetBits | timed << (2 * kOffsetBits);
+  const auto number = static_cast<uint32_t>(column - g_block->points);
+  const uint64_t timed = call.is_timed ? TimedNumber(number) : 0;
+  return OffsetOf(number) | point | timed << (2 * kOffsetBits);
 }
 
 }  // namespace
@@ -232,13 +247,10 @@ __attribute__((visibility("hidden"), used)) uint64_t coz_look_at_call_site(uint6
   return counters;
 }
 
-// Keeps all registers but the flags. What is called may use vector registers, which hold arguments
-// of the library's function, and wants an aligned stack.
-__attribute__((visibility("hidden"), no_caller_saved_registers)) uint64_t coz_keep_and_look_at(
-    uint64_t function, uint64_t return_address, uint64_t code, uint64_t is_timed);
-
 }  // extern "C"
 
+// Calls coz_look_at_call_site, and keeps all registers but rax and the flags. What is called may use
+// vector registers, which hold arguments of the library's function, and wants an aligned stack.
 asm(R"(
 .text
 .p2align 4
@@ -283,67 +295,147 @@ coz_keep_and_look_at:
 
 namespace {
 
-__attribute__((always_inline)) inline Counters Find(uint64_t function, uint64_t frame,
-                                                    uint64_t code, bool is_timed) {
-  const auto return_address = *reinterpret_cast<const uint64_t*>(frame);
-  const uint64_t key = KeyOf(function, return_address);
-  for (const CallSite& site : SetOf(key).ways) {
-    if (site.key.load(std::memory_order_acquire) != key) continue;
-    const Counters counters = site.counters.load(std::memory_order_acquire);
-    // It may have become another one's meanwhile.
-    if (site.key.load(kRelaxed) == key) return counters;
-  }
-  return coz_keep_and_look_at(function, return_address, code, is_timed ? 1 : 0);
+// One instruction, so that a call by a signal handler in between is not lost.
+void Increment(uint64_t offset) {
+  asm volatile("incq %0" : "+m"(*reinterpret_cast<uint64_t*>(t_counted + offset)) : : "cc");
 }
 
-// Each is one instruction, so that a call by a signal handler in between is not lost.
-__attribute__((always_inline)) inline void Count(Counters counters) {
-  char* const slot = t_counted;
-  asm volatile("incq %0"
-               : "+m"(*reinterpret_cast<uint64_t*>(slot + (counters & kOffsetMask)))
-               :
-               : "cc");
-  asm volatile("incq %0"
-               : "+m"(*reinterpret_cast<uint64_t*>(slot + (counters >> kOffsetBits & kOffsetMask)))
-               :
-               : "cc");
-}
-
-__attribute__((always_inline)) inline void Begin(uint64_t function, uint64_t frame, uint64_t code) {
-  const Counters counters = Find(function, frame, code, /*is_timed=*/true);
-  Count(counters);
-  shared::ThreadSlot* const slot = CountedSlot();
-  // Nobody's slot is that of several threads.
-  if (slot->state.load(kRelaxed) != shared::ThreadState::kRunning) return;
-  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const auto timed = static_cast<uint32_t>(counters >> (2 * kOffsetBits));
-  if (timed == 0) return shared::PassCall(slot->timers, frame, here);
-  shared::BeginCall(slot->timers, timed - 1, shared::kFirstApiEnd + static_cast<uint32_t>(function),
-                    frame, __builtin_ia32_rdtsc(), here);
+void Count(Counters counters) {
+  Increment(counters & kOffsetMask);
+  if ((counters & kHasPoint) != 0) Increment(counters >> kOffsetBits & kOffsetMask);
 }
 
 }  // namespace
 
 extern "C" {
 
-__attribute__((visibility("hidden"), no_caller_saved_registers)) void coz_begin_api_call(
-    uint64_t function, uint64_t frame) {
-  Begin(function, frame, reinterpret_cast<uint64_t>(__builtin_return_address(0)));
-}
-
-__attribute__((visibility("hidden"), no_caller_saved_registers)) void coz_count_api_call(
-    uint64_t function, uint64_t frame) {
-  Count(Find(function, frame, reinterpret_cast<uint64_t>(__builtin_return_address(0)),
-             /*is_timed=*/false));
+// After it was counted.
+__attribute__((visibility("hidden"), used)) void coz_begin_counted_api_call(uint64_t function,
+                                                                            uint64_t frame,
+                                                                            Counters counters) {
+  shared::ThreadSlot* const slot = CountedSlot();
+  // Nobody's slot is that of several threads.
+  if (slot->state.load(kRelaxed) != shared::ThreadState::kRunning) return;
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const auto timed = static_cast<uint32_t>(counters >> (2 * kOffsetBits) & ((1 << kTimedBits) - 1));
+  if (timed == 0) return shared::PassCall(slot->timers, frame, here);
+  shared::BeginCall(slot->timers, timed - 1, shared::kFirstApiEnd + static_cast<uint32_t>(function),
+                    frame, __builtin_ia32_rdtsc(), here);
 }
 
 __attribute__((visibility("hidden"))) void coz_begin_api_call_in_handler(uint64_t function,
                                                                          uint64_t frame,
                                                                          uint64_t entry) {
-  Begin(function, frame, entry);
+  const Counters counters =
+      coz_look_at_call_site(function, *reinterpret_cast<const uint64_t*>(frame), entry, 1);
+  Count(counters);
+  coz_begin_counted_api_call(function, frame, counters);
 }
 
+__attribute__((visibility("hidden"))) void coz_begin_api_call();
+__attribute__((visibility("hidden"))) void coz_count_api_call();
+
 }  // extern "C"
+
+// Stubs have saved rdi (the function's number), rsi (where the return address is) and, where they
+// have to, flags.
+//
+// COZ_API_FIND sets rax to the counters of a call site that is known, and goes on at 3; behind it
+// the others are looked at. rcx is the key. The key is looked at again behind the counters: the call
+// site may have become another one's meanwhile. COZ_API_COUNT loses rcx and `slot`.
+asm(R"(
+.macro COZ_API_WAY way sites
+  cmpq (16 * \way)(\sites), %rcx
+  jne 1f
+  movq (16 * \way + 8)(\sites), %rax
+  cmpq (16 * \way)(\sites), %rcx
+  je 3f
+1:
+.endm
+.macro COZ_API_FIND sites
+  leaq 1(%rdi), %rcx
+  shlq $48, %rcx
+  orq (%rsi), %rcx
+  movl %ecx, %eax
+  andl $0xffc, %eax
+  shll $4, %eax
+  leaq coz_api_call_sites(%rip), \sites
+  addq %rax, \sites
+  COZ_API_WAY 0 \sites
+  COZ_API_WAY 1 \sites
+  COZ_API_WAY 2 \sites
+  COZ_API_WAY 3 \sites
+.endm
+.macro COZ_API_COUNT slot
+  movq _ZN3coz7runtime16runtime_internal9t_countedE@gottpoff(%rip), \slot
+  movq %fs:(\slot), \slot
+  movzwl %ax, %ecx
+  incq (\slot,%rcx)
+  testq %rax, %rax
+  jns 4f
+  movl %eax, %ecx
+  shrl $16, %ecx
+  incq (\slot,%rcx)
+4:
+.endm
+
+.text
+.p2align 4
+.hidden coz_count_api_call
+.globl coz_count_api_call
+.type coz_count_api_call, @function
+coz_count_api_call:
+  pushq %rax
+  pushq %rcx
+  COZ_API_FIND %rsi
+  pushq %rdx
+  movq %rcx, %rsi
+  shlq $16, %rsi
+  shrq $16, %rsi
+  movq 24(%rsp), %rdx
+  xorl %ecx, %ecx
+  call coz_keep_and_look_at
+  popq %rdx
+3:
+  COZ_API_COUNT %rsi
+  popq %rcx
+  popq %rax
+  ret
+.size coz_count_api_call, . - coz_count_api_call
+
+.p2align 4
+.hidden coz_begin_api_call
+.globl coz_begin_api_call
+.type coz_begin_api_call, @function
+coz_begin_api_call:
+  pushq %rax
+  pushq %rcx
+  pushq %rdx
+  COZ_API_FIND %rdx
+  pushq %rsi
+  movq (%rsi), %rsi
+  movq 32(%rsp), %rdx
+  movl $1, %ecx
+  call coz_keep_and_look_at
+  popq %rsi
+3:
+  COZ_API_COUNT %rdx
+  pushq %r8
+  pushq %r9
+  pushq %r10
+  pushq %r11
+  movq %rax, %rdx
+  call coz_begin_counted_api_call
+  popq %r11
+  popq %r10
+  popq %r9
+  popq %r8
+  popq %rdx
+  popq %rcx
+  popq %rax
+  ret
+.size coz_begin_api_call, . - coz_begin_api_call
+)");
 
 void PublishApiRoutines(shared::ControlBlock* control, shared::ProcessSlot* process) {
   FlushApiCallSites();  // columns of another session have other numbers
@@ -355,7 +447,7 @@ void PublishApiRoutines(shared::ControlBlock* control, shared::ProcessSlot* proc
 }
 
 void FlushApiCallSites() {
-  for (CallSites& set : g_sites) {
+  for (CallSites& set : coz_api_call_sites) {
     for (CallSite& site : set.ways) {
       uint64_t key = site.key.load(kRelaxed);
       // Who writes one now is still in its code.
