@@ -145,6 +145,11 @@ uint64_t CalledBefore(uint64_t return_address) {
   return ThroughLinkage(return_address + static_cast<uint64_t>(static_cast<int64_t>(distance)));
 }
 
+// The runtime's own calls count for nobody: nothing here may come back here.
+bool IsOwn(const dl_find_object* caller) {
+  return caller != nullptr && IsIn(*caller, reinterpret_cast<uint64_t>(&ThroughLinkage));
+}
+
 // Whether the caller has called another function of the library, which went on here by a jump.
 bool CameByAnother(const dl_find_object& library, uint64_t entry, uint64_t return_address) {
   constexpr uint64_t kEndbr64Bytes = 4;
@@ -210,13 +215,10 @@ Counters CountersOf(const Call& call) {
   bool has_caller = false;
   if (_dl_find_object != nullptr) {
     has_caller = FindObject(call.return_address, &caller);
-    // The runtime's own calls: nothing here may come back here.
-    if (has_caller && IsIn(caller, reinterpret_cast<uint64_t>(&coz_api_call_sites)))
-      return kNowhere;
     dl_find_object library;
-    const bool has_library = FindObject(call.entry, &library);
-    if (has_library && (IsIn(library, call.return_address) ||
-                        CameByAnother(library, call.entry, call.return_address))) {
+    if (FindObject(call.entry, &library) &&
+        (IsOwn(has_caller ? &caller : nullptr) || IsIn(library, call.return_address) ||
+         CameByAnother(library, call.entry, call.return_address))) {
       return kNowhere;
     }
   }
