@@ -23,7 +23,6 @@ using ::coz::testing::Puppet;
 using ::coz::testing::RunCommand;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr uint64_t kRounds = 2000;
 constexpr uint64_t kThreads = 4;

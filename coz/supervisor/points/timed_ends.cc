@@ -10,8 +10,23 @@
 #include "absl/strings/str_cat.h"
 #include "coz/base/unique_fd.h"
 #include "coz/patch/function_ends.h"
+#include "coz/patch/patch_builder.h"
 
 namespace coz::supervisor {
+namespace {
+
+constexpr int kEasy = 1;
+constexpr int kOnlyTrap = patch::kJumpBytes;
+constexpr int kNotPossible = kOnlyTrap + 1;
+
+// Of a jump: how many bytes of its distance have to be int3s. Few stub addresses have many.
+int DifficultyOf(const patch::PlacePlan& plan) {
+  if (plan.way == patch::Way::kNone) return kNotPossible;
+  return plan.way == patch::Way::kJump ? __builtin_popcount(patch::TrapsInDistance(plan))
+                                       : kOnlyTrap;
+}
+
+}  // namespace
 
 std::string FindTimedEnds(const PlaceInFile& place, bool has_restartable_code,
                           std::vector<TimedEnd>* ends) {
@@ -25,16 +40,18 @@ std::string FindTimedEnds(const PlaceInFile& place, bool has_restartable_code,
   if (!found.why_none.empty()) return found.why_none;
   for (const std::vector<patch::FunctionEnd>& candidates : found.ends) {
     std::optional<TimedEnd> chosen;
+    int chosen_difficulty = kNotPossible;
     std::string why;
     for (const patch::FunctionEnd& candidate : candidates) {
       TimedEnd end = {place, {}, candidate.frame};
       end.place.code.file_offset = code.function_offset + candidate.offset;
       end.plans = PlanInFile(place.file, end.place.code, has_restartable_code);
-      const patch::Way way = end.plans.best.way;
       if (why.empty()) why = end.plans.best.why_none;
-      const bool is_better = way == patch::Way::kJump || !chosen.has_value();
-      if (way != patch::Way::kNone && is_better) chosen = std::move(end);
-      if (way == patch::Way::kJump) break;
+      const int difficulty = DifficultyOf(end.plans.best);
+      if (difficulty >= chosen_difficulty) continue;
+      chosen_difficulty = difficulty;
+      chosen = std::move(end);
+      if (difficulty <= kEasy) break;
     }
     if (!chosen.has_value()) {
       return absl::StrCat("code where it returns is not to be changed: ", why);
