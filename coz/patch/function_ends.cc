@@ -173,8 +173,8 @@ class Finder {
     return is_slot;
   }
 
-  // As position-independent code of a `switch` does, whose table holds distances within the function:
-  // movslq (base,index,4), reg; add base, reg; jmp *reg.
+  // As position-independent code of a `switch` does, whose table holds distances within the
+  // function: movslq (base,index,4), reg; add base, reg; jmp *reg.
   bool JumpsByTable(size_t jump) const {
     constexpr size_t kMostBetween = 4;
     const ZydisRegister to = code_[jump].operands[0].reg.value;

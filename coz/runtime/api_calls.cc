@@ -251,8 +251,8 @@ __attribute__((visibility("hidden"), used)) uint64_t coz_look_at_call_site(uint6
 
 }  // extern "C"
 
-// Calls coz_look_at_call_site, and keeps all registers but rax and the flags. What is called may use
-// vector registers, which hold arguments of the library's function, and wants an aligned stack.
+// Calls coz_look_at_call_site, and keeps all registers but rax and the flags. What is called may
+// use vector registers, which hold arguments of the library's function, and wants an aligned stack.
 asm(R"(
 .text
 .p2align 4
@@ -343,8 +343,8 @@ __attribute__((visibility("hidden"))) void coz_count_api_call();
 // have to, flags.
 //
 // COZ_API_FIND sets rax to the counters of a call site that is known, and goes on at 3; behind it
-// the others are looked at. rcx is the key. The key is looked at again behind the counters: the call
-// site may have become another one's meanwhile. COZ_API_COUNT loses rcx and `slot`.
+// the others are looked at. rcx is the key. The key is looked at again behind the counters: the
+// call site may have become another one's meanwhile. COZ_API_COUNT loses rcx and `slot`.
 asm(R"(
 .macro COZ_API_WAY way sites
   cmpq (16 * \way)(\sites), %rcx

@@ -6,8 +6,7 @@
 // Units    runtime addresses
 // Errors   a call of a caller for which no point slot is left is in no column, which is counted
 // Threads  safe
-// Signals  the routines are async-signal-safe and keep all registers but the flags. FlushApiCallSites
-//          is not
+// Signals  async-signal-safe. The routines keep all registers but the flags
 // Source   docs/design/calls-into-libraries.md
 #ifndef COZ_RUNTIME_API_CALLS_H_
 #define COZ_RUNTIME_API_CALLS_H_

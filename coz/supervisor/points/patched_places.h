@@ -32,8 +32,8 @@
 
 namespace coz::supervisor {
 
-// A place where a call of a timed function begins or ends. Of a function of a library calls are told
-// apart by caller, whether or not their ends are seen.
+// A place where a call of a timed function begins or ends. Of a function of a library calls are
+// told apart by caller, whether or not their ends are seen.
 struct PlaceEdge {
   enum class Kind { kNone, kBegin, kEnd, kBeginApi, kCountApi };
   Kind kind = Kind::kNone;

@@ -3,10 +3,10 @@
 //   api_caller ROUNDS
 //
 // Four threads make ROUNDS rounds each. In a round they call each function of libapi.so once, but
-// for ApiPlain, which they call three times, and once by libmiddle.so. The main thread leaves a call
-// of ApiCalls by a coroutine and goes on with it, cancels a thread within ApiWaits, and has a child
-// of fork make 1,000 calls of ApiPlain. Ends with 1 where a result or an address is not what it is
-// without a profiler.
+// for ApiPlain, which they call three times, and once by libmiddle.so. The main thread leaves a
+// call of ApiCalls by a coroutine and goes on with it, cancels a thread within ApiWaits, and has a
+// child of fork make 1,000 calls of ApiPlain. Ends with 1 where a result or an address is not what
+// it is without a profiler.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 //
 //   api_opener LIBRARY CALLS
 //
-// Before it counts, it waits until the function's code is changed: by a jump, behind endbr64 or not.
-// Ends with 2 where that does not happen within 20 s.
+// Before its calls it waits until the function's code is changed, behind endbr64 or not. Ends with
+// 2 where that does not happen within 20 s.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +16,8 @@ using Plain = uint64_t (*)(uint64_t);
 
 bool IsChanged(Plain function) {
   const auto* code = reinterpret_cast<const volatile unsigned char*>(function);
-  return *code == 0xe9 || (*code == 0xf3 && code[4] == 0xe9);
+  const unsigned char first = *code == 0xf3 ? code[4] : *code;
+  return first == 0xe9 || first == 0xcc;
 }
 
 // Runs meanwhile, for code is changed with a sample.
