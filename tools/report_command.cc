@@ -52,6 +52,11 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
   command->add_flag("--threads", options->threads,
                     "what each thread did instead: samples, CPU time, start and end, visits to "
                     "what is counted (-v: threads of one name apart; docs/threads.md)");
+  command
+      ->add_flag("--apis", options->apis,
+                 "calls into libraries instead, by function and caller, as coz run --api counts "
+                 "them (-v: by thread too; docs/libraries.md)")
+      ->excludes(command->get_option("--threads"));
   command->add_flag("-v,--verbose", options->text.verbose,
                     "below each line its verdict in words, statistics, and a row for each speedup "
                     "tried; how each run "

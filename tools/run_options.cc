@@ -134,6 +134,12 @@ void AddCountOption(CLI::App* command, RunArguments* a) {
       ->allow_extra_args(false)
       ->type_name("FUNCTION");
   command
+      ->add_option("--api", a->run.api,
+                   "count and time calls into a library by caller: LIBRARY or LIBRARY:FUNCTION, as "
+                   "libz.so or 'libz.so:inf*'; shown by coz report --apis (docs/libraries.md)")
+      ->allow_extra_args(false)
+      ->type_name("LIBRARY");
+  command
       ->add_option("--time", a->run.time,
                    "the same, and measure wall and CPU time of the calls (docs/threads.md)")
       ->allow_extra_args(false)

@@ -1,13 +1,16 @@
-// Measures what a call costs that is counted, or timed, for each thread (coz run --count, --time).
+// Measures what a call costs that is counted, or timed, for each thread (coz run --count, --time),
+// or by caller (--api).
 //
 //   ./bazelw run -c opt //bench/points:call_time_benchmark
 #include <benchmark/benchmark.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "coz/patch/function_ends.h"
 #include "coz/patch/place_plan.h"
 #include "coz/patch/testing/patched_self.h"
+#include "coz/runtime/api_calls.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/shared/control_block.h"
@@ -77,10 +81,23 @@ struct Function {
   size_t bytes;
 };
 
+// What is done at the function: as --count, --time and --api do, the last with ends or without.
+enum class Kind { kCounted, kTimed, kApiCounted, kApiTimed };
+
+// Never freed: call sites remember it.
+shared::ControlBlock* Block() {
+  static void* const block = mmap(nullptr, sizeof(shared::ControlBlock), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (block == MAP_FAILED) abort();
+  return static_cast<shared::ControlBlock*>(block);
+}
+
 // Changes the function for the life of the benchmark; the calling thread has a slot meanwhile.
 class ChangedFunction {
  public:
-  ChangedFunction(const Function& function, bool is_timed) : function_(function) {
+  ChangedFunction(const Function& function, Kind kind) : function_(function) {
+    const bool is_timed = kind == Kind::kTimed || kind == Kind::kApiTimed;
+    const bool is_api = kind == Kind::kApiCounted || kind == Kind::kApiTimed;
     struct sigaction action = {};
     action.sa_sigaction = OnTrap;
     action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART);
@@ -88,11 +105,21 @@ class ChangedFunction {
     slot_->state = shared::ThreadState::kRunning;
     internal::CountVisitsIn(slot_.get());
     internal::PublishCallRoutines(process_.get());
-    const patch::CallEdge begin = {
+    Block()->api.count = 1;
+    strcpy(Block()->api.functions[0].name, "library!Called");
+    internal::PublishApiRoutines(Block(), process_.get());
+    patch::CallEdge begin = {
         process_->begin_call, process_->begin_call_in_handler, kPoint << 8 | kFunction, {0, 0}};
+    if (is_api) {
+      begin = {is_timed ? process_->begin_api_call : process_->count_api_call,
+               process_->begin_api_call_in_handler,
+               0,
+               {0, 0}};
+      end_ = shared::kFirstApiEnd;
+    }
     // Before the code is another one.
     const patch::FunctionEnds found = patch::FindFunctionEnds(function.code, function.bytes);
-    is_there_ = Insert(0, is_timed ? begin : patch::CallEdge{});
+    is_there_ = Insert(0, kind == Kind::kCounted ? patch::CallEdge{} : begin);
     if (!is_timed) return;
     is_there_ &= !found.ends.empty();
     for (const auto& candidates : found.ends) is_there_ &= InsertEnd(candidates);
@@ -107,12 +134,15 @@ class ChangedFunction {
   bool is_there() const { return is_there_; }
   uint64_t calls() const { return slot_->visits[kPoint]; }
   uint64_t timed() const { return shared::CallSumsOf(slot_->timers, kFunction).calls; }
+  // The block's first point, and its first timed function.
+  uint64_t api_calls() const { return slot_->visits[0]; }
+  uint64_t api_timed() const { return shared::CallSumsOf(slot_->timers, 0).calls; }
 
  private:
   bool InsertEnd(const std::vector<patch::FunctionEnd>& candidates) {
     for (const bool allow_trap : {false, true}) {
       for (const patch::FunctionEnd& end : candidates) {
-        const patch::CallEdge edge = {process_->end_call, process_->end_call_in_handler, kFunction,
+        const patch::CallEdge edge = {process_->end_call, process_->end_call_in_handler, end_,
                                       end.frame};
         if (Insert(end.offset, edge, allow_trap)) return true;
       }
@@ -144,6 +174,7 @@ class ChangedFunction {
   std::unique_ptr<shared::ThreadSlot> slot_ = std::make_unique<shared::ThreadSlot>();
   std::unique_ptr<shared::ProcessSlot> process_ = std::make_unique<shared::ProcessSlot>();
   std::vector<uint64_t> addresses_;
+  uint32_t end_ = kFunction;
   bool is_there_ = false;
 };
 
@@ -162,7 +193,7 @@ void CallUnchanged(benchmark::State& state) {
 BENCHMARK(CallUnchanged);
 
 void CallCounted(benchmark::State& state) {
-  const ChangedFunction changed(Called(), /*is_timed=*/false);
+  const ChangedFunction changed(Called(), Kind::kCounted);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   for ([[maybe_unused]] auto _ : state) CalledInBenchmark();
   if (changed.calls() != static_cast<uint64_t>(state.iterations())) {
@@ -177,15 +208,54 @@ void CheckTimed(const ChangedFunction& changed, benchmark::State& state) {
 }
 
 void CallTimed(benchmark::State& state) {
-  const ChangedFunction changed(Called(), /*is_timed=*/true);
+  const ChangedFunction changed(Called(), Kind::kTimed);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   for ([[maybe_unused]] auto _ : state) CalledInBenchmark();
   CheckTimed(changed, state);
 }
 BENCHMARK(CallTimed);
 
+// In no object of the program, as calls within one are none into a library.
+const uint8_t* MapCalled() {
+  constexpr size_t kPageBytes = 4096;
+  void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) abort();
+  memcpy(page, Called().code, Called().bytes);
+  return static_cast<const uint8_t*>(page);
+}
+
+Function CalledElsewhere() {
+  static const uint8_t* const code = MapCalled();
+  return {code, Called().bytes};
+}
+
+auto CallOf(const Function& function) {
+  return reinterpret_cast<void (*)()>(reinterpret_cast<uint64_t>(function.code));
+}
+
+void CallIntoLibraryUnchanged(benchmark::State& state) {
+  const auto call = CallOf(CalledElsewhere());
+  for ([[maybe_unused]] auto _ : state) call();
+}
+BENCHMARK(CallIntoLibraryUnchanged);
+
+void CallIntoLibrary(benchmark::State& state, bool is_timed) {
+  const Function function = CalledElsewhere();
+  const auto call = CallOf(function);
+  const ChangedFunction changed(function, is_timed ? Kind::kApiTimed : Kind::kApiCounted);
+  if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  for ([[maybe_unused]] auto _ : state) call();
+  const auto calls = static_cast<uint64_t>(state.iterations());
+  if (changed.api_calls() != calls || changed.api_timed() != (is_timed ? calls : 0)) {
+    state.SkipWithError("calls were lost");
+  }
+}
+BENCHMARK_CAPTURE(CallIntoLibrary, Counted, false);
+BENCHMARK_CAPTURE(CallIntoLibrary, Timed, true);
+
 void CallTimedWithInt3AtTheEnd(benchmark::State& state) {
-  const ChangedFunction changed(Tight(), /*is_timed=*/true);
+  const ChangedFunction changed(Tight(), Kind::kTimed);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   for ([[maybe_unused]] auto _ : state) TightInBenchmark(1);
   CheckTimed(changed, state);

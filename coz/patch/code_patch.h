@@ -28,7 +28,7 @@ inline constexpr size_t kMaxInstructionBytes = 15;
 inline constexpr size_t kMaxDisplacedBytes = kJumpBytes + kMaxInstructionBytes;
 inline constexpr size_t kMaxDisplaced = 6;  // instructions
 inline constexpr size_t kMaxStubBytes = 212;
-inline constexpr size_t kMaxSteps = 22;
+inline constexpr size_t kMaxSteps = 26;
 inline constexpr size_t kMaxOtherCounters = 3;
 
 // Where the calling thread's counter is: a 64-bit word, `displacement` behind the pointer that the
@@ -54,9 +54,9 @@ struct FrameRule {
   int32_t distance;
 };
 
-// In place of counting, the stub calls a routine that keeps every register and flag. It gets the
-// argument in edi and the address of the function's return address in rsi. An int3's handler calls
-// the other routine, which is an ordinary function.
+// In place of counting, the stub calls a routine that keeps every register but the flags. It gets
+// the argument in edi and the address of the function's return address in rsi. An int3's handler
+// calls the other routine, an ordinary function that gets the place's address too.
 struct CallEdge {
   uint64_t routine;  // 0: there is none, and the stub counts
   uint64_t routine_in_handler;

@@ -267,10 +267,11 @@ void CountVisit(const CounterPlace& counter) {
 }
 
 // What the stub would do, for an int3.
-void PassEdge(const CallEdge& edge, const ucontext_t& context) {
+void PassEdge(const CallEdge& edge, uint64_t address, const ucontext_t& context) {
   const greg_t base = context.uc_mcontext.gregs[edge.frame.by_rbp != 0 ? REG_RBP : REG_RSP];
-  const auto routine = reinterpret_cast<void (*)(uint64_t, uint64_t)>(edge.routine_in_handler);
-  routine(edge.argument, static_cast<uint64_t>(base + edge.frame.distance));
+  const auto routine =
+      reinterpret_cast<void (*)(uint64_t, uint64_t, uint64_t)>(edge.routine_in_handler);
+  routine(edge.argument, static_cast<uint64_t>(base + edge.frame.distance), address);
 }
 
 // An int3 of ours at this address, or null.
@@ -361,7 +362,7 @@ bool TakeTrap(const siginfo_t& info, ucontext_t* context) {
     if (patch.edge.routine == 0) {
       CountVisit(patch.counter);
     } else {
-      PassEdge(patch.edge, *context);
+      PassEdge(patch.edge, patch.address, *context);
     }
   }
   const uint64_t copy = patch.stub + patch.displaced[displaced].stub_offset;

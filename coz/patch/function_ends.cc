@@ -145,7 +145,7 @@ class Finder {
     for (size_t i = 0; i < code_.size(); ++i) {
       bool is_unknown = false;
       if (IsEnd(code_[i], &is_unknown)) ends_.ends.push_back(Candidates(i));
-      if (is_unknown) return None("it has a jump whose target is not known");
+      if (is_unknown && !JumpsByTable(i)) return None("it has a jump whose target is not known");
     }
     if (ends_.ends.empty()) return None("no instruction of it returns");
     return ends_;
@@ -171,6 +171,29 @@ class Finder {
                          operand.mem.index == ZYDIS_REGISTER_NONE;
     *is_unknown = !is_slot;
     return is_slot;
+  }
+
+  // As position-independent code of a `switch` does, whose table holds distances within the
+  // function: movslq (base,index,4), reg; add base, reg; jmp *reg.
+  bool JumpsByTable(size_t jump) const {
+    constexpr size_t kMostBetween = 4;
+    const ZydisRegister to = code_[jump].operands[0].reg.value;
+    if (code_[jump].operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || jump < 2) return false;
+    const Decoded& sum = code_[jump - 1];
+    if (sum.instruction.mnemonic != ZYDIS_MNEMONIC_ADD || !IsRegister(sum.operands[0], to) ||
+        sum.operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER) {
+      return false;
+    }
+    for (size_t i = jump - 1; i > 0 && i + kMostBetween >= jump; --i) {
+      const Decoded& load = code_[i - 1];
+      if (load.instruction.mnemonic != ZYDIS_MNEMONIC_MOVSXD) continue;
+      const ZydisDecodedOperand& from = load.operands[1];
+      return from.type == ZYDIS_OPERAND_TYPE_MEMORY && from.mem.index != ZYDIS_REGISTER_NONE &&
+             from.mem.scale == sizeof(int32_t) &&
+             (IsRegister(load.operands[0], to) ||
+              IsRegister(load.operands[0], sum.operands[1].reg.value));
+    }
+    return false;
   }
 
   std::vector<FunctionEnd> Candidates(size_t end) const {

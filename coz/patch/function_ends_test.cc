@@ -99,5 +99,17 @@ TEST(FunctionEndsTest, SaysWhyThereIsNone) {
   EXPECT_EQ(Find({}).why_none, "not all of its bytes are instructions");
 }
 
+// movslq rax, [rdx + 4 rax]; add rax, rdx; jmp rax; ret
+TEST(FunctionEndsTest, AJumpByATableOfDistancesStaysWithin) {
+  const Code code = {0x48, 0x63, 0x04, 0x82, 0x48, 0x01, 0xd0, 0xff, 0xe0, 0xc3};
+  const FunctionEnds found = Find(code);
+  EXPECT_EQ(found.why_none, "");
+  ASSERT_EQ(found.ends.size(), 1u);
+  ExpectEnd(found.ends[0][0], 9, 0, 0);
+  Code other = code;
+  other[5] = 0x03;  // add rdx, rax: rax is a pointer of unknown origin
+  EXPECT_NE(Find(other).why_none, "");
+}
+
 }  // namespace
 }  // namespace coz::patch

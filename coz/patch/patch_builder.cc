@@ -122,15 +122,25 @@ class Builder {
     if (plan_.keeps_red_zone) pop({0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, kRedZone);
   }
 
-  // Below the red zone. None of these instructions changes flags.
   void CallRoutine() {
-    Emit({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp-128]
-    Step(0, kRedZone);
+    const int32_t red_zone = plan_.keeps_red_zone ? kRedZone : 0;
+    const int32_t before_flags = red_zone + 2 * kWord;
+    const int32_t pushed = before_flags + (plan_.keeps_flags ? 2 * kWord : 0);
+    if (plan_.keeps_red_zone) {
+      Emit({0x48, 0x8d, 0x64, 0x24, 0x80});  // lea rsp, [rsp-128]
+      Step(0, red_zone);
+    }
     Emit({0x57});  // push rdi
-    Step(0, kRedZone + kWord);
+    Step(0, red_zone + kWord);
     Emit({0x56});  // push rsi
-    constexpr int32_t kPushed = kRedZone + 2 * kWord;
-    Step(0, kPushed);
+    Step(0, before_flags);
+    if (plan_.keeps_flags) {
+      Emit({0x50});  // push rax
+      Step(0, before_flags + kWord);
+      Emit({0x9f, 0x0f, 0x90, 0xc0});  // lahf; seto al
+      Emit({0x50});                    // push rax
+      Step(0, pushed);
+    }
     Emit({0xbf});  // mov edi, ..
     Emit32(static_cast<int32_t>(patch_.edge.argument));
     const FrameRule& frame = patch_.edge.frame;
@@ -139,15 +149,23 @@ class Builder {
       Emit32(frame.distance);
     } else {
       Emit({0x48, 0x8d, 0xb4, 0x24});  // lea rsi, [rsp + ..]
-      Emit32(frame.distance + kPushed);
+      Emit32(frame.distance + pushed);
     }
     Emit({0xff, 0x15});  // call [rip + ..], which PutRoutine completes
     routine_operand_ = code_.size();
     Emit32(0);
+    if (plan_.keeps_flags) {
+      Emit({0x58});  // pop rax
+      Step(0, before_flags + kWord);
+      Emit({0x04, 0x7f, 0x9e});  // add al, 127, which overflows as before; sahf
+      Emit({0x58});              // pop rax
+      Step(0, before_flags);
+    }
     Emit({0x5e});  // pop rsi
-    Step(0, kRedZone + kWord);
+    Step(0, red_zone + kWord);
     Emit({0x5f});  // pop rdi
-    Step(0, kRedZone);
+    if (!plan_.keeps_red_zone) return Step(0, 0);
+    Step(0, red_zone);
     Emit({0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0});  // lea rsp, [rsp+128]
     Step(0, 0);
   }

@@ -13,11 +13,14 @@
 #include "coz/base/command_name.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
+#include "coz/report/analysis/api_table.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/condition/fail_condition.h"
+#include "coz/report/json/apis_json.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/json/threads_json.h"
+#include "coz/report/text/apis_text.h"
 #include "coz/report/text/report_markdown.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
@@ -75,6 +78,17 @@ void PrintThreads(const profile::Profile& profile, const ReportOptions& options,
   out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
 }
 
+void PrintApis(const profile::Profile& profile, const ReportOptions& options, std::ostream& out) {
+  const ApiTable table = BuildApiTable(profile);
+  if (options.format == ReportFormat::kJson) {
+    out << JsonText(ApisJson(table), 1) << "\n";
+    return;
+  }
+  const std::string text = WithCommandName(absl::StrCat(
+      "Calls into libraries of ", TargetTitle(profile), "\n", RenderApis(table, options.text)));
+  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+}
+
 }  // namespace
 
 absl::Status CheckConditions(const ReportOptions& options) {
@@ -88,10 +102,13 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
   if (!whole.ok()) return whole.status();
   const auto& [profile, stats, table, analysis] = **whole;
   if (measured != nullptr) {
-    *measured = options.threads || !FindNothingMeasured(profile, table, analysis).has_value();
+    *measured = options.threads || options.apis ||
+                !FindNothingMeasured(profile, table, analysis).has_value();
   }
   if (options.threads) {
     PrintThreads(profile, options, out);
+  } else if (options.apis) {
+    PrintApis(profile, options, out);
   } else if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";

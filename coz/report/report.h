@@ -27,6 +27,7 @@ struct ReportOptions {
   ReportFormat format = ReportFormat::kText;
   std::string path = "profile.pb";  // "-": standard input
   bool threads = false;             // the table of threads instead
+  bool apis = false;                // the table of calls into libraries instead
   AnalysisOptions analysis;
   TextOptions text;
   // Command, machine, counts, notes. False at the end of `coz run`, where the user has just seen

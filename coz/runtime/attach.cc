@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/runtime/api_calls.h"
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
@@ -92,6 +93,7 @@ void Attach(shared::ControlBlock* control) {
   g_modules.AddProgram(control, AddPointsOfMarks);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
+  runtime_internal::PublishApiRoutines(control, process);
   PublishProcess(*process, image);
   sampler::InitUnwinder(static_cast<sampler::UnwinderKind>(control->wanted_unwinder));
   sampler::PrepareThreadForUnwinding();

@@ -33,17 +33,18 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_begin(uint6
   asm volatile("incq %0" : "+m"(*visits) : : "cc");
   shared::ThreadSlot* const slot = OwnSlot();
   if (slot == nullptr) return;
-  shared::BeginCall(slot->timers, argument & 0xff, frame, Ticks(), Here());
+  const uint64_t function = argument & ((1 << kFunctionBits) - 1);
+  shared::BeginCall(slot->timers, function, function, frame, Ticks(), Here());
 }
 
 extern "C" __attribute__((visibility("hidden"), used)) void coz_note_end(uint64_t argument,
                                                                          uint64_t frame) {
   shared::ThreadSlot* const slot = OwnSlot();
   if (slot == nullptr) return;
-  shared::EndCall(slot->timers, argument & 0xff, frame, Ticks(), Here());
+  shared::EndCall(slot->timers, argument, frame, Ticks(), Here());
 }
 
-// Stubs have saved rdi and rsi.
+// Stubs have saved rdi, rsi and, where they have to, flags.
 #define COZ_ROUTINE_FOR_STUBS(name, routine) \
   asm(".text\n"                              \
       ".p2align 4\n"                         \
@@ -54,7 +55,6 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_end(uint64_
       ".type " #name ", @function\n" #name   \
       ":\n"                                  \
       "  .cfi_startproc\n"                   \
-      "  pushfq\n"                           \
       "  pushq %rax\n"                       \
       "  pushq %rcx\n"                       \
       "  pushq %rdx\n"                       \
@@ -62,7 +62,6 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_end(uint64_
       "  pushq %r9\n"                        \
       "  pushq %r10\n"                       \
       "  pushq %r11\n"                       \
-      "  cld\n"                              \
       "  call " #routine                     \
       "\n"                                   \
       "  popq %r11\n"                        \
@@ -72,7 +71,6 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_end(uint64_
       "  popq %rdx\n"                        \
       "  popq %rcx\n"                        \
       "  popq %rax\n"                        \
-      "  popfq\n"                            \
       "  ret\n"                              \
       "  .cfi_endproc\n"                     \
       ".size " #name ", . - " #name "\n")
@@ -83,11 +81,18 @@ COZ_ROUTINE_FOR_STUBS(coz_end_call, coz_note_end);
 extern "C" __attribute__((visibility("hidden"))) void coz_begin_call();
 extern "C" __attribute__((visibility("hidden"))) void coz_end_call();
 
+static void BeginInHandler(uint64_t argument, uint64_t frame, uint64_t) {
+  coz_note_begin(argument, frame);
+}
+static void EndInHandler(uint64_t argument, uint64_t frame, uint64_t) {
+  coz_note_end(argument, frame);
+}
+
 void PublishCallRoutines(shared::ProcessSlot* process) {
   process->begin_call = reinterpret_cast<uint64_t>(&coz_begin_call);
   process->end_call = reinterpret_cast<uint64_t>(&coz_end_call);
-  process->begin_call_in_handler = reinterpret_cast<uint64_t>(&coz_note_begin);
-  process->end_call_in_handler = reinterpret_cast<uint64_t>(&coz_note_end);
+  process->begin_call_in_handler = reinterpret_cast<uint64_t>(&BeginInHandler);
+  process->end_call_in_handler = reinterpret_cast<uint64_t>(&EndInHandler);
 }
 
 }  // namespace coz::runtime::runtime_internal

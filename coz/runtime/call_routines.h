@@ -4,8 +4,8 @@
 // Units    none
 // Errors   none: a thread without a slot times nothing
 // Threads  safe
-// Signals  the routines are async-signal-safe, and keep all registers and flags where stubs call
-//          them
+// Signals  the routines are async-signal-safe, and keep all registers but the flags where stubs
+//          call them
 // Source   coz/shared/call_timers.h; docs/threads.md
 #ifndef COZ_RUNTIME_CALL_ROUTINES_H_
 #define COZ_RUNTIME_CALL_ROUTINES_H_

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "coz/patch/code_patcher.h"
+#include "coz/runtime/api_calls.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
@@ -81,6 +82,7 @@ bool ContinueProfiled() {
   OccupySlot(*slot);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
+  runtime_internal::PublishApiRoutines(&control, process);
   PublishProcess(*process, image);
   if (StartSampling(control).source == sampler::SamplingSource::kNone) {
     shared::Add(control.counters.processes_without_sampling);

@@ -17,6 +17,7 @@
 #include "coz/base/kernel_sigaction.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_patcher.h"
+#include "coz/runtime/api_calls.h"
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
@@ -133,6 +134,7 @@ void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   runtime_internal::ShareVisitsOfNobodyAgain(*control, shared::IndexOf(*control, *process), g_pid);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();
   runtime_internal::PublishCallRoutines(process);
+  runtime_internal::PublishApiRoutines(control, process);
   PublishProcess(*process, image);
   StartSamplingFromOutside(*control);
   interpose::AdmitLateThreads(true);

@@ -10,6 +10,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_patcher.h"
+#include "coz/runtime/api_calls.h"
 #include "coz/runtime/runtime.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/sampler.h"
@@ -62,6 +63,7 @@ void AfterUnload() {
   sampler::ForgetUnwindCache();
   g_modules.EndUnload();
   patch::EndUnmap();
+  runtime_internal::FlushApiCallSites();
   g_process->unloads.fetch_add(1, std::memory_order_release);
 }
 

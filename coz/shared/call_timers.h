@@ -19,15 +19,16 @@
 
 namespace coz::shared {
 
-inline constexpr uint32_t kMaxTimedFunctions = 32;
+inline constexpr uint32_t kMaxTimedFunctions = 64;
 inline constexpr uint32_t kMaxOpenCalls = 64;
 
 struct OpenCall {
   uint64_t frame;  // address of its return address
   uint64_t start_ticks;
   uint64_t start_samples;
-  uint32_t function;
-  uint32_t is_inner;  // within a call of the same function
+  uint16_t function;
+  uint16_t is_inner;  // within a call of the same function
+  uint32_t end;       // what its end is known by
 };
 
 // Sums over calls whose end was seen. They are never reset.
@@ -85,9 +86,10 @@ inline uint32_t DropInner(CallTimers& timers, uint64_t frame) {
 
 }  // namespace call_timers_internal
 
-// `here` is an address in the caller's frame.
-inline void BeginCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
-                      uint64_t here) {
+// `here` is an address in the caller's frame. Several functions may have ends in common, as the
+// calls of one function by several callers do: then `end` is the same for them.
+inline void BeginCall(CallTimers& timers, uint32_t function, uint32_t end, uint64_t frame,
+                      uint64_t now_ticks, uint64_t here) {
   if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
   timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -95,8 +97,13 @@ inline void BeginCall(CallTimers& timers, uint32_t function, uint64_t frame, uin
   uint32_t depth = call_timers_internal::DropInner(timers, frame + 1);
   if (depth < kMaxOpenCalls) {
     uint32_t& open = timers.open[function];
-    timers.calls[depth] = {frame, now_ticks, timers.samples.load(call_timers_internal::kRelaxed),
-                           function, open != 0 ? 1U : 0U};
+    const uint16_t is_inner = open != 0 ? 1 : 0;
+    timers.calls[depth] = {frame,
+                           now_ticks,
+                           timers.samples.load(call_timers_internal::kRelaxed),
+                           static_cast<uint16_t>(function),
+                           is_inner,
+                           end};
     ++open;
     ++depth;
   }
@@ -105,15 +112,27 @@ inline void BeginCall(CallTimers& timers, uint32_t function, uint64_t frame, uin
   timers.busy_at.store(0, call_timers_internal::kRelaxed);
 }
 
-inline void EndCall(CallTimers& timers, uint32_t function, uint64_t frame, uint64_t now_ticks,
+// A call that has no time begins at this frame, so those further in or at the same place are over.
+inline void PassCall(CallTimers& timers, uint64_t frame, uint64_t here) {
+  const uint32_t depth = timers.depth.load(call_timers_internal::kRelaxed);
+  if (depth == 0 || call_timers_internal::IsInterrupted(timers, here)) return;
+  timers.busy_at.store(here, call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  timers.depth.store(call_timers_internal::DropInner(timers, frame + 1),
+                     call_timers_internal::kRelaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  timers.busy_at.store(0, call_timers_internal::kRelaxed);
+}
+
+inline void EndCall(CallTimers& timers, uint32_t end, uint64_t frame, uint64_t now_ticks,
                     uint64_t here) {
-  if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
+  if (call_timers_internal::IsInterrupted(timers, here)) return;
   timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   uint32_t depth = call_timers_internal::DropInner(timers, frame);
-  if (depth > 0 && timers.calls[depth - 1].frame == frame &&
-      timers.calls[depth - 1].function == function) {
+  if (depth > 0 && timers.calls[depth - 1].frame == frame && timers.calls[depth - 1].end == end) {
     const OpenCall call = timers.calls[--depth];
+    const uint32_t function = call.function % kMaxTimedFunctions;
     CallTime& time = timers.times[function];
     if (timers.open[function] != 0) --timers.open[function];
     call_timers_internal::Add(time.calls, 1);

@@ -17,7 +17,7 @@ constexpr uint32_t kG = 1;
 class CallTimersTest : public ::testing::Test {
  protected:
   void Begin(uint32_t function, uint64_t frame, uint64_t ticks) {
-    BeginCall(*timers_, function, frame, ticks, frame - 0x100);
+    BeginCall(*timers_, function, function, frame, ticks, frame - 0x100);
   }
   void End(uint32_t function, uint64_t frame, uint64_t ticks) {
     EndCall(*timers_, function, frame, ticks, frame - 0x100);
@@ -36,6 +36,30 @@ TEST_F(CallTimersTest, ACallTakesFromItsBeginToItsEnd) {
   EXPECT_EQ(Ticks(kF), 50u);
   EXPECT_EQ(CallSumsOf(*timers_, kF).samples, 3u);
   EXPECT_EQ(timers_->depth, 0u);
+}
+
+// By two callers: the end knows the function alone.
+TEST_F(CallTimersTest, FunctionsMayHaveEndsInCommon) {
+  constexpr uint32_t kEnd = 1000;
+  BeginCall(*timers_, kF, kEnd, kOuter, 100, kOuter - 0x100);
+  BeginCall(*timers_, kG, kEnd, kInner, 110, kInner - 0x100);
+  End(kEnd, kInner, 130);
+  End(kG, kOuter, 140);  // of a function that has another end
+  End(kEnd, kOuter, 150);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_EQ(Ticks(kG), 20u);
+}
+
+// The first call was left by an exception.
+TEST_F(CallTimersTest, ACallWithoutTimeTakesThePlaceOfOneThatWasLeft) {
+  Begin(kF, kOuter, 100);
+  PassCall(*timers_, kOuter, kOuter - 0x100);
+  End(kF, kOuter, 150);
+  EXPECT_EQ(Calls(kF), 0u);
+  Begin(kF, kOuter, 200);
+  PassCall(*timers_, kInner, kInner - 0x100);
+  End(kF, kOuter, 250);
+  EXPECT_EQ(Ticks(kF), 50u);
 }
 
 TEST_F(CallTimersTest, CallsOfOtherFunctionsNest) {

@@ -57,7 +57,10 @@ void CopyPoint(const ControlBlock& from, uint32_t point, ControlBlock& to) {
     if (is_timed) visits += slot.timed[cell - 1].visits.load(kRelaxed);
   });
   to.points[point].shared.count.store(0 - visits, kRelaxed);
-  if (to.points[point].kind == PointKind::kPlace) to.points[point].is_released.store(1, kRelaxed);
+  const PointKind kind = to.points[point].kind;
+  if (kind == PointKind::kPlace || kind == PointKind::kApi) {
+    to.points[point].is_released.store(1, kRelaxed);
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
+#include "coz/shared/api_calls.h"
 #include "coz/shared/call_timers.h"
 #include "coz/shared/counters.h"
 #include "coz/shared/modules.h"
@@ -42,7 +43,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 18;                // of this layout
+inline constexpr uint32_t kControlVersion = 19;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -110,8 +111,10 @@ struct ControlBlock {
   ChargedPair charged_pairs[kMaxChargedPairs];
   LentCounters lent_counters;
   PatchRequest patch_request;
-  // Point slots of the functions whose calls are timed + 1. The supervisor writes it.
+  // Point slots of the functions whose calls are timed + 1. The supervisor writes it, and a process
+  // for calls into libraries.
   std::atomic<uint32_t> timed_functions[kMaxTimedFunctions];
+  ApiFunctions api;
   LatencyHistogram latencies[kMaxTimedPoints];  // by the timed cell of the END
   EndedThreads ended_threads;
   ThreadSlot threads[kMaxThreads];

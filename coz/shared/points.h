@@ -20,8 +20,9 @@ inline constexpr uint32_t kMaxPoints = 256;
 inline constexpr uint32_t kMaxTimedPoints = 64;
 inline constexpr uint32_t kPointNameBytes = 232;
 
-// Marks are numbered as in the original. A place is the supervisor's: changed code counts there.
-enum class PointKind : uint32_t { kThroughput = 1, kBegin = 2, kEnd = 3, kPlace = 4 };
+// Marks are numbered as in the original. A place is the supervisor's: changed code counts there. An
+// api is a function of a library by one caller (api_calls.h).
+enum class PointKind : uint32_t { kThroughput = 1, kBegin = 2, kEnd = 3, kPlace = 4, kApi = 5 };
 enum class PointState : uint32_t { kFree, kBeingWritten, kReady };
 
 // The original's counter type: what _coz_get_counter returns.

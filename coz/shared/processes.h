@@ -57,6 +57,10 @@ struct ProcessSlot {
   uint64_t end_call;
   uint64_t begin_call_in_handler;
   uint64_t end_call_in_handler;
+  // The same for a call into a library, whose end is seen or not (api_calls.h).
+  uint64_t begin_api_call;
+  uint64_t count_api_call;
+  uint64_t begin_api_call_in_handler;
   std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
   sampler::SharedEvent event;     // by which the supervisor suspends its sampling
 };

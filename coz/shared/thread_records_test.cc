@@ -119,14 +119,14 @@ TEST_F(ThreadRecordsTest, ANameBeforeTheFirstSampleIsTheOnlyOne) {
 TEST_F(ThreadRecordsTest, TimesOfCallsPassOnWithTheFigures) {
   ThreadSlot* const slot = &TakeSlot(*control_);
   NoteSample(*control_, *slot, 1);
-  BeginCall(slot->timers, 0, 0x9000, 100, 0x8000);
-  BeginCall(slot->timers, 1, 0x7000, 110, 0x6000);
+  BeginCall(slot->timers, 0, 0, 0x9000, 100, 0x8000);
+  BeginCall(slot->timers, 1, 1, 0x7000, 110, 0x6000);
   NoteSample(*control_, *slot, 4);
   EndCall(slot->timers, 1, 0x7000, 130, 0x6000);
   SetOwnName("second");
   NoteSample(*control_, *slot, 3);
   EndCall(slot->timers, 0, 0x9000, 150, 0x8000);
-  BeginCall(slot->timers, 1, 0x7000, 160, 0x6000);  // left open
+  BeginCall(slot->timers, 1, 1, 0x7000, 160, 0x6000);  // left open
   FreeThreadSlot(*control_, *slot);
   ASSERT_EQ(&TakeSlot(*control_), slot);
   EndCall(slot->timers, 1, 0x7000, 190, 0x6000);

@@ -41,6 +41,7 @@ struct alignas(4096) ThreadSlot {
   alignas(64) std::atomic<uint64_t> visits[kMaxPoints];
   alignas(4096) ThreadFigures figures;
   alignas(64) CallTimers timers;
+  std::atomic<uint64_t> visits_of_none;  // what counts for no point may be added here
 };
 static_assert(offsetof(ThreadSlot, ledger) == 0);
 static_assert(sizeof(ThreadSlot) == kThreadSlotBytes);

@@ -17,6 +17,7 @@
 #include "coz/report/analysis/systematic_error.h"
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/json/apis_json.h"
 #include "coz/report/json/threads_json.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
@@ -70,6 +71,7 @@ Json OptionsJson(const profile::Options& options) {
           {"thread", options.thread()},
           {"count", options.count()},
           {"time", options.time()},
+          {"api", options.api()},
           {"progress", options.progress()},
           {"progress_sampled", options.progress_sampled()},
           {"latency", options.latency()},
@@ -414,7 +416,8 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
           {"points", PointsJson(table, analysis)},
-          {"threads", ThreadsJson(BuildThreadTable(profile))}};
+          {"threads", ThreadsJson(BuildThreadTable(profile))},
+          {"apis", ApisJson(BuildApiTable(profile))}};
 }
 
 std::string JsonText(const Json& json, int indent) {

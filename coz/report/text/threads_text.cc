@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/text/call_figures.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -19,25 +21,6 @@ constexpr char kNameless[] = "(no room)";
 
 std::string Seconds(uint64_t ns) {
   return absl::StrFormat("%.2f s", static_cast<double>(ns) / 1e9);
-}
-
-// Of calls, which may be short.
-std::string CallSeconds(uint64_t ns) {
-  return absl::StrFormat("%.4g s", static_cast<double>(ns) / 1e9);
-}
-
-// "12,345".
-std::string Grouped(uint64_t n) {
-  std::string text = absl::StrCat(n);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<size_t>(at), ",");
-  }
-  return text;
-}
-
-std::string Share(uint64_t part, uint64_t whole) {
-  if (whole == 0) return "";
-  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string NameOf(const ThreadRow& row) {
@@ -67,9 +50,9 @@ std::string ThreadRows(const ThreadTable& table, const std::vector<const ThreadR
                "CPU time", "start", "end", ""});
   const auto add = [&](const ThreadRow& row, const std::string& name, const std::string& id) {
     text.AddRow({name, id, absl::StrCat(row.threads), Grouped(row.samples),
-                 Share(row.samples, table.total.samples), Share(row.samples_in_scope, row.samples),
-                 Seconds(row.cpu_ns), Seconds(row.start_ns),
-                 row.end_ns == 0 ? "runs on" : Seconds(row.end_ns),
+                 ShareOf(row.samples, table.total.samples),
+                 ShareOf(row.samples_in_scope, row.samples), Seconds(row.cpu_ns),
+                 Seconds(row.start_ns), row.end_ns == 0 ? "runs on" : Seconds(row.end_ns),
                  row.left_out ? "left out by --thread" : ""});
   };
   const size_t shown = options.max_lines == 0
@@ -103,6 +86,12 @@ std::string CpuCell(const ThreadRow& row, size_t counter) {
   return row.times[counter].calls == 0 ? "-" : CallSeconds(row.times[counter].cpu_ns);
 }
 
+// A function of a library is named with it, and with who calls.
+std::string ColumnName(const std::string& counter) {
+  const std::string name = Printable(counter);
+  return absl::StrContains(name, "!") ? name : ShortenFunction(name, kMostNameColumns);
+}
+
 // How many of the columns have room.
 size_t ColumnsThatFit(const std::vector<std::vector<std::string>>& lines, int width) {
   int left = width - kIndent;
@@ -128,8 +117,7 @@ std::string RenderCounters(const CounterTable& shown, const ThreadTable& table,
   for (size_t i = 0; i < count; ++i) {
     const size_t counter = shown.counters[i];
     std::vector<std::string>& line = lines.emplace_back();
-    line = {ShortenFunction(Printable(table.counters[counter]), kMostNameColumns),
-            shown.cell(table.total, counter)};
+    line = {ColumnName(table.counters[counter]), shown.cell(table.total, counter)};
     for (const ThreadRow* row : rows) line.push_back(shown.cell(*row, counter));
   }
   const size_t columns = ColumnsThatFit(lines, options.width);

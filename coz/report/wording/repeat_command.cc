@@ -130,6 +130,7 @@ std::string RepeatCommand(const profile::Session& session) {
   for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
   AddTexts("--count", options.count(), &words);
   AddTexts("--time", options.time(), &words);
+  AddTexts("--api", options.api(), &words);
   AddText("--progress-source", options.progress_source(), &words);
   AddChoice(options, &words);
   AddSampling(session, &words);

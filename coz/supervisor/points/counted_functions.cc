@@ -1,8 +1,5 @@
 #include "coz/supervisor/points/counted_functions.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -14,8 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
-#include "coz/base/unique_fd.h"
-#include "coz/patch/function_ends.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -80,6 +75,11 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> CountedFunctions::Prepare(
         "--time measures by the CPU's time-stamp counter, which does not run at one rate here "
         "(/proc/cpuinfo lacks constant_tsc or nonstop_tsc); use --count");
   }
+  if (absl::Status status = counted->api_.Prepare(options.api, options.points, HasSteadyTicks());
+      !status.ok()) {
+    return status;
+  }
+  counted->may_come_later_ = !counted->api_.empty();
   for (Spec& spec : counted->specs_) {
     counted->may_come_later_ |= !spec.spec.binary.empty() || is_launcher;
     if (!spec.spec.binary.empty() || is_launcher) continue;
@@ -175,37 +175,6 @@ absl::Status CountedFunctions::AddFunctions(const std::string& path,
                       functions_.size(), kMostFunctions));
 }
 
-std::string CountedFunctions::FindEnds(const PlaceInFile& place, bool has_restartable_code,
-                                       std::vector<End>* ends) {
-  const points::CodePlace& code = place.code;
-  const UniqueFd fd(open(place.file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::vector<uint8_t> bytes(code.function_bytes);
-  const ssize_t read =
-      pread(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(code.function_offset));
-  if (read != static_cast<ssize_t>(bytes.size())) return "its code cannot be read";
-  const patch::FunctionEnds found = patch::FindFunctionEnds(bytes.data(), bytes.size());
-  if (!found.why_none.empty()) return found.why_none;
-  for (const std::vector<patch::FunctionEnd>& candidates : found.ends) {
-    std::optional<End> chosen;
-    std::string why;
-    for (const patch::FunctionEnd& candidate : candidates) {
-      End end = {place, {}, candidate.frame};
-      end.place.code.file_offset = code.function_offset + candidate.offset;
-      end.plans = PlanInFile(place.file, end.place.code, has_restartable_code);
-      const patch::Way way = end.plans.best.way;
-      if (why.empty()) why = end.plans.best.why_none;
-      const bool is_better = way == patch::Way::kJump || !chosen.has_value();
-      if (way != patch::Way::kNone && is_better) chosen = std::move(end);
-      if (way == patch::Way::kJump) break;
-    }
-    if (!chosen.has_value()) {
-      return absl::StrCat("code where it returns is not to be changed: ", why);
-    }
-    ends->push_back(*std::move(chosen));
-  }
-  return "";
-}
-
 // A function is timed where all ends of all its places are seen.
 void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool is_timed,
                                 bool has_restartable_code, Function* function) {
@@ -215,7 +184,7 @@ void CountedFunctions::AddPlace(const PlaceInFile& place, PlacePlans plans, bool
   if (!is_timed || (!is_first && !function->is_timed)) return;
   std::string why = timed_ >= shared::kMaxTimedFunctions && is_first
                         ? absl::StrCat("so many are timed already: ", timed_)
-                        : FindEnds(place, has_restartable_code, &function->ends);
+                        : FindTimedEnds(place, has_restartable_code, &function->ends);
   if (why.empty()) {
     if (is_first) ++timed_;
     function->is_timed = true;
@@ -250,16 +219,15 @@ void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function&
     begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | number, {0, 0}};
     end = {PlaceEdge::Kind::kEnd, number, {0, 0}};
   }
-  const auto index = static_cast<size_t>(&function - functions_.data());
   // Ends first: a begin whose end is not there yet would be dropped later.
-  for (const End& at : function.ends) {
+  for (const TimedEnd& at : function.ends) {
     end.frame = at.frame;
     patched_.Add({function.slot}, at.place, at.plans, end);
-    function_of_place_.push_back(index);
+    refusals_.push_back(absl::StrFormat("calls of %s are not timed", function.name));
   }
   for (size_t i = 0; i < function.places.size(); ++i) {
     patched_.Add({function.slot}, function.places[i], function.plans[i], begin);
-    function_of_place_.push_back(index);
+    refusals_.push_back(absl::StrFormat("calls of %s are not counted", function.name));
   }
 }
 
@@ -270,6 +238,7 @@ void CountedFunctions::TakeSlots(shared::ControlBlock* control) {
 void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::string& path,
                                   bool is_program) {
   if (path == runtime_library_) return;
+  if (!is_program) LookForApi(control, RealPath(path));
   for (Spec& spec : specs_) {
     const bool may_be_there =
         spec.spec.binary.empty() ? is_launcher_ && is_program : IsBinary(spec.spec.binary, path);
@@ -294,6 +263,16 @@ void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::stri
   }
 }
 
+void CountedFunctions::LookForApi(shared::ControlBlock* control, const std::string& path) {
+  for (ApiFunctions::Place& place : api_.LookInFile(control, path)) {
+    patched_.Add({0}, place.in_file, place.plans, place.edge);
+    refusals_.push_back(
+        absl::StrFormat("calls of %s are not %s", place.function,
+                        place.edge.kind == PlaceEdge::Kind::kEnd ? "timed" : "counted"));
+  }
+  for (const std::string& warning : api_.TakeWarnings()) Warn(warning);
+}
+
 void CountedFunctions::FindInLibraries(shared::ControlBlock* control, const ImageProcess& process) {
   std::string executable;
   for (const MappedCode& code : process.mapped) {
@@ -305,8 +284,7 @@ void CountedFunctions::FindInLibraries(shared::ControlBlock* control, const Imag
 
 void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused) {
   for (const PatchedPlaces::Refused& told : refused) {
-    Warn(absl::StrFormat("calls of %s are not counted in all processes, for %s",
-                         functions_[function_of_place_[told.place]].name, told.why));
+    Warn(absl::StrFormat("%s in all processes, for %s", refusals_[told.place], told.why));
   }
 }
 
@@ -343,7 +321,7 @@ void CountedFunctions::Warn(const std::string& sentence) {
 std::vector<std::string> CountedFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 std::vector<std::string> CountedFunctions::Missing() const {
-  std::vector<std::string> missing;
+  std::vector<std::string> missing = api_.Missing();
   for (const Spec& spec : specs_) {
     if (spec.was_found) continue;
     missing.push_back(

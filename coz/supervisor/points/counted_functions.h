@@ -1,4 +1,5 @@
-// Functions whose calls are counted for each thread, or timed too, and that are no progress points.
+// Functions whose calls are counted for each thread, or timed too, and that are no progress points;
+// of libraries also by caller.
 //
 // Shape    found in the program before it starts, in libraries when they are mapped; each function
 //          of a glob has a counter of its own. Processes count by changed code alone
@@ -26,15 +27,18 @@
 #include "coz/points/code_places.h"
 #include "coz/points/point_spec.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/points/api_functions.h"
 #include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/timed_ends.h"
 
 namespace coz::supervisor {
 
 struct CountedFunctionOptions {
   std::vector<std::string> count;   // as for --progress
   std::vector<std::string> time;    // the same, of functions whose calls are timed too
+  std::vector<std::string> api;     // LIBRARY or LIBRARY:FUNCTION, by caller
   std::vector<std::string> points;  // places that are progress points
   std::string runtime_library;      // no BINARY matches it
 };
@@ -46,7 +50,7 @@ class CountedFunctions {
       const CountedFunctionOptions& options, const std::string& program, bool is_launcher);
 
   // Where there are any, programs that attach have to wait for Poll.
-  bool empty() const { return specs_.empty(); }
+  bool empty() const { return specs_.empty() && api_.empty(); }
 
   // Before anything else, where the program runs already.
   void SetLate(const LateProcess& late) { patched_.SetLate(late); }
@@ -70,23 +74,15 @@ class CountedFunctions {
     std::string why_missing;
   };
   // One column: a function, with all places of its name.
-  struct End {
-    PlaceInFile place;
-    PlacePlans plans;
-    patch::FrameRule frame;
-  };
   struct Function {
     std::string name;
     std::vector<PlaceInFile> places;
     std::vector<PlacePlans> plans;
     bool is_timed = false;
-    std::vector<End> ends;  // of all its places
+    std::vector<TimedEnd> ends;  // of all its places
     uint32_t slot = kNoSlot;
   };
 
-  // Sets the ends of what lies at the place. A clause where not all of them can be changed.
-  static std::string FindEnds(const PlaceInFile& place, bool has_restartable_code,
-                              std::vector<End>* ends);
   static absl::Status Parse(const std::vector<std::string>& texts, bool is_timed,
                             std::vector<Spec>* specs);
 
@@ -99,6 +95,7 @@ class CountedFunctions {
   void TakeSlot(shared::ControlBlock* control, Function* function);
   void AddPatches(shared::ControlBlock* control, const Function& function);
   void FindInLibraries(shared::ControlBlock* control, const ImageProcess& process);
+  void LookForApi(shared::ControlBlock* control, const std::string& path);
   void LookInFile(shared::ControlBlock* control, const std::string& path, bool is_program);
   void WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused);
   void Warn(const std::string& sentence);
@@ -108,10 +105,11 @@ class CountedFunctions {
   bool is_launcher_ = false;
   bool may_come_later_ = false;  // in binaries that are mapped while the program runs
   std::vector<Spec> specs_;
+  ApiFunctions api_;
   std::vector<Function> functions_;
   PatchedPlaces patched_;
-  std::vector<size_t> function_of_place_;  // by the number of the patched place
-  uint32_t timed_ = 0;                     // functions
+  std::vector<std::string> refusals_;  // what is said then, by the number of the patched place
+  uint32_t timed_ = 0;                 // functions
   std::set<std::string> seen_files_;
   std::set<uint32_t> seen_images_;
   LookPace look_pace_;

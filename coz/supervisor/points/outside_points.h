@@ -102,6 +102,7 @@ class OutsidePoints {
     points::PointSpec spec;
     std::string mark;
     bool by_samples = false;
+    bool is_api = false;                // calls into a library
     std::vector<PlaceInFile> found;     // all of its places
     std::vector<size_t> patched;        // those that are counted by changed code
     std::vector<PlaceInFile> places;    // the others
@@ -125,7 +126,7 @@ class OutsidePoints {
     bool is_away = false;
     uint64_t visits_at_end = 0;
     uint64_t visits_of_nobody = 0;
-    bool is_at_places() const { return mark.empty() && !by_samples; }
+    bool is_at_places() const { return mark.empty() && !by_samples && !is_api; }
     uint64_t Read() const;
     uint64_t ReadAll() const;
     uint64_t ReadChangedCode() const;
@@ -163,6 +164,8 @@ class OutsidePoints {
   static bool IsOnePlace(const Counted& a, const Counted& b);
   absl::StatusOr<std::unique_ptr<Counted>> Parse(const std::string& option,
                                                  const std::string& text);
+  absl::StatusOr<std::unique_ptr<Counted>> ParseApi(const std::string& option,
+                                                    const std::string& text);
   absl::Status ParseAll(const OutsidePointOptions& options);
   static absl::Status MayBeInLibrary(const points::PointSpec& spec, const absl::Status& status);
   absl::Status CheckSemaphores(const Counted& counted) const;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/supervisor/points/api_functions.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/target/mapped_code.h"
 
@@ -98,6 +99,7 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
     counted->mark = text.substr(sizeof(kMarkPrefix) - 1);
     return counted;
   }
+  if (absl::StartsWith(text, kApiPrefix)) return ParseApi(option, text);
   const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
   if (!spec.ok()) return WithOption(option, text, spec.status());
   counted->spec = *spec;
@@ -107,6 +109,26 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::Parse(
   places_.push_back(counted.get());
   if (!spec->binary.empty() || is_launcher_) return counted;
   if (absl::Status status = ResolveInProgram(option, counted.get()); !status.ok()) return status;
+  return counted;
+}
+
+// Counted where calls into libraries are (api_functions.h), in the point's slot.
+absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::ParseApi(
+    const std::string& option, const std::string& text) {
+  if (option != "--progress" || !changes_code_) {
+    return WithOption(option, text,
+                      absl::InvalidArgumentError(
+                          "calls into libraries are counted by changed code, and begin and end no "
+                          "pair; write --progress without --progress-source, and see their times "
+                          "with --api"));
+  }
+  auto counted = std::make_unique<Counted>();
+  counted->spec.text = text;
+  counted->is_api = true;
+  counted->was_found = true;  // whether it is, is told there
+  has_places_ = true;
+  counted->slots.visits = static_cast<uint32_t>(places_.size());
+  places_.push_back(counted.get());
   return counted;
 }
 

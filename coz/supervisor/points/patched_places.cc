@@ -47,6 +47,10 @@ patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
       return {slot.begin_call, slot.begin_call_in_handler, edge.argument, edge.frame};
     case PlaceEdge::Kind::kEnd:
       return {slot.end_call, slot.end_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kBeginApi:
+      return {slot.begin_api_call, slot.begin_api_call_in_handler, edge.argument, edge.frame};
+    case PlaceEdge::Kind::kCountApi:
+      return {slot.count_api_call, slot.begin_api_call_in_handler, edge.argument, edge.frame};
     case PlaceEdge::Kind::kNone:
       break;
   }

@@ -32,9 +32,10 @@
 
 namespace coz::supervisor {
 
-// A place where a call of a timed function begins or ends.
+// A place where a call of a timed function begins or ends. Of a function of a library calls are
+// told apart by caller, whether or not their ends are seen.
 struct PlaceEdge {
-  enum class Kind { kNone, kBegin, kEnd };
+  enum class Kind { kNone, kBegin, kEnd, kBeginApi, kCountApi };
   Kind kind = Kind::kNone;
   uint32_t argument = 0;  // of the runtime's routine
   patch::FrameRule frame = {0, 0};

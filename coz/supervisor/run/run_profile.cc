@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> PrepareCounted(const RunOption
   CountedFunctionOptions counted;
   counted.count = options.count;
   counted.time = options.time;
+  counted.api = options.api;
   counted.points = options.points.progress;
   counted.runtime_library = options.runtime_library;
   for (const std::string& text : options.points.latency) {

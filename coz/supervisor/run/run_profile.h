@@ -48,6 +48,7 @@ struct RunOptions {
   OutsidePointOptions points;      // beside the program's own
   std::vector<std::string> count;  // functions whose calls are counted for each thread
   std::vector<std::string> time;   // the same, and timed
+  std::vector<std::string> api;    // libraries whose calls are counted by caller
   std::optional<uint64_t> seed;
   uint64_t sampling_period_ns = 0;  // 0: DefaultSamplingPeriodNs of the seed
   std::optional<uint64_t> min_experiment_ns;

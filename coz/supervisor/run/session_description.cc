@@ -100,6 +100,7 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   for (const std::string& pattern : options.threads) written.add_thread(pattern);
   for (const std::string& function : options.count) written.add_count(function);
   for (const std::string& function : options.time) written.add_time(function);
+  for (const std::string& pattern : options.api) written.add_api(pattern);
   for (double speedup : options.fixed_speedups) written.add_fixed_virtual_speedup(speedup);
   written.set_end_to_end(options.end_to_end);
   written.set_duration_ns(options.duration_ns);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "absl/strings/str_cat.h"
+#include "coz/shared/api_calls.h"
+
 namespace coz::supervisor {
 namespace {
 
@@ -41,7 +44,14 @@ void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<std::st
     profile::ThreadCounter* counter = profile->add_thread_counter();
     counter->set_session(session);
     counter->set_id(static_cast<uint32_t>(i + 1));
-    counter->set_name(counters[i]);
+    const size_t separator = counters[i].find(shared::kApiSeparator);
+    if (separator == std::string::npos) {
+      counter->set_name(counters[i]);
+      continue;
+    }
+    counter->set_api_function(counters[i].substr(0, separator));
+    counter->set_api_caller(counters[i].substr(separator + 1));
+    counter->set_name(absl::StrCat(counter->api_function(), " from ", counter->api_caller()));
   }
   for (const ThreadUse& thread : threads) {
     profile::Thread* written = profile->add_thread();

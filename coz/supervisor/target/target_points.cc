@@ -18,7 +18,9 @@ void TargetPoints::Discover() {
     if (state == shared::PointState::kFree) break;
     if (state != shared::PointState::kReady || discovered_[i]) continue;
     discovered_[i] = true;
-    if (slot.kind == shared::PointKind::kPlace) continue;  // of a point that was added
+    const bool is_of_program =
+        slot.kind != shared::PointKind::kPlace && slot.kind != shared::PointKind::kApi;
+    if (!is_of_program) continue;
     const bool is_latency = slot.kind != shared::PointKind::kThroughput;
     uint32_t id = 0;
     while (id < points_.size() &&
@@ -149,6 +151,7 @@ void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
         point.visits = shared::UntimedVisits(control_, source.slot);
         break;
       case shared::PointKind::kPlace:
+      case shared::PointKind::kApi:
         break;
       case shared::PointKind::kBegin: {
         const TimedVisits timed = ReadTimed(source.slot);

@@ -154,7 +154,8 @@ std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control)
     if (point.state.load(std::memory_order_acquire) != shared::PointState::kReady) break;
     const bool is_counted =
         point.is_released.load(std::memory_order_relaxed) == 0 &&
-        (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace);
+        (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace ||
+         point.kind == shared::PointKind::kApi);
     names.emplace_back(is_counted ? point.name : "");
   }
   return names;

@@ -44,7 +44,7 @@ struct ThreadUse {
 };
 
 // Names of the places that are counted for each thread, by the index of the point slot. Those of
-// pairs are empty.
+// pairs are empty. That of a function of a library by caller has shared::kApiSeparator in it.
 std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control);
 
 // Threads that run, and the last ones that have ended.

@@ -70,7 +70,7 @@ TEST_F(ThreadWatchTest, TimesOfCallsAreInNanoseconds) {
   control_->start_ticks = __builtin_ia32_rdtsc() - 2'000'000'000;  // two ticks in a nanosecond
   control_->timed_functions[0] = 2;                                // of "requests"
   ThreadSlot& slot = StartThread("t", 0, 3);
-  shared::BeginCall(slot.timers, 0, 0x9000, 1'000'000, 0x8000);
+  shared::BeginCall(slot.timers, 0, 0, 0x9000, 1'000'000, 0x8000);
   shared::NoteSample(*control_, slot, 2);
   shared::EndCall(slot.timers, 0, 0x9000, 3'000'000, 0x8000);
   const std::vector<ThreadUse> running = watch_.Threads();

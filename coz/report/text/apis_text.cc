@@ -1,0 +1,84 @@
+#include "coz/report/text/apis_text.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "coz/report/text/call_figures.h"
+#include "coz/report/wording/text_layout.h"
+
+namespace coz::report {
+namespace {
+
+constexpr int kApiIndent = 2;
+
+std::string PerCall(const CallTimes& times) {
+  const double ns = static_cast<double>(times.wall_ns) / static_cast<double>(times.calls);
+  if (ns < 1e3) return absl::StrFormat("%.0f ns", ns);
+  return ns < 1e6 ? absl::StrFormat("%.1f us", ns / 1e3) : absl::StrFormat("%.1f ms", ns / 1e6);
+}
+
+std::vector<std::string> ApiLine(const std::string& function, const std::string& caller,
+                                 uint64_t calls, const CallTimes& times, uint64_t run_ns) {
+  if (times.calls == 0) return {function, caller, Grouped(calls), "-", "-", "-", "-"};
+  return {function,
+          caller,
+          Grouped(calls),
+          CallSeconds(times.wall_ns),
+          ShareOf(times.wall_ns, run_ns),
+          CallSeconds(times.cpu_ns),
+          PerCall(times)};
+}
+
+// Of calls whose end was not seen, where others of the row have times.
+std::string UntimedApis(const std::vector<ApiRow>& rows, size_t shown) {
+  std::string text;
+  for (size_t i = 0; i < shown; ++i) {
+    const ApiRow& row = rows[i];
+    if (row.times.calls == 0 || row.times.calls >= row.calls) continue;
+    absl::StrAppend(&text, "  ", Printable(row.function), " from ", Printable(row.caller), ": ",
+                    Grouped(row.calls - row.times.calls), " of ", Grouped(row.calls),
+                    " calls have no time, as they were open at the end, or were left by an "
+                    "exception or longjmp\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string RenderApis(const ApiTable& table, const TextOptions& options) {
+  if (table.rows.empty()) {
+    return "The profile holds no calls into libraries; count them with `coz run --api LIBRARY`, as "
+           "in --api libz.so\n";
+  }
+  std::vector<Align> alignment(7, Align::kRight);
+  alignment[0] = alignment[1] = Align::kLeft;
+  TextTable text(alignment);
+  text.AddRow({"function", "from", "calls", "wall time", "of the run", "CPU time", "a call"});
+  const size_t shown = options.max_lines == 0
+                           ? table.rows.size()
+                           : std::min(table.rows.size(), static_cast<size_t>(options.max_lines));
+  bool any_untimed = false;
+  for (size_t i = 0; i < shown; ++i) {
+    const ApiRow& row = table.rows[i];
+    any_untimed |= row.times.calls == 0;
+    text.AddRow(ApiLine(Printable(row.function), Printable(row.caller), row.calls, row.times,
+                        table.run_ns));
+    if (!options.verbose) continue;
+    for (const ApiThread& thread : row.threads) {
+      text.AddRow(ApiLine("", absl::StrCat("  ", Printable(thread.name)), thread.calls,
+                          thread.times, table.run_ns));
+    }
+  }
+  std::string result = text.Render(kApiIndent);
+  if (shown < table.rows.size()) {
+    absl::StrAppend(&result, "  and ", table.rows.size() - shown, " more; for all: -n 0\n");
+  }
+  if (any_untimed) {
+    result += "  -: the ends of these calls are not seen, so they have no time\n";
+  }
+  return result + UntimedApis(table.rows, shown);
+}
+
+}  // namespace coz::report

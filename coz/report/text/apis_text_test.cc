@@ -1,0 +1,54 @@
+#include "coz/report/text/apis_text.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ApiTable SmallTable() {
+  ApiTable table;
+  table.run_ns = 2'000'000'000;
+  table.rows.push_back({"libz.so.1!deflate",
+                        "server",
+                        12345,
+                        {12340, 500'000'000, 400'000'000},
+                        {{"io", 12345, {12340, 500'000'000, 400'000'000}}}});
+  table.rows.push_back({"libz.so.1!crc32", "libpng.so", 7, {}, {{"main", 7, {}}}});
+  return table;
+}
+
+TEST(ApisTextTest, ShowsARowForEachFunctionAndCaller) {
+  EXPECT_EQ(RenderApis(SmallTable(), {}),
+            "  function           from        calls  wall time  of the run  CPU time   a call\n"
+            "  libz.so.1!deflate  server     12,345      0.5 s      25.0 %     0.4 s  40.5 us\n"
+            "  libz.so.1!crc32    libpng.so       7          -           -         -        -\n"
+            "  -: the ends of these calls are not seen, so they have no time\n"
+            "  libz.so.1!deflate from server: 5 of 12,345 calls have no time, as they were open at "
+            "the end, or were left by an exception or longjmp\n");
+}
+
+TEST(ApisTextTest, ShowsThreadsWhereItIsVerbose) {
+  TextOptions options;
+  EXPECT_THAT(RenderApis(SmallTable(), options), Not(HasSubstr(" io ")));
+  options.verbose = true;
+  EXPECT_THAT(RenderApis(SmallTable(), options), HasSubstr("    io       12,345"));
+}
+
+TEST(ApisTextTest, SaysHowManyRowsThereAreBeside) {
+  TextOptions options;
+  options.max_lines = 1;
+  const std::string text = RenderApis(SmallTable(), options);
+  EXPECT_THAT(text, HasSubstr("and 1 more; for all: -n 0"));
+  EXPECT_THAT(text, Not(HasSubstr("crc32")));
+}
+
+TEST(ApisTextTest, SaysWhatToTypeWhereThereAreNoCalls) {
+  EXPECT_THAT(RenderApis({}, {}), HasSubstr("no calls into libraries; count them with `coz run"));
+}
+
+}  // namespace
+}  // namespace coz::report

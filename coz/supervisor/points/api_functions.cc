@@ -1,0 +1,256 @@
+#include "coz/supervisor/points/api_functions.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "coz/points/exported_functions.h"
+#include "coz/points/point_spec.h"
+#include "coz/supervisor/points/place_slots.h"
+
+namespace coz::supervisor {
+namespace {
+
+// Of patch::kMaxPatches, which the process's other places share.
+constexpr size_t kMostPlaces = 1600;
+constexpr size_t kShownNames = 3;
+
+std::string FileName(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+bool IsGlob(const std::string& text) { return text.find_first_of("*?") != std::string::npos; }
+
+// The loader's own code finds the objects of callers.
+bool IsLoader(const std::string& path) { return absl::StartsWith(FileName(path), "ld-"); }
+
+struct Range {
+  uint64_t begin;
+  uint64_t end;
+};
+
+Range ChangedBy(const PlaceInFile& place, const PlacePlans& plans) {
+  const uint64_t begin = place.code.function_offset + plans.best.offset;
+  return {begin, begin + plans.best.original.size()};
+}
+
+bool AnyOverlap(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  return std::adjacent_find(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+           return b.begin < a.end;
+         }) != ranges.end();
+}
+
+// Its slot + 1; 0: the table was full.
+uint32_t PointSlotOf(const shared::ControlBlock& control, const std::string& name) {
+  for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
+    const shared::PointSlot& slot = control.points[i];
+    if (slot.state.load(std::memory_order_acquire) != shared::PointState::kReady) continue;
+    if (slot.kind == shared::PointKind::kPlace && slot.name == name) return i + 1;
+  }
+  return 0;
+}
+
+std::string Some(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kShownNames);
+  std::string text =
+      absl::StrJoin(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", ");
+  if (shown < names.size()) absl::StrAppend(&text, " and ", names.size() - shown, " more");
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<ApiPattern> ParseApiPattern(absl::string_view text) {
+  const std::string globs = absl::StrReplaceAll(text, {{"%", "*"}});
+  const size_t colon = globs.find(':');
+  ApiPattern pattern = {std::string(text), globs.substr(0, colon), ""};
+  if (colon != std::string::npos) pattern.function = globs.substr(colon + 1);
+  if (pattern.library.empty() || (colon != std::string::npos && pattern.function.empty())) {
+    return absl::InvalidArgumentError(
+        "this names no library; write LIBRARY or LIBRARY:FUNCTION, as in libz.so or "
+        "libz.so:deflate");
+  }
+  return pattern;
+}
+
+bool IsLibrary(const ApiPattern& pattern, const std::string& path) {
+  const std::string name = FileName(path);
+  return points::MatchesGlob(pattern.library, path) || points::MatchesGlob(pattern.library, name) ||
+         points::MatchesGlob(absl::StrCat(pattern.library, ".*"), name);
+}
+
+absl::Status ApiFunctions::Prepare(const std::vector<std::string>& patterns,
+                                   const std::vector<std::string>& points, bool times) {
+  times_ = times;
+  for (const std::string& text : patterns) {
+    absl::StatusOr<ApiPattern> pattern = ParseApiPattern(text);
+    if (!pattern.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--api='", text, "': ", pattern.status().message()));
+    }
+    asked_.push_back({*std::move(pattern), ""});
+  }
+  for (const std::string& text : points) {
+    if (!absl::StartsWith(text, kApiPrefix)) continue;
+    absl::StatusOr<ApiPattern> pattern = ParseApiPattern(absl::StripPrefix(text, kApiPrefix));
+    if (!pattern.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--progress='", text, "': ", pattern.status().message()));
+    }
+    asked_.push_back({*std::move(pattern), text});
+  }
+  return absl::OkStatus();
+}
+
+std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::ControlBlock& control,
+                                                            const points::CodePlaces& binary,
+                                                            const std::string& path,
+                                                            std::vector<std::string>* left_out) {
+  std::map<std::pair<uint64_t, std::string>, const points::CodePlaces::Function*> by_address;
+  for (const points::CodePlaces::Function& function : binary.functions()) {
+    by_address.emplace(std::make_pair(function.begin, function.linkage_name), &function);
+  }
+  std::vector<Function> found;
+  for (const points::ExportedFunction& exported : points::ReadExportedFunctions(path)) {
+    const auto known = by_address.find({exported.begin, exported.linkage_name});
+    const points::CodePlaces::Function code =
+        known != by_address.end()
+            ? *known->second
+            : points::CodePlaces::Function{exported.begin, exported.end, exported.linkage_name,
+                                           exported.linkage_name};
+    bool is_asked = false;
+    Function function = {code, 0};
+    for (Asked& asked : asked_) {
+      if (!IsLibrary(asked.pattern, path)) continue;
+      if (!asked.pattern.function.empty() &&
+          !points::MatchesFunction(asked.pattern.function, code.linkage_name, code.name)) {
+        continue;
+      }
+      asked.has_function = true;
+      is_asked = true;
+      if (function.point == 0 && !asked.point.empty()) {
+        function.point = PointSlotOf(control, asked.point);
+      }
+    }
+    if (!is_asked) continue;
+    if (exported.is_chosen_at_load) {
+      left_out->push_back(code.name);
+    } else {
+      found.push_back(function);
+    }
+  }
+  return found;
+}
+
+// None where not all of them can be seen by jumps.
+std::vector<TimedEnd> ApiFunctions::EndsOf(const PlaceInFile& entry, const PlacePlans& plans,
+                                           bool has_restartable_code) const {
+  std::vector<TimedEnd> ends;
+  if (!times_ || !FindTimedEnds(entry, has_restartable_code, &ends).empty()) return {};
+  std::vector<Range> changed = {ChangedBy(entry, plans)};
+  for (TimedEnd& end : ends) {
+    if (end.plans.best.way != patch::Way::kJump) return {};
+    end.plans.by_trap.reset();
+    changed.push_back(ChangedBy(end.place, end.plans));
+  }
+  if (places_ + ends.size() >= kMostPlaces || AnyOverlap(std::move(changed))) return {};
+  return ends;
+}
+
+void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& function,
+                               const points::CodePlaces& binary, const std::string& path,
+                               std::vector<Place>* places, std::vector<std::string>* left_out) {
+  const uint32_t number = control->api.count.load(std::memory_order_relaxed);
+  PlaceInFile entry = {path, {}};
+  PlacePlans plans;
+  const bool has_restartable_code = binary.has_restartable_code();
+  if (binary.PlaceOf(function.code, &entry.code)) {
+    plans = PlanInFile(path, entry.code, has_restartable_code);
+  }
+  const std::string name = points::WithoutParameters(function.code.name);
+  if (plans.best.way != patch::Way::kJump || number == shared::kMaxApiFunctions ||
+      places_ >= kMostPlaces) {
+    left_out->push_back(name);
+    return;
+  }
+  shared::ApiFunction& written = control->api.functions[number];
+  const std::string full_name = absl::StrCat(FileName(path), "!", name);
+  absl::SNPrintF(written.name, sizeof(written.name), "%s", full_name);
+  written.point = function.point;
+  control->api.count.store(number + 1, std::memory_order_release);
+  const std::vector<TimedEnd> ends = EndsOf(entry, plans, has_restartable_code);
+  // Ends first: a begin whose end is not there yet would be dropped later.
+  for (const TimedEnd& end : ends) {
+    places->push_back({full_name,
+                       end.place,
+                       end.plans,
+                       {PlaceEdge::Kind::kEnd, shared::kFirstApiEnd + number, end.frame}});
+  }
+  const PlaceEdge::Kind kind =
+      ends.empty() ? PlaceEdge::Kind::kCountApi : PlaceEdge::Kind::kBeginApi;
+  places->push_back({full_name, entry, plans, {kind, number, {0, 0}}});
+  places_ += ends.size() + 1;
+}
+
+std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* control,
+                                                          const std::string& path) {
+  std::vector<Place> places;
+  bool is_asked = false;
+  for (Asked& asked : asked_) {
+    if (!IsLibrary(asked.pattern, path) || IsLoader(path)) continue;
+    // A glob means the libraries that a program has chosen.
+    if (MayBlockSigtrap(path) && IsGlob(asked.pattern.library)) continue;
+    asked.has_library = true;
+    is_asked = true;
+  }
+  if (!is_asked) return places;
+  const absl::StatusOr<std::unique_ptr<points::CodePlaces>> binary = points::CodePlaces::Open(path);
+  if (!binary.ok()) {
+    warnings_.push_back(absl::StrFormat("calls into %s are not counted: %s", FileName(path),
+                                        binary.status().message()));
+    return places;
+  }
+  std::vector<std::string> left_out;
+  for (const Function& function : FindAsked(*control, **binary, path, &left_out)) {
+    AddFunction(control, function, **binary, path, &places, &left_out);
+  }
+  if (!left_out.empty()) {
+    warnings_.push_back(absl::StrFormat(
+        "calls of %d functions of %s are not counted, for their code is not to be changed or there "
+        "is no room for so many: %s",
+        left_out.size(), FileName(path), Some(left_out)));
+  }
+  return places;
+}
+
+std::vector<std::string> ApiFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
+
+std::vector<std::string> ApiFunctions::Missing() const {
+  std::vector<std::string> missing;
+  for (const Asked& asked : asked_) {
+    if (asked.has_function) continue;
+    const std::string text = asked.point.empty() ? asked.pattern.text : asked.point;
+    missing.push_back(
+        asked.has_library
+            ? absl::StrFormat("calls of '%s' were not counted, for the library exports no such "
+                              "function; see what it does with: nm -D --defined-only LIBRARY",
+                              text)
+            : absl::StrFormat("calls of '%s' were not counted, for no program loaded such a "
+                              "library; see what is loaded with: ldd PROGRAM",
+                              text));
+  }
+  return missing;
+}
+
+}  // namespace coz::supervisor

@@ -1,0 +1,98 @@
+// Functions of libraries whose calls from outside are counted and timed by caller: which ones are
+// asked for, and where they are in a library.
+//
+// Shape    a pattern LIBRARY or LIBRARY:FUNCTION, both globs; a library is looked at once, when it
+//          is first mapped. Functions are numbered in the control block
+// Units    offsets in the file
+// Errors   Prepare: one sentence with the option. Later: warnings, one for each library
+// Threads  compatible
+// Signals  none
+// Source   docs/libraries.md; docs/design/calls-into-libraries.md
+#ifndef COZ_SUPERVISOR_POINTS_API_FUNCTIONS_H_
+#define COZ_SUPERVISOR_POINTS_API_FUNCTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "coz/points/code_places.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/points/patched_places.h"
+#include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/plan_in_file.h"
+#include "coz/supervisor/points/timed_ends.h"
+
+namespace coz::supervisor {
+
+// Before the pattern, of a progress point.
+inline constexpr char kApiPrefix[] = "api:";
+
+struct ApiPattern {
+  std::string text;      // as typed
+  std::string library;   // a glob
+  std::string function;  // a glob; empty: every one
+};
+
+// INVALID_ARGUMENT where the text names no library.
+absl::StatusOr<ApiPattern> ParseApiPattern(absl::string_view text);
+
+// "libz.so" is "/usr/lib/libz.so.1.3" too.
+bool IsLibrary(const ApiPattern& pattern, const std::string& path);
+
+class ApiFunctions {
+ public:
+  // A place of a function that is to be changed.
+  struct Place {
+    std::string function;  // "libz.so.1!deflate"
+    PlaceInFile in_file;
+    PlacePlans plans;
+    PlaceEdge edge;
+  };
+
+  // `points`: progress points, of which those of calls into libraries are taken. `times`: the ends
+  // of calls are wanted too.
+  absl::Status Prepare(const std::vector<std::string>& patterns,
+                       const std::vector<std::string>& points, bool times);
+  bool empty() const { return asked_.empty(); }
+
+  // What is to be changed in this library; the slots of progress points are there already.
+  std::vector<Place> LookInFile(shared::ControlBlock* control, const std::string& path);
+
+  // Problems since the last call.
+  std::vector<std::string> TakeWarnings();
+  // Of patterns that matched no function, a sentence each.
+  std::vector<std::string> Missing() const;
+
+ private:
+  struct Asked {
+    ApiPattern pattern;
+    std::string point;  // its name; empty: it is none
+    bool has_library = false;
+    bool has_function = false;
+  };
+  struct Function {
+    points::CodePlaces::Function code;
+    uint32_t point = 0;  // as in shared::ApiFunction
+  };
+
+  std::vector<Function> FindAsked(const shared::ControlBlock& control,
+                                  const points::CodePlaces& binary, const std::string& path,
+                                  std::vector<std::string>* left_out);
+  std::vector<TimedEnd> EndsOf(const PlaceInFile& entry, const PlacePlans& plans,
+                               bool has_restartable_code) const;
+  void AddFunction(shared::ControlBlock* control, const Function& function,
+                   const points::CodePlaces& binary, const std::string& path,
+                   std::vector<Place>* places, std::vector<std::string>* left_out);
+
+  bool times_ = true;
+  size_t places_ = 0;
+  std::vector<Asked> asked_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_POINTS_API_FUNCTIONS_H_
