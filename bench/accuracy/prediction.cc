@@ -133,7 +133,7 @@ absl::StatusOr<ProgramRun> RunProfiled(std::vector<std::string> profiler,
     return RunAndRead(profiler, seconds, options.scratch_folder);
   }
   testing::CommandResult attached;
-  const absl::StatusOr<ProgramRun> run =
+  absl::StatusOr<ProgramRun> run =
       RunAndRead(program, seconds, options.scratch_folder, [&](pid_t pid) {
         AwaitProgram(pid, program.front());
         profiler.push_back(absl::StrCat(pid));
@@ -232,9 +232,8 @@ std::map<double, PeerTotals> ParsePeerProfile(const std::string& text, const Cas
     if (is("experiment\t")) {
       speedup = atof(field("speedup"));
       duration_ns = atof(field("duration"));
-    } else if (duration_ns > kTooLongNs) {
-      continue;
-    } else if (std::string(field("name")).rfind(one_case.point + "\t", 0) != 0) {
+    } else if (duration_ns > kTooLongNs ||
+               std::string(field("name")).rfind(one_case.point + "\t", 0) != 0) {
       continue;
     } else if (is("throughput-point\t") && !one_case.is_latency) {
       totals[speedup].duration_ns += duration_ns;

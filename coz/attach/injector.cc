@@ -363,7 +363,7 @@ absl::StatusOr<int64_t> Injector::CallLibrary(const char* function, int64_t argu
     GiveBack(&*thread, room);
     return borrowed;
   }
-  const absl::StatusOr<int64_t> answer = CallIn(&*thread, function, argument, &room);
+  absl::StatusOr<int64_t> answer = CallIn(&*thread, function, argument, &room);
   GiveBack(&*thread, room);
   return answer;
 }

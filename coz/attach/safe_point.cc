@@ -151,23 +151,23 @@ absl::Status IsSafe(const ThreadState& state) {
   return absl::OkStatus();
 }
 
-struct SafePoints::Dwarf {
+struct SafePoints::Unwinder {
   Dwfl_Callbacks callbacks = {};
   Dwfl* dwfl = nullptr;
   bool is_attached = false;
 };
 
-SafePoints::SafePoints(pid_t pid) : dwarf_(std::make_unique<Dwarf>()), pid_(pid) {
+SafePoints::SafePoints(pid_t pid) : unwinder_(std::make_unique<Unwinder>()) {
   static char no_path[] = "";
   static char* debug_path = no_path;  // tables for unwinding are in the files themselves
-  dwarf_->callbacks.find_elf = dwfl_linux_proc_find_elf;
-  dwarf_->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
-  dwarf_->callbacks.debuginfo_path = &debug_path;
-  dwarf_->dwfl = dwfl_begin(&dwarf_->callbacks);
-  if (dwarf_->dwfl == nullptr) return;
-  dwarf_->is_attached = dwfl_linux_proc_report(dwarf_->dwfl, pid) == 0 &&
-                        dwfl_report_end(dwarf_->dwfl, nullptr, nullptr) == 0 &&
-                        dwfl_linux_proc_attach(dwarf_->dwfl, pid, true) == 0;
+  unwinder_->callbacks.find_elf = dwfl_linux_proc_find_elf;
+  unwinder_->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+  unwinder_->callbacks.debuginfo_path = &debug_path;
+  unwinder_->dwfl = dwfl_begin(&unwinder_->callbacks);
+  if (unwinder_->dwfl == nullptr) return;
+  unwinder_->is_attached = dwfl_linux_proc_report(unwinder_->dwfl, pid) == 0 &&
+                           dwfl_report_end(unwinder_->dwfl, nullptr, nullptr) == 0 &&
+                           dwfl_linux_proc_attach(unwinder_->dwfl, pid, true) == 0;
   std::vector<std::string> looked_at;
   for (const Mapping& mapping : ReadMappings(pid)) {
     if (mapping.path.empty() || mapping.path[0] != '/' || mapping.file_offset != 0 ||
@@ -184,15 +184,15 @@ SafePoints::SafePoints(pid_t pid) : dwarf_(std::make_unique<Dwarf>()), pid_(pid)
 }
 
 SafePoints::~SafePoints() {
-  if (dwarf_->dwfl != nullptr) dwfl_end(dwarf_->dwfl);
+  if (unwinder_->dwfl != nullptr) dwfl_end(unwinder_->dwfl);
 }
 
 absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_thread) {
-  if (!dwarf_->is_attached) return Unsafe("its stack cannot be unwound");
+  if (!unwinder_->is_attached) return Unsafe("its stack cannot be unwound");
   struct Walk {
     Dwfl* dwfl;
     ThreadState state;
-  } walk = {dwarf_->dwfl, {}};
+  } walk = {unwinder_->dwfl, {}};
   walk.state.waiting_call = waiting_call;
   walk.state.waits_for_thread = waits_for_thread;
   walk.state.has_other_malloc = has_other_malloc_;
@@ -216,7 +216,7 @@ absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_t
     w.state.frames.push_back(seen);
     return w.state.frames.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
   };
-  walk.state.is_whole = dwfl_getthread_frames(dwarf_->dwfl, tid, visit, &walk) == 0;
+  walk.state.is_whole = dwfl_getthread_frames(unwinder_->dwfl, tid, visit, &walk) == 0;
   return IsSafe(walk.state);
 }
 

@@ -59,9 +59,8 @@ class SafePoints {
   absl::Status Check(pid_t tid, int64_t waiting_call, bool waits_for_thread);
 
  private:
-  struct Dwarf;
-  std::unique_ptr<Dwarf> dwarf_;
-  pid_t pid_;
+  struct Unwinder;
+  std::unique_ptr<Unwinder> unwinder_;
   bool has_other_malloc_ = false;
 };
 

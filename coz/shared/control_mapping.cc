@@ -1,6 +1,7 @@
 #include "coz/shared/control_mapping.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "coz/base/raw_syscall.h"
@@ -28,10 +30,9 @@ void Complain(const char* control_path, const char* what) {
   if (!IsChildOfSupervisor(control_path)) return;
   static constexpr char kPrefix[] = "coz: the program runs without the profiler: ";
   char line[256];
-  strcpy(line, kPrefix);
-  strncat(line, what, sizeof(line) - sizeof(kPrefix) - 1);
-  strcat(line, "\n");
-  (void)!write(STDERR_FILENO, line, strlen(line));
+  const int length = snprintf(line, sizeof(line), "%s%s\n", kPrefix, what);
+  if (length <= 0) return;
+  (void)!write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof(line) - 1));
 }
 
 const char* Explain(MapFault fault) {

@@ -85,13 +85,13 @@ Headline HeadlineOf(const LineAnalysis& line) {
 std::string GainHead() { return absl::StrCat("gain at ", PercentText(kQuotedSpeedup), " %"); }
 
 std::string GainText(const Headline& headline) {
-  const std::string text = WithSign(headline.program_speedup);
+  std::string text = WithSign(headline.program_speedup);
   if (std::fabs(headline.virtual_speedup - kQuotedSpeedup) < 1e-9) return text;
   return absl::StrCat(text, " at ", PercentText(headline.virtual_speedup), " %");
 }
 
 std::string ShapeText(const LineAnalysis& line) {
-  const std::string beyond = BeyondBend(line.curve);
+  std::string beyond = BeyondBend(line.curve);
   if (!beyond.empty()) return beyond;
   const double value = std::fabs(line.slope.value) < 0.005 ? 0 : line.slope.value;  // no "-0.00"
   return absl::StrFormat("slope %.2f %s", value, PlusMinus(line.slope));
@@ -138,7 +138,7 @@ std::string PercentText(double fraction) {
 }
 
 std::string WithInterval(const Estimate& estimate) {
-  const std::string value = absl::StrCat(PercentText(estimate.value), " %");
+  std::string value = absl::StrCat(PercentText(estimate.value), " %");
   if (!std::isfinite(estimate.low)) return value;
   return absl::StrFormat("%s (%s to %s)", value, PercentText(estimate.low),
                          PercentText(estimate.high));

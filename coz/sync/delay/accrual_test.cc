@@ -286,12 +286,13 @@ TEST_F(StretchTest, OthersCanAskWhatAStretchInProgressStandsFor) {
   LearnStretches(kPeriodNs / 2);
   Call(kInside);
   const uint64_t local_ns = sampled_.local_delay_ns;
+  const uint64_t after_ns = local_ns + kPeriodNs / 10;
+  constexpr uint64_t kRounding = kPeriodNs / 1000;
   Run(kPeriodNs / 5);
-  EXPECT_NEAR(LocalDelayAt(*global_, sampled_, now_ns_), local_ns + kPeriodNs / 10,
-              kPeriodNs / 1000);
+  EXPECT_NEAR(LocalDelayAt(*global_, sampled_, now_ns_), after_ns, kRounding);
   EXPECT_EQ(sampled_.local_delay_ns, local_ns) << "asking imposes nothing";
   Call(kOutside);
-  EXPECT_NEAR(sampled_.local_delay_ns, local_ns + kPeriodNs / 10, kPeriodNs / 1000);
+  EXPECT_NEAR(sampled_.local_delay_ns, after_ns, kRounding);
   Run(kPeriodNs / 5);
   EXPECT_EQ(LocalDelayAt(*global_, sampled_, now_ns_), sampled_.local_delay_ns);
 }
@@ -321,7 +322,7 @@ TEST_F(StretchTest, NothingIsImposedOnceSomethingElseIsSelected) {
 
 TEST_F(StretchTest, TheNextSelectionStartsWithNothingAheadOfItsSamples) {
   LearnStretches(kPeriodNs / 2);
-  sampled_.stretches.SetBalanceForTest(-int64_t{16} * kPeriodNs);
+  sampled_.stretches.SetBalanceForTest(-static_cast<int64_t>(16 * kPeriodNs));
   global_->selection = 2;
   sampled_.stretches.Count(SampledUnit::kSelected, kUnit);
   ImposeSample(*global_, sampled_, Half(), now_ns_);

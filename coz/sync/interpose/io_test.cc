@@ -258,7 +258,7 @@ TEST_F(InterposeIoTest, SleepIsFollowedByThePauseForWhatWasImposedMeanwhile) {
   WatchedThread sleeper;
   std::thread thread([&] {
     sleeper.Announce();
-    const timespec duration = {0, 300 * 1000 * 1000};
+    const timespec duration = {0, 300'000'000};
     nanosleep(&duration, nullptr);
   });
   WaitUntil("it sleeps", [&] { return sleeper.IsBlocked(true); });

@@ -32,7 +32,7 @@ void ExpectStraight(const BendCoverage& coverage) {
 
 // Returns what it has looked at.
 std::vector<BendCoverage> ExpectTrueBends(const KnownProgram& known, uint64_t seconds) {
-  const std::vector<BendCoverage> coverage = CoverageOfMany(known, seconds);
+  std::vector<BendCoverage> coverage = CoverageOfMany(known, seconds);
   for (size_t line = 0; line < coverage.size(); ++line) {
     SCOPED_TRACE(known.lines[line].name);
     const BendCoverage& of_line = coverage[line];
