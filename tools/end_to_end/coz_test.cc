@@ -340,7 +340,8 @@ TEST_F(CozTest, RepeatsUntilTheRunTimeIsPreciseEnough) {
   const CommandResult result = Run({"--end-to-end", "--repeat=60", "--until=200", "--seed=3", line},
                                    {Puppet("busy"), "0.3"});
   const profile::Profile profile = Profile();
-  EXPECT_GE(profile.session_size(), 6);
+  // A figure needs a baseline and three speedups; how many more runs it needs is chance.
+  EXPECT_GE(profile.session_size(), 4);
   EXPECT_LT(profile.session_size(), 60);
   EXPECT_EQ(profile.experiment_size(), profile.session_size());
   EXPECT_THAT(result.errors, HasSubstr("the program has ended"));
