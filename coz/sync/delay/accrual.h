@@ -54,7 +54,7 @@ void NoteCallAt(GlobalLedger& global, ThreadLedger& thread, const void* site, Cl
                 const SpreadRules& rules = SpreadRules()) {
   if (!Accrues(thread)) {
     thread.stretches.NoteSite(site);
-  } else if (thread.stretches.CallEnds() || IsBehind(global, thread)) {
+  } else if (thread.stretches.CallEnds() || OwesPause(global, thread)) {
     EndStretch(global, thread, site, now(), rules);
   }
 }

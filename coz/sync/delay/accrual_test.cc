@@ -338,6 +338,37 @@ TEST_F(StretchTest, AtItsEndAThreadImposesWhatItsSamplesStandForBeyondItsStretch
   EXPECT_EQ(global_ns() - before_ns, 70000u) << balance_ns;
 }
 
+// A server takes locks and writes in many places. Each is behind half of the unit's samples.
+TEST_F(StretchTest, KindsBeyondThoseThatAThreadKnowsAccrueTogether) {
+  constexpr int kPlaces = 4 * Stretches::kKinds;
+  const char places[kPlaces] = {};
+  const auto call_and_sample = [&](int i) {
+    Call(&places[i % kPlaces]);
+    Run(kPeriodNs / 20);
+    Sample(i / kPlaces % 2 == 0 ? SampledUnit::kSelected : SampledUnit::kOther);
+  };
+  for (int i = 0; i < 10 * kPlaces; ++i) call_and_sample(i);
+  for (int i = 0; i < 2 * kPlaces; ++i) {
+    const uint64_t before_ns = global_ns();
+    call_and_sample(i);
+    ASSERT_LE(global_ns() - before_ns, kPeriodNs / 20) << "no more than the stretch is long";
+  }
+}
+
+TEST_F(StretchTest, KindsThatComeNoMoreMakeRoom) {
+  const char places[3 * Stretches::kKinds] = {};
+  for (const char& place : places) {
+    Call(&place);
+    Sample(SampledUnit::kOther);
+  }
+  for (int i = 0; i < 40 * Stretches::kKinds; ++i) {
+    Call(&places[2 * Stretches::kKinds + i % 4]);
+    Sample(SampledUnit::kSelected);
+  }
+  EXPECT_EQ(sampled_.stretches.SamplesOfKindForTest(&places[0]), 0u);
+  EXPECT_GE(sampled_.stretches.SamplesOfKindForTest(&places[2 * Stretches::kKinds]), 4u);
+}
+
 TEST_F(StretchTest, AnotherSelectionStartsToCountAnew) {
   LearnStretches(kPeriodNs / 2);
   sampled_.stretches.Count(SampledUnit::kSelected, kUnit + 1);

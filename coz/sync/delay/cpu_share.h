@@ -71,17 +71,29 @@ class CpuShare {
   // a system call, and a server thread may wait and wake others several times in this time.
   static constexpr uint64_t kLeastBetweenLooksNs = 20'000;
   bool HasJustLooked(uint64_t now_ns) const {
-    return now_ns_ != 0 && now_ns - now_ns_ < kLeastBetweenLooksNs;
+    return now_ns_ != 0 && now_ns - now_ns_ - looked_after_ns_ < kLeastBetweenLooksNs;
   }
 
   struct Queued {
     uint64_t queued_ns;
     uint64_t delay_ns;  // the delay that grew meanwhile, which is not owed
   };
-  // The time in the queue since the last look. The next look counts from here.
+  // Less is left for a later look of the same second on the same CPU, since two clocks are read one
+  // after the other. A server's threads are queued for a moment at each request, which adds up.
+  static constexpr uint64_t kLeastQueuedNs = 20'000;
+  static constexpr uint64_t kMostLeftNs = 1'000'000'000;
+
+  // The time in the queue since the last look that told any. The next one counts from here.
   Queued Take(const CpuLook& look, const DelayAtLook& delay, uint32_t cpus) {
+    const uint64_t passed_ns = look.now_ns - now_ns_;
+    const bool tells = look.queued_ns - queued_ns_ >= kLeastQueuedNs || look.cpu != cpu_;
+    if (now_ns_ != 0 && !tells && passed_ns < kMostLeftNs) {
+      looked_after_ns_ = static_cast<uint32_t>(passed_ns);
+      return {0, 0};
+    }
     const Queued queued = now_ns_ == 0 ? Queued{0, 0} : Since(look, delay, cpus);
     now_ns_ = look.now_ns;
+    looked_after_ns_ = 0;
     queued_ns_ = look.queued_ns;
     cpu_ = look.cpu;
     delay_ = delay;
@@ -112,9 +124,10 @@ class CpuShare {
   }
   static uint64_t Less(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-  uint64_t now_ns_;  // the time of the last look; 0: there was none
+  uint64_t now_ns_;  // of the last look from which time in the queue counts; 0: there was none
   uint64_t queued_ns_;
   uint32_t cpu_;
+  uint32_t looked_after_ns_;  // the last look was so long after that
   DelayAtLook delay_;
 };
 

@@ -53,6 +53,14 @@ TEST_F(CpuShareTest, WhatIsImposedElsewhereGrewEvenly) {
   EXPECT_EQ(OwedUs(), 120u) << "for 400 of 1,000 us it had a CPU";
 }
 
+TEST_F(CpuShareTest, MomentsInTheQueueAddUp) {
+  for (uint64_t look = 1; look <= 40; ++look) {
+    ImposeDelay(*global_, other_, 8 * kUs);
+    Look(thread_, 1 + 25 * look, 15 * look, kHere);
+  }
+  EXPECT_NEAR(OwedUs(), 40 * 8 * 400 / 1000, 8) << "for 400 of 1,000 us it had a CPU";
+}
+
 TEST_F(CpuShareTest, CreditIsAtMostTheTimeInTheQueue) {
   Look(other_, 100, 0, kHere);
   ImposeDelay(*global_, other_, 5000 * kUs);

@@ -5,9 +5,6 @@
 namespace coz::delay {
 namespace {
 
-// A shorter time in the queue is an interrupt, or an error because two clocks are read one after
-// the other.
-constexpr uint64_t kLeastQueuedNs = 20'000;
 // For how long a thread that was queued makes all pauses hold their CPUs.
 constexpr uint64_t kCrowdLastsNs = 50'000'000;
 
@@ -37,7 +34,7 @@ uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& lo
                             {global_ns, thread.imposed_ns.load(std::memory_order_relaxed),
                              global.cpus.imposed_ns(look.cpu)},
                             global.cpus_of_crowd.load(std::memory_order_relaxed));
-  if (queued.queued_ns < kLeastQueuedNs) return 0;
+  if (queued.queued_ns < CpuShare::kLeastQueuedNs) return 0;
   global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
   CreditQueued(global, thread, queued.delay_ns);
   return queued.queued_ns;

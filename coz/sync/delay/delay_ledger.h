@@ -67,18 +67,6 @@ inline bool MayBeCrowded(const GlobalLedger& global) {
   return global.cpus_of_crowd.load(std::memory_order_relaxed) != 0;
 }
 
-// How a pause passes: in the way that is best, or asleep.
-enum class PauseBy { kWhatIsBest, kSleep };
-
-// Whether a thread that owes `owed_ns` goes on without a pause and pays later. A pause that holds
-// its CPU costs some microseconds of its own, and one asleep lasts some 60 us too long. So in a
-// crowd small debts wait.
-inline constexpr uint64_t kLeastHeldNs = 30'000;
-inline constexpr uint64_t kLeastSleptNs = 100'000;
-inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns, PauseBy by) {
-  return owed_ns < (by == PauseBy::kSleep ? kLeastSleptNs : kLeastHeldNs) && MayBeCrowded(global);
-}
-
 // Whether threads are queued for CPUs at about this time.
 inline bool IsCrowded(const GlobalLedger& global, uint64_t now_ns) {
   return MayBeCrowded(global) && now_ns < global.crowded_until_ns.load(std::memory_order_relaxed);
@@ -163,6 +151,26 @@ inline bool IsBehind(const GlobalLedger& global, const ThreadLedger& thread) {
 inline bool IsLevel(const GlobalLedger& global, const ThreadLedger& thread) {
   return thread.local_delay_ns.load(std::memory_order_relaxed) ==
          global.global_delay_ns.load(std::memory_order_relaxed);
+}
+
+// How a pause passes: in the way that is best, or asleep.
+enum class PauseBy { kWhatIsBest, kSleep };
+
+// Whether a thread that owes `owed_ns` goes on without a pause and pays later. A pause that holds
+// its CPU costs some microseconds of its own, and one asleep lasts some 60 us too long. So in a
+// crowd small debts wait.
+inline constexpr uint64_t kLeastHeldNs = 30'000;
+inline constexpr uint64_t kLeastSleptNs = 100'000;
+inline bool IsCarriedOn(const GlobalLedger& global, uint64_t owed_ns, PauseBy by) {
+  return owed_ns < (by == PauseBy::kSleep ? kLeastSleptNs : kLeastHeldNs) && MayBeCrowded(global);
+}
+
+// Whether the thread owes more than it carries on.
+inline bool OwesPause(const GlobalLedger& global, const ThreadLedger& thread,
+                      PauseBy by = PauseBy::kWhatIsBest) {
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_relaxed);
+  return local_ns < global_ns && !IsCarriedOn(global, global_ns - local_ns, by);
 }
 
 // Gets `thread` ahead of every other thread by `delay_ns` of virtual time.

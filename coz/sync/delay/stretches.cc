@@ -9,7 +9,7 @@ namespace {
 // A share from fewer samples is not trusted.
 constexpr uint32_t kLeastSamples = 4;
 // Beyond this number old samples fade.
-constexpr uint32_t kMostSamples = 64;
+constexpr uint8_t kMostSamples = 64;
 // The delay of longer stretches is not spread. One sample too many or too few weighs little there,
 // and the sample tells better than its kind where the thread is.
 constexpr uint64_t kLongPeriods = 3;
@@ -30,11 +30,51 @@ void Stretches::Reset() {
   for (Kind& kind : kinds_) kind = {};
 }
 
+void Stretches::Kind::Halve() {
+  selected /= 2;
+  given /= 2;
+  samples /= 2;
+}
+
+void Stretches::Kind::CountSample(SampledUnit sampled) {
+  if (samples >= kMostSamples) Halve();
+  ++samples;
+  if (sampled == SampledUnit::kSelected) ++selected;
+  if (sampled == SampledUnit::kGiven) ++given;
+}
+
+void Stretches::Kind::NoteLength(uint64_t length_ns) {
+  const auto noted_ns = static_cast<uint32_t>(std::min(length_ns, uint64_t{1} << 31));
+  mean_ns = mean_ns == 0 ? noted_ns : mean_ns - mean_ns / 8 + noted_ns / 8;
+}
+
+Stretches::Kind* Stretches::FindOwn(const void* wanted) {
+  Kind* const end = &pool();
+  Kind* const found = std::find_if(
+      kinds_, end, [wanted](const Kind& kind) { return kind.samples != 0 && kind.site == wanted; });
+  return found != end ? found : nullptr;
+}
+
 Stretches::Kind* Stretches::Find(const void* wanted) {
-  for (Kind& kind : kinds_) {
-    if (kind.samples != 0 && kind.site == wanted) return &kind;
+  Kind* const own = FindOwn(wanted);
+  const bool own_tells = own != nullptr && own->samples >= kLeastSamples;
+  return own_tells || pool().samples == 0 ? own : &pool();
+}
+
+// A thread that calls from more places than there are kinds fills the pool. Each time that the pool
+// has its fill, all kinds fade, so that those that come no more make room.
+Stretches::Kind& Stretches::PlaceFor(const void* site) {
+  if (Kind* const own = FindOwn(site)) return *own;
+  Kind* const end = &pool();
+  Kind* const free = std::find_if(kinds_, end, [](const Kind& kind) { return kind.samples == 0; });
+  if (free != end) {
+    *free = {site, 0, 0, 0, 0};
+    return *free;
   }
-  return nullptr;
+  if (pool().samples >= kMostSamples) {
+    for (Kind& kind : kinds_) kind.Halve();
+  }
+  return pool();
 }
 
 bool Stretches::RunsUnit() const {
@@ -87,23 +127,7 @@ void Stretches::Count(SampledUnit sampled, uint32_t selected_unit) {
     for (Kind& kind : kinds_) kind = {};
     unit_ = selected_unit;
   }
-  const void* const here = site();
-  Kind* kind = Find(here);
-  if (kind == nullptr) {
-    kind = &kinds_[0];
-    for (Kind& other : kinds_) {
-      if (other.samples < kind->samples) kind = &other;
-    }
-    *kind = {here, 0, 0, 0, 0};
-  }
-  if (kind->samples >= kMostSamples) {
-    kind->selected /= 2;
-    kind->given /= 2;
-    kind->samples /= 2;
-  }
-  ++kind->samples;
-  if (sampled == SampledUnit::kSelected) ++kind->selected;
-  if (sampled == SampledUnit::kGiven) ++kind->given;
+  PlaceFor(site()).CountSample(sampled);
   pace_.NoteSample();
 }
 
@@ -171,11 +195,10 @@ void Stretches::AccrueBalance() {
 }
 
 void Stretches::End(const void* site, uint64_t now_ns) {
-  if (Kind* kind = Find(this->site())) {
-    const auto length_ns = static_cast<uint32_t>(std::min(length_ns_, uint64_t{1} << 31));
-    kind->mean_ns =
-        kind->mean_ns == 0 ? length_ns : kind->mean_ns - kind->mean_ns / 8 + length_ns / 8;
-  }
+  Kind* const own = FindOwn(this->site());
+  if (own != nullptr) own->NoteLength(length_ns_);
+  Kind* const kind = Find(this->site());
+  if (kind != own) kind->NoteLength(length_ns_);
   length_ns_ = 0;
   // Of stretches that are too short to impose anything several do it together.
   room_ns_ = static_cast<uint32_t>(std::min(uint64_t{room_ns_}, accrued_ns_));
@@ -199,11 +222,9 @@ uint64_t Stretches::AccruingForOthers(uint64_t now_ns) const {
   return std::min(now_ns - since_ns, kMostInProgressNs) * rate / kWholeRate;
 }
 
-uint32_t Stretches::SamplesOfKindForTest(const void* site) const {
-  for (const Kind& kind : kinds_) {
-    if (kind.samples != 0 && kind.site == site) return kind.samples;
-  }
-  return 0;
+uint32_t Stretches::SamplesOfKindForTest(const void* site) {
+  const Kind* const own = FindOwn(site);
+  return own != nullptr ? own->samples : 0;
 }
 
 void Stretches::SetInProgressForTest(uint64_t selection, uint32_t rate, uint64_t since_ns) {

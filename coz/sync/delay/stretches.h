@@ -54,7 +54,8 @@ struct SpreadRules {
 
 class Stretches {
  public:
-  static constexpr int kKinds = 8;
+  // Kinds that a thread knows, one of which is the pool of all that it has no place for.
+  static constexpr int kKinds = 12;
   // The rate at which all running time becomes delay.
   static constexpr uint32_t kWholeRate = 1 << 16;
   // The rate in a baseline.
@@ -169,22 +170,30 @@ class Stretches {
   uint64_t accrued_ns() const { return accrued_ns_; }
   int64_t balance_ns() const { return balance_ns_; }
   void SetBalanceForTest(int64_t balance_ns) { balance_ns_ = balance_ns; }
-  uint32_t SamplesOfKindForTest(const void* site) const;
+  uint32_t SamplesOfKindForTest(const void* site);
   // Running time from `since_ns` on accrues delay at `rate`, under `selection`.
   void SetInProgressForTest(uint64_t selection, uint32_t rate, uint64_t since_ns);
 
  private:
   struct Kind {
-    const void* site;  // where the program goes on behind the call
-    uint32_t samples;
-    uint32_t selected;
-    uint32_t given;
+    const void* site;  // where the program goes on behind the call; null for the pool
     uint32_t mean_ns;  // running time; 0 until one has been measured
+    uint8_t samples;   // up to kMostSamples
+    uint8_t selected;
+    uint8_t given;
 
     uint32_t others() const { return samples - selected - given; }
+    void CountSample(SampledUnit sampled);
+    void NoteLength(uint64_t length_ns);
+    void Halve();
   };
 
+  Kind* FindOwn(const void* wanted);
+  // The kind that tells of stretches behind `wanted`: their own, or the pool where that has too few
+  // samples. Null where neither has any.
   Kind* Find(const void* wanted);
+  Kind& PlaceFor(const void* site);
+  Kind& pool() { return kinds_[kKinds - 1]; }
   bool RunsUnit() const;
   // Whether the kind's delay accrues: nearly all of the kind is in the selected or the given unit,
   // or the part that is in others is short.

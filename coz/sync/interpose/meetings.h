@@ -26,14 +26,17 @@ extern delay::BarrierTable g_barriers __attribute__((visibility("hidden")));
 void PayBeforeAcquireAt(delay::ThreadLedger& thread, const void* mutex, const void* site);
 // Whether a caller that accrues delay may take `mutex` without that. A monitor it may not: the
 // caller may be earlier in virtual time than the last release.
-[[gnu::always_inline]] inline bool MaySkipAcquire(delay::ThreadLedger& caller, const void* mutex) {
-  return sync_internal::g_monitors.Find(mutex) == nullptr && MaySkipCall(caller);
+[[gnu::always_inline]] inline bool MaySkipAcquire(delay::ThreadLedger& caller, const void* mutex,
+                                                  const void* site) {
+  return sync_internal::g_monitors.Find(mutex) == nullptr && MaySkipCall(caller, site);
 }
 [[gnu::always_inline]] inline void PayBeforeAcquire(const void* mutex) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    if (!MaySkipAcquire(*thread, mutex)) PayBeforeAcquireAt(*thread, mutex, COZ_CALL_SITE());
+    if (!MaySkipAcquire(*thread, mutex, COZ_CALL_SITE())) {
+      PayBeforeAcquireAt(*thread, mutex, COZ_CALL_SITE());
+    }
   } else {
     NoteCall(*thread, COZ_CALL_SITE());
   }
@@ -59,7 +62,9 @@ template <typename Call>
   const bool is_due = thread->releases.IsDue();
   // One branch for both.
   if (__builtin_expect(int{!CallerHasNoBusiness(*thread)} | int{is_due}, 0)) {
-    if (!is_due && CallerIsLevel(*thread) && MaySkipCall(*thread)) return call();
+    if (!is_due && CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE())) {
+      return call();
+    }
     return PayAndReleaseSlowly(mutex, COZ_CALL_SITE(), is_due, call);
   }
   NoteCall(*thread, COZ_CALL_SITE());

@@ -57,7 +57,7 @@ template <typename Lock, typename Try, typename WaitCall>
   if (__builtin_expect(thread == nullptr, 0)) return wait_call();
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
     const void* const object = const_cast<const void*>(static_cast<const volatile void*>(lock));
-    if (!MaySkipAcquire(*thread, object)) {
+    if (!MaySkipAcquire(*thread, object, COZ_CALL_SITE())) {
       return PayAndAcquire(lock, COZ_CALL_SITE(), try_call, wait_call);
     }
   } else {

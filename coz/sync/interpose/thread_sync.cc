@@ -73,17 +73,13 @@ using delay::PauseBy;
 // The CPU time of the pause in progress for which samples stand.
 __thread uint64_t t_sampled_in_pause_ns __attribute__((tls_model("initial-exec"))) = 0;
 
-// Notes the CPU time that a pause has taken since `start_cpu_ns`. Pauses had taken `noted_ns` in
-// all at that time. A handler's own pauses since then are noted already, so they are subtracted.
-void NotePauseCpu(delay::ThreadLedger& thread, uint64_t start_cpu_ns, uint64_t noted_ns) {
-  const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
-  const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
-  if (cpu_ns <= nested_ns) return;
-  thread.pause_cpu_ns.fetch_add(cpu_ns - nested_ns, std::memory_order_relaxed);
+// Notes that a pause has taken `cpu_ns` of CPU time.
+void NotePauseCpu(delay::ThreadLedger& thread, uint64_t cpu_ns) {
+  thread.pause_cpu_ns.fetch_add(cpu_ns, std::memory_order_relaxed);
   if (sync_internal::g_hooks.paused == nullptr) return;
-  const uint64_t sampled_ns = std::min(t_sampled_in_pause_ns, cpu_ns - nested_ns);
+  const uint64_t sampled_ns = std::min(t_sampled_in_pause_ns, cpu_ns);
   t_sampled_in_pause_ns -= sampled_ns;
-  sync_internal::g_hooks.paused(cpu_ns - nested_ns - sampled_ns);
+  sync_internal::g_hooks.paused(cpu_ns - sampled_ns);
 }
 
 struct QueuedAtLook {
@@ -100,11 +96,30 @@ QueuedAtLook LookAtCpuAt(delay::ThreadLedger& thread, uint64_t now_ns) {
                                           {now_ns, queued_ns, CurrentCpu()})};
 }
 
-uint64_t HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+struct Pause {
+  uint64_t passed_ns;
+  uint64_t cpu_ns;  // without that of a handler's own pauses
+};
+
+Pause HoldCpu(delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
   thread.pausing.store(delay::kHoldsCpuToPay, std::memory_order_relaxed);
   const uint64_t held_ns = HoldCpuSince(start_ns, owed_ns);
   thread.pausing.store(delay::kSleepsToPay, std::memory_order_relaxed);
-  return held_ns;
+  return {held_ns, held_ns};
+}
+
+// To read the CPU clock is a system call, which costs little beside a sleep and much beside a hold.
+Pause SleepInPause(const delay::ThreadLedger& thread, uint64_t start_ns, uint64_t owed_ns) {
+  uint64_t noted_ns;
+  uint64_t start_cpu_ns;
+  do {  // repeats where a handler of this thread has paused between the two loads
+    noted_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed);
+    start_cpu_ns = ThreadCpuNowNs();
+  } while (noted_ns != thread.pause_cpu_ns.load(std::memory_order_relaxed));
+  const uint64_t slept_ns = PauseSince(start_ns, owed_ns);
+  const uint64_t nested_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed) - noted_ns;
+  const uint64_t cpu_ns = ThreadCpuNowNs() - start_cpu_ns;
+  return {slept_ns, cpu_ns - std::min(cpu_ns, nested_ns)};
 }
 
 // Pauses once for `owed(now)`. Returns false where the thread does not pause: it owes nothing, or
@@ -114,29 +129,24 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   // A handler of this thread may pay from here on. It records its own pause, which is also part of
   // the time that passes here. So that part is subtracted below.
   uint64_t paid_ns;
-  uint64_t pause_cpu_ns;
   uint64_t start_ns;
-  uint64_t start_cpu_ns;
   do {
     paid_ns = thread.paused_ns.load(std::memory_order_relaxed);
-    pause_cpu_ns = thread.pause_cpu_ns.load(std::memory_order_relaxed);
     start_ns = MonotonicNowNs();
-    start_cpu_ns = ThreadCpuNowNs();
   } while (paid_ns != thread.paused_ns.load(std::memory_order_relaxed));
   const delay::GlobalLedger& global = *sync_internal::g_ledger;
   const bool has_looked =
       __builtin_expect(delay::MayBeCrowded(global), 0) && LookAtCpuAt(thread, start_ns).is_known;
   const uint64_t owed_ns = owed(start_ns);
-  if (owed_ns == 0) return false;
-  if (delay::IsCarriedOn(global, owed_ns, by)) return false;
+  if (owed_ns == 0 || delay::IsCarriedOn(global, owed_ns, by)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
   // The thread may hold its CPU only if it has got its credit for the time in the queue.
   const bool holds = by == PauseBy::kWhatIsBest && has_looked && delay::IsCrowded(global, start_ns);
-  const uint64_t passed_ns =
-      holds ? HoldCpu(thread, start_ns, owed_ns) : PauseSince(start_ns, owed_ns);
+  const Pause pause =
+      holds ? HoldCpu(thread, start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
-  delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), passed_ns - nested_ns);
-  NotePauseCpu(thread, start_cpu_ns, pause_cpu_ns);
+  delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), pause.passed_ns - nested_ns);
+  NotePauseCpu(thread, pause.cpu_ns);
   return true;
 }
 
@@ -153,7 +163,7 @@ void PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
   // A thread that pays does not wait. This also resets the flag after a wait that was left by
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
-  if (!delay::IsBehind(*sync_internal::g_ledger, thread)) return;
+  if (!delay::OwesPause(*sync_internal::g_ledger, thread, by)) return;
   PayAll(
       thread, [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); },
       by);
@@ -218,7 +228,7 @@ void PayBeforeWakeAt(const void* object, const void* site) {
   if (thread == nullptr) return;
   if (!CallerIsBehind(*thread)) {
     NoteCall(*thread, site);
-  } else if (!MaySkipCall(*thread)) {
+  } else if (!MaySkipCall(*thread, site)) {
     PayAtCall(*thread, site);
   }
   delay::PublishExcess(*sync_internal::g_ledger, *thread, object);

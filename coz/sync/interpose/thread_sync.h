@@ -105,11 +105,14 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
          0;
 }
 
-// Whether a caller that accrues delay may go on without a look at this call: it owes nothing, and
-// the call ends no stretch. Nearly all calls in quick succession may. A look costs most where locks
-// are held meanwhile.
-[[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller) {
-  return !delay::IsBehind(*sync_internal::g_ledger, caller) && caller.stretches.SkipsCall();
+// Whether a caller that is behind may go on without a look at this call, which returns to `site`: it
+// has nothing to pay for now, and the call ends no stretch. Nearly all calls in quick succession
+// may. A look costs most where locks are held meanwhile.
+[[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller, const void* site) {
+  if (delay::OwesPause(*sync_internal::g_ledger, caller)) return false;
+  if (delay::Accrues(caller)) return caller.stretches.SkipsCall();
+  caller.stretches.NoteSite(site);
+  return true;
 }
 
 // Whether the caller's running time matters: it accrues delay, or threads may be queued for CPUs.
@@ -185,7 +188,7 @@ inline void ImposeAllAccruedHere(delay::ThreadLedger& thread) {
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (thread == nullptr) return;
   if (__builtin_expect(CallerIsBehind(*thread), 0)) {
-    if (!MaySkipCall(*thread)) PayAtCall(*thread, COZ_CALL_SITE());
+    if (!MaySkipCall(*thread, COZ_CALL_SITE())) PayAtCall(*thread, COZ_CALL_SITE());
   } else {
     NoteCall(*thread, COZ_CALL_SITE());
   }
@@ -223,7 +226,7 @@ template <typename Call>
   delay::ThreadLedger* thread = CurrentThreadLedger();
   if (__builtin_expect(thread == nullptr, 0)) return call();
   if (__builtin_expect(!CallerHasNoBusiness(*thread), 0)) {
-    if (CallerIsLevel(*thread) && MaySkipCall(*thread)) return call();
+    if (CallerIsLevel(*thread) && MaySkipCall(*thread, COZ_CALL_SITE())) return call();
     return PayAndCallSlowly(object, COZ_CALL_SITE(), call);
   }
   NoteCall(*thread, COZ_CALL_SITE());
