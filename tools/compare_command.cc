@@ -125,19 +125,24 @@ void AddCompareCommands(CLI::App& app, int* exit_status) {
   CLI::App* verify = app.add_subcommand(
       "verify", "what was predicted for a line that was made faster, and what happened");
   AddProfiles(verify, arguments.get());
-  verify->add_option("--line", arguments->line, "what was made faster, as the report names it")
-      ->required()
+  verify
+      ->add_option("--line", arguments->line,
+                   "what was made faster, as the report names it (default: the line whose CPU time "
+                   "for each visit fell most)")
       ->type_name("FILE:LINE");
   verify
       ->add_option("--by", arguments->percent,
                    "by how much it was sped up (default: from its CPU time in both profiles)")
+      ->needs("--line")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("PERCENT");
   verify->add_flag("--json", arguments->json, "as JSON (docs/compare.md)");
   verify->add_flag("--record", arguments->record, "add the outcome to the history");
   verify->add_option("--history", arguments->history, "the history (default coz-history.jsonl)")
       ->type_name("FILE");
-  SetExamples(verify, {{"verify before.pb after.pb --line a.cc:12", "did it come true?"}});
+  SetExamples(verify,
+              {{"verify before.pb after.pb", "did the prediction of what became faster hold?"},
+               {"verify before.pb after.pb --line a.cc:12", "that of this line?"}});
   verify->callback([arguments, exit_status] { *exit_status = Report(VerifyLine(*arguments)); });
 
   CLI::App* history = app.add_subcommand(

@@ -90,7 +90,6 @@ TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   refused({"run", "--nonsense", "---", "true"}, "coz run does not know --nonsense; look with: ");
   refused({"run", "--nonsense", "value", "---", "true"},
           "coz run does not know --nonsense; look with: ");
-  refused({"verify", "a.pb", "b.pb"}, "--line is required; look with: ");
   refused({"merge"}, "the argument PROFILES is missing; look with: ");
   refused({"attach"}, "the argument PID is missing; look with: ");
   refused({"report", "--lines=x"}, "--lines: x is not a number of 0 or more");
@@ -181,6 +180,7 @@ TEST_F(ProfilesTest, DiffVerifyAndHistoryTellOneStory) {
       Coz({"verify", "before.pb", "after.pb", "--line", "work.cc:1", "--record"});
   EXPECT_EQ(verified.status, 0) << verified.errors;
   EXPECT_THAT(verified.output, HasSubstr("the prediction held"));
+  EXPECT_EQ(Coz({"verify", "before.pb", "after.pb"}).output, verified.output);
   EXPECT_THAT(Coz({"history"}).output, HasSubstr("1 of 1 predictions held"));
   EXPECT_EQ(nlohmann::json::parse(Coz({"history", "--json"}).output)["held"], 1);
 }
@@ -189,7 +189,7 @@ TEST_F(ProfilesTest, ComparisonsNameWhatIsWrong) {
   Write("a.pb", Make(1));
   ExpectOneSentence(Coz({"diff", "a.pb", "missing.pb"}), "missing.pb");
   ExpectOneSentence(Coz({"verify", "a.pb", "a.pb", "--line", "nowhere.cc:3"}), "work.cc:1");
-  EXPECT_EQ(Coz({"verify", "a.pb", "a.pb"}).status, kUsageStatus);
+  ExpectOneSentence(Coz({"verify", "a.pb", "a.pb"}), "both profiles are of the same run");
   EXPECT_EQ(Coz({"verify", "a.pb", "a.pb", "--line", "work.cc:1", "--by", "140"}).status,
             kUsageStatus);
   ExpectOneSentence(Coz({"history", "none.jsonl"}), "none.jsonl");

@@ -213,6 +213,15 @@ TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
   EXPECT_THAT(std::string(found.status().message()), HasSubstr("--line work.cc:10"));
 }
 
+TEST(VerifyTest, WithoutANameItIsOfTheLineThatSavesMost) {
+  const auto found = Verify(*Before(), *After(), {"", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].shown, "work.cc:10");
+  const auto again = Make(1e6, {{10, 0.6, 0.6}, {20, 0.4, 0.4}}, 11);
+  EXPECT_THAT(Refusal(Verify(*Before(), *again, {"", std::nullopt})),
+              HasSubstr("none became faster, as far as samples tell; name what was made faster"));
+}
+
 TEST(VerifyTest, LineThatIsGoneNeedsItsSpeedupSaid) {
   const auto without = Make(0.5e6, {{20, 0.9, 0.9}}, 10);
   const auto found = Verify(*Before(), *without, {"work.cc:10", std::nullopt});

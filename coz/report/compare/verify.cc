@@ -146,18 +146,60 @@ std::string Percent(const Estimate& e) {
   return absl::StrFormat("%+.1f %% (%+.1f to %+.1f)", e.value * 100, e.low * 100, e.high * 100);
 }
 
+std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedProfile& after,
+                                size_t point) {
+  const PointRow& row = before.table.points[point];
+  for (const PointAnalysis& other : after.analysis.points) {
+    const PointRow& other_row = after.table.points[other.point];
+    if (other_row.name == row.name && other_row.kind == row.kind) return other.point;
+  }
+  return std::nullopt;
+}
+
+// The line with a prediction whose CPU time for each visit fell most.
+absl::StatusOr<std::string> LineThatBecameFaster(const AnalyzedProfile& before,
+                                                 const AnalyzedProfile& after) {
+  std::string fastest;
+  double most_saved = 0;
+  for (const PointAnalysis& point : before.analysis.points) {
+    const std::optional<size_t> other = SamePoint(before, after, point.point);
+    if (!other) continue;
+    for (const LineAnalysis& line : point.lines) {
+      const std::string name = before.table.units[line.unit].Name();
+      const auto speedup = LineSpeedup(before, after, point.point, *other, line.unit, name);
+      if (!speedup || speedup->low <= 0) continue;
+      const double saved = speedup->value * CpuTimePerVisit(before, point.point, line.unit)->value;
+      if (saved <= most_saved) continue;
+      most_saved = saved;
+      fastest = name;
+    }
+  }
+  if (!fastest.empty()) return fastest;
+  return absl::FailedPreconditionError(
+      "of the lines that the first profile has predictions for, none became faster, as far as "
+      "samples tell; name what was made faster: coz verify --line FILE:LINE BEFORE AFTER");
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after,
                                                  const VerifyOptions& options) {
-  const std::optional<size_t> unit = FindUnit(before.table, options.line);
-  if (!unit) return NoFigures(before, options.line, false);
+  if (!options.line.empty() && !FindUnit(before.table, options.line)) {
+    return NoFigures(before, options.line, false);
+  }
   if (ShareARun(before, after)) {
     return absl::FailedPreconditionError(
         "both profiles are of the same run, so nothing changed between them; profile the changed "
         "program into another file: coz run -o after.pb --- PROGRAM");
   }
+  const absl::StatusOr<std::string> named = options.line.empty()
+                                                ? LineThatBecameFaster(before, after)
+                                                : absl::StatusOr<std::string>(options.line);
+  if (!named.ok()) return named.status();
+  const std::string& wanted = *named;
+  const std::optional<size_t> unit = FindUnit(before.table, wanted);
+  if (!unit) return NoFigures(before, wanted, false);
   std::vector<Verification> found;
   std::string missing;
   std::string predicted_at;
@@ -184,12 +226,12 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       if (options.speedup) {
         v.line_speedup = {*options.speedup, *options.speedup, *options.speedup};
       } else if (const auto measured =
-                     LineSpeedup(before, after, point.point, other.point, *unit, options.line)) {
+                     LineSpeedup(before, after, point.point, other.point, *unit, wanted)) {
         v.line_speedup = *measured;
       } else {
         const auto cost = CpuTimePerVisit(before, point.point, *unit);
         const bool is_first = !cost || cost->value <= 0;
-        missing = NoLineSpeedup(is_first ? "first" : "second", options.line);
+        missing = NoLineSpeedup(is_first ? "first" : "second", wanted);
         continue;
       }
       v.predicted = Predict(*line, v.line_speedup);
@@ -202,7 +244,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
   if (!found.empty()) return found;
   if (!missing.empty()) return absl::FailedPreconditionError(missing);
   if (!predicted_at.empty()) return NoPoint(after, predicted_at);
-  return NoFigures(before, options.line, true);
+  return NoFigures(before, wanted, true);
 }
 
 const char* OutcomeId(Outcome outcome) {

@@ -4,7 +4,8 @@
 // Shape    one line, one progress point, two profiles; a Verification for each point that both have
 // Units    fractions
 // Errors   NOT_FOUND when the first profile has no figures for the line (the message names the
-//          closest lines), FAILED_PRECONDITION when a figure is missing, with what would give it
+//          closest lines), FAILED_PRECONDITION when a figure is missing, with what would give it, or
+//          when no line is named and none became faster
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md
@@ -22,7 +23,9 @@
 namespace coz::report {
 
 struct VerifyOptions {
-  std::string line;  // "file:line", or a function's, file's, library's or group's name
+  // "file:line", or a function's, file's, library's or group's name. Empty: the line with a
+  // prediction whose CPU time for each visit fell most.
+  std::string line;
   // By how much the line was sped up; without it, taken from its CPU time per visit in both
   // profiles.
   std::optional<double> speedup;
