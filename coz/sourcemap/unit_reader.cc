@@ -330,7 +330,8 @@ void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
   // Node-based map: `files` stayed where it was.
   const std::vector<RowInterval> rows = ReadRows(&program, files, name);
   if (!ReadTree(code)) Skip("compilation unit whose DIEs are damaged", name);
-  Attribution(&tree_, [this](uint32_t file) { return sources_.in_scope(file); }).Run(rows, &lines_);
+  const auto is_in_scope = [this](uint32_t file) { return sources_.in_scope(file); };
+  Attribution(&tree_, is_in_scope, callers_).Run(rows, &lines_);
 }
 
 }  // namespace coz::sourcemap
