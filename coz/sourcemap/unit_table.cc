@@ -30,6 +30,11 @@ bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,
   return false;
 }
 
+// A function may be called as the program is, but none as a library.
+bool IsOfLibraries(const UnitPattern& pattern) {
+  return pattern.text().find(".so") != std::string::npos;
+}
+
 bool ReadNumber(std::string_view text, uint32_t* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size() && *number > 0;
@@ -82,8 +87,10 @@ class Deriver {
 
   bool Matches(const UnitPattern& pattern, std::string_view file, uint32_t line,
                std::string_view function) const {
-    return rules_.kind == UnitKind::kLibrary ? pattern.MatchesBinary(binary_path_)
-                                             : pattern.MatchesCode(file, line, function);
+    if (rules_.kind == UnitKind::kLibrary) return pattern.MatchesBinary(binary_path_);
+    return pattern.MatchesCode(file, line, function) ||
+           (rules_.kind == UnitKind::kPath && IsOfLibraries(pattern) &&
+            pattern.MatchesBinary(binary_path_));
   }
 
   bool MatchesAny(const std::vector<UnitPattern>& patterns, std::string_view file, uint32_t line,

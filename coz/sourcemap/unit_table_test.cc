@@ -223,11 +223,11 @@ class PathTableTest : public UnitTableTest {
     next_ += 16;
   }
 
-  void DerivePaths(const UnitRules& rules) {
+  void DerivePaths(const UnitRules& rules, const std::string& binary = "/bin/prog") {
     base_image_ = *builder_.Build();
     LineTable base;
     ASSERT_TRUE(LineTable::FromBytes(base_image_.data(), base_image_.size(), &base));
-    absl::StatusOr<DerivedUnits> derived = DeriveUnits(base, "/bin/prog", rules);
+    absl::StatusOr<DerivedUnits> derived = DeriveUnits(base, binary, rules);
     ASSERT_TRUE(derived.ok()) << derived.status();
     derived_ = *std::move(derived);
     ASSERT_TRUE(LineTable::FromBytes(derived_.image.data(), derived_.image.size(), &table_));
@@ -269,6 +269,22 @@ TEST_F(PathTableTest, GroupsTakeTheirPartsOfAPathAndExcludedCodeIsNone) {
   DerivePaths(rules);
   EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("both", "h"));
   EXPECT_THAT(FunctionsAt(0x1010), ElementsAre("h"));
+}
+
+TEST_F(PathTableTest, GroupMayBeALibrary) {
+  Inlined("deflate", {"compress"});
+  UnitRules rules = Rules(UnitKind::kPath);
+  rules.groups.push_back({"zlib", {UnitPattern("libz.so%")}});
+  DerivePaths(rules, "/lib/libz.so.1");
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("zlib"));
+}
+
+TEST_F(PathTableTest, GroupIsNoProgramOfItsName) {
+  Inlined("f", {"g"});
+  UnitRules rules = Rules(UnitKind::kPath);
+  rules.groups.push_back({"all", {UnitPattern("prog")}});
+  DerivePaths(rules);
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("f", "g"));
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ static double cpu_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Rounds of one length may keep step with the samples. */
+static int next_part(unsigned* seed) { return kPart / 2 + rand_r(seed) % kPart; }
+
 #define WORK(x, count) \
   for (int i = 0; i < (count); ++i) x = x * 6364136223846793005u + (x >> 29)
 
@@ -76,11 +79,13 @@ __attribute__((noipa)) static uint64_t well(uint64_t x, int count, int depth) {
 
 static void* serve(void* unused) {
   volatile uint64_t x = 1;
+  unsigned seed = 1;
   long rounds = 0;
   const double start = cpu_s();
   while (cpu_s() < start + seconds) {
-    x = helper(x, 3 * kPart / 100 * percent);
-    x = own(x, 2 * kPart);
+    const int part = next_part(&seed);
+    x = helper(x, 3 * part * percent / 100);
+    x = own(x, 2 * part);
     ++rounds;
     COZ_PROGRESS_NAMED("round");
   }
@@ -90,12 +95,14 @@ static void* serve(void* unused) {
 
 static void* sweep(void* unused) {
   volatile uint64_t x = 1;
+  unsigned seed = 2;
   const double start = cpu_s();
   while (cpu_s() < start + seconds) {
-    x = helper(x, 3 * kPart);
-    x = pack(x, kPart);
-    x = deep(x, kPart, 20);
-    x = well(x, kPart, 1000);
+    const int part = next_part(&seed);
+    x = helper(x, 3 * part);
+    x = pack(x, part);
+    x = deep(x, part, 20);
+    x = well(x, part, 1000);
   }
   return unused;
 }
