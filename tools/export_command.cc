@@ -33,7 +33,7 @@ absl::Status ExportExperiments(const ExportArguments& arguments) {
   return WriteOutput(arguments.output, /*is_binary=*/false, [&](std::ostream& out) {
     report::JsonLinesExporter exporter(&out);
     report::ReadStats stats;
-    const absl::Status status = report::ReadRecordsOf(
+    absl::Status status = report::ReadRecordsOf(
         arguments.path, &stats, [&](const profile::Profile& record) { exporter.Add(record); });
     for (const std::string& note : stats.Notes()) Say(note);
     return status;

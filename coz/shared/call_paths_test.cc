@@ -90,6 +90,7 @@ TEST_F(CallPathsTest, ThreadsThatMeetAPathAtATimeAgree) {
   constexpr uint32_t kPaths = 2000;
   std::vector<std::vector<uint32_t>> units(4);
   std::vector<std::thread> threads;
+  threads.reserve(units.size());
   for (std::vector<uint32_t>& mine : units) {
     threads.emplace_back([&] {
       for (uint32_t i = 0; i < kPaths; ++i) mine.push_back(PathUnit(*paths_, Walk(1, {i, i + 1})));

@@ -264,7 +264,7 @@ bool UnitReader::ReadTree(Dwarf_Die unit) {
 }
 
 std::string UnitReader::NameOf(const SourceFunction& function) {
-  const std::string name = ReadableName(function.linkage_name, function.name);
+  std::string name = ReadableName(function.linkage_name, function.name);
   if (function.linkage_name != nullptr || function.name_die == nullptr) return name;
   std::string qualified;
   for (Dwarf_Die scope : scopes_.Around(function.name_die)) {
