@@ -10,9 +10,11 @@
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
+#include "coz/report/exchange/export_jsonl.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
+#include "coz/report/format/profile_reader.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
 #include "tools/output_file.h"
@@ -26,7 +28,20 @@ struct ExportArguments {
   std::string output;
 };
 
+// Record by record, as the profile of a fleet may be large.
+absl::Status ExportExperiments(const ExportArguments& arguments) {
+  return WriteOutput(arguments.output, /*is_binary=*/false, [&](std::ostream& out) {
+    report::JsonLinesExporter exporter(&out);
+    report::ReadStats stats;
+    absl::Status status = report::ReadRecordsOf(
+        arguments.path, &stats, [&](const profile::Profile& record) { exporter.Add(record); });
+    for (const std::string& note : stats.Notes()) Say(note);
+    return status;
+  });
+}
+
 absl::Status Export(const ExportArguments& arguments) {
+  if (arguments.format == "jsonl") return ExportExperiments(arguments);
   const auto whole = report::ReadAndAnalyze(arguments.path);
   if (!whole.ok()) return whole.status();
   const report::AnalyzedProfile& profile = **whole;
@@ -93,11 +108,12 @@ void AddExportCommand(CLI::App& app, int* exit_status) {
   command->add_option("profile", arguments->path,
                       "profile to read (default profile.pb; - is standard input)");
   command
-      ->add_option("--format", arguments->format,
-                   "pprof: for `go tool pprof`; csv: every figure as a table; speedscope: flame "
-                   "graphs; coz: JSON lines of the original; coz-text: its older text (default "
-                   "coz)")
-      ->check(CLI::IsMember({"pprof", "csv", "speedscope", "coz", "coz-text"}));
+      ->add_option(
+          "--format", arguments->format,
+          "pprof: for `go tool pprof`; csv: every figure as a table; jsonl: every "
+          "experiment, for DuckDB and others; speedscope: flame graphs; coz: JSON lines of "
+          "the original; coz-text: its older text (default coz)")
+      ->check(CLI::IsMember({"pprof", "csv", "jsonl", "speedscope", "coz", "coz-text"}));
   command->add_option("-o,--output", arguments->output, "file to write (default standard output)")
       ->type_name("FILE");
   SetExamples(command, {{"export --format=pprof -o profile.pb.gz", "for go tool pprof"}});

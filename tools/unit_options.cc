@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "coz/base/call_path_name.h"
 
 namespace coz {
 namespace {
@@ -58,6 +59,39 @@ absl::Status ParseGiven(const std::string& text, supervisor::RunOptions* run) {
   return absl::OkStatus();
 }
 
+// The most callers that a fixed or given unit names.
+size_t CallersNamed(const UnitArguments& arguments, const supervisor::RunOptions& run) {
+  size_t most = SplitCallPath(run.given).size() - 1;
+  for (const std::string& name : arguments.fixed_lines) {
+    most = std::max(most, SplitCallPath(name).size() - 1);
+  }
+  return most;
+}
+
+absl::Status ChooseKind(const UnitArguments& arguments, supervisor::RunOptions* run) {
+  const size_t named = CallersNamed(arguments, *run);
+  const bool are_paths = arguments.unit.empty() && (named > 0 || arguments.callers > 0);
+  if (are_paths) run->units.kind = sourcemap::UnitKind::kPath;
+  if (!arguments.unit.empty()) sourcemap::ParseUnitKind(arguments.unit, &run->units.kind);
+  if (run->units.kind != sourcemap::UnitKind::kPath) {
+    if (arguments.callers == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--callers says how call paths are told apart, and --unit=%s has none; add --unit=path",
+        arguments.unit));
+  }
+  const size_t callers =
+      arguments.callers > 0 ? static_cast<size_t>(arguments.callers) : std::max<size_t>(1, named);
+  if (named > callers || callers >= sourcemap::kMaxPathFunctions) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a unit was named with %d callers, and paths have at most %d here; name fewer, or add "
+        "--callers=N with an N up to %d",
+        named, std::min<size_t>(callers, sourcemap::kMaxPathFunctions - 1),
+        sourcemap::kMaxPathFunctions - 1));
+  }
+  run->units.callers = static_cast<uint32_t>(callers);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<double>* fractions) {
@@ -89,9 +123,10 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
   command
       ->add_option(
           "--unit", a->unit,
-          "what is sped up as a whole: line (default), function, file or library; function "
-          "and library need no debug information")
-      ->check(CLI::IsMember({"line", "function", "file", "library"}));
+          "what is sped up as a whole: line (default), function, file, library or path; path: a "
+          "function where one caller calls it; function, library and path need no debug "
+          "information")
+      ->check(CLI::IsMember({"line", "function", "file", "library", "path"}));
   command
       ->add_option(
           "--group", a->groups,
@@ -107,8 +142,8 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
       ->type_name("PATTERN");
   command
       ->add_option("--fixed-line,--fixed-unit", a->fixed_lines,
-                   "experiment on this line alone (or function, file, library, group by name); may "
-                   "be repeated")
+                   "experiment on this line alone (or function, file, library, group by name, or "
+                   "'f<g': f where g calls it); may be repeated")
       ->allow_extra_args(false)
       ->type_name("FILE:LINE");
   command
@@ -130,6 +165,11 @@ void AddExpertUnitOptions(CLI::App* command, UnitArguments* a) {
       "--without-inlined-copies", a->without_inlined_copies,
       "with --unit=function: inlined code counts for the function it was inlined into");
   command
+      ->add_option("--callers", a->callers,
+                   "with --unit=path: by how many callers paths are told apart, 1 (default) to 4")
+      ->check(CLI::Range(1, 4))
+      ->type_name("N");
+  command
       ->add_option(
           "--attribution", a->attribution,
           "callers (default): time outside the scope counts for the first caller in scope; "
@@ -138,12 +178,13 @@ void AddExpertUnitOptions(CLI::App* command, UnitArguments* a) {
 }
 
 absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOptions* run) {
-  sourcemap::ParseUnitKind(arguments.unit, &run->units.kind);
+  if (absl::Status status = ParseGiven(arguments.given, run); !status.ok()) return status;
+  if (absl::Status status = ChooseKind(arguments, run); !status.ok()) return status;
   if (arguments.without_inlined_copies && run->units.kind != sourcemap::UnitKind::kFunction) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--without-inlined-copies says how functions are counted, and --unit=%s has none; add "
         "--unit=function",
-        arguments.unit));
+        sourcemap::NameOf(run->units.kind)));
   }
   run->units.inlined_copies = !arguments.without_inlined_copies;
   if (absl::Status status = ParseGroups(arguments.groups, &run->units.groups); !status.ok()) {
@@ -153,7 +194,6 @@ absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOption
   for (const std::string& pattern : arguments.exclude) run->units.exclude.emplace_back(pattern);
   run->fixed_units = arguments.fixed_lines;
   run->innermost_only = arguments.attribution == "innermost";
-  if (absl::Status status = ParseGiven(arguments.given, run); !status.ok()) return status;
   return ParseSpeedups(arguments.fixed_speedups, &run->fixed_speedups);
 }
 

@@ -16,7 +16,8 @@ namespace coz {
 
 // As users type them.
 struct UnitArguments {
-  std::string unit = "line";
+  std::string unit;  // empty: paths where a fixed unit names callers, else lines
+  int callers = 0;   // 0: as many as a fixed unit names, or 1
   bool without_inlined_copies = false;
   std::vector<std::string> groups;
   std::vector<std::string> exclude;

@@ -38,6 +38,7 @@
   X(threads_without_slot)                                                             \
   X(points_without_slot)                                                              \
   X(modules_without_slot)                                                             \
+  X(paths_without_slot) /* samples whose call path found no room */                   \
   X(processes_without_slot)                                                           \
   X(processes_without_sampling)                                                       \
   X(processes_unfollowed) /* made by a raw clone that shares memory or descriptors */ \

@@ -220,6 +220,13 @@ struct ModuleMap::Found {
   const sourcemap::LineTable* table;
   uint32_t first_unit;
   uint32_t common_units;
+  uint32_t unit_lines;
+  uint32_t inlined_path_count;
+  const shared::InlinedPath* inlined_paths;
+
+  uint32_t UnitOfLine(uint32_t line) const {
+    return line < common_units ? line : first_unit + (line - common_units);
+  }
 };
 
 // Null where no object is known at the address, or the one there is being written: its sample stays
@@ -238,6 +245,9 @@ ModuleMap::LocalModule* ModuleMap::Find(uint64_t address, Found* found) {
     found->table = module.table.load(std::memory_order_acquire);
     found->first_unit = module.first_unit.load(std::memory_order_relaxed);
     found->common_units = module.common_units.load(std::memory_order_relaxed);
+    found->unit_lines = module.unit_lines.load(std::memory_order_relaxed);
+    found->inlined_path_count = module.inlined_path_count.load(std::memory_order_relaxed);
+    found->inlined_paths = module.inlined_paths.load(std::memory_order_relaxed);
     const uint32_t path_hash = module.path_hash.load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (module.version.load(std::memory_order_relaxed) != version) continue;
@@ -302,6 +312,17 @@ const sourcemap::LineTable* ModuleMap::TableOf(const shared::ModuleSlot& slot) {
   return &table.table;
 }
 
+// Null where the slot has none, or none that lie behind the block.
+const shared::InlinedPath* ModuleMap::InlinedPathsOf(const shared::ModuleSlot& slot) const {
+  const uint64_t bytes = uint64_t{slot.inlined_paths} * sizeof(shared::InlinedPath);
+  if (bytes == 0 || slot.inlined_paths_offset % alignof(shared::InlinedPath) != 0 ||
+      slot.inlined_paths_offset > shared::kControlMappingBytes - bytes) {
+    return nullptr;
+  }
+  return reinterpret_cast<const shared::InlinedPath*>(reinterpret_cast<const char*>(control_) +
+                                                      slot.inlined_paths_offset);
+}
+
 void ModuleMap::TakeAnswer(LocalModule& module) {
   if (module.state.load(std::memory_order_relaxed) != LocalState::kAnnounced) return;
   const shared::ModuleState answer = module.slot->state.load(std::memory_order_acquire);
@@ -314,32 +335,61 @@ void ModuleMap::TakeAnswer(LocalModule& module) {
   module.table.store(table, std::memory_order_release);
   module.first_unit.store(module.slot->first_unit, std::memory_order_relaxed);
   module.common_units.store(module.slot->common_units, std::memory_order_relaxed);
+  const shared::InlinedPath* const paths = InlinedPathsOf(*module.slot);
+  module.unit_lines.store(module.slot->unit_lines, std::memory_order_relaxed);
+  module.inlined_path_count.store(paths == nullptr ? 0 : module.slot->inlined_paths,
+                                  std::memory_order_relaxed);
+  module.inlined_paths.store(paths, std::memory_order_relaxed);
   module.state.store(table != nullptr ? LocalState::kReady : LocalState::kOutOfScope,
                      std::memory_order_relaxed);
   module.version.fetch_add(1, std::memory_order_release);
 }
 
-UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
-  Found found;
-  LocalModule* module = Find(address, &found);
+UnitLookup ModuleMap::LineAt(uint64_t address, Found* found, uint32_t* line) {
+  LocalModule* module = Find(address, found);
   if (module == nullptr) {
     if (TryLock()) {
-      if (Find(address, &found) == nullptr) Announce(address);
+      if (Find(address, found) == nullptr) Announce(address);
       Unlock();
     }
     return UnitLookup::kUnmapped;
   }
-  if (found.state == LocalState::kAnnounced && TryLock()) {
+  if (found->state == LocalState::kAnnounced && TryLock()) {
     TakeAnswer(*module);
     Unlock();
-    if (Find(address, &found) == nullptr) return UnitLookup::kUnmapped;
+    if (Find(address, found) == nullptr) return UnitLookup::kUnmapped;
   }
-  if (found.state == LocalState::kOutOfScope) return UnitLookup::kOutOfScope;
-  if (found.state != LocalState::kReady) return UnitLookup::kUnmapped;
-  const uint32_t line = found.table->Lookup(address - found.load_bias);
-  if (line == sourcemap::kNoLine) return UnitLookup::kOutOfScope;
-  *unit = line < found.common_units ? line : found.first_unit + (line - found.common_units);
-  return UnitLookup::kFound;
+  if (found->state == LocalState::kOutOfScope) return UnitLookup::kOutOfScope;
+  if (found->state != LocalState::kReady) return UnitLookup::kUnmapped;
+  *line = found->table->Lookup(address - found->load_bias);
+  return *line == sourcemap::kNoLine ? UnitLookup::kOutOfScope : UnitLookup::kFound;
+}
+
+UnitLookup ModuleMap::UnitAt(uint64_t address, uint32_t* unit) {
+  Found found;
+  uint32_t line = 0;
+  const UnitLookup lookup = LineAt(address, &found, &line);
+  if (lookup == UnitLookup::kFound) *unit = found.UnitOfLine(line);
+  return lookup;
+}
+
+UnitLookup ModuleMap::FunctionsAt(uint64_t address,
+                                  uint32_t (&functions)[shared::kMaxPathFunctions],
+                                  uint32_t* count) {
+  Found found;
+  uint32_t line = 0;
+  const UnitLookup lookup = LineAt(address, &found, &line);
+  if (lookup != UnitLookup::kFound) return lookup;
+  const uint32_t path = line - found.unit_lines;
+  if (line < found.unit_lines || path >= found.inlined_path_count) {
+    functions[0] = found.UnitOfLine(line);
+    *count = 1;
+    return lookup;
+  }
+  const shared::InlinedPath& inlined = found.inlined_paths[path];
+  *count = std::min(inlined.count, shared::kMaxPathFunctions);
+  for (uint32_t i = 0; i < *count; ++i) functions[i] = found.UnitOfLine(inlined.lines[i]);
+  return lookup;
 }
 
 }  // namespace coz::runtime

@@ -44,6 +44,11 @@ class ModuleMap {
   // unmapped until the supervisor has answered.
   UnitLookup UnitAt(uint64_t address, uint32_t* unit);
 
+  // The same of the functions at `address`, where units are call paths: that of the code, and those
+  // that it was inlined into, from the innermost outwards.
+  UnitLookup FunctionsAt(uint64_t address, uint32_t (&functions)[shared::kMaxPathFunctions],
+                         uint32_t* count);
+
   // Around a call that may unload objects. In between, look-ups take more care: another thread may
   // already have loaded another object at the same place. EndUnload drops the objects that are
   // gone; not from a handler.
@@ -63,6 +68,9 @@ class ModuleMap {
     std::atomic<const sourcemap::LineTable*> table;
     std::atomic<uint32_t> first_unit;
     std::atomic<uint32_t> common_units;
+    std::atomic<uint32_t> unit_lines;
+    std::atomic<uint32_t> inlined_path_count;
+    std::atomic<const shared::InlinedPath*> inlined_paths;
     std::atomic<uint32_t> path_hash;
     bool is_program;
     shared::ModuleSlot* slot;
@@ -75,12 +83,14 @@ class ModuleMap {
   struct Found;
 
   LocalModule* Find(uint64_t address, Found* found);
+  UnitLookup LineAt(uint64_t address, Found* found, uint32_t* line);
   shared::ModuleSlot* FindOrAddSlot(const char* path, bool is_program, uint64_t load_bias);
   bool Announce(uint64_t address);
   bool Add(uint64_t start_address, uint64_t end_address, uint64_t load_bias, const char* path,
            bool is_program);
   LocalModule* FreeModule();
   const sourcemap::LineTable* TableOf(const shared::ModuleSlot& slot);
+  const shared::InlinedPath* InlinedPathsOf(const shared::ModuleSlot& slot) const;
   void TakeAnswer(LocalModule& module);
   bool TryLock() { return !busy_.test_and_set(std::memory_order_acquire); }
   void Unlock() { busy_.clear(std::memory_order_release); }

@@ -43,6 +43,9 @@ __thread uint32_t t_until_check __attribute__((tls_model("initial-exec"))) = 0;
 delay::SharedDelay g_shared_delay;
 shared::ChargeBudget g_charge_budget;
 
+// Of a call path, beyond the innermost function in scope: so many take some 5 us.
+constexpr uint32_t kMostFramesOfPath = 256;
+
 struct UnitSearch {
   uint32_t unit = shared::kNoUnit;
   bool unmapped = false;
@@ -62,7 +65,43 @@ bool IsInScope(uint64_t lookup_address, void* opaque) {
   return false;
 }
 
+struct PathSearch {
+  shared::CallPath path;
+  uint32_t frames = 0;  // beyond the innermost function
+  bool unmapped = false;
+};
+
+bool EndsPath(uint64_t lookup_address, void* opaque) {
+  PathSearch& search = *static_cast<PathSearch*>(opaque);
+  if (search.path.count() != 0 && ++search.frames > kMostFramesOfPath) return true;
+  uint32_t functions[shared::kMaxPathFunctions];
+  uint32_t count = 0;
+  const UnitLookup lookup = g_modules.FunctionsAt(lookup_address, functions, &count);
+  if (lookup == UnitLookup::kUnmapped) search.unmapped = true;
+  if (lookup != UnitLookup::kFound) {
+    return g_control->innermost_only != 0 && search.path.count() == 0;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (search.path.Add(functions[i])) return true;
+  }
+  return false;
+}
+
+// The innermost function in scope, with its callers in scope.
+bool FindPath(const sampler::Sample& sample, UnitSearch* found) {
+  PathSearch search = {shared::CallPath(g_control->path_callers)};
+  const sampler::WalkResult end = sampler::WalkOutwards(sample.context, EndsPath, &search);
+  found->unmapped = search.unmapped;
+  if (search.path.count() == 0) return false;
+  if (end != sampler::WalkResult::kOutermost) search.path.Add(shared::kUnknownCaller);
+  found->unit = shared::PathUnit(g_control->paths, search.path);
+  if (found->unit != shared::kNoUnit) return true;
+  shared::Add(g_control->counters.paths_without_slot, sample.weight);
+  return false;
+}
+
 bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
+  if (g_control->path_callers != 0) return FindPath(sample, search);
   if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
   uint64_t lookup_address = 0;
   return sampler::FindFirstInScope(sample.context, IsInScope, search, &lookup_address);

@@ -19,6 +19,7 @@
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
 #include "coz/shared/api_calls.h"
+#include "coz/shared/call_paths.h"
 #include "coz/shared/call_timers.h"
 #include "coz/shared/counters.h"
 #include "coz/shared/modules.h"
@@ -43,7 +44,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 19;                // of this layout
+inline constexpr uint32_t kControlVersion = 20;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -71,6 +72,7 @@ struct ControlBlock {
   // An inode. Processes of another namespace are not profiled, as their pids say nothing here.
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's
+  uint32_t path_callers;    // units are call paths with so many callers; 0: they are not
   ThreadScope thread_scope;
 
   // The supervisor's child writes this before it becomes the target: the first process.
@@ -103,6 +105,7 @@ struct ControlBlock {
   delay::GlobalLedger ledger;  // its `selection` is a Selection
   delay::IoTables io;
   SampleRing ring;
+  CallPaths paths;
   ModuleSlot modules[kMaxModules];
   ProcessSlot processes[kMaxProcesses];
   PointSlot points[kMaxPoints];

@@ -14,6 +14,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/shared/call_paths.h"
+
 namespace coz::shared {
 
 inline constexpr uint32_t kMaxModules = 256;
@@ -37,6 +39,17 @@ struct ModuleSlot {
   uint32_t first_unit;
   uint32_t common_units;
   uint64_t table_bytes;
+  // Where units are call paths: line `unit_lines + i` stands for the lines of path i. There are
+  // `inlined_paths` of them, from this offset on.
+  uint32_t unit_lines;
+  uint32_t inlined_paths;
+  uint64_t inlined_paths_offset;
+};
+
+// Lines of a table, which code was inlined into, from the innermost outwards.
+struct InlinedPath {
+  uint32_t count;
+  uint32_t lines[kMaxPathFunctions];
 };
 
 }  // namespace coz::shared

@@ -27,6 +27,27 @@ SourceFunction* Attribution::RootOf(uint32_t instance) const {
   return root;
 }
 
+// The first caller in scope of the function that an address of the instance belongs to.
+uint32_t Attribution::CallerOf(const SourceFunction* function, uint32_t instance) {
+  if (callers_ == nullptr || instance == kNoInstance) return kNoCaller;
+  found_callers_.clear();
+  for (uint32_t i = instance; tree_.instance(i).parent != kNoInstance;
+       i = tree_.instance(i).parent) {
+    const SourcePosition& call = tree_.instance(i).call;
+    if (!IsLineInScope(call)) continue;
+    SourceFunction* caller = FunctionInScope(tree_.instance(i).parent);
+    if (caller == nullptr || caller == function) continue;
+    found_callers_.push_back({caller, call, kNoCaller});
+    function = caller;
+  }
+  uint32_t caller = kNoCaller;
+  for (auto found = found_callers_.rbegin(); found != found_callers_.rend(); ++found) {
+    found->caller = caller;
+    caller = callers_->Add(*found);
+  }
+  return caller;
+}
+
 bool Attribution::Resolve(SourcePosition row, uint32_t instance, LineInterval* line) const {
   if (IsLineInScope(row)) {
     line->position = row;
@@ -64,10 +85,12 @@ void Attribution::Emit(uint64_t begin, uint64_t end, const RowInterval& row, uin
   }
   LineInterval line{begin, end, {}, nullptr, nullptr};
   if (!Resolve(position, instance, &line)) return;
+  line.caller = CallerOf(line.function, instance);
   line.code_of = RootOf(instance);
   LineInterval* previous = lines->empty() ? nullptr : &lines->back();
   if (previous != nullptr && previous->end == begin && previous->function == line.function &&
-      previous->code_of == line.code_of && previous->position.file == line.position.file &&
+      previous->code_of == line.code_of && previous->caller == line.caller &&
+      previous->position.file == line.position.file &&
       previous->position.line == line.position.line) {
     previous->end = end;
   } else {

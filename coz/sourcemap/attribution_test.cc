@@ -179,5 +179,28 @@ TEST(MakeDisjointTest, WhatComesFirstStaysAndNothingIsLost) {
   EXPECT_EQ(text, "10-35=2 35-50=4 60-70=5 ");
 }
 
+TEST_F(AttributionTest, CallersAreTheFunctionsInlinedIntoByACallInScope) {
+  const uint32_t root = AddMain(10, 40);
+  const uint32_t sort = tree_.Add(root, {kOwn, 8}, &library_);
+  tree_.AddRange(sort, 20, 40);
+  const uint32_t compare = tree_.Add(sort, {kLibrary, 9}, &helper_);
+  tree_.AddRange(compare, 30, 40);
+  Row(10, 20, kOwn, 5);
+  Row(20, 30, kLibrary, 1);
+  Row(30, 40, kOther, 6);
+  std::vector<LineInterval> lines;
+  InlinedCallers callers;
+  Attribution(&tree_, IsInScope, &callers).Run(rows_, &lines);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0].caller, kNoCaller);
+  EXPECT_EQ(lines[1].caller, kNoCaller);  // the library's code is the call's, which is in main_
+  ASSERT_NE(lines[2].caller, kNoCaller);
+  EXPECT_EQ(lines[2].function, &helper_);
+  EXPECT_EQ(callers.at(lines[2].caller).function, &main_);
+  EXPECT_EQ(callers.at(lines[2].caller).call.line, 8u);
+  EXPECT_EQ(callers.at(lines[2].caller).caller, kNoCaller);
+  EXPECT_EQ(callers.size(), 1u);
+}
+
 }  // namespace
 }  // namespace coz::sourcemap

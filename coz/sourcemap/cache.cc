@@ -171,7 +171,7 @@ class TableLoader {
       : path_(path), scope_(scope), folder_(folder), build_id_(ReadBuildId(path)) {
     const std::string key = BinaryKey(path, build_id_);
     if (folder.empty() || key.empty()) return;
-    const char* const kinds[] = {"", "-functions", "-outer"};
+    const char* const kinds[] = {"", "-functions", "-outer", "-paths"};
     file_ = absl::StrFormat("%s/%s-%016x-v%d%s%s", folder, key, scope.Fingerprint(),
                             kLineTableFormatVersion, kinds[static_cast<int>(detail)], kSuffix);
   }

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -41,10 +42,16 @@ class SymbolNames {
 class FunctionNames {
  public:
   FunctionNames(const DebugFile& file, TableDetail detail, const SourceFiles& sources,
-                UnitReader* reader, LineTableBuilder* builder)
-      : symbols_(file), detail_(detail), sources_(sources), reader_(*reader), builder_(*builder) {}
+                const InlinedCallers& callers, UnitReader* reader, LineTableBuilder* builder)
+      : symbols_(file),
+        detail_(detail),
+        sources_(sources),
+        callers_(callers),
+        reader_(*reader),
+        builder_(*builder) {}
 
   uint32_t IdOf(const LineInterval& line) {
+    if (line.caller != kNoCaller) return PathIdOf(line);
     SourceFunction* function =
         detail_ == TableDetail::kOuterFunctions ? line.code_of : line.function;
     if (function == nullptr) return builder_.AddString(Text(symbols_.NameAt(line.begin), {}));
@@ -56,20 +63,43 @@ class FunctionNames {
   }
 
  private:
+  uint32_t PathIdOf(const LineInterval& line) {
+    const auto [entry, is_new] = path_ids_.try_emplace({line.function, line.caller}, 0);
+    if (!is_new) return entry->second;
+    std::string text = line.function == nullptr
+                           ? Text(symbols_.NameAt(line.begin), {})
+                           : Text(reader_.NameOf(*line.function), line.function->declaration);
+    for (uint32_t i = line.caller; i != kNoCaller; i = callers_.at(i).caller) {
+      const InlinedCaller& caller = callers_.at(i);
+      PathKey::Caller key;
+      key.function = Key(reader_.NameOf(*caller.function), caller.function->declaration);
+      key.file = sources_.path(caller.call.file);
+      key.line = caller.call.line;
+      text += key.Text();
+    }
+    entry->second = builder_.AddString(text);
+    return entry->second;
+  }
+
   std::string Text(const std::string& name, const SourcePosition& declaration) const {
-    if (detail_ == TableDetail::kLines) return name;
+    return detail_ == TableDetail::kLines ? name : Key(name, declaration).Text();
+  }
+
+  FunctionKey Key(const std::string& name, const SourcePosition& declaration) const {
     FunctionKey key;
     key.name = name;
     if (declaration.file != kNoFile) key.file = sources_.path(declaration.file);
     key.line = declaration.line;
-    return key.Text();
+    return key;
   }
 
   SymbolNames symbols_;
   const TableDetail detail_;
   const SourceFiles& sources_;
+  const InlinedCallers& callers_;
   UnitReader& reader_;
   LineTableBuilder& builder_;
+  std::map<std::pair<const SourceFunction*, uint32_t>, uint32_t> path_ids_;
 };
 
 class Progress {
@@ -155,7 +185,9 @@ absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const Sou
 
   Progress progress(options.progress);
   SourceFiles sources(scope);
-  UnitReader reader(**file, &sources, &statistics);
+  InlinedCallers callers;
+  UnitReader reader(**file, &sources, &statistics,
+                    options.detail == TableDetail::kPaths ? &callers : nullptr);
   ReadUnits((*file)->dwarf(), &reader, &progress);
   MakeDisjoint(&reader.lines());
 
@@ -163,7 +195,7 @@ absl::StatusOr<LineTableResult> ReadLineTable(const std::string& path, const Sou
   builder.set_build_id((*file)->build_id());
   builder.set_scope_fingerprint(scope.Fingerprint());
   if (options.detail != TableDetail::kLines) builder.SplitLinesByFunction();
-  FunctionNames functions(**file, options.detail, sources, &reader, &builder);
+  FunctionNames functions(**file, options.detail, sources, callers, &reader, &builder);
   AddLines(&reader, sources, &functions, &builder, &statistics);
   auto image = builder.Build();
   if (!image.ok()) return image.status();

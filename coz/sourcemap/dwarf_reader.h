@@ -33,6 +33,8 @@ enum class TableDetail {
   kFunctions,  // file:line and function; inlined code is its own function's
   // file:line and function; inlined code is the function's that it was inlined into
   kOuterFunctions,
+  // As kFunctions, with the functions that code was inlined into: Line::function is a PathKey
+  kPaths,
 };
 
 struct ReadOptions {
@@ -80,6 +82,22 @@ struct FunctionKey {
 
   std::string Text() const;
   static FunctionKey FromText(std::string_view text);
+};
+
+// A function with what its code was inlined into, innermost first.
+struct PathKey {
+  struct Caller {
+    FunctionKey function;
+    std::string file;  // of the call
+    uint32_t line = 0;
+
+    std::string Text() const;
+  };
+  FunctionKey function;
+  std::vector<Caller> callers;
+
+  // The text of the function, followed by those of its callers.
+  static PathKey FromText(std::string_view text);
 };
 
 // The functions of the symbol table, for binaries without debug information: the table has no

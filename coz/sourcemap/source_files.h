@@ -26,7 +26,7 @@ class SourceFiles {
     const auto [entry, is_new] = ids_.try_emplace(path, static_cast<uint32_t>(paths_.size()));
     if (is_new) {
       paths_.push_back(&entry->first);
-      in_scope_.push_back(scope_.Contains(path));
+      in_scope_.push_back(scope_.Contains(path) ? 1 : 0);
     }
     return entry->second;
   }

@@ -15,6 +15,8 @@ namespace {
 
 // Does not occur in names and hardly in paths.
 constexpr char kSeparator = '\x1f';
+constexpr char kBeforeCaller = '\x1e';
+constexpr char kBehindCall = '\x1d';
 
 absl::StatusOr<LineTableResult> Finish(const DebugFile& file, LineTableBuilder* builder) {
   builder->set_build_id(file.build_id());
@@ -41,6 +43,31 @@ FunctionKey FunctionKey::FromText(std::string_view text) {
   key.file = text.substr(first + 1, last - first - 1);
   std::from_chars(text.data() + last + 1, text.data() + text.size(), key.line);
   return key;
+}
+
+std::string PathKey::Caller::Text() const {
+  return absl::StrFormat("%c%s%c%d%c%s", kBeforeCaller, file, kSeparator, line, kBehindCall,
+                         function.Text());
+}
+
+PathKey PathKey::FromText(std::string_view text) {
+  PathKey path;
+  size_t end = text.find(kBeforeCaller);
+  path.function = FunctionKey::FromText(text.substr(0, end));
+  while (end != std::string_view::npos) {
+    text.remove_prefix(end + 1);
+    end = text.find(kBeforeCaller);
+    const std::string_view caller = text.substr(0, end);
+    const size_t behind_file = caller.find(kSeparator);
+    const size_t behind_call = caller.find(kBehindCall);
+    if (behind_file >= behind_call || behind_call == std::string_view::npos) continue;
+    path.callers.emplace_back();
+    path.callers.back().file = caller.substr(0, behind_file);
+    std::from_chars(caller.data() + behind_file + 1, caller.data() + behind_call,
+                    path.callers.back().line);
+    path.callers.back().function = FunctionKey::FromText(caller.substr(behind_call + 1));
+  }
+  return path;
 }
 
 absl::StatusOr<LineTableResult> ReadSymbolTable(const std::string& path) {

@@ -264,7 +264,7 @@ bool UnitReader::ReadTree(Dwarf_Die unit) {
 }
 
 std::string UnitReader::NameOf(const SourceFunction& function) {
-  const std::string name = ReadableName(function.linkage_name, function.name);
+  std::string name = ReadableName(function.linkage_name, function.name);
   if (function.linkage_name != nullptr || function.name_die == nullptr) return name;
   std::string qualified;
   for (Dwarf_Die scope : scopes_.Around(function.name_die)) {
@@ -330,7 +330,8 @@ void UnitReader::Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type) {
   // Node-based map: `files` stayed where it was.
   const std::vector<RowInterval> rows = ReadRows(&program, files, name);
   if (!ReadTree(code)) Skip("compilation unit whose DIEs are damaged", name);
-  Attribution(&tree_, [this](uint32_t file) { return sources_.in_scope(file); }).Run(rows, &lines_);
+  const auto is_in_scope = [this](uint32_t file) { return sources_.in_scope(file); };
+  Attribution(&tree_, is_in_scope, callers_).Run(rows, &lines_);
 }
 
 }  // namespace coz::sourcemap

@@ -32,9 +32,10 @@ namespace coz::sourcemap {
 
 class UnitReader {
  public:
-  // All three must outlive the reader, and `file` the intervals' names.
-  UnitReader(const DebugFile& file, SourceFiles* sources, ReadStatistics* statistics)
-      : file_(file), sources_(*sources), statistics_(*statistics) {}
+  // All must outlive the reader, and `file` the intervals' names. `callers`: see Attribution.
+  UnitReader(const DebugFile& file, SourceFiles* sources, ReadStatistics* statistics,
+             InlinedCallers* callers = nullptr)
+      : file_(file), sources_(*sources), statistics_(*statistics), callers_(callers) {}
 
   // `split` is the unit in the .dwo file that `unit` stands for, or has no address.
   void Read(Dwarf_Die unit, Dwarf_Die split, uint8_t unit_type);
@@ -73,6 +74,7 @@ class UnitReader {
   const DebugFile& file_;
   SourceFiles& sources_;
   ReadStatistics& statistics_;
+  InlinedCallers* callers_;
   absl::node_hash_map<Dwarf*, Sections> sections_;
   absl::node_hash_map<Dwarf_CU*, FileIds> files_of_unit_;
   absl::node_hash_map<const void*, SourceFunction> functions_;  // by the abstract DIE's address

@@ -16,7 +16,7 @@ namespace coz::sourcemap {
 namespace {
 
 constexpr size_t kMaxOverlapsNamed = 3;
-constexpr std::string_view kKindNames[] = {"line", "function", "file", "library", "group"};
+constexpr std::string_view kKindNames[] = {"line", "function", "file", "library", "path", "group"};
 
 // True if the pattern matches `text` from its start or from behind any `separator`.
 bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,
@@ -28,6 +28,11 @@ bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,
     if (MatchesPattern(pattern, text.substr(at + separator.size()))) return true;
   }
   return false;
+}
+
+// A function may be called as the program is, but none as a library.
+bool IsOfLibraries(const UnitPattern& pattern) {
+  return pattern.text().find(".so") != std::string::npos;
 }
 
 bool ReadNumber(std::string_view text, uint32_t* number) {
@@ -53,6 +58,16 @@ class Deriver {
  private:
   // Groups sort before all others, and among themselves by their order in the rules.
   using Key = std::tuple<size_t, std::string, uint32_t, std::string>;
+  struct Unit {
+    uint32_t number = 0;
+    std::map<std::string, uint64_t> bytes_of_function;
+  };
+  using Entry = std::pair<const Key, Unit>;
+  struct Interval {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t line;  // of the base table
+  };
 
   size_t GroupOf(std::string_view file, uint32_t line, std::string_view function) {
     size_t found = rules_.groups.size();
@@ -72,8 +87,10 @@ class Deriver {
 
   bool Matches(const UnitPattern& pattern, std::string_view file, uint32_t line,
                std::string_view function) const {
-    return rules_.kind == UnitKind::kLibrary ? pattern.MatchesBinary(binary_path_)
-                                             : pattern.MatchesCode(file, line, function);
+    if (rules_.kind == UnitKind::kLibrary) return pattern.MatchesBinary(binary_path_);
+    return pattern.MatchesCode(file, line, function) ||
+           (rules_.kind == UnitKind::kPath && IsOfLibraries(pattern) &&
+            pattern.MatchesBinary(binary_path_));
   }
 
   bool MatchesAny(const std::vector<UnitPattern>& patterns, std::string_view file, uint32_t line,
@@ -93,53 +110,67 @@ class Deriver {
     return is_excluded;
   }
 
-  // What the base table's line belongs to; nothing where it is excluded.
-  std::optional<Key> KeyOf(const Line& line) {
-    const FunctionKey function = FunctionKey::FromText(line.function);
-    if (IsExcluded(line.file, line.line, function.name)) return std::nullopt;
-    const size_t group = GroupOf(line.file, line.line, function.name);
+  // What code belongs to; nothing where it is excluded.
+  std::optional<Key> KeyOf(const std::string& file, uint32_t line, const FunctionKey& function) {
+    if (IsExcluded(file, line, function.name)) return std::nullopt;
+    const size_t group = GroupOf(file, line, function.name);
     if (group < rules_.groups.size()) {
       derived_.group_has_code[group] = true;
       return Key(group, "", 0, "");
     }
     switch (rules_.kind) {
       case UnitKind::kFunction:
+      case UnitKind::kPath:
         if (function.name.empty()) return std::nullopt;
         return Key(group, function.file, function.line, function.name);
       case UnitKind::kFile:
-        return Key(group, line.file, 0, "");
+        return Key(group, file, 0, "");
       case UnitKind::kLibrary:
         return Key(group, binary_path_, 0, "");
       default:
-        return Key(group, line.file, line.line, "");
+        return Key(group, file, line, "");
     }
+  }
+
+  // Entries of the base table's line, innermost first: one, or those of a path; none where all is
+  // excluded.
+  std::vector<Entry*> EntriesOf(const Line& line) {
+    std::vector<Entry*> entries;
+    const auto add = [&](const std::string& file, uint32_t number, const FunctionKey& function) {
+      const std::optional<Key> key = KeyOf(file, number, function);
+      if (!key.has_value() || entries.size() == kMaxPathFunctions) return;
+      Entry* const entry = &*units_.try_emplace(*key).first;
+      if (std::find(entries.begin(), entries.end(), entry) == entries.end()) {
+        entries.push_back(entry);
+      }
+    };
+    const PathKey path = PathKey::FromText(line.function);
+    add(line.file, line.line, path.function);
+    for (const PathKey::Caller& caller : path.callers) {
+      add(caller.file, caller.line, caller.function);
+    }
+    return entries;
   }
 
   void ClassifyLines() {
     for (size_t i = 0; i < rules_.groups.size(); ++i) units_[Key(i, "", 0, "")];
-    key_of_line_.reserve(base_.line_count());
+    entries_of_line_.reserve(base_.line_count());
     for (uint32_t i = 0; i < base_.line_count(); ++i) {
-      const std::optional<Key> key = KeyOf(base_.line(i));
-      if (key.has_value()) {
-        key_of_line_.push_back(&*units_.try_emplace(*key).first);
-      } else {
-        key_of_line_.push_back(nullptr);
-      }
+      entries_of_line_.push_back(EntriesOf(base_.line(i)));
     }
   }
 
   void CollectIntervals() {
     base_.ForEachInterval([this](uint64_t begin, uint64_t end, uint32_t line) {
-      Entry* entry = key_of_line_[line];
-      if (entry == nullptr) {
+      if (entries_of_line_[line].empty()) {
         derived_.excluded_bytes += end - begin;
         return;
       }
-      intervals_.push_back({begin, end, entry});
+      intervals_.push_back({begin, end, line});
       // A line's function is the one that holds most of its code.
       if (rules_.kind != UnitKind::kLine) return;
       const FunctionKey function = FunctionKey::FromText(base_.line(line).function);
-      entry->second.bytes_of_function[function.name] += end - begin;
+      entries_of_line_[line].front()->second.bytes_of_function[function.name] += end - begin;
     });
   }
 
@@ -156,6 +187,34 @@ class Deriver {
     return unit;
   }
 
+  // Numbers the paths of several functions behind all units.
+  void NumberPaths() {
+    std::map<std::vector<uint32_t>, uint32_t> paths;
+    for (const Interval& interval : intervals_) {
+      std::vector<uint32_t> path = UnitsOf(interval);
+      if (path.size() > 1) paths.try_emplace(std::move(path), 0);
+    }
+    for (auto& [path, number] : paths) {
+      derived_.paths.push_back(path);
+      number = static_cast<uint32_t>(derived_.units.size() + derived_.paths.size());
+    }
+    paths_ = std::move(paths);
+  }
+
+  std::vector<uint32_t> UnitsOf(const Interval& interval) const {
+    std::vector<uint32_t> units;
+    for (const Entry* entry : entries_of_line_[interval.line]) {
+      units.push_back(entry->second.number - 1);
+    }
+    return units;
+  }
+
+  uint32_t NumberOf(const Interval& interval) const {
+    const std::vector<Entry*>& entries = entries_of_line_[interval.line];
+    if (entries.size() == 1) return entries.front()->second.number;
+    return paths_.at(UnitsOf(interval));
+  }
+
   absl::StatusOr<DerivedUnits> Build() {
     LineTableBuilder builder;
     builder.set_build_id(base_.build_id());
@@ -167,9 +226,9 @@ class Deriver {
       builder.AddLine(no_text, unit.number, no_text);
       derived_.units.push_back(Describe(key, unit.bytes_of_function));
     }
+    NumberPaths();
     for (const Interval& interval : intervals_) {
-      builder.AddInterval(interval.begin, interval.end, no_text, interval.entry->second.number,
-                          no_text);
+      builder.AddInterval(interval.begin, interval.end, no_text, NumberOf(interval), no_text);
     }
     absl::StatusOr<std::string> image = builder.Build();
     if (!image.ok()) return image.status();
@@ -177,23 +236,13 @@ class Deriver {
     return std::move(derived_);
   }
 
-  struct Unit {
-    uint32_t number = 0;
-    std::map<std::string, uint64_t> bytes_of_function;
-  };
-  using Entry = std::pair<const Key, Unit>;
-  struct Interval {
-    uint64_t begin;
-    uint64_t end;
-    Entry* entry;
-  };
-
   const LineTable& base_;
   const std::string& binary_path_;
   const UnitRules& rules_;
   std::map<Key, Unit> units_;
-  std::vector<Entry*> key_of_line_;
+  std::vector<std::vector<Entry*>> entries_of_line_;
   std::vector<Interval> intervals_;
+  std::map<std::vector<uint32_t>, uint32_t> paths_;  // numbers of those with several functions
   DerivedUnits derived_;
 };
 
@@ -266,6 +315,7 @@ TableDetail UnitRules::Detail() const {
   if (AreLines() || kind == UnitKind::kFile) {
     return groups.empty() && exclude.empty() ? TableDetail::kLines : TableDetail::kFunctions;
   }
+  if (kind == UnitKind::kPath) return TableDetail::kPaths;
   return kind == UnitKind::kFunction && !inlined_copies ? TableDetail::kOuterFunctions
                                                         : TableDetail::kFunctions;
 }
@@ -273,6 +323,7 @@ TableDetail UnitRules::Detail() const {
 std::string UnitDescription::Name() const {
   switch (kind) {
     case UnitKind::kFunction:
+    case UnitKind::kPath:
     case UnitKind::kGroup:
       return function;
     case UnitKind::kFile:

@@ -1,9 +1,10 @@
 // Turns a table of lines into a table of what experiments speed up: lines, functions, files, a
-// binary, or groups of them.
+// binary, or groups of them; or into the functions that make up call paths.
 //
 // Shape    interval table in, interval table and descriptions out: line `i` of the image is unit
 //          `i` of the list. Groups come first, in the order of the rules, in every table alike; the
-//          others follow in the order of their names
+//          others follow in the order of their names. With kPath, further lines of the image are
+//          `paths`
 // Units    ELF addresses
 // Errors   DeriveUnits: those of LineTableBuilder. Code that two groups claim goes to the first,
 //          and is named in `overlaps`
@@ -25,7 +26,10 @@
 
 namespace coz::sourcemap {
 
-enum class UnitKind { kLine, kFunction, kFile, kLibrary, kGroup };
+enum class UnitKind { kLine, kFunction, kFile, kLibrary, kPath, kGroup };
+
+// Of a call path: a function and its callers.
+inline constexpr uint32_t kMaxPathFunctions = 5;
 
 // "line", "function", ... as users type it.
 std::string_view NameOf(UnitKind kind);
@@ -57,6 +61,7 @@ struct UnitGroup {
 struct UnitRules {
   UnitKind kind = UnitKind::kLine;
   bool inlined_copies = true;  // FUNCTION: inlined code is its own function's, not the caller's
+  uint32_t callers = 1;        // PATH: functions behind the innermost, below kMaxPathFunctions
   std::vector<UnitGroup> groups;
   std::vector<UnitPattern> exclude;
 
@@ -69,7 +74,7 @@ struct UnitDescription {
   UnitKind kind = UnitKind::kLine;
   std::string file;      // of a function its declaration's; of a library the binary
   uint32_t line = 0;     // 0 where the kind has none
-  std::string function;  // of a line the one around it; a function's or group's name
+  std::string function;  // of a line the one around it; a function's, path's or group's name
 
   // "file:line", or the name.
   std::string Name() const;
@@ -78,6 +83,9 @@ struct UnitDescription {
 struct DerivedUnits {
   std::string image;
   std::vector<UnitDescription> units;
+  // Of a line behind those of `units`: the units that code was inlined into, innermost first, each
+  // once. kPath alone.
+  std::vector<std::vector<uint32_t>> paths;
   std::vector<bool> group_has_code;    // by group
   std::vector<bool> exclude_has_code;  // by pattern
   std::vector<std::string> overlaps;   // "GROUP and GROUP both hold UNIT", the first few

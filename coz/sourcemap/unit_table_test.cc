@@ -201,5 +201,91 @@ TEST(FunctionKeyTest, TextReadsBack) {
   EXPECT_EQ(FunctionKey::FromText("plain").name, "plain");
 }
 
+// The functions at an address, innermost first.
+class PathTableTest : public UnitTableTest {
+ protected:
+  void Inlined(const std::string& function, const std::vector<std::string>& callers) {
+    FunctionKey key;
+    key.name = function;
+    key.file = "/src/decl.h";
+    key.line = 7;
+    std::string text = key.Text();
+    for (const std::string& name : callers) {
+      PathKey::Caller caller;
+      caller.function = key;
+      caller.function.name = name;
+      caller.file = "/src/" + name + ".cc";
+      caller.line = 50;
+      text += caller.Text();
+    }
+    builder_.AddInterval(next_, next_ + 16, builder_.AddString("/src/a.cc"), 1,
+                         builder_.AddString(text));
+    next_ += 16;
+  }
+
+  void DerivePaths(const UnitRules& rules, const std::string& binary = "/bin/prog") {
+    base_image_ = *builder_.Build();
+    LineTable base;
+    ASSERT_TRUE(LineTable::FromBytes(base_image_.data(), base_image_.size(), &base));
+    absl::StatusOr<DerivedUnits> derived = DeriveUnits(base, binary, rules);
+    ASSERT_TRUE(derived.ok()) << derived.status();
+    derived_ = *std::move(derived);
+    ASSERT_TRUE(LineTable::FromBytes(derived_.image.data(), derived_.image.size(), &table_));
+    EXPECT_EQ(table_.line_count(), derived_.units.size() + derived_.paths.size());
+  }
+
+  std::vector<std::string> FunctionsAt(uint64_t address) const {
+    const uint32_t line = table_.Lookup(address);
+    if (line == kNoLine) return {};
+    if (line < derived_.units.size()) return {derived_.units[line].Name()};
+    std::vector<std::string> names;
+    for (uint32_t unit : derived_.paths[line - derived_.units.size()]) {
+      names.push_back(derived_.units[unit].Name());
+    }
+    return names;
+  }
+};
+
+TEST_F(PathTableTest, InlinedCodeHasItsCallersOnce) {
+  Inlined("f", {});
+  Inlined("f", {"g", "f", "g", "h"});
+  Inlined("g", {"h"});
+  Inlined("a", {"b", "c", "d", "e", "f"});
+  DerivePaths(Rules(UnitKind::kPath));
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("f"));
+  EXPECT_THAT(FunctionsAt(0x1010), ElementsAre("f", "g", "h"));
+  EXPECT_THAT(FunctionsAt(0x1020), ElementsAre("g", "h"));
+  EXPECT_THAT(FunctionsAt(0x1030), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_THAT(Names(), ElementsAre("a", "b", "c", "d", "e", "f", "g", "h"));
+}
+
+TEST_F(PathTableTest, GroupsTakeTheirPartsOfAPathAndExcludedCodeIsNone) {
+  Inlined("f", {"g", "h", "i"});
+  Inlined("x", {"h"});
+  UnitRules rules = Rules(UnitKind::kPath);
+  rules.groups.push_back({"both", {UnitPattern("f"), UnitPattern("g.cc:40-60")}});
+  rules.exclude.emplace_back("x");
+  rules.exclude.emplace_back("i.cc");
+  DerivePaths(rules);
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("both", "h"));
+  EXPECT_THAT(FunctionsAt(0x1010), ElementsAre("h"));
+}
+
+TEST_F(PathTableTest, GroupMayBeALibrary) {
+  Inlined("deflate", {"compress"});
+  UnitRules rules = Rules(UnitKind::kPath);
+  rules.groups.push_back({"zlib", {UnitPattern("libz.so%")}});
+  DerivePaths(rules, "/lib/libz.so.1");
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("zlib"));
+}
+
+TEST_F(PathTableTest, GroupIsNoProgramOfItsName) {
+  Inlined("f", {"g"});
+  UnitRules rules = Rules(UnitKind::kPath);
+  rules.groups.push_back({"all", {UnitPattern("prog")}});
+  DerivePaths(rules);
+  EXPECT_THAT(FunctionsAt(0x1000), ElementsAre("f", "g"));
+}
+
 }  // namespace
 }  // namespace coz::sourcemap

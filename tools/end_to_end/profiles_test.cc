@@ -112,8 +112,9 @@ TEST_F(ProfilesTest, WrongWordsAreSetRight) {
   refused({"run", "--durration=3", "---", "true"},
           "coz run does not know --durration; did you mean --duration? Look with: ");
   refused({"run", "--dur", "3", "---", "true"}, "did you mean --duration?");
-  refused({"export", "--format=cvs"},
-          "--format: cvs is none of pprof, csv, speedscope, coz, coz-text; did you mean csv?");
+  refused(
+      {"export", "--format=cvs"},
+      "--format: cvs is none of pprof, csv, jsonl, speedscope, coz, coz-text; did you mean csv?");
   refused({"export", "--format=xml"}, "--format: xml is none of");
   refused({"run", "--unit=functions", "true"}, "did you mean function?");
 }
@@ -123,6 +124,7 @@ TEST_F(ProfilesTest, ExportsToEveryFormat) {
   EXPECT_EQ(Coz({"export", "--format=pprof", "-o", "p.gz"}).status, 0);
   EXPECT_THAT(Read("p.gz"), StartsWith("\x1f\x8b"));
   EXPECT_THAT(Coz({"export", "--format=csv"}).output, StartsWith("point,point_kind,"));
+  EXPECT_THAT(Coz({"export", "--format=jsonl"}).output, StartsWith("{\"session\":\""));
   EXPECT_TRUE(nlohmann::json::accept(Coz({"export", "--format=speedscope"}).output));
   EXPECT_THAT(Coz({"export", "--format=coz"}).output, HasSubstr("\"type\":\"experiment\""));
   EXPECT_THAT(Coz({"export", "--format=coz-text"}).output, StartsWith("startup\ttime="));

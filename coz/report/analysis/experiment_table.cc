@@ -321,6 +321,7 @@ ExperimentTable ExperimentTableBuilder::Finish() { return impl_->Finish(); }
 std::string UnitRow::Name() const {
   switch (kind) {
     case profile::UNIT_KIND_FUNCTION:
+    case profile::UNIT_KIND_PATH:
     case profile::UNIT_KIND_GROUP:
       return function;
     case profile::UNIT_KIND_FILE:

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
 #include "coz/report/wording/text_layout.h"
@@ -20,15 +21,26 @@ namespace {
 
 constexpr size_t kNamesShown = 3;
 
+// "find" names "ns::find(int)".
+bool IsFunctionCalled(std::string name, const std::string& wanted) {
+  if (name == wanted) return true;
+  name = name.substr(0, name.find('(', name.rfind("::") == std::string::npos ? 0 : 1));
+  const size_t scope = name.rfind("::");
+  return name == wanted || (scope != std::string::npos && name.substr(scope + 2) == wanted);
+}
+
+bool IsPathCalled(const std::string& name, const std::string& wanted) {
+  const std::vector<std::string> names = SplitCallPath(name);
+  const std::vector<std::string> wanteds = SplitCallPath(wanted);
+  return std::equal(names.begin(), names.end(), wanteds.begin(), wanteds.end(), IsFunctionCalled);
+}
+
 // "main.cc:7" names /src/main.cc:7, "find" names ns::find(int).
 bool IsCalled(const UnitRow& unit, const std::string& wanted) {
   std::string name = unit.Name();
   if (name == wanted) return true;
-  if (unit.kind == profile::UNIT_KIND_FUNCTION) {
-    name = name.substr(0, name.find('(', name.rfind("::") == std::string::npos ? 0 : 1));
-    const size_t scope = name.rfind("::");
-    return name == wanted || (scope != std::string::npos && name.substr(scope + 2) == wanted);
-  }
+  if (unit.kind == profile::UNIT_KIND_PATH) return IsPathCalled(name, wanted);
+  if (unit.kind == profile::UNIT_KIND_FUNCTION) return IsFunctionCalled(name, wanted);
   return name.size() > wanted.size() + 1 &&
          name.compare(name.size() - wanted.size(), wanted.size(), wanted) == 0 &&
          name[name.size() - wanted.size() - 1] == '/';

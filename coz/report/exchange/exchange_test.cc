@@ -1,4 +1,5 @@
 // Exports read back, and imports of what the original writes.
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/report/exchange/export_coz.h"
 #include "coz/report/exchange/export_csv.h"
+#include "coz/report/exchange/export_jsonl.h"
 #include "coz/report/exchange/export_pprof.h"
 #include "coz/report/exchange/export_speedscope.h"
 #include "coz/report/exchange/import_coz.h"
@@ -104,6 +106,71 @@ TEST(ExportCsvTest, SetAsideLineHasItsReason) {
   std::ostringstream out;
   ExportCsv(*whole, out);
   EXPECT_THAT(out.str(), HasSubstr("set_aside:"));
+}
+
+std::vector<nlohmann::json> JsonLinesOf(const profile::Profile& profile) {
+  std::ostringstream out;
+  JsonLinesExporter exporter(&out);
+  exporter.Add(profile);
+  std::vector<nlohmann::json> rows;
+  for (absl::string_view line : absl::StrSplit(out.str(), '\n', absl::SkipEmpty())) {
+    rows.push_back(nlohmann::json::parse(line));
+  }
+  return rows;
+}
+
+TEST(ExportJsonLinesTest, HasTheFiguresOfEachExperimentOnce) {
+  profile::Profile profile = Example(40)->profile;
+  ASSERT_EQ(profile.experiment_size(), 40);
+  profile.mutable_session(0)->mutable_machine()->set_host("h1");
+  *profile.add_experiment() = profile.experiment(3);  // as in a profile that was added twice
+  const std::vector<nlohmann::json> rows = JsonLinesOf(profile);
+  ASSERT_EQ(rows.size(), 40u);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const nlohmann::json& row = rows[i];
+    const profile::Experiment& experiment = profile.experiment(static_cast<int>(i));
+    EXPECT_EQ(row["session"], "0000000000001234");
+    EXPECT_EQ(row["host"], "h1");
+    EXPECT_EQ(row["experiment"], experiment.index());
+    EXPECT_EQ(row["virtual_speedup"], experiment.virtual_speedup());
+    EXPECT_EQ(row["effective_duration_ns"], experiment.effective_duration_ns());
+    EXPECT_EQ(row["point"], "requests");
+    EXPECT_EQ(row["visits"], experiment.point(0).visits());
+    EXPECT_EQ(row["arrivals"], nullptr);
+    EXPECT_EQ(row["valid"], true);
+    EXPECT_EQ(row["file"], "/src/app/work.cc");
+    EXPECT_TRUE(row["line"] == 10 || row["line"] == 20);
+  }
+}
+
+TEST(ExportJsonLinesTest, AllLinesHaveTheSameFields) {
+  profile::Profile profile = Example(3)->profile;
+  profile.mutable_experiment(0)->clear_point();
+  profile.mutable_experiment(1)->set_achieved_virtual_speedup(std::nan(""));
+  profile::Validity* validity = profile.mutable_experiment(2)->mutable_validity();
+  validity->add_taint()->set_reason(profile::Taint::OVERCOMMITTED);
+  validity->add_taint()->set_reason(profile::Taint::CUT_SHORT);
+  profile::PointCounts* pair = profile.mutable_experiment(2)->add_point();
+  pair->set_point(99);
+  pair->set_arrivals(5);
+  profile::ProgressPoint* point = profile.add_progress_point();
+  point->set_session(0x1234);
+  point->set_id(99);
+  point->set_name("a \"pair\"\xff");
+  point->set_kind(profile::PROGRESS_POINT_KIND_LATENCY);
+  const std::vector<nlohmann::json> rows = JsonLinesOf(profile);
+  ASSERT_EQ(rows.size(), 4u);
+  for (const nlohmann::json& row : rows) {
+    EXPECT_EQ(row.size(), rows[0].size());
+    for (const auto& [field, value] : rows[0].items()) EXPECT_TRUE(row.contains(field)) << field;
+  }
+  EXPECT_EQ(rows[0]["point"], nullptr);
+  EXPECT_EQ(rows[1]["achieved_virtual_speedup"], nullptr);
+  EXPECT_EQ(rows[2]["valid"], false);
+  EXPECT_EQ(rows[2]["taints"], "overcommitted,cut_short");
+  EXPECT_EQ(rows[3]["point_kind"], "latency");
+  EXPECT_EQ(rows[3]["arrivals"], 5);
+  EXPECT_EQ(rows[3]["visits"], nullptr);
 }
 
 TEST(ExportSpeedscopeTest, WeightsAddUpAndFramesExist) {

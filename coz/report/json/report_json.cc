@@ -64,6 +64,7 @@ Json OptionsJson(const profile::Options& options) {
           {"source_scope", options.source_scope()},
           {"unit_kind", UnitKindId(options.unit_kind())},
           {"without_inlined_copies", options.without_inlined_copies()},
+          {"callers", options.callers()},
           {"group", options.group()},
           {"exclude", options.exclude()},
           {"given", options.given()},
@@ -377,6 +378,8 @@ const char* UnitKindId(profile::UnitKind kind) {
       return "file";
     case profile::UNIT_KIND_LIBRARY:
       return "library";
+    case profile::UNIT_KIND_PATH:
+      return "path";
     case profile::UNIT_KIND_GROUP:
       return "group";
     default:

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
 namespace {
@@ -34,6 +35,7 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
     sum.set_threads_without_slot(sum.threads_without_slot() + end.threads_without_slot());
     sum.set_points_without_slot(sum.points_without_slot() + end.points_without_slot());
     sum.set_modules_without_slot(sum.modules_without_slot() + end.modules_without_slot());
+    sum.set_paths_without_slot(sum.paths_without_slot() + end.paths_without_slot());
   }
   std::vector<std::string> notes;
   AddBrokenUnwinds(sum.broken_unwinds(), sum.total_samples(), &notes);
@@ -55,6 +57,13 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
         Times(sum.modules_without_slot()),
         ", and samples in it count for no line; name fewer programs to profile, as with "
         "`coz run --follow=none`"));
+  }
+  if (sum.paths_without_slot() > 0) {
+    notes.push_back(absl::StrCat(
+        Counted(sum.paths_without_slot(), "sample"),
+        " found all places for call paths taken and count for none, so effects look smaller than "
+        "they are; tell fewer paths apart, with a lower `--callers` or a narrower "
+        "`--source-scope`"));
   }
   return notes;
 }

@@ -42,13 +42,15 @@ TEST_F(MissedPartsTest, EveryFullTableHasItsSentence) {
   end_.set_threads_without_slot(12);
   end_.set_points_without_slot(1);
   end_.set_modules_without_slot(3);
+  end_.set_paths_without_slot(7);
   EXPECT_THAT(
       NotesOfMissedParts(profile_),
       ElementsAre(
           AllOf(HasSubstr("places for threads taken, 12 times"),
                 HasSubstr("neither sampled nor paused")),
           AllOf(HasSubstr("places for points taken, once"), HasSubstr("visits are not counted")),
-          AllOf(HasSubstr("places for files taken, 3 times"), HasSubstr("count for no line"))));
+          AllOf(HasSubstr("places for files taken, 3 times"), HasSubstr("count for no line")),
+          AllOf(HasSubstr("7 samples found all places for call paths"), HasSubstr("--callers"))));
 }
 
 }  // namespace

@@ -45,6 +45,8 @@ std::string UnitKindOption(profile::UnitKind kind) {
       return "file";
     case profile::UNIT_KIND_LIBRARY:
       return "library";
+    case profile::UNIT_KIND_PATH:
+      return "path";
     default:
       return "";
   }
@@ -111,6 +113,7 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   Words words;
   AddText("--unit", UnitKindOption(options.unit_kind()), &words);
   AddFlag("--without-inlined-copies", options.without_inlined_copies(), &words);
+  if (options.callers() > 1) AddNumber("--callers", options.callers(), &words);
   AddTexts("--group", options.group(), &words);
   AddTexts("--exclude", options.exclude(), &words);
   AddText("--given", options.given(), &words);

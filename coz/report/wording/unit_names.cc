@@ -1,5 +1,6 @@
 #include "coz/report/wording/unit_names.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "coz/base/call_path_name.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -17,15 +19,34 @@ std::string ShownFunction(const UnitRow& unit) {
   return Printable(WithoutAnonymous(unit.function));
 }
 
+bool IsNamed(const UnitRow& unit) {
+  return unit.kind == profile::UNIT_KIND_FUNCTION || unit.kind == profile::UNIT_KIND_PATH;
+}
+
+// Of a path, each function has its part of the width.
+std::string ShortenNamed(const UnitRow& unit, const std::string& name, int width) {
+  if (unit.kind != profile::UNIT_KIND_PATH || DisplayWidth(name) <= width) {
+    return ShortenFunction(name, width);
+  }
+  std::vector<std::string> functions = SplitCallPath(name);
+  const int count = static_cast<int>(functions.size());
+  const int between = 3 * (count - 1);
+  for (std::string& function : functions) {
+    function = ShortenFunction(function, std::max(1, (width - between) / count));
+  }
+  return JoinCallPath(functions);
+}
+
 std::string UnitWord(const ExperimentTable& table) {
-  constexpr absl::string_view kWords[] = {"unit", "line", "function", "file", "library", "group"};
+  constexpr absl::string_view kWords[] = {"unit",    "line",  "function", "file",
+                                          "library", "group", "call path"};
   int kind = -1;
   for (const ExperimentRow& row : table.experiments) {
     const int this_kind = table.units[row.unit].kind;
     if (kind >= 0 && kind != this_kind) return "unit";
     kind = this_kind;
   }
-  return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
+  return std::string(kind > 0 && kind < 7 ? kWords[kind] : "unit");
 }
 
 }  // namespace
@@ -60,7 +81,7 @@ bool UnitNames::IsLine(size_t unit) const {
 
 std::string UnitNames::Place(size_t unit) const {
   const UnitRow& row = table_.units[unit];
-  return row.kind == profile::UNIT_KIND_FUNCTION ? ShownFunction(row) : InFolder(row.Name());
+  return IsNamed(row) ? ShownFunction(row) : InFolder(row.Name());
 }
 
 std::string UnitNames::Detail(size_t unit) const {
@@ -69,6 +90,7 @@ std::string UnitNames::Detail(size_t unit) const {
     case profile::UNIT_KIND_LINE:
       return ShownFunction(row);
     case profile::UNIT_KIND_FUNCTION:
+    case profile::UNIT_KIND_PATH:
       return row.file.empty() ? "" : InFolder(absl::StrCat(row.file, ":", row.line));
     default:
       return "";
@@ -76,15 +98,13 @@ std::string UnitNames::Detail(size_t unit) const {
 }
 
 std::string UnitNames::ShortPlace(size_t unit, int width) const {
-  return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
-             ? ShortenFunction(Place(unit), width)
-             : ElideFront(Place(unit), width);
+  const UnitRow& row = table_.units[unit];
+  return IsNamed(row) ? ShortenNamed(row, Place(unit), width) : ElideFront(Place(unit), width);
 }
 
 std::string UnitNames::ShortDetail(size_t unit, int width) const {
-  return table_.units[unit].kind == profile::UNIT_KIND_FUNCTION
-             ? ElideFront(Detail(unit), width)
-             : ShortenFunction(Detail(unit), width);
+  return IsNamed(table_.units[unit]) ? ElideFront(Detail(unit), width)
+                                     : ShortenFunction(Detail(unit), width);
 }
 
 std::string UnitNames::Share(size_t unit) const {

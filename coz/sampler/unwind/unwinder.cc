@@ -85,6 +85,23 @@ Ending SearchLeaf(const ucontext_t& context, Search* search) {
   return search->IsFoundAt(ip) ? Ending::kFound : Ending::kNoCfi;
 }
 
+Ending Walk(const ucontext_t& context, Search* search) {
+  Ending ending;
+  switch (kind) {
+    case UnwinderKind::kEhFrame:
+      ending = SearchByEhFrame(context, search);
+      break;
+    case UnwinderKind::kLibunwind:
+      ending = SearchByLibunwind(context, search);
+      break;
+    default:
+      ending = SearchLeaf(context, search);
+      break;
+  }
+  endings[static_cast<int>(ending)].fetch_add(1, std::memory_order_relaxed);
+  return ending;
+}
+
 }  // namespace
 
 UnwinderKind InitUnwinder(UnwinderKind preferred) {
@@ -118,22 +135,21 @@ void ForgetUnwindCache() {
 bool FindFirstInScope(const ucontext_t* context, InScopePredicate in_scope, void* argument,
                       uint64_t* lookup_address) {
   Search search = {in_scope, argument, 0};
-  Ending ending;
-  switch (kind) {
-    case UnwinderKind::kEhFrame:
-      ending = SearchByEhFrame(*context, &search);
-      break;
-    case UnwinderKind::kLibunwind:
-      ending = SearchByLibunwind(*context, &search);
-      break;
-    default:
-      ending = SearchLeaf(*context, &search);
-      break;
-  }
-  endings[static_cast<int>(ending)].fetch_add(1, std::memory_order_relaxed);
-  if (ending != Ending::kFound) return false;
+  if (Walk(*context, &search) != Ending::kFound) return false;
   *lookup_address = search.lookup_address;
   return true;
+}
+
+WalkResult WalkOutwards(const ucontext_t* context, InScopePredicate visit, void* argument) {
+  Search search = {visit, argument, 0};
+  switch (Walk(*context, &search)) {
+    case Ending::kFound:
+      return WalkResult::kStopped;
+    case Ending::kReachedEnd:
+      return WalkResult::kOutermost;
+    default:
+      return WalkResult::kBroken;
+  }
 }
 
 UnwinderCounters ReadUnwinderCounters() {

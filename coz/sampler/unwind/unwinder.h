@@ -4,9 +4,9 @@
 // Units    runtime addresses
 // Errors   a walk that ends early returns false; one counter per reason says how often that was
 // Threads  safe: no lock; the cache of decoded rules is shared and lock-free
-// Signals  FindFirstInScope and ForgetUnwindCache are async-signal-safe: no heap, no lock, no
-//          dynamic TLS, under 4 KiB of stack (libunwind: more), and a corrupt stack cannot make
-//          them fault. InitUnwinder and Prepare… belong outside handlers
+// Signals  FindFirstInScope, WalkOutwards and ForgetUnwindCache are async-signal-safe: no heap, no
+//          lock, no dynamic TLS, under 4 KiB of stack (libunwind: more), and a corrupt stack cannot
+//          make them fault. InitUnwinder and Prepare… belong outside handlers
 // Source   DWARF 5 section 6.4; LSB "Exception Frames"; glibc manual on _dl_find_object
 #ifndef COZ_SAMPLER_UNWIND_UNWINDER_H_
 #define COZ_SAMPLER_UNWIND_UNWINDER_H_
@@ -59,6 +59,15 @@ void ForgetUnwindCache();
 // `in_scope`. On false *lookup_address is unchanged.
 bool FindFirstInScope(const ucontext_t* context, InScopePredicate in_scope, void* argument,
                       uint64_t* lookup_address);
+
+enum class WalkResult : uint8_t {
+  kStopped,    // by `visit`
+  kOutermost,  // there are no more callers
+  kBroken,     // they cannot be followed, or are too many
+};
+
+// Shows `visit` the callchain from the leaf outwards until it returns true. Async-signal-safe.
+WalkResult WalkOutwards(const ucontext_t* context, InScopePredicate visit, void* argument);
 
 UnwinderCounters ReadUnwinderCounters();
 

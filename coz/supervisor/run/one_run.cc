@@ -75,6 +75,8 @@ void Run::FillBlock() {
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
+  block.path_callers =
+      options_.units.kind == sourcemap::UnitKind::kPath ? options_.units.callers : 0;
   for (const std::string& pattern : options_.threads) {
     absl::SNPrintF(block.thread_scope.patterns[block.thread_scope.patterns_used++],
                    shared::kThreadPatternBytes, "%s", pattern);

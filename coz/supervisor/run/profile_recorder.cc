@@ -94,6 +94,8 @@ profile::UnitKind KindInProfile(sourcemap::UnitKind kind) {
       return profile::UNIT_KIND_FILE;
     case sourcemap::UnitKind::kLibrary:
       return profile::UNIT_KIND_LIBRARY;
+    case sourcemap::UnitKind::kPath:
+      return profile::UNIT_KIND_PATH;
     case sourcemap::UnitKind::kGroup:
       return profile::UNIT_KIND_GROUP;
   }
@@ -381,6 +383,7 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
   end->set_threads_without_slot(counters.threads_without_slot);
   end->set_points_without_slot(counters.points_without_slot);
   end->set_modules_without_slot(counters.modules_without_slot);
+  end->set_paths_without_slot(counters.paths_without_slot);
   for (const NeighbourWatch::Neighbour& neighbour : neighbours) {
     profile::Neighbour* written = end->add_neighbour();
     written->set_name(neighbour.name);

@@ -89,6 +89,9 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   for (const std::string& pattern : options.source_scope) written.add_source_scope(pattern);
   for (const std::string& name : options.fixed_units) written.add_fixed_line(name);
   written.set_unit_kind(KindInProfile(options.units.kind));
+  if (options.units.kind == sourcemap::UnitKind::kPath) {
+    written.set_callers(options.units.callers);
+  }
   written.set_without_inlined_copies(!options.units.inlined_copies);
   for (const std::string& group : options.groups) written.add_group(group);
   for (const sourcemap::UnitPattern& pattern : options.units.exclude)

@@ -22,11 +22,13 @@ std::string InlinedHint(const UnitIndex& units) {
 }
 
 absl::Status NotFound(std::string_view option, const std::string& name, const UnitIndex& units) {
-  const std::string_view kind = sourcemap::NameOf(units.rules().kind);
+  const std::string unknown = units.Unknown(name);
+  const std::string belongs_to =
+      unknown == name ? absl::StrFormat("this %s", sourcemap::NameOf(units.rules().kind)) : unknown;
   return absl::NotFoundError(absl::StrFormat(
-      "%s=%s: no code of the program belongs to this %s (blank, optimised away, "
+      "%s=%s: no code of the program belongs to %s (blank, optimised away, "
       "out of scope or misspelt)%s; name one with code or widen --source-scope%s",
-      option, name, kind, points::ClosestPhrase(units.Closest(name)), InlinedHint(units)));
+      option, name, belongs_to, points::ClosestPhrase(units.Closest(name)), InlinedHint(units)));
 }
 
 absl::Status CheckName(std::string_view option, const std::string& name, const UnitIndex& units,

@@ -42,7 +42,7 @@ absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
 SharedControl::SharedControl(SharedControl&& other) noexcept
     : fd_(std::move(other.fd_)), block_(std::exchange(other.block_, nullptr)), end_(other.end_) {}
 
-absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
+absl::StatusOr<uint64_t> SharedControl::MakeRoom(uint64_t bytes) {
   const uint64_t offset = (end_ + 4095) / 4096 * 4096;
   if (offset + bytes > shared::kControlMappingBytes) {
     return absl::ResourceExhaustedError(
@@ -53,18 +53,40 @@ absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("there is no memory for its line table: %s", strerror(errno)));
   }
+  end_ = offset + bytes;
+  return offset;
+}
+
+absl::StatusOr<uint64_t> SharedControl::Append(std::string_view bytes) {
+  if (bytes.empty()) return 0;
+  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes.size());
+  if (!offset.ok()) return offset;
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t count = pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
+                                 static_cast<off_t>(*offset + done));
+    if (count <= 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrFormat("its call paths cannot be shared with the program: %s", strerror(errno)));
+    }
+    done += static_cast<size_t>(count);
+  }
+  return offset;
+}
+
+absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
+  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
+  if (!offset.ok()) return offset;
   std::vector<char> part(1 << 16);
   for (uint64_t done = 0; done < bytes;) {
     const ssize_t count = pread(fd, part.data(), std::min<uint64_t>(part.size(), bytes - done),
                                 static_cast<off_t>(done));
     if (count <= 0 || pwrite(fd_.get(), part.data(), static_cast<size_t>(count),
-                             static_cast<off_t>(offset + done)) != count) {
+                             static_cast<off_t>(*offset + done)) != count) {
       return absl::ResourceExhaustedError(
           absl::StrFormat("its line table cannot be shared with the program: %s", strerror(errno)));
     }
     done += static_cast<uint64_t>(count);
   }
-  end_ = offset + bytes;
   return offset;
 }
 

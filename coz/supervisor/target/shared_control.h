@@ -11,6 +11,7 @@
 #define COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
@@ -31,12 +32,17 @@ class SharedControl {
   // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when
   // there is no room.
   absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);
+  // The same of bytes in memory. 0 where there are none.
+  absl::StatusOr<uint64_t> Append(std::string_view bytes);
 
   // What the target finds the block by: the value of kControlVariable.
   std::string Path() const;
 
  private:
   SharedControl(UniqueFd fd, shared::ControlBlock* block) : fd_(std::move(fd)), block_(block) {}
+
+  // Makes room behind the block and returns its offset.
+  absl::StatusOr<uint64_t> MakeRoom(uint64_t bytes);
 
   UniqueFd fd_;
   shared::ControlBlock* block_;

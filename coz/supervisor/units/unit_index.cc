@@ -7,10 +7,19 @@
 #include <filesystem>
 
 #include "absl/strings/str_format.h"
+#include "coz/base/call_path_name.h"
 #include "coz/points/closest_names.h"
 
 namespace coz::supervisor {
 namespace {
+
+static_assert(sourcemap::kMaxPathFunctions == shared::kMaxPathFunctions);
+
+// In the names of call paths: a caller that is too far out, or behind a broken call chain.
+constexpr char kUnknownFunction[] = "?";
+
+// A name that means more paths than this is refused anyway.
+constexpr size_t kMostPathsFound = 16;
 
 std::string RealPath(const std::string& path) {
   std::error_code error;
@@ -49,6 +58,7 @@ bool IsFunctionCalled(std::string_view function, std::string_view name) {
 bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
   switch (unit.kind) {
     case sourcemap::UnitKind::kFunction:
+    case sourcemap::UnitKind::kPath:
       return IsFunctionCalled(unit.function, name);
     case sourcemap::UnitKind::kGroup:
       return unit.function == name;
@@ -83,8 +93,9 @@ absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, O
     // A scope of source files would be ignored without debug information.
     // Nobody has asked for the functions of the shells and tools that the program starts.
     const bool is_wanted = object->path == program_ || binary_scope_.Contains(object->path, false);
-    const bool symbols_will_do = rules_.kind == sourcemap::UnitKind::kFunction && is_wanted &&
-                                 source_scope_.patterns().empty();
+    const bool are_functions =
+        rules_.kind == sourcemap::UnitKind::kFunction || rules_.kind == sourcemap::UnitKind::kPath;
+    const bool symbols_will_do = are_functions && is_wanted && source_scope_.patterns().empty();
     if (!absl::IsFailedPrecondition(status) || !symbols_will_do) return status;
   }
   absl::StatusOr<sourcemap::LineTableResult> read = rules_.kind == sourcemap::UnitKind::kLibrary
@@ -109,6 +120,14 @@ absl::Status UnitIndex::Derive(Object* object) {
   if (!held.ok()) return held.status();
   object->units_table = std::make_shared<sourcemap::LoadedTable>(*std::move(held));
   object->units = std::move(derived->units);
+  for (const std::vector<uint32_t>& path : derived->paths) {
+    shared::InlinedPath& inlined = object->inlined_paths.emplace_back();
+    inlined.count = static_cast<uint32_t>(path.size());
+    std::copy(path.begin(), path.end(), inlined.lines);
+  }
+  if (paths_ != nullptr) {
+    for (const sourcemap::UnitDescription& unit : object->units) ++functions_called_[unit.function];
+  }
   for (size_t i = 0; i < group_has_code_.size(); ++i) {
     group_has_code_[i] = group_has_code_[i] || derived->group_has_code[i];
   }
@@ -197,7 +216,16 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
       return;
     }
     object.table_offset = *offset;
+    const absl::StatusOr<uint64_t> paths =
+        control.Append({reinterpret_cast<const char*>(object.inlined_paths.data()),
+                        object.inlined_paths.size() * sizeof(shared::InlinedPath)});
+    // Without them, what is inlined has no callers by inlining.
+    object.inlined_paths_offset = paths.ok() ? *paths : 0;
   }
+  slot.unit_lines = object.unit_count();
+  slot.inlined_paths =
+      object.inlined_paths_offset == 0 ? 0 : static_cast<uint32_t>(object.inlined_paths.size());
+  slot.inlined_paths_offset = object.inlined_paths_offset;
   slot.table_offset = object.table_offset;
   slot.table_bytes = object.units_table->size_bytes();
   slot.common_units = static_cast<uint32_t>(rules_.groups.size());
@@ -205,8 +233,13 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
   slot.state.store(shared::ModuleState::kTableReady, std::memory_order_release);
 }
 
+void UnitIndex::UsePaths(shared::ControlBlock& control) {
+  if (paths_ != nullptr) paths_ = &control.paths;
+}
+
 void UnitIndex::Preannounce(SharedControl& shared) {
   shared::ControlBlock& control = shared.block();
+  UsePaths(control);
   struct stat file;
   if (program_.size() >= shared::kModulePathBytes || stat(program_.c_str(), &file) != 0) return;
   shared::ModuleSlot& slot = control.modules[0];
@@ -250,7 +283,49 @@ void UnitIndex::ForEachUnit(Visit visit) const {
   }
 }
 
+std::vector<experiment::UnitId> UnitIndex::FunctionsOf(experiment::UnitId unit) const {
+  if (paths_ == nullptr) {
+    return unit < next_unit_ ? std::vector<experiment::UnitId>{unit}
+                             : std::vector<experiment::UnitId>();
+  }
+  uint32_t functions[shared::kMaxPathFunctions];
+  const uint32_t count = shared::FunctionsOfUnit(*paths_, unit, functions);
+  std::vector<experiment::UnitId> found;
+  for (uint32_t i = count; i-- > 0;) {
+    const bool is_unknown = functions[i] == shared::kUnknownCaller && !found.empty();
+    if (functions[i] >= next_unit_ && !is_unknown) return {};
+    found.push_back(functions[i]);
+  }
+  return found;
+}
+
+std::string UnitIndex::NameInPath(const sourcemap::UnitDescription& function) const {
+  const auto called = functions_called_.find(function.function);
+  if (called == functions_called_.end() || called->second < 2 || function.file.empty()) {
+    return function.function;
+  }
+  const std::string file = function.file.substr(function.file.rfind('/') + 1);
+  return absl::StrFormat("%s (%s:%d)", function.function, file, function.line);
+}
+
 UnitIndex::Unit UnitIndex::Describe(experiment::UnitId unit) const {
+  const std::vector<experiment::UnitId> functions = FunctionsOf(unit);
+  // Only a program that writes into the table itself makes a unit of nothing.
+  if (functions.empty()) return {{rules_.kind, "", 0, kUnknownFunction}, 0};
+  Unit described = DescribePart(functions.front());
+  if (functions.size() == 1) return described;
+  described.what.kind = sourcemap::UnitKind::kPath;
+  std::vector<std::string> names = {described.what.function};
+  for (size_t i = 1; i < functions.size(); ++i) {
+    names.push_back(functions[i] == shared::kUnknownCaller
+                        ? kUnknownFunction
+                        : NameInPath(DescribePart(functions[i]).what));
+  }
+  described.what.function = JoinCallPath(names);
+  return described;
+}
+
+UnitIndex::Unit UnitIndex::DescribePart(experiment::UnitId unit) const {
   if (unit < rules_.groups.size()) {
     return {{sourcemap::UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
   }
@@ -263,9 +338,42 @@ UnitIndex::Unit UnitIndex::Describe(experiment::UnitId unit) const {
 }
 
 std::vector<experiment::UnitId> UnitIndex::Find(std::string_view name) const {
+  if (paths_ == nullptr) return FindPart(name);
+  std::vector<shared::CallPath> paths = {shared::CallPath(shared::kMaxPathFunctions - 1)};
+  for (const std::string& part : SplitCallPath(name)) {
+    std::vector<shared::CallPath> longer;
+    for (experiment::UnitId function : FindPart(part)) {
+      if (function == shared::kUnknownCaller && paths.front().count() == 0) continue;
+      for (shared::CallPath path : paths) {
+        path.Add(function);
+        if (longer.size() < kMostPathsFound) longer.push_back(path);
+      }
+    }
+    paths = std::move(longer);
+    if (paths.empty()) return {};
+  }
   std::vector<experiment::UnitId> found;
+  for (const shared::CallPath& path : paths) {
+    const uint32_t unit = shared::PathUnit(*paths_, path);
+    if (unit != shared::kNoUnit) found.push_back(unit);
+  }
+  return found;
+}
+
+std::string UnitIndex::Unknown(std::string_view name) const {
+  if (paths_ == nullptr) return std::string(name);
+  for (const std::string& part : SplitCallPath(name)) {
+    if (FindPart(part).empty()) return part;
+  }
+  return std::string(name);
+}
+
+std::vector<experiment::UnitId> UnitIndex::FindPart(std::string_view name) const {
+  std::vector<experiment::UnitId> found;
+  if (paths_ != nullptr && name == kUnknownFunction) return {shared::kUnknownCaller};
   ForEachUnit([&](experiment::UnitId id, const sourcemap::UnitDescription& unit) {
-    if (!IsCalled(unit, name)) return;
+    const bool is_called = IsCalled(unit, name) || (paths_ != nullptr && NameInPath(unit) == name);
+    if (!is_called) return;
     if (unit.kind == sourcemap::UnitKind::kGroup && !group_has_code_[id]) return;
     found.push_back(id);
   });
@@ -273,13 +381,15 @@ std::vector<experiment::UnitId> UnitIndex::Find(std::string_view name) const {
 }
 
 std::vector<std::string> UnitIndex::Closest(std::string_view name) const {
-  points::ClosestNames closest(name);
+  const std::string unknown = Unknown(name);
+  points::ClosestNames closest(unknown);
   ForEachUnit([&](experiment::UnitId, const sourcemap::UnitDescription& unit) {
     if (unit.kind == sourcemap::UnitKind::kLine) {
       closest.AddLine(unit.file, unit.line);
       if (!closest.wants_line()) closest.Add(sourcemap::WithoutParameters(unit.function));
     } else {
-      closest.Add(unit.kind == sourcemap::UnitKind::kFunction
+      closest.Add(unit.kind == sourcemap::UnitKind::kFunction ||
+                          unit.kind == sourcemap::UnitKind::kPath
                       ? sourcemap::WithoutParameters(unit.function)
                       : std::string_view(unit.Name()));
     }

@@ -1,7 +1,8 @@
 // Answers the target's announcements of loaded objects with tables of units, and names units.
 //
 // Shape    units are numbered over all objects: first the groups, which all objects share, then
-//          those of each object in the order in which it was read
+//          those of each object in the order in which it was read; then call paths, by their place
+//          in the table of the control block
 // Units    UnitId as in coz/experiment, which is the number in samples
 // Errors   an object without a table is in `objects()` with the reason
 // Threads  compatible
@@ -44,7 +45,14 @@ class UnitIndex {
     std::string why_no_table;
     uint64_t table_offset = 0;  // behind the control block; 0: not there yet
 
-    uint32_t unit_count() const { return units_table->table().line_count(); }
+    // Of call paths: behind the control block, as shared::InlinedPath; 0: none.
+    uint64_t inlined_paths_offset = 0;
+    std::vector<shared::InlinedPath> inlined_paths;
+
+    uint32_t unit_count() const {
+      return units.empty() ? units_table->table().line_count()
+                           : static_cast<uint32_t>(units.size());
+    }
     sourcemap::UnitDescription Describe(uint32_t index) const;
   };
 
@@ -55,7 +63,12 @@ class UnitIndex {
         rules_(std::move(rules)),
         group_has_code_(rules_.groups.size()),
         exclude_has_code_(rules_.exclude.size()),
-        next_unit_(static_cast<uint32_t>(rules_.groups.size())) {}
+        next_unit_(static_cast<uint32_t>(rules_.groups.size())) {
+    if (rules_.kind == sourcemap::UnitKind::kPath) {
+      first_paths_ = std::make_unique<shared::CallPaths>();
+      paths_ = first_paths_.get();
+    }
+  }
 
   // An object that is never in scope: the runtime.
   void LeaveOut(const std::string& path);
@@ -86,13 +99,18 @@ class UnitIndex {
     sourcemap::UnitDescription what;
     uint32_t object;  // index into objects()
   };
-  bool Has(experiment::UnitId unit) const { return unit < next_unit_; }
+  bool Has(experiment::UnitId unit) const { return !FunctionsOf(unit).empty(); }
   // The unit must exist.
   Unit Describe(experiment::UnitId unit) const;
 
   // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function
-  // with or without scopes and parameters, a file, a library, a group.
+  // with or without scopes and parameters, a file, a library, a group, a call path of functions and
+  // groups.
   std::vector<experiment::UnitId> Find(std::string_view name) const;
+
+  // The part of a name that is not found that names nothing: all of it, or of a call path one
+  // function.
+  std::string Unknown(std::string_view name) const;
 
   // Names that resemble one that was not found, best first.
   std::vector<std::string> Closest(std::string_view name) const;
@@ -107,6 +125,14 @@ class UnitIndex {
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
+  Unit DescribePart(experiment::UnitId unit) const;
+  std::vector<experiment::UnitId> FindPart(std::string_view name) const;
+  void UsePaths(shared::ControlBlock& control);
+  // Of a unit, the innermost function first, or the unit itself where it is no path. Empty where
+  // there is no such unit.
+  std::vector<experiment::UnitId> FunctionsOf(experiment::UnitId unit) const;
+  // A function's name in a path: with its place where several have the name.
+  std::string NameInPath(const sourcemap::UnitDescription& function) const;
 
   sourcemap::BinaryScope binary_scope_;
   sourcemap::SourceScope source_scope_;
@@ -119,6 +145,9 @@ class UnitIndex {
   std::vector<bool> group_has_code_;
   std::vector<bool> exclude_has_code_;
   std::vector<std::string> overlaps_;
+  std::map<std::string, int> functions_called_;     // how many have the name, where units are paths
+  std::unique_ptr<shared::CallPaths> first_paths_;  // until there is a control block
+  shared::CallPaths* paths_ = nullptr;
   uint32_t next_unit_ = 0;
 };
 

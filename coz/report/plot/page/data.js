@@ -31,6 +31,7 @@ function makeUnit([file, line, name, share, kind], index) {
   const at = line > 0 ? `${shown}:${line}` : shown;
   const [place, under] = {
     function: [name, at],
+    path: [name, at],
     group: [name, 'group'],
     file: [shown, path],
     library: [path.split('/').pop() || name, path],
