@@ -1,7 +1,10 @@
 #include "coz/supervisor/target/attached_process.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -103,29 +106,38 @@ absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& 
   return program;
 }
 
-absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid,
-                                                         const std::string& runtime_library,
-                                                         uint64_t sampling_period_ns,
-                                                         bool exclude_kernel) {
+absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Options& options,
+                                                         int control) {
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   auto events = std::make_unique<ThreadEvents>();
-  if (absl::Status opened = events->Open(pid, sampling_period_ns, exclude_kernel); !opened.ok()) {
-    return opened;
-  }
-  attach::InjectorOptions options;
-  options.library = runtime_library;
+  absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
+  if (!opened.ok()) return opened;
+  attach::InjectorOptions injected;
+  injected.library = options.runtime_library;
+  injected.control = control;
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
-      attach::Injector::Prepare(pid, options);
+      attach::Injector::Prepare(pid, injected);
   if (!injector.ok()) return injector.status();
-  return AttachedProcess(pid, *std::move(injector), std::move(events));
+  return AttachedProcess(pid, std::move(pidfd), *std::move(injector), std::move(events));
+}
+
+bool AttachedProcess::HasEnded() const {
+  pollfd fd = {pidfd_.get(), POLLIN, 0};
+  return poll(&fd, 1, 0) == 1;
 }
 
 absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
-  control_ = control;
   control->exclude_kernel = events_->status().kernel_included ? 0 : 1;
   control->target_pid.store(pid_, std::memory_order_release);
-  if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
+  if (absl::Status joined = JoinToo(control); !joined.ok()) return joined;
   control->sampler_status = events_->status();
   control->sampler_ready.fetch_add(1, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
+  control_ = control;
+  if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
   events_->LookForThreads();
   events_->Enable();
   return absl::OkStatus();
@@ -144,6 +156,7 @@ shared::ProcessSlot* AttachedProcess::Slot() const {
 }
 
 void AttachedProcess::Poll() {
+  if (HasEnded()) return;
   if (looks_without_thread_ < kLooksForThreads) {
     looks_without_thread_ = events_->LookForThreads() ? 0 : looks_without_thread_ + 1;
   }
@@ -226,12 +239,15 @@ absl::Status AttachedProcess::RestoreCode() {
 absl::Status AttachedProcess::Leave() {
   events_->Disable();
   events_->Close();
+  if (HasEnded()) return absl::OkStatus();
   // It has ended, or has become another program by exec, which knows nothing of coz.
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status restored = RestoreCode();
   const bool are_over = AwaitLastSamples(pid_) && restored.ok();
-  if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
+  if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
+    return HasEnded() ? absl::OkStatus() : left;
+  }
   if (are_over) return absl::OkStatus();
   if (!restored.ok()) return restored;
   return absl::UnavailableError(
