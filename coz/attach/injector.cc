@@ -307,9 +307,9 @@ absl::Status Injector::MakeControl() {
   control_.Reset(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), control_there_, 0)));
   if (control_.ok()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrFormat(
-      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); type: sudo coz "
-      "attach %d",
-      pid_, strerror(errno), pid_));
+      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); see: grep CapEff "
+      "/proc/self/status",
+      pid_, strerror(errno)));
 }
 
 // The process makes a pair of sockets, and gets the descriptor through it. Neither need be permitted

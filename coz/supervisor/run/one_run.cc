@@ -162,6 +162,12 @@ void Run::JoinDescendants() {
                       running.size() == 1 ? " is" : "es are", absl::StrJoin(running, ", ")));
 }
 
+void Run::PollAttached() {
+  attached_->Poll();
+  const std::string unsampled = attached_->TakeThreadsWithoutSamples();
+  if (!unsampled.empty()) Say(unsampled);
+}
+
 absl::Status Run::Leave() {
   if (attached_ == nullptr) return absl::OkStatus();
   absl::Status left = attached_->Leave();
@@ -371,7 +377,7 @@ void Run::Loop() {
     target_->Poll();
     processes_->Poll();
     threads_->Poll();
-    if (attached_ != nullptr) attached_->Poll();
+    if (attached_ != nullptr) PollAttached();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();

@@ -76,6 +76,7 @@ class Run : public experiment::ExperimentSink {
   void AnswerRequests();
   absl::Status ChooseSchedule();
   void JoinDescendants();
+  void PollAttached();
   void FillBlock();
   void TakeSlots();
   void BeginRecords(report::ProfileWriter writer);

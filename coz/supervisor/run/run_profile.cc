@@ -73,7 +73,6 @@ absl::Status DescribeAttached(RunOptions* options) {
       FindRunningProgram(options->attach_pid, options->runtime_library);
   if (!program.ok()) return program.status();
   options->command = program->command;
-  options->command.front() = program->path;
   options->follow = shared::Follow::kOne;
   if (!options->seed) options->seed = experiment::DrawSeed();
   if (options->sampling_period_ns == 0) {

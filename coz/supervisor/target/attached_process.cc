@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -97,13 +99,36 @@ absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& 
                         pid, program.path));
   }
   std::ifstream file(absl::StrFormat("/proc/%d/cmdline", pid));
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string arguments = text.str();
-  program.command = absl::StrSplit(absl::string_view(arguments), '\0');
-  // Programs write their titles there, and zeros behind them.
-  while (program.command.size() > 1 && program.command.back().empty()) program.command.pop_back();
+  std::ostringstream arguments;
+  arguments << file.rdbuf();
+  std::ifstream comm_file(absl::StrFormat("/proc/%d/comm", pid));
+  std::string comm;
+  std::getline(comm_file, comm);
+  program.path = NameOfProgram(program.path, comm);
+  program.command = CommandOf(program.path, arguments.str());
   return program;
+}
+
+// Debian's redis-server is a link to another name. The kernel knows a program by the name that was
+// started, unless it has given itself another.
+std::string NameOfProgram(const std::string& executable, const std::string& comm) {
+  if (comm.empty() || absl::StrContains(comm, '/')) return executable;
+  const std::string started = executable.substr(0, executable.rfind('/') + 1) + comm;
+  std::error_code error;
+  return std::filesystem::equivalent(started, executable, error) ? started : executable;
+}
+
+// Programs write their titles over their arguments, as one text with blanks and zeros behind it.
+std::vector<std::string> CommandOf(const std::string& program, const std::string& arguments) {
+  std::vector<std::string> command = absl::StrSplit(absl::string_view(arguments), '\0');
+  while (command.size() > 1 && command.back().empty()) command.pop_back();
+  const std::string& first = command.front();
+  std::error_code error;
+  const bool is_title = first.empty() || (absl::StrContains(first, ' ') && first != program &&
+                                          !std::filesystem::exists(first, error));
+  if (is_title) command.resize(1);
+  command.front() = program;
+  return command;
 }
 
 absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Options& options,
@@ -153,6 +178,10 @@ shared::ProcessSlot* AttachedProcess::Slot() const {
     return found == nullptr;
   });
   return found;
+}
+
+bool AttachedProcess::knows_threads() const {
+  return looks_without_thread_ >= kLooksForThreads || HasEnded();
 }
 
 void AttachedProcess::Poll() {

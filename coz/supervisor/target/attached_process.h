@@ -33,6 +33,10 @@ struct RunningProgram {
   std::vector<std::string> command;
 };
 absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& runtime_library);
+// What the user has started: `executable`, or a link beside it that the kernel's name of the
+// process names; and how, where `arguments`, as /proc has them, are no title.
+std::string NameOfProgram(const std::string& executable, const std::string& comm);
+std::vector<std::string> CommandOf(const std::string& program, const std::string& arguments);
 
 class AttachedProcess {
  public:
@@ -61,7 +65,10 @@ class AttachedProcess {
   void Poll();
   // Suspends samples, or resumes them.
   void SetSampling(bool on);
-  size_t threads_without_samples() const { return events_->without_event(); }
+  // Whether no thread is sought any more; and names of those that get no samples, since they block
+  // SIGTRAP.
+  bool knows_threads() const;
+  const std::vector<std::string>& threads_without_samples() const { return events_->blocking(); }
 
   // Why its code is not to be changed now, a clause; empty: it may be. An int3 would end a thread
   // that blocks SIGTRAP. From the first time on no thread comes to block it.

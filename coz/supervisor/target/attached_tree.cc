@@ -13,6 +13,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coz/attach/process_view.h"
 
 namespace coz::supervisor {
@@ -113,6 +115,27 @@ std::vector<pid_t> AttachedTree::Running() const {
     if (!process.HasEnded()) running.push_back(process.pid());
   }
   return running;
+}
+
+std::string AttachedTree::TakeThreadsWithoutSamples() {
+  constexpr size_t kMostNames = 3;
+  if (has_told_of_threads_) return "";
+  size_t count = 0;
+  std::set<std::string> names;
+  for (const AttachedProcess& process : processes_) {
+    if (!process.knows_threads()) return "";
+    for (const std::string& name : process.threads_without_samples()) {
+      ++count;
+      if (names.size() < kMostNames) names.insert(name);
+    }
+  }
+  has_told_of_threads_ = true;
+  if (count == 0) return "";
+  return absl::StrFormat(
+      "%d thread%s SIGTRAP, by which samples come, and %s not sampled: %s; to see all: grep SigBlk "
+      "/proc/%d/task/*/status",
+      count, count == 1 ? " blocks" : "s block", count == 1 ? "is" : "are",
+      absl::StrJoin(names, ", "), processes_.front().pid());
 }
 
 AttachedProcess* AttachedTree::Find(pid_t pid) {

@@ -39,6 +39,9 @@ class AttachedTree {
   // Those that run, the first one included.
   std::vector<pid_t> Running() const;
 
+  // Once, when all threads are known: a sentence on those that get no samples.
+  std::string TakeThreadsWithoutSamples();
+
   // See AttachedProcess.
   void Poll();
   void SetSampling(bool on);
@@ -56,6 +59,7 @@ class AttachedTree {
   shared::ControlBlock* control_ = nullptr;
   std::deque<AttachedProcess> processes_;
   std::set<pid_t> seen_;
+  bool has_told_of_threads_ = false;
 };
 
 }  // namespace coz::supervisor
