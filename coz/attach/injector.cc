@@ -312,8 +312,8 @@ absl::Status Injector::MakeControl() {
       pid_, strerror(errno)));
 }
 
-// The process makes a pair of sockets, and gets the descriptor through it. Neither need be permitted
-// to open files of the other.
+// The process makes a pair of sockets, and gets the descriptor through it. Neither has to be
+// permitted to open files of the other.
 absl::Status Injector::SendControl() {
   absl::StatusOr<TracedThread> thread = StopSafely();
   if (!thread.ok()) return thread.status();

@@ -1,6 +1,7 @@
 // How a session was made, as the command that makes it again.
 //
-// Shape    words of `coz run`, or of `coz attach` where that has made it, options in the order of its help, each quoted as a shell takes it
+// Shape    words of `coz run`, or of `coz attach` where that has made it, options in the order of
+//          its help, each quoted as a shell takes it
 // Units    as users type them: percent, ms, s
 // Errors   none
 // Threads  safe: pure functions
