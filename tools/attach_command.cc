@@ -34,6 +34,9 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
       ->required()
       ->check(CLI::PositiveNumber)
       ->type_name("PID");
+  command->add_flag("--tree", arguments->run.attach_tree,
+                    "profile the process and all that descend from it now, such as the workers of "
+                    "a server");
   AddPointOptions(command, arguments.get());
   AddCountOption(command, arguments.get());
   AddScopeOptions(command, arguments.get());
@@ -44,7 +47,8 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
   SetExamples(command,
               {{"attach --duration 60 $(pgrep -x server)", "profile a server for a minute"},
                {"attach --progress=HandleRequest 4711", "until Ctrl-C; count calls of a function"},
-               {"attach --unit=function 4711", "a program built without -g"}});
+               {"attach --unit=function 4711", "a program built without -g"},
+               {"attach --tree 4711", "a server and its worker processes"}});
   command->callback(
       [command, arguments, exit_status] { *exit_status = Attach(*command, arguments.get()); });
 }

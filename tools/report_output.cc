@@ -31,6 +31,7 @@ report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
 std::string WhyNothing(const supervisor::RunResult& result) {
   report::NothingContext context;
   context.command = report::TargetCommand(result.profile);
+  context.attach = report::AttachCommand(result.profile);
   context.points = result.points;
   context.unit = result.missing_unit;
   return report::OneSentence(report::Explain(WhatIsMissing(result), context));

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -146,6 +148,11 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
     case shared::AttachAnswer::kCodeStays:
       return absl::StrFormat(
           "the system forbids it, so int3s stay, with their handler; restart it: ps %d", pid);
+    case shared::AttachAnswer::kOtherPoints:
+      return absl::StrFormat(
+          "its marks count where other processes of the profile count theirs, since it was "
+          "attached to alone before; attach to it alone again: coz attach %d",
+          pid);
   }
   return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
 }
@@ -169,7 +176,8 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
   if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
   std::unique_ptr<Injector> injector(new Injector(pid, options));
   if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
-  if (absl::Status made = injector->MakeControl(); !made.ok()) return made;
+  const absl::Status made = options.control < 0 ? injector->MakeControl() : injector->SendControl();
+  if (!made.ok()) return made;
   return injector;
 }
 
@@ -299,9 +307,85 @@ absl::Status Injector::MakeControl() {
   control_.Reset(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), control_there_, 0)));
   if (control_.ok()) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrFormat(
-      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); type: sudo coz "
-      "attach %d",
-      pid_, strerror(errno), pid_));
+      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); see: grep CapEff "
+      "/proc/self/status",
+      pid_, strerror(errno)));
+}
+
+// The process makes a pair of sockets, and gets the descriptor through it. Neither has to be
+// permitted to open files of the other.
+absl::Status Injector::SendControl() {
+  absl::StatusOr<TracedThread> thread = StopSafely();
+  if (!thread.ok()) return thread.status();
+  Room room;
+  const absl::Status borrowed = Borrow(&*thread, &room);
+  const absl::StatusOr<int64_t> received =
+      borrowed.ok() ? Receive(&*thread, room.data) : absl::StatusOr<int64_t>(borrowed);
+  GiveBack(&*thread, room);
+  if (!received.ok()) return received.status();
+  if (*received < 0) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot attach to process %d: it cannot get the file of the profile (%s); see: prlimit "
+        "--nofile --pid %d",
+        pid_, strerror(static_cast<int>(-*received)), pid_));
+  }
+  control_there_ = *received;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) const {
+  struct Parcel {
+    int pair[2];
+    msghdr message;
+    iovec part;
+    char byte;
+    alignas(cmsghdr) char files[CMSG_SPACE(sizeof(int))];
+  };
+  const auto call = [&](int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    return thread->Call(gadgets_, {number, {a, b, c, d, 0, 0}});
+  };
+  const absl::StatusOr<int64_t> made =
+      call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, room + offsetof(Parcel, pair));
+  if (!made.ok() || *made < 0) return made;
+  Step("sockets made");
+  Parcel parcel = {};
+  absl::StatusOr<int64_t> received = -EFAULT;
+  if (!ReadMemory(pid_, room, &parcel.pair[0], sizeof(parcel.pair))) return received;
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  const UniqueFd here(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), parcel.pair[0], 0)));
+  parcel.part = {&parcel.byte, 1};
+  parcel.message.msg_iov = &parcel.part;
+  parcel.message.msg_iovlen = 1;
+  parcel.message.msg_control = &parcel.files[0];
+  parcel.message.msg_controllen = sizeof(parcel.files);
+  cmsghdr* const files = CMSG_FIRSTHDR(&parcel.message);
+  files->cmsg_level = SOL_SOCKET;
+  files->cmsg_type = SCM_RIGHTS;
+  files->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(files), &options_.control, sizeof(int));
+  const bool is_sent = here.ok() && sendmsg(here.get(), &parcel.message, 0) == 1;
+  received = is_sent ? 0 : -errno;
+  if (is_sent) {
+    // The same, with addresses there.
+    const auto there = [room](size_t offset) { return reinterpret_cast<void*>(room + offset); };
+    parcel.part.iov_base = there(offsetof(Parcel, byte));
+    parcel.message.msg_iov = static_cast<iovec*>(there(offsetof(Parcel, part)));
+    parcel.message.msg_control = there(offsetof(Parcel, files));
+    memset(&parcel.files[0], 0, sizeof(parcel.files));
+    received = thread->Write(room, &parcel, sizeof(parcel))
+                   ? call(SYS_recvmsg, static_cast<uint64_t>(parcel.pair[1]),
+                          room + offsetof(Parcel, message), MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0)
+                   : absl::StatusOr<int64_t>(-EFAULT);
+  }
+  for (const int end : parcel.pair) (void)call(SYS_close, static_cast<uint64_t>(end), 0, 0, 0);
+  if (!received.ok() || *received < 0) return received;
+  Step("control received");
+  if (!ReadMemory(pid_, room, &parcel, sizeof(parcel))) return -EFAULT;
+  // Where it has no descriptor left, the message comes without one.
+  if (parcel.message.msg_controllen < CMSG_LEN(sizeof(int))) return -EMFILE;
+  int fd = -1;
+  memcpy(&fd, &parcel.files[CMSG_LEN(0)], sizeof(fd));
+  return fd;
 }
 
 std::string Injector::WhyNotLoaded(uint64_t error_at) const {

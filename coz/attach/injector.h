@@ -28,6 +28,7 @@ namespace coz::attach {
 
 struct InjectorOptions {
   std::string library;  // path of libcoz.so
+  int control = -1;     // the file of a control block that others have joined, to join that
   double limit_s = 10;  // for a thread to come to a safe point, and for a call
   // For tests: called between the steps, by name.
   std::function<void(const char* step)> on_step;
@@ -36,7 +37,8 @@ struct InjectorOptions {
 class Injector {
  public:
   // Refuses where WhyNotAttach does. Then makes the memory for the control block in the process,
-  // since only that can be opened by both. Nothing is loaded yet.
+  // since only that can be opened by both; or gives it a descriptor of `options.control`. Nothing
+  // is loaded yet.
   static absl::StatusOr<std::unique_ptr<Injector>> Prepare(pid_t pid,
                                                            const InjectorOptions& options);
   ~Injector();
@@ -67,6 +69,8 @@ class Injector {
   absl::Status Borrow(TracedThread* thread, Room* room) const;
   void GiveBack(TracedThread* thread, const Room& room) const;
   absl::Status MakeControl();
+  absl::Status SendControl();
+  absl::StatusOr<int64_t> Receive(TracedThread* thread, uint64_t room) const;
   void CloseLeftOver();
   absl::Status StatusOf(const char* wish, int64_t answer) const;
   absl::StatusOr<int64_t> CallLibrary(const char* function, int64_t argument);

@@ -84,6 +84,28 @@ std::vector<int64_t> UsersOf(const Facts& facts) {
   return users;
 }
 
+// For whom "sudo" is no way out.
+absl::Status CannotTraceAsRoot(const Facts& facts) {
+  const uint64_t more = SignalsIn(facts.status, "CapPrm") & ~facts.our_capabilities;
+  if (more != 0) {
+    return absl::PermissionDeniedError(Refusal(
+        facts,
+        "it has capabilities that you lack, though you are root (0x%x), and so must not be traced; "
+        "see: grep Cap /proc/%d/status /proc/self/status",
+        more, facts.pid));
+  }
+  if (facts.yama_scope.value_or(0) == 3) {
+    return absl::PermissionDeniedError(Refusal(
+        facts,
+        "kernel.yama.ptrace_scope is 3, which forbids it to root, too, until the machine is "
+        "restarted; see: sysctl kernel.yama.ptrace_scope"));
+  }
+  return absl::PermissionDeniedError(
+      Refusal(facts,
+              "the kernel forbids even root to trace it (a container without CAP_SYS_PTRACE, or a "
+              "security module); run coz outside, and see: grep CapEff /proc/self/status"));
+}
+
 absl::Status CheckRights(const Facts& facts) {
   const std::vector<int64_t> users = UsersOf(facts);
   if (std::set<int64_t>(users.begin(), users.end()).size() > 1) {
@@ -94,6 +116,7 @@ absl::Status CheckRights(const Facts& facts) {
         users[0], users[1]));
   }
   if (facts.may_trace) return absl::OkStatus();
+  if (facts.our_uid == 0) return CannotTraceAsRoot(facts);
   if (!users.empty() && users[0] != facts.our_uid) {
     return absl::PermissionDeniedError(
         Refusal(facts, "it belongs to user %d and you are user %d; type: sudo coz attach %d",
@@ -242,7 +265,8 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   facts.status = ReadStatus(pid);
   if (!CheckState(facts).ok()) return facts;
   const std::string folder = absl::StrFormat("/proc/%d", pid);
-  facts.our_uid = getuid();
+  facts.our_uid = geteuid();
+  facts.our_capabilities = SignalsIn(ReadStatus(getpid()), "CapEff");
   facts.yama_scope = ReadYamaScope();
   facts.may_trace = MayTraceBriefly(pid);
   facts.executable = LinkAt(folder + "/exe");

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Facts {
   bool is_in_our_pid_namespace = true;
   bool sees_library = true;  // the library's path leads to the same file for it
   uid_t our_uid = 0;
+  uint64_t our_capabilities = ~uint64_t{0};  // as CapEff of a status file has them
 };
 
 Facts GatherFacts(pid_t pid, const std::string& library);

@@ -11,6 +11,7 @@ namespace coz::attach {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kLibrary[] = "/usr/lib/coz/libcoz.so";
 
@@ -95,6 +96,22 @@ TEST(RefusalsTest, RightsAreToldWithTheFix) {
   facts = Server();
   facts.status["Uid"] = "1000\t0\t0\t0";
   EXPECT_THAT(Refusal(facts), HasSubstr("rights of two users (1000 and 0)"));
+}
+
+TEST(RefusalsTest, RootIsNotToldToTypeSudo) {
+  Facts facts = Server();
+  facts.may_trace = false;
+  facts.our_uid = 0;
+  facts.our_capabilities = 0x1fffefffffff;
+  facts.status["CapPrm"] = "00001fffffffffff";
+  EXPECT_THAT(Refusal(facts),
+              HasSubstr("capabilities that you lack, though you are root (0x10000000)"));
+  EXPECT_THAT(Refusal(facts), Not(HasSubstr("sudo")));
+  facts.status["CapPrm"] = "0000000000000000";
+  EXPECT_THAT(Refusal(facts), HasSubstr("forbids even root"));
+  EXPECT_THAT(Refusal(facts), Not(HasSubstr("sudo")));
+  facts.yama_scope = 3;
+  EXPECT_THAT(Refusal(facts), HasSubstr("ptrace_scope is 3"));
 }
 
 TEST(RefusalsTest, ProgramThatCannotLoadTheLibraryIsRefused) {

@@ -9,6 +9,7 @@
 #include "coz/patch/code_patcher.h"
 #include "coz/runtime/api_calls.h"
 #include "coz/runtime/call_routines.h"
+#include "coz/runtime/kept_block.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/published_counters.h"
@@ -27,6 +28,7 @@ namespace coz::runtime {
 namespace {
 
 using runtime_internal::g_control;
+using runtime_internal::g_is_late;
 using runtime_internal::g_modules;
 using runtime_internal::g_pid;
 using runtime_internal::g_process;
@@ -49,6 +51,21 @@ void BecomeUnprofiled() {
   if (patch::RestoreCode()) interpose::LiftSignalShield();
   g_pid = 0;
   g_process = nullptr;
+}
+
+// The same where the parent is attached to, or was. The child may be attached to later, so its
+// thread keeps its slot, in memory of its own.
+void BecomeAttachable() {
+  const bool was_profiled = g_process != nullptr;
+  runtime_internal::KeepBlockInChild();
+  interpose::AdmitLateThreads(false);
+  runtime_internal::ShareNoVisits();
+  g_process = nullptr;
+  g_pid = 0;
+  // An int3 that stays needs its handler.
+  if (!was_profiled || !patch::RestoreCode()) return;
+  interpose::GiveMasksBack();
+  interpose::LiftSignalShield();
 }
 
 // The one thread of the child goes on at the virtual time of the thread that forked.
@@ -102,12 +119,17 @@ void OnFork() {
 }
 
 void OnForkInChildProcess() {
-  if (g_process == nullptr || HasLeftProfile()) return;
+  if (g_control == nullptr || HasLeftProfile()) return;
+  if (g_process == nullptr && !g_is_late) return;
   sampler::OnForkInChild();
   shared::ForgetLentCounters();
   patch::OnForkInChild();
   interpose::OnForkInSignalShield();
-  if (!ContinueProfiled()) BecomeUnprofiled();
+  if (g_is_late) {
+    BecomeAttachable();
+  } else if (!ContinueProfiled()) {
+    BecomeUnprofiled();
+  }
 }
 
 void CountUnfollowed() {

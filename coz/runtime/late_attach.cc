@@ -21,6 +21,7 @@
 #include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
+#include "coz/runtime/kept_block.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/process_entry.h"
 #include "coz/runtime/process_hooks.h"
@@ -84,18 +85,31 @@ bool SupervisorLives(const shared::ControlBlock& control) {
   return RawSyscall(SYS_kill, control.supervisor_pid, 0) != -ESRCH;
 }
 
-// Puts `block`, which is mapped elsewhere, in the place of the one before, whose addresses threads
-// have kept. Null where that fails.
-shared::ControlBlock* PutInPlace(shared::ControlBlock* block) {
-  if (g_control == nullptr) {
-    block->suspensions.store(2);  // 0 is what threads remember that were never sampled
-    return block;
+AttachAnswer AnswerOf(shared::CarryFault fault) {
+  switch (fault) {
+    case shared::CarryFault::kNone:
+      return AttachAnswer::kDone;
+    case shared::CarryFault::kOtherPoints:
+      return AttachAnswer::kOtherPoints;
+    case shared::CarryFault::kNoSlot:
+      return AttachAnswer::kNoSlot;
   }
-  shared::CarryOver(*g_control, *block);
-  const long placed =
-      RawSyscall(SYS_mremap, block, shared::kControlMappingBytes, shared::kControlMappingBytes,
-                 MREMAP_MAYMOVE | MREMAP_FIXED, g_control);
-  return placed == static_cast<long>(reinterpret_cast<intptr_t>(g_control)) ? g_control : nullptr;
+  return AttachAnswer::kNoMemory;
+}
+
+// Puts the block in `fd`, which is mapped at `block`, in the place of the one before, whose
+// addresses threads have kept.
+AttachAnswer PutInPlace(int fd, uint32_t process, shared::ControlBlock** block) {
+  if (g_control == nullptr) return AttachAnswer::kDone;
+  static shared::SlotPlaces places;
+  places.used = 0;
+  const shared::CarryFault fault =
+      shared::CarryOver(*g_control, process, getpid(), **block, &places);
+  if (fault != shared::CarryFault::kNone) return AnswerOf(fault);
+  if (!shared::PlaceControl(fd, places, g_control)) return AttachAnswer::kNoMemory;
+  munmap(*block, shared::kControlMappingBytes);
+  *block = g_control;
+  return AttachAnswer::kDone;
 }
 
 // Once for the process.
@@ -142,23 +156,6 @@ void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   interpose::WrapLoadedObjects();
 }
 
-// What is left of the block when the profiler goes: memory of this process's own, at the same
-// place, with what threads know by address. The room for tables is only kept, so that the next
-// block fits.
-void KeepBlock() {
-  constexpr uint64_t kBlockBytes = (sizeof(shared::ControlBlock) + 4095) / 4096 * 4096;
-  void* const copy = mmap(nullptr, kBlockBytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  // Without memory the supervisor's block stays, which nobody else uses any more.
-  if (copy == MAP_FAILED) return;
-  shared::CarryOver(*g_control, *static_cast<shared::ControlBlock*>(copy));
-  RawSyscall(SYS_mremap, copy, kBlockBytes, kBlockBytes, MREMAP_MAYMOVE | MREMAP_FIXED, g_control);
-  // Without memory for that the supervisor's tables stay mapped there.
-  (void)mmap(reinterpret_cast<char*>(g_control) + kBlockBytes,
-             shared::kControlMappingBytes - kBlockBytes, PROT_NONE,
-             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
-
 // A callback may pause for some milliseconds. What one still does afterwards it does in the block
 // that is kept.
 void AwaitCallbacks() {
@@ -183,7 +180,7 @@ void Leave(bool restores_disposition) {
   sampler::CloseEventsOfThreads();
   if (restores_disposition && is_restored) RestoreDisposition();
   g_process = nullptr;
-  KeepBlock();
+  runtime_internal::KeepBlock(g_pid);
 }
 
 AttachAnswer WhyNot(shared::MapFault fault) {
@@ -199,14 +196,17 @@ AttachAnswer AttachLate(int fd) {
   }
   const shared::MappedControl mapped = shared::MapControl(fd);
   if (mapped.control == nullptr) return WhyNot(mapped.fault);
-  madvise(mapped.control, shared::kControlMappingBytes, MADV_DONTDUMP);
-  shared::ProcessSlot* process = shared::TakeProcessSlot(*mapped.control, getpid(), getppid());
-  const ptrdiff_t index = process == nullptr ? 0 : process - mapped.control->processes;
-  shared::ControlBlock* const control = process == nullptr ? nullptr : PutInPlace(mapped.control);
-  if (control == nullptr) {
+  shared::ControlBlock* control = mapped.control;
+  shared::ProcessSlot* process = shared::TakeProcessSlot(*control, getpid(), getppid());
+  const uint32_t index = process == nullptr ? 0 : shared::IndexOf(*control, *process);
+  const AttachAnswer answer =
+      process == nullptr ? AttachAnswer::kNoSlot : PutInPlace(fd, index, &control);
+  if (answer != AttachAnswer::kDone) {
+    if (process != nullptr) process->state.store(shared::ProcessState::kFree);
     munmap(mapped.control, shared::kControlMappingBytes);
-    return process == nullptr ? AttachAnswer::kNoSlot : AttachAnswer::kNoMemory;
+    return answer;
   }
+  madvise(control, shared::kControlMappingBytes, MADV_DONTDUMP);
   Enter(control, &control->processes[index]);
   return AttachAnswer::kDone;
 }

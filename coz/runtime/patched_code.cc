@@ -15,8 +15,8 @@ namespace {
 // In the place of a slot for threads that have none; a slot's page is mapped over it.
 alignas(4096) char g_nobody[shared::kThreadSlotBytes];
 
-// The number of that slot, in a process that is attached to; 0: it has none yet.
-uint32_t g_slot_of_nobody = 0;
+// Where that slot lies in the block, + 1, in a process that is attached to; 0: it has none yet.
+uint32_t g_place_of_nobody = 0;
 
 void MapNobody(shared::ThreadSlot* slot) {
   // An old size of 0 maps the same page a second time.
@@ -47,15 +47,15 @@ void ShareVisitsOfNobody(shared::ControlBlock& control, uint32_t process, int32_
 
 // Each block of the process has the slots of the one before.
 void ShareVisitsOfNobodyAgain(shared::ControlBlock& control, uint32_t process, int32_t pid) {
-  if (g_slot_of_nobody == 0) {
+  if (g_place_of_nobody == 0) {
     const shared::ThreadSlot* slot = shared::ReserveThreadSlot(control, process, pid);
     if (slot == nullptr) return;
-    g_slot_of_nobody = slot->number.load(std::memory_order_relaxed);
+    g_place_of_nobody = static_cast<uint32_t>(slot - control.threads) + 1;
   }
-  shared::ThreadSlot& slot = control.threads[g_slot_of_nobody - 1];
-  slot.process = process;
-  MapNobody(&slot);
+  MapNobody(&control.threads[g_place_of_nobody - 1]);
 }
+
+void ForgetSlotOfNobody() { g_place_of_nobody = 0; }
 
 void ShareNoVisits() {
   RawSyscall(SYS_mmap, &g_nobody[0], shared::kThreadSlotBytes, PROT_READ | PROT_WRITE,

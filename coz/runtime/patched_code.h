@@ -38,6 +38,8 @@ void ShareVisitsOfNobody(shared::ControlBlock& control, uint32_t process, int32_
 void ShareNoVisits();
 // The same for a process that is attached to, maybe not for the first time.
 void ShareVisitsOfNobodyAgain(shared::ControlBlock& control, uint32_t process, int32_t pid);
+// In the child of fork: that slot is the parent's.
+void ForgetSlotOfNobody();
 
 // Does what the supervisor asks of process `pid`, if it does.
 void ChangeCodeIfAsked(shared::ControlBlock& control, int32_t pid);

@@ -38,7 +38,8 @@ enum class AttachAnswer : int64_t {
   kNoMemory = 5,      // the block cannot be mapped
   kNoSlot = 6,        // the block has no room for the process
   kNotAttached = 7,   // and so cannot be detached
-  kCodeStays = 8      // changed, as the system forbids to restore it
+  kCodeStays = 8,     // changed, as the system forbids to restore it
+  kOtherPoints = 9    // its marks have the numbers of other processes' points
 };
 
 }  // namespace coz::shared

@@ -111,6 +111,25 @@ MappedControl MapControl(int fd, uint64_t mapped_bytes) {
   return {nullptr, MapFault::kOtherVersion};
 }
 
+bool PlaceControl(int fd, const SlotPlaces& places, ControlBlock* at) {
+  const auto place = [&](size_t to, size_t from, size_t bytes) {
+    return mmap(reinterpret_cast<char*>(at) + to, bytes, PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(from)) != MAP_FAILED;
+  };
+  constexpr size_t kSlots = offsetof(ControlBlock, threads);
+  static_assert(kSlots % 4096 == 0);
+  for (uint32_t i = 0; i < places.used;) {
+    // Those that follow each other here and there.
+    uint32_t end = i + 1;
+    while (end < places.used && places.number_at[end] == places.number_at[end - 1] + 1) ++end;
+    const size_t from = kSlots + kThreadSlotBytes * (places.number_at[i] - 1);
+    if (!place(kSlots + kThreadSlotBytes * i, from, kThreadSlotBytes * (end - i))) return false;
+    i = end;
+  }
+  const size_t rest = kSlots + kThreadSlotBytes * places.used;
+  return place(rest, rest, kControlMappingBytes - rest) && place(0, 0, kSlots);
+}
+
 ControlBlock* MapControlBlock() {
   const char* path = getenv(kControlVariable);
   if (path == nullptr) return nullptr;

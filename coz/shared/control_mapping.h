@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "coz/shared/carry_over.h"
 #include "coz/shared/control_block.h"
 
 namespace coz::shared {
@@ -34,6 +35,11 @@ bool FormatControl(int fd);
 
 // Maps the control block in `fd`, and `mapped_bytes` in all: the tables behind it may come later.
 MappedControl MapControl(int fd, uint64_t mapped_bytes = kControlMappingBytes);
+
+// Puts the control block in `fd` in the place of the block `at`, which the process has kept, with
+// its slots at `places`. Slots first: whoever runs meanwhile finds its own. False, with errno,
+// where that fails; what is there then belongs to no session.
+bool PlaceControl(int fd, const SlotPlaces& places, ControlBlock* at);
 
 // The block that the environment names, if this process is to be profiled.
 ControlBlock* MapControlBlock();

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "coz/base/unique_fd.h"
+#include "coz/shared/carry_over.h"
+#include "coz/shared/control_block.h"
 #include "gtest/gtest.h"
 
 namespace coz::shared {
@@ -46,6 +48,31 @@ TEST_F(ControlMappingTest, TwoMappingsAreTheSameMemory) {
   EXPECT_EQ(other.control->heartbeat_ns.load(), 77u);
   munmap(one.control, sizeof(ControlBlock));
   munmap(other.control, kControlMappingBytes);
+}
+
+TEST_F(ControlMappingTest, SlotsLieAtThePlacesThatTheProcessHas) {
+  const MappedControl file = MapControl(fd_.get(), sizeof(ControlBlock));
+  for (int i = 0; i < 4; ++i) file.control->threads[i].tid = i + 1;
+  const UniqueFd before(memfd_create("before", MFD_CLOEXEC));
+  ASSERT_TRUE(FormatControl(before.get()));
+  ControlBlock* const at = MapControl(before.get()).control;
+  ASSERT_NE(at, nullptr);
+  SlotPlaces places = {};
+  places.used = 3;
+  places.number_at[0] = 3;
+  places.number_at[1] = 2;
+  places.number_at[2] = 1;
+  ASSERT_TRUE(PlaceControl(fd_.get(), places, at));
+  EXPECT_EQ(at->threads[0].tid, 3);
+  EXPECT_EQ(at->threads[1].tid, 2);
+  EXPECT_EQ(at->threads[2].tid, 1);
+  EXPECT_EQ(at->threads[3].tid, 4);
+  at->threads[0].tid = 33;
+  at->heartbeat_ns = 77;
+  EXPECT_EQ(file.control->threads[2].tid, 33) << "it is the same memory";
+  EXPECT_EQ(file.control->heartbeat_ns, 77u);
+  munmap(at, kControlMappingBytes);
+  munmap(file.control, sizeof(ControlBlock));
 }
 
 TEST_F(ControlMappingTest, OtherMagicIsRefused) {

@@ -70,11 +70,7 @@ bool ChangePlaces(ThreadSlot& a, ThreadSlot& b) {
   return Remap(second_a, kThreadSlotBytes, &b) != nullptr;
 }
 
-}  // namespace
-
-ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t pid) {
-  ThreadSlot* slot = PopFree(control);
-  if (slot == nullptr) slot = TakeUnused(control);
+ThreadSlot* Reserve(ControlBlock& control, ThreadSlot* slot, uint32_t process, int32_t pid) {
   if (slot == nullptr) {
     Add(control.counters.threads_without_slot);
     return nullptr;
@@ -83,6 +79,18 @@ ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t p
   slot->pid = pid;
   slot->state.store(ThreadState::kReserved, std::memory_order_release);
   return slot;
+}
+
+}  // namespace
+
+ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t pid) {
+  ThreadSlot* slot = PopFree(control);
+  if (slot == nullptr) slot = TakeUnused(control);
+  return Reserve(control, slot, process, pid);
+}
+
+ThreadSlot* ReserveUnusedThreadSlot(ControlBlock& control, uint32_t process, int32_t pid) {
+  return Reserve(control, TakeUnused(control), process, pid);
 }
 
 void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot) {

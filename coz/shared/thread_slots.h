@@ -17,6 +17,9 @@ namespace coz::shared {
 // A slot in state kReserved for a thread of the process in slot `process`, or null.
 ThreadSlot* ReserveThreadSlot(ControlBlock& control, uint32_t process, int32_t pid);
 
+// One that nobody has had so far.
+ThreadSlot* ReserveUnusedThreadSlot(ControlBlock& control, uint32_t process, int32_t pid);
+
 void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot);
 
 // Frees what a process still holds that has ended, or lost its threads by exec.

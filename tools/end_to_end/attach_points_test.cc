@@ -224,6 +224,36 @@ TEST_F(AttachPointsTest, CodeOfLibcStays) {
 }
 
 // An int3 would end it.
+// The changed code goes on counting, for nobody.
+TEST_F(AttachPointsTest, ChangesOfACozThatWasKilledAreTakenOver) {
+  for (const std::string next : {"turn", "looped"}) {
+    SCOPED_TRACE(next);
+    Attach({"--progress=turn", absl::StrCat("--latency=", kPair)});
+    EXPECT_NE(paced_->Ask("bytes\n"), bytes_);
+    session_.reset();  // by SIGKILL
+    EXPECT_NE(paced_->Ask("bytes\n"), bytes_);
+    Turn(100);
+    Attach({absl::StrCat("--progress=", next)});
+    EXPECT_EQ(Visits(next), 0);
+    WarmUp();
+    Turn(500);
+    EXPECT_EQ(Visits(next), kWarmUp + 500 * kThreads);
+    EXPECT_EQ(Visits("begin_turn"), -1);
+    Detach();
+    ExpectAsBefore();
+  }
+}
+
+TEST_F(AttachPointsTest, ThreadsThatGetNoSamplesAreCounted) {
+  StartPuppet({Puppet("paced"), "blocking"});
+  const CommandResult result =
+      RunCommand({Coz(), "attach", "--unit=function", "--duration=1",
+                  "--progress-source=breakpoint", "--progress=turn", absl::StrCat(paced_->pid())},
+                 options_);
+  EXPECT_THAT(result.errors, HasSubstr("1 thread blocks SIGTRAP"));
+  ExpectAsBefore();
+}
+
 TEST_F(AttachPointsTest, CodeStaysWhereAThreadBlocksTheSignal) {
   StartPuppet({Puppet("paced"), "blocking"});
   Attach({"--progress=turn"});

@@ -81,13 +81,13 @@ void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) 
   constexpr uint64_t kFew = 1000;
   constexpr double kMuchOutside = 0.5;
   const ExperimentTable& table = profile.table;
-  const std::string command = TargetCommand(profile.profile);
   if (table.samples < kFew) {
     findings->push_back(
         {Grade::kWarning, "samples",
          absl::StrCat("only ", Counted(table.samples, "sample"),
                       table.samples == 1 ? " was" : " were", " taken, so most lines have none"),
-         "give the program more to do, or let it run longer: coz run --- " + command});
+         absl::StrCat("give the program more to do, or let it run longer: ",
+                      CommandWith("", profile.profile))});
   }
   const double outside = Share(table.out_of_scope_samples + table.unmapped_samples, table.samples);
   if (outside < kMuchOutside) return;
@@ -96,9 +96,9 @@ void AddSamples(const AnalyzedProfile& profile, std::vector<Finding>* findings) 
        absl::StrCat(Percent(outside),
                     " of the samples fell on no line in scope, neither themselves nor their "
                     "callers, so nothing is known of most of the program's time"),
-       absl::StrCat("build what is yours with -g; to see which library it is: coz run "
-                    "--unit=library --- ",
-                    command, "; to take libraries in: coz run -b % -s % --- ", command)});
+       absl::StrCat("build what is yours with -g; to see which library it is: ",
+                    CommandWith("--unit=library", profile.profile),
+                    "; to take libraries in: ", CommandWith("-b % -s %", profile.profile))});
 }
 
 void AddDebugInfo(const profile::Profile& profile, std::vector<Finding>* findings) {
@@ -173,8 +173,8 @@ void AddLength(const AnalyzedProfile& profile, const std::string& path,
       {Grade::kWarning, "length",
        absl::StrCat(what, ": too short by about ", InWords(lacking.more_s),
                     lacking.some_never ? " for those that a longer run can tell" : ""),
-       absl::StrCat("to add to it: coz run --append -o ", Quoted(path), " --- ",
-                    TargetCommand(profile.profile))});
+       absl::StrCat("to add to it: ",
+                    CommandWith(absl::StrCat("--append -o ", Quoted(path)), profile.profile))});
 }
 
 }  // namespace

@@ -91,7 +91,9 @@ Json OptionsJson(const profile::Options& options) {
           {"cooloff_ns", options.cooloff_ns()},
           {"end_to_end", options.end_to_end()},
           {"duration_ns", options.duration_ns()},
-          {"until_width", options.until_width()}};
+          {"until_width", options.until_width()},
+          {"attached_pid", options.attached_pid()},
+          {"attached_tree", options.attached_tree()}};
 }
 
 Json EndJson(const profile::SessionEnd* end) {

@@ -65,8 +65,8 @@ std::string Advice(const LineSetAside& first, const profile::Profile& profile,
   const char* more = options.end_to_end() ? "make more runs, with --repeat=40" : "run longer";
   if (!names.IsLine(first.unit)) return more;
   return absl::StrCat(more, ", or look at one line with `",
-                      Printable(FixedUnitCommand(options, names.Place(first.unit))), " --- ",
-                      TargetCommand(profile), "`");
+                      Printable(FixedUnitCommand(options, names.Place(first.unit))),
+                      TargetWords(profile), "`");
 }
 
 }  // namespace

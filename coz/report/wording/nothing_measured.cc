@@ -32,9 +32,39 @@ std::optional<MissingPart> FindMissing(const profile::Profile& profile,
   return end_to_end ? MissingPart::kChoice : MissingPart::kExperiment;
 }
 
-}  // namespace
+// Of a process that was attached to. It is not to be started anew, nor built otherwise first.
+NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& context) {
+  const std::string again = absl::StrCat("`", context.attach, "`");
+  switch (missing) {
+    case MissingPart::kPoint:
+      return {"no progress point was seen",
+              absl::StrCat("name a function that is called once for each unit of work, with "
+                           "--progress=FUNCTION: ",
+                           again)};
+    case MissingPart::kVisit:
+      return {"no progress point was visited",
+              absl::StrCat("the process has ", Printable(absl::StrJoin(context.points, ", ")),
+                           "; give it work that reaches one, or name another with "
+                           "--progress=FUNCTION: ",
+                           again)};
+    case MissingPart::kSample:
+      return {"no sample was taken",
+              absl::StrCat("the process hardly used the CPU; give it work meanwhile: ", again)};
+    case MissingPart::kSampleInScope:
+      return {"no sample fell on a line in scope",
+              absl::StrCat("widen the scope, with -b % -s %, or measure functions, with "
+                           "--unit=function: ",
+                           again)};
+    default:
+      break;
+  }
+  return {"no experiment was finished",
+          absl::StrCat("an experiment takes a tenth of a second or more; let it take 20 s or more, "
+                       "with --duration, or try --experiment-length=0.1: ",
+                       again)};
+}
 
-NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
+NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
   const std::string run = absl::StrCat("`coz run --- ", context.command, "`");
   switch (missing) {
     case MissingPart::kRuntime:
@@ -81,6 +111,14 @@ NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
               run, ", or try --experiment-length=0.1")};
 }
 
+}  // namespace
+
+NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
+  const bool is_same_for_both = missing == MissingPart::kUnit || missing == MissingPart::kRuntime;
+  return context.attach.empty() || is_same_for_both ? ExplainRun(missing, context)
+                                                    : ExplainAttached(missing, context);
+}
+
 std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profile,
                                                    const ExperimentTable& table,
                                                    const Analysis& analysis) {
@@ -88,6 +126,7 @@ std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profi
   if (!missing.has_value()) return std::nullopt;
   NothingContext context;
   context.command = TargetCommand(profile);
+  context.attach = AttachCommand(profile);
   for (const PointRow& point : table.points) context.points.push_back(point.name);
   return Explain(*missing, context);
 }

@@ -39,6 +39,7 @@ struct NothingMeasured {
 // What the words depend on.
 struct NothingContext {
   std::string command;              // of the target, for commands to copy
+  std::string attach;               // `coz attach` with the session's options; empty: coz ran it
   std::vector<std::string> points;  // kVisit: names of the known ones
   std::string unit;                 // kUnit
 };

@@ -73,6 +73,18 @@ TEST(NothingMeasuredTest, ExperimentsOfVisitedPointsAreSomething) {
   EXPECT_EQ(WhatIsMissing(made.profile()), "");
 }
 
+TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
+  NothingContext context;
+  context.command = "./app 1";
+  context.attach = "coz attach --progress=Serve 4711";
+  for (const MissingPart part : {MissingPart::kPoint, MissingPart::kVisit, MissingPart::kSample,
+                                 MissingPart::kSampleInScope, MissingPart::kExperiment}) {
+    const std::string remedy = Explain(part, context).remedy;
+    EXPECT_THAT(remedy, HasSubstr("`coz attach --progress=Serve 4711`"));
+    EXPECT_EQ(remedy.find("coz run"), std::string::npos) << remedy;
+  }
+}
+
 TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
   NothingContext context;
   context.command = "./app 1";

@@ -93,7 +93,42 @@ void AddEnds(const profile::Options& options, Words* words) {
   AddFlag("--daemon", options.until_last(), words);
 }
 
+bool IsAttached(const profile::Profile& profile) {
+  return profile.session_size() != 0 && profile.session().rbegin()->options().attached_pid() != 0;
+}
+
+Words Command(const profile::Options& options) {
+  if (options.attached_pid() == 0) return {"coz", "run"};
+  Words words = {"coz", "attach"};
+  AddFlag("--tree", options.attached_tree(), &words);
+  return words;
+}
+
+std::string TargetOf(const profile::Session& session) {
+  if (session.options().attached_pid() != 0) {
+    return absl::StrCat(" ", session.options().attached_pid());
+  }
+  return absl::StrCat(" --- ", CommandText(session));
+}
+
+void AddSessionOptions(const profile::Session& session, Words* words) {
+  const profile::Options& options = session.options();
+  for (std::string& word : MeasuredOptions(options)) words->push_back(std::move(word));
+  AddTexts("--count", options.count(), words);
+  AddTexts("--time", options.time(), words);
+  AddTexts("--api", options.api(), words);
+  AddText("--progress-source", options.progress_source(), words);
+  AddChoice(options, words);
+  AddSampling(session, words);
+  AddEnds(options, words);
+}
+
 }  // namespace
+
+std::string TargetWords(const profile::Profile& profile) {
+  if (IsAttached(profile)) return TargetOf(*profile.session().rbegin());
+  return absl::StrCat(" --- ", TargetCommand(profile));
+}
 
 std::string TargetCommand(const profile::Profile& profile) {
   const std::string command =
@@ -125,26 +160,33 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   return words;
 }
 
+std::string CommandWith(absl::string_view options, const profile::Profile& profile) {
+  const char* const verb = IsAttached(profile) ? "coz attach" : "coz run";
+  return absl::StrCat(verb, options.empty() ? "" : " ", options, TargetWords(profile));
+}
+
+std::string AttachCommand(const profile::Profile& profile) {
+  if (!IsAttached(profile)) return "";
+  const profile::Session& session = *profile.session().rbegin();
+  Words words = Command(session.options());
+  AddSessionOptions(session, &words);
+  return absl::StrCat(absl::StrJoin(words, " "), TargetWords(profile));
+}
+
 std::string RepeatCommand(const profile::Session& session) {
   const profile::Options& options = session.options();
+  Words words = Command(options);
   // Each run of a series has the next seed.
-  Words words = {"coz", "run",
-                 absl::StrCat("--seed=", session.seed() - uint64_t{options.repetition()})};
-  for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
-  AddTexts("--count", options.count(), &words);
-  AddTexts("--time", options.time(), &words);
-  AddTexts("--api", options.api(), &words);
-  AddText("--progress-source", options.progress_source(), &words);
-  AddChoice(options, &words);
-  AddSampling(session, &words);
-  AddEnds(options, &words);
-  return absl::StrCat(absl::StrJoin(words, " "), " --- ", CommandText(session));
+  words.insert(words.begin() + 2,
+               absl::StrCat("--seed=", session.seed() - uint64_t{options.repetition()}));
+  AddSessionOptions(session, &words);
+  return absl::StrCat(absl::StrJoin(words, " "), TargetOf(session));
 }
 
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit) {
   // An end-to-end run makes one experiment.
   constexpr uint32_t kRuns = 40;
-  Words words = {"coz", "run"};
+  Words words = Command(options);
   for (std::string& word : MeasuredOptions(options)) words.push_back(std::move(word));
   AddText("--progress-source", options.progress_source(), &words);
   AddScopes(options, &words);

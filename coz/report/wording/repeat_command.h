@@ -1,6 +1,7 @@
 // How a session was made, as the command that makes it again.
 //
-// Shape    words of `coz run`, options in the order of its help, each quoted as a shell takes it
+// Shape    words of `coz run`, or of `coz attach` where that has made it, options in the order of
+//          its help, each quoted as a shell takes it
 // Units    as users type them: percent, ms, s
 // Errors   none
 // Threads  safe: pure functions
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "coz/report/format/profile.pb.h"
 
 namespace coz::report {
@@ -26,13 +28,21 @@ std::string TargetTitle(const profile::Profile& profile);
 // progress points. Figures of sessions that differ in them do not belong in one profile.
 std::vector<std::string> MeasuredOptions(const profile::Options& options);
 
+// `coz run OPTIONS --- PROGRAM ARGS`, or `coz attach OPTIONS PID`, with `options` as given.
+std::string CommandWith(absl::string_view options, const profile::Profile& profile);
+
+// `coz attach` with the options of the last session; empty where coz has started the program.
+std::string AttachCommand(const profile::Profile& profile);
+
 // The command that repeats the session, with its seed and all options; for one of a series
 // (--repeat), the whole series.
 std::string RepeatCommand(const profile::Session& session);
 
-// The words before the program that put all experiments on one unit, and leave the rest as it was
-// in the session.
+// The words before the program, or the process, that put all experiments on one unit, and leave the
+// rest as it was in the session.
 std::string FixedUnitCommand(const profile::Options& options, const std::string& unit);
+// What follows those words: " --- PROGRAM ARGS", or " PID".
+std::string TargetWords(const profile::Profile& profile);
 
 }  // namespace coz::report
 

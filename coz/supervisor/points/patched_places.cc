@@ -302,7 +302,7 @@ void PatchedPlaces::WriteInsertions(const shared::ProcessSlot& slot, const Image
     const uint64_t address =
         RuntimeAddress(process.mapped, place.in_file.file, place.changed_offset);
     if (address == 0 || known->done.count(address) != 0) continue;
-    if (is_first && late_.why_not != nullptr) why_not = late_.why_not();
+    if (is_first && late_.why_not != nullptr) why_not = late_.why_not(process.pid);
     if (is_first) SetMapped(process.pid, &known->space);
     is_first = false;
     const bool may_block = !waits && !place.was_asked && MayBlockSigtrap(place.in_file.file);
@@ -437,7 +437,7 @@ void PatchedPlaces::AwaitAnswer(shared::ControlBlock& control, std::vector<Refus
   while (asked_.has_value() && MonotonicNowNs() < begin_ns + kLongestAnswerNs) {
     nanosleep(&kLook, nullptr);
     if (!was_made_to && MonotonicNowNs() > begin_ns + kBySampleNs) {
-      late_.answer();
+      late_.answer(asked_->process.first);
       was_made_to = true;
     }
     TakeAnswer(control, refused);
@@ -482,7 +482,7 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::Ask(shared::ControlBlock& con
     const bool is_over = waited_ns > kWithdrawNs;
     const bool is_asleep = waited_ns > kAsleepNs && IsAsleep(asked_->process.first);
     if (is_asleep && late_.answer != nullptr) {
-      late_.answer();
+      late_.answer(asked_->process.first);
       TakeAnswer(control, &refused);
     }
     if (asked_.has_value() && (is_over || is_asleep)) Withdraw(control);

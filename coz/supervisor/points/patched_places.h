@@ -48,12 +48,12 @@ struct VisitSlots {
   uint32_t without_begin = kNoSlot;
 };
 
-// A process that runs already when it joins, and so does not wait at its start.
+// Processes that run already when they join, and so do not wait at their start.
 struct LateProcess {
   // Why its code is not to be changed now, a clause; empty: it may be. Asked before each change.
-  std::function<std::string()> why_not;
+  std::function<std::string(pid_t)> why_not;
   // Has it do at once what it is asked for, though it sleeps.
-  std::function<void()> answer;
+  std::function<void(pid_t)> answer;
 };
 
 class PatchedPlaces {

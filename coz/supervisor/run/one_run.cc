@@ -40,6 +40,13 @@ constexpr uint64_t kStartNs = 200 * kNsPerMs;
 // While a point is added or removed.
 constexpr uint64_t kChangePollNs = 5 * kNsPerMs;
 
+// An even number that no thread of a process remembers from an earlier session, in which the count
+// grew more slowly than this does with time; not 0, which threads remember that were never sampled.
+uint32_t FreshSuspensions() {
+  const auto count = static_cast<uint32_t>(MonotonicNowNs() / kNsPerMs) * 2;
+  return count == 0 ? 2 : count;
+}
+
 // A process that was forked just before its parent ended has shown itself by then.
 constexpr uint64_t kLateChildNs = 200 * kNsPerMs;
 
@@ -128,16 +135,18 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   return absl::OkStatus();
 }
 
-absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::ProfileWriter writer) {
+absl::Status Run::Join(std::unique_ptr<AttachedTree> attached, report::ProfileWriter writer) {
   if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
   FillBlock();
   control_.block().awaits_breakpoints = 0;  // it runs already
   prctl(PR_SET_TIMERSLACK, 1);
   attached_ = std::move(attached);
   child_.emplace(ChildProcess::Adopt(options_.attach_pid));
+  control_.block().suspensions.store(FreshSuspensions());
   if (absl::Status joined = attached_->Join(&control_.block()); !joined.ok()) return joined;
-  const LateProcess late = {[this] { return attached_->WhyNotChangeCode(); },
-                            [this] { attached_->ChangeCode(); }};
+  if (options_.attach_tree) JoinDescendants();
+  const LateProcess late = {[this](pid_t pid) { return attached_->WhyNotChangeCode(pid); },
+                            [this](pid_t pid) { attached_->ChangeCode(pid); }};
   outside_->SetLate(late);
   counted_->SetLate(late);
   TakeSlots();  // the block has those of earlier sessions now
@@ -146,13 +155,38 @@ absl::Status Run::Join(std::unique_ptr<AttachedProcess> attached, report::Profil
   return absl::OkStatus();
 }
 
+void Run::JoinDescendants() {
+  for (const std::string& refused : attached_->JoinDescendants(control_.fd())) {
+    Say(absl::StrCat("a descendant is not profiled: ", refused));
+  }
+  const std::vector<pid_t> running = attached_->Running();
+  Say(absl::StrFormat("%d process%s in the profile: %s", running.size(),
+                      running.size() == 1 ? " is" : "es are", absl::StrJoin(running, ", ")));
+}
+
+void Run::PollAttached() {
+  attached_->Poll();
+  const std::string unsampled = attached_->TakeThreadsWithoutSamples();
+  if (!unsampled.empty()) Say(unsampled);
+}
+
 absl::Status Run::Leave() {
-  if (attached_ == nullptr || child_->Poll().exited) return absl::OkStatus();
+  if (attached_ == nullptr) return absl::OkStatus();
   absl::Status left = attached_->Leave();
-  Say(left.ok() ? absl::StrFormat("process %d runs on as before; libcoz.so stays mapped in it and "
-                                  "does nothing",
-                                  options_.attach_pid)
-                : std::string(left.message()));
+  const std::vector<pid_t> running = attached_->Running();
+  if (!left.ok()) {
+    Say(std::string(left.message()));
+  } else if (running.size() == 1) {
+    Say(
+        absl::StrFormat("process %d runs on as before; libcoz.so stays mapped in it and does "
+                        "nothing",
+                        running.front()));
+  } else if (!running.empty()) {
+    Say(
+        absl::StrFormat("%d processes run on as before; libcoz.so stays mapped in them and does "
+                        "nothing",
+                        running.size()));
+  }
   return left;
 }
 
@@ -345,7 +379,7 @@ void Run::Loop() {
     target_->Poll();
     processes_->Poll();
     threads_->Poll();
-    if (attached_ != nullptr) attached_->Poll();
+    if (attached_ != nullptr) PollAttached();
     uint64_t next_ns = now_ns + (now_ns < start_ns_ + kStartNs ? kStartPollNs : kPollNs);
     const bool attached = block.sampler_ready.load(std::memory_order_acquire) != 0;
     if (attached && !head_written_) WriteHead();
@@ -388,6 +422,7 @@ bool Run::UsesPerfEvents() const {
 // little.
 void Run::ChooseSource(uint64_t now_ns) {
   shared::ControlBlock& block = control_.block();
+  if (attached_ != nullptr) return;  // their events are opened from outside
   if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
       options_.exclude_kernel || !UsesPerfEvents()) {
     return;

@@ -29,7 +29,7 @@
 #include "coz/supervisor/run/profile_recorder.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/supervisor/run/until_goal.h"
-#include "coz/supervisor/target/attached_process.h"
+#include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
@@ -59,7 +59,7 @@ class Run : public experiment::ExperimentSink {
 
   absl::Status Start(const std::string& program, report::ProfileWriter writer);
   // The same for a process that runs already.
-  absl::Status Join(std::unique_ptr<AttachedProcess> attached, report::ProfileWriter writer);
+  absl::Status Join(std::unique_ptr<AttachedTree> attached, report::ProfileWriter writer);
   absl::Status Leave();
   RunResult Finish();
   void Loop();
@@ -75,6 +75,8 @@ class Run : public experiment::ExperimentSink {
 
   void AnswerRequests();
   absl::Status ChooseSchedule();
+  void JoinDescendants();
+  void PollAttached();
   void FillBlock();
   void TakeSlots();
   void BeginRecords(report::ProfileWriter writer);
@@ -102,7 +104,7 @@ class Run : public experiment::ExperimentSink {
   LiveDisplay display_;
   SignalInbox inbox_;
   experiment::SchedulerOptions scheduler_options_;
-  std::unique_ptr<AttachedProcess> attached_;  // null: the child was started here
+  std::unique_ptr<AttachedTree> attached_;  // null: the child was started here
   std::optional<ChildProcess> child_;
   std::optional<LiveTarget> target_;
   std::optional<ProcessWatch> processes_;

@@ -20,6 +20,7 @@
 #include "coz/supervisor/run/thread_patterns.h"
 #include "coz/supervisor/run/unit_checks.h"
 #include "coz/supervisor/target/attached_process.h"
+#include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/awake_cpus.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/units/unit_index.h"
@@ -39,13 +40,13 @@ std::function<void(double)> ReadingProgress() {
 
 // The control block; for a process that is attached to, in memory that it can map.
 absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
-                                          std::unique_ptr<AttachedProcess>* attached) {
+                                          std::unique_ptr<AttachedTree>* attached) {
   if (options.attach_pid == 0) return SharedControl::Create();
-  absl::StatusOr<AttachedProcess> process =
-      AttachedProcess::Prepare(options.attach_pid, options.runtime_library,
-                               options.sampling_period_ns, options.exclude_kernel);
-  if (!process.ok()) return process.status();
-  *attached = std::make_unique<AttachedProcess>(*std::move(process));
+  absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(
+      options.attach_pid,
+      {options.runtime_library, options.sampling_period_ns, options.exclude_kernel});
+  if (!tree.ok()) return tree.status();
+  *attached = std::make_unique<AttachedTree>(*std::move(tree));
   return SharedControl::CreateIn((*attached)->TakeControl());
 }
 
@@ -72,7 +73,6 @@ absl::Status DescribeAttached(RunOptions* options) {
       FindRunningProgram(options->attach_pid, options->runtime_library);
   if (!program.ok()) return program.status();
   options->command = program->command;
-  options->command.front() = program->path;
   options->follow = shared::Follow::kOne;
   if (!options->seed) options->seed = experiment::DrawSeed();
   if (options->sampling_period_ns == 0) {
@@ -123,7 +123,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
   if (!opened.ok()) return opened.status();
   // Last, as a process that runs is stopped for it.
-  std::unique_ptr<AttachedProcess> attached;
+  std::unique_ptr<AttachedTree> attached;
   absl::StatusOr<SharedControl> control = MakeControl(options, &attached);
   if (!control.ok()) {
     SettleProfiles(opened->earlier, options.output, /*has_experiments=*/false);

@@ -109,7 +109,9 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   written.set_duration_ns(options.duration_ns);
   written.set_until_width(options.until_width);
   FillPoints(options.points, &written);
-  written.set_follow(AskedFollow(options));
+  if (options.attach_pid == 0) written.set_follow(AskedFollow(options));
+  written.set_attached_pid(options.attach_pid);
+  written.set_attached_tree(options.attach_tree);
   if (options.sampling_source != sampler::SamplingSource::kNone) {
     written.set_sampler(sampler::SamplingSourceName(options.sampling_source));
   }

@@ -1,12 +1,17 @@
 #include "coz/supervisor/target/attached_process.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -94,38 +99,70 @@ absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& 
                         pid, program.path));
   }
   std::ifstream file(absl::StrFormat("/proc/%d/cmdline", pid));
-  std::ostringstream text;
-  text << file.rdbuf();
-  const std::string arguments = text.str();
-  program.command = absl::StrSplit(absl::string_view(arguments), '\0');
-  // Programs write their titles there, and zeros behind them.
-  while (program.command.size() > 1 && program.command.back().empty()) program.command.pop_back();
+  std::ostringstream arguments;
+  arguments << file.rdbuf();
+  std::ifstream comm_file(absl::StrFormat("/proc/%d/comm", pid));
+  std::string comm;
+  std::getline(comm_file, comm);
+  program.path = NameOfProgram(program.path, comm);
+  program.command = CommandOf(program.path, arguments.str());
   return program;
 }
 
-absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid,
-                                                         const std::string& runtime_library,
-                                                         uint64_t sampling_period_ns,
-                                                         bool exclude_kernel) {
+// Debian's redis-server is a link to another name. The kernel knows a program by the name that was
+// started, unless it has given itself another.
+std::string NameOfProgram(const std::string& executable, const std::string& comm) {
+  if (comm.empty() || absl::StrContains(comm, '/')) return executable;
+  const std::string started = executable.substr(0, executable.rfind('/') + 1) + comm;
+  std::error_code error;
+  return std::filesystem::equivalent(started, executable, error) ? started : executable;
+}
+
+// Programs write their titles over their arguments, as one text with blanks and zeros behind it.
+std::vector<std::string> CommandOf(const std::string& program, const std::string& arguments) {
+  std::vector<std::string> command = absl::StrSplit(absl::string_view(arguments), '\0');
+  while (command.size() > 1 && command.back().empty()) command.pop_back();
+  const std::string& first = command.front();
+  std::error_code error;
+  const bool is_title = first.empty() || (absl::StrContains(first, ' ') && first != program &&
+                                          !std::filesystem::exists(first, error));
+  if (is_title) command.resize(1);
+  command.front() = program;
+  return command;
+}
+
+absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Options& options,
+                                                         int control) {
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   auto events = std::make_unique<ThreadEvents>();
-  if (absl::Status opened = events->Open(pid, sampling_period_ns, exclude_kernel); !opened.ok()) {
-    return opened;
-  }
-  attach::InjectorOptions options;
-  options.library = runtime_library;
+  absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
+  if (!opened.ok()) return opened;
+  attach::InjectorOptions injected;
+  injected.library = options.runtime_library;
+  injected.control = control;
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
-      attach::Injector::Prepare(pid, options);
+      attach::Injector::Prepare(pid, injected);
   if (!injector.ok()) return injector.status();
-  return AttachedProcess(pid, *std::move(injector), std::move(events));
+  return AttachedProcess(pid, std::move(pidfd), *std::move(injector), std::move(events));
+}
+
+bool AttachedProcess::HasEnded() const {
+  pollfd fd = {pidfd_.get(), POLLIN, 0};
+  return poll(&fd, 1, 0) == 1;
 }
 
 absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
-  control_ = control;
   control->exclude_kernel = events_->status().kernel_included ? 0 : 1;
   control->target_pid.store(pid_, std::memory_order_release);
-  if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
+  if (absl::Status joined = JoinToo(control); !joined.ok()) return joined;
   control->sampler_status = events_->status();
   control->sampler_ready.fetch_add(1, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
+  control_ = control;
+  if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
   events_->LookForThreads();
   events_->Enable();
   return absl::OkStatus();
@@ -143,7 +180,12 @@ shared::ProcessSlot* AttachedProcess::Slot() const {
   return found;
 }
 
+bool AttachedProcess::knows_threads() const {
+  return looks_without_thread_ >= kLooksForThreads || HasEnded();
+}
+
 void AttachedProcess::Poll() {
+  if (HasEnded()) return;
   if (looks_without_thread_ < kLooksForThreads) {
     looks_without_thread_ = events_->LookForThreads() ? 0 : looks_without_thread_ + 1;
   }
@@ -226,12 +268,15 @@ absl::Status AttachedProcess::RestoreCode() {
 absl::Status AttachedProcess::Leave() {
   events_->Disable();
   events_->Close();
+  if (HasEnded()) return absl::OkStatus();
   // It has ended, or has become another program by exec, which knows nothing of coz.
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status restored = RestoreCode();
   const bool are_over = AwaitLastSamples(pid_) && restored.ok();
-  if (absl::Status left = injector_->Leave(are_over); !left.ok()) return left;
+  if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
+    return HasEnded() ? absl::OkStatus() : left;
+  }
   if (are_over) return absl::OkStatus();
   if (!restored.ok()) return restored;
   return absl::UnavailableError(

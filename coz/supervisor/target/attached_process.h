@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,25 +33,42 @@ struct RunningProgram {
   std::vector<std::string> command;
 };
 absl::StatusOr<RunningProgram> FindRunningProgram(pid_t pid, const std::string& runtime_library);
+// What the user has started: `executable`, or a link beside it that the kernel's name of the
+// process names; and how, where `arguments`, as /proc has them, are no title.
+std::string NameOfProgram(const std::string& executable, const std::string& comm);
+std::vector<std::string> CommandOf(const std::string& program, const std::string& arguments);
 
 class AttachedProcess {
  public:
-  // Nothing of the program is different yet, but for some memory.
-  static absl::StatusOr<AttachedProcess> Prepare(pid_t pid, const std::string& runtime_library,
-                                                 uint64_t sampling_period_ns, bool exclude_kernel);
+  struct Options {
+    std::string runtime_library;
+    uint64_t sampling_period_ns = 0;
+    bool exclude_kernel = false;
+  };
+  // Nothing of the program is different yet, but for some memory. `control`: the file of the block
+  // that others have joined; -1: it is the first.
+  static absl::StatusOr<AttachedProcess> Prepare(pid_t pid, const Options& options,
+                                                 int control = -1);
 
-  // The file for the control block, to be filled before Join.
+  // Of the first one: the file for the control block, to be filled before Join.
   UniqueFd TakeControl() { return injector_->TakeControl(); }
-  // Its samples' source is known from the start.
-  const sampler::SamplerStatus& sampler_status() const { return events_->status(); }
 
+  // The first process, whose source of samples is that of the profile; then any other.
   absl::Status Join(shared::ControlBlock* control);
+  absl::Status JoinToo(shared::ControlBlock* control);
+
+  pid_t pid() const { return pid_; }
+  // Its number may be another process's by now.
+  bool HasEnded() const;
 
   // At least every 50 ms: new threads, and an exec.
   void Poll();
   // Suspends samples, or resumes them.
   void SetSampling(bool on);
-  size_t threads_without_samples() const { return events_->without_event(); }
+  // Whether no thread is sought any more; and names of those that get no samples, since they block
+  // SIGTRAP.
+  bool knows_threads() const;
+  const std::vector<std::string>& threads_without_samples() const { return events_->blocking(); }
 
   // Why its code is not to be changed now, a clause; empty: it may be. An int3 would end a thread
   // that blocks SIGTRAP. From the first time on no thread comes to block it.
@@ -62,13 +80,17 @@ class AttachedProcess {
   absl::Status Leave();
 
  private:
-  AttachedProcess(pid_t pid, std::unique_ptr<attach::Injector> injector,
+  AttachedProcess(pid_t pid, UniqueFd pidfd, std::unique_ptr<attach::Injector> injector,
                   std::unique_ptr<ThreadEvents> events)
-      : pid_(pid), injector_(std::move(injector)), events_(std::move(events)) {}
+      : pid_(pid),
+        pidfd_(std::move(pidfd)),
+        injector_(std::move(injector)),
+        events_(std::move(events)) {}
   shared::ProcessSlot* Slot() const;
   absl::Status RestoreCode();
 
   pid_t pid_;
+  UniqueFd pidfd_;
   std::unique_ptr<attach::Injector> injector_;
   std::unique_ptr<ThreadEvents> events_;
   shared::ControlBlock* control_ = nullptr;

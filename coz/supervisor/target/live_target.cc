@@ -27,7 +27,9 @@ LiveTarget::LiveTarget(shared::ControlBlock* control)
       sampling_(control),
       points_(control),
       samples_(&control->ring),
-      load_(control) {}
+      load_(control),
+      // Processes that are attached to bring debts of earlier sessions, which nobody collects.
+      selection_start_delay_ns_(control->ledger.global_delay_ns.load(std::memory_order_relaxed)) {}
 
 void LiveTarget::Poll() {
   const uint64_t now_ns = MonotonicNowNs();

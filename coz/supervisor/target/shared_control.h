@@ -29,6 +29,7 @@ class SharedControl {
   ~SharedControl();
 
   shared::ControlBlock& block() const { return *block_; }
+  int fd() const { return fd_.get(); }
   // Copies the file `fd` of `bytes` behind the block. Returns its offset; RESOURCE_EXHAUSTED when
   // there is no room.
   absl::StatusOr<uint64_t> Append(int fd, uint64_t bytes);

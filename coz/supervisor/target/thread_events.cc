@@ -70,15 +70,18 @@ absl::Status ThreadEvents::Open(pid_t pid, uint64_t sampling_period_ns, bool exc
 // A thread that blocks the signal would find it pending, and might take it by sigwait.
 bool ThreadEvents::LookForThreads() {
   bool found = false;
+  blocking_.clear();
   for (const pid_t tid : attach::ReadThreads(pid_)) {
-    if (events_.count(tid) != 0) continue;
     UniqueFd& event = events_[tid];
-    const uint64_t blocked = attach::SignalsIn(attach::ReadThreadStatus(pid_, tid), "SigBlk");
-    if ((blocked & SignalMaskOf(SIGTRAP)) == 0) event.Reset(OpenFor(tid));
-    if (!event.ok()) {
-      ++without_event_;
+    if (event.ok()) continue;
+    const attach::StatusFields status = attach::ReadThreadStatus(pid_, tid);
+    if ((attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) != 0) {
+      const auto name = status.find("Name");
+      blocking_.push_back(name == status.end() ? "" : name->second);
       continue;
     }
+    event.Reset(OpenFor(tid));
+    if (!event.ok()) continue;
     found = true;
     if (enabled_) sampler::EnablePerfEvent(event.get());
   }

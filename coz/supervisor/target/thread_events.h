@@ -18,6 +18,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "coz/base/unique_fd.h"
@@ -34,15 +36,15 @@ class ThreadEvents {
   // From here on the process has to handle the signals.
   void Enable();
   void Disable();
-  // Finds threads that were created before their creator had an event. Call it until it returns
-  // false, for a while: none was found.
+  // Finds threads that were created before their creator had an event, and those that have blocked
+  // the signal for a moment only. Call it until it returns false, for a while: none was found.
   bool LookForThreads();
   void Close() { events_.clear(); }
 
   const sampler::SamplerStatus& status() const { return status_; }
   size_t count() const { return events_.size(); }
-  // Threads that block the signal, and others for which no event could be opened.
-  size_t without_event() const { return without_event_; }
+  // Names of the threads that have blocked the signal at the last look.
+  const std::vector<std::string>& blocking() const { return blocking_; }
 
  private:
   int OpenFor(pid_t tid);
@@ -51,7 +53,7 @@ class ThreadEvents {
   uint64_t sampling_period_ns_ = 0;
   bool exclude_kernel_ = false;
   bool enabled_ = false;
-  size_t without_event_ = 0;
+  std::vector<std::string> blocking_;
   sampler::SamplerStatus status_;
   std::map<pid_t, UniqueFd> events_;  // no event: the thread blocks the signal, or has ended
 };

@@ -1,0 +1,67 @@
+// A process that was running before the supervisor, and those that descend from it, in one profile.
+//
+// Shape    Prepare and Join the first; JoinDescendants; then as AttachedProcess
+// Units    none
+// Errors   one sentence with what to type next. Of a descendant that cannot be attached to the
+//          others are none the worse
+// Threads  one: ptrace knows threads
+// Signals  none
+// Source   docs/design/attach.md, "Descendants"
+#ifndef COZ_SUPERVISOR_TARGET_ATTACHED_TREE_H_
+#define COZ_SUPERVISOR_TARGET_ATTACHED_TREE_H_
+
+#include <sys/types.h>
+
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "coz/base/unique_fd.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/target/attached_process.h"
+
+namespace coz::supervisor {
+
+class AttachedTree {
+ public:
+  static absl::StatusOr<AttachedTree> Prepare(pid_t pid, const AttachedProcess::Options& options);
+
+  UniqueFd TakeControl() { return processes_.front().TakeControl(); }
+  absl::Status Join(shared::ControlBlock* control);
+
+  // Looks for descendants until there are no new ones. `control_fd`: the file of the block. Returns
+  // a sentence for each that cannot be attached to, and has not ended.
+  std::vector<std::string> JoinDescendants(int control_fd);
+
+  // Those that run, the first one included.
+  std::vector<pid_t> Running() const;
+
+  // Once, when all threads are known: a sentence on those that get no samples.
+  std::string TakeThreadsWithoutSamples();
+
+  // See AttachedProcess.
+  void Poll();
+  void SetSampling(bool on);
+  std::string WhyNotChangeCode(pid_t pid);
+  void ChangeCode(pid_t pid);
+  // Leaves all, whatever happens with one.
+  absl::Status Leave();
+
+ private:
+  explicit AttachedTree(const AttachedProcess::Options& options) : options_(options) {}
+  absl::Status JoinOne(pid_t pid, int control_fd);
+  AttachedProcess* Find(pid_t pid);
+
+  AttachedProcess::Options options_;
+  shared::ControlBlock* control_ = nullptr;
+  std::deque<AttachedProcess> processes_;
+  std::set<pid_t> seen_;
+  bool has_told_of_threads_ = false;
+};
+
+}  // namespace coz::supervisor
+
+#endif  // COZ_SUPERVISOR_TARGET_ATTACHED_TREE_H_
