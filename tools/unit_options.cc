@@ -90,8 +90,9 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
       ->add_option(
           "--unit", a->unit,
           "what is sped up as a whole: line (default), function, file or library; function "
-          "and library need no debug information")
-      ->check(CLI::IsMember({"line", "function", "file", "library"}));
+          "and library need no debug information; or wait: waits for disk, network or clock, by "
+          "the line of their call")
+      ->check(CLI::IsMember({"line", "function", "file", "library", "wait"}));
   command
       ->add_option(
           "--group", a->groups,
@@ -153,6 +154,11 @@ absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOption
   for (const std::string& pattern : arguments.exclude) run->units.exclude.emplace_back(pattern);
   run->fixed_units = arguments.fixed_lines;
   run->innermost_only = arguments.attribution == "innermost";
+  if (run->innermost_only && run->units.kind == sourcemap::UnitKind::kWait) {
+    return absl::InvalidArgumentError(
+        "--attribution=innermost leaves no wait, since every wait is in a call out of the scope; "
+        "drop it, or --unit=wait");
+  }
   if (absl::Status status = ParseGiven(arguments.given, run); !status.ok()) return status;
   return ParseSpeedups(arguments.fixed_speedups, &run->fixed_speedups);
 }

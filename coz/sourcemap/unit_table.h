@@ -25,7 +25,8 @@
 
 namespace coz::sourcemap {
 
-enum class UnitKind { kLine, kFunction, kFile, kLibrary, kGroup };
+// kWait: waits, by the line of their call; where no line in scope has made it, by their kind.
+enum class UnitKind { kLine, kFunction, kFile, kLibrary, kWait, kGroup };
 
 // "line", "function", ... as users type it.
 std::string_view NameOf(UnitKind kind);
@@ -60,16 +61,19 @@ struct UnitRules {
   std::vector<UnitGroup> groups;
   std::vector<UnitPattern> exclude;
 
+  // A unit of its own for each line that is in no group.
+  bool IsByLine() const { return kind == UnitKind::kLine || kind == UnitKind::kWait; }
   // The tables of lines serve as they are.
-  bool AreLines() const { return kind == UnitKind::kLine && groups.empty() && exclude.empty(); }
+  bool AreLines() const { return IsByLine() && groups.empty() && exclude.empty(); }
   TableDetail Detail() const;
 };
 
 struct UnitDescription {
   UnitKind kind = UnitKind::kLine;
   std::string file;      // of a function its declaration's; of a library the binary
-  uint32_t line = 0;     // 0 where the kind has none
-  std::string function;  // of a line the one around it; a function's or group's name
+  uint32_t line = 0;     // 0 where it has none
+  std::string function;  // of a line the one around it; a function's or group's name, or the kind of
+                         // a wait without a line
 
   // "file:line", or the name.
   std::string Name() const;

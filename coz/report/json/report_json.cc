@@ -188,6 +188,7 @@ Json UnitsJson(const ExperimentTable& table) {
                      {"function", unit.function},
                      {"samples", unit.samples},
                      {"sample_share", Number(Ratio(unit.samples, table.samples))}});
+    if (!unit.wait.empty()) units.back()["wait"] = unit.wait;
   }
   return units;
 }
@@ -379,6 +380,8 @@ const char* UnitKindId(profile::UnitKind kind) {
       return "library";
     case profile::UNIT_KIND_GROUP:
       return "group";
+    case profile::UNIT_KIND_WAIT:
+      return "wait";
     default:
       return "unknown";
   }

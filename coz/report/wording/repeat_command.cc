@@ -45,6 +45,8 @@ std::string UnitKindOption(profile::UnitKind kind) {
       return "file";
     case profile::UNIT_KIND_LIBRARY:
       return "library";
+    case profile::UNIT_KIND_WAIT:
+      return "wait";
     default:
       return "";
   }

@@ -18,14 +18,15 @@ std::string ShownFunction(const UnitRow& unit) {
 }
 
 std::string UnitWord(const ExperimentTable& table) {
-  constexpr absl::string_view kWords[] = {"unit", "line", "function", "file", "library", "group"};
+  constexpr absl::string_view kWords[] = {"unit",    "line",  "function", "file",
+                                           "library", "group", "wait"};
   int kind = -1;
   for (const ExperimentRow& row : table.experiments) {
     const int this_kind = table.units[row.unit].kind;
     if (kind >= 0 && kind != this_kind) return "unit";
     kind = this_kind;
   }
-  return std::string(kind > 0 && kind < 6 ? kWords[kind] : "unit");
+  return std::string(kind > 0 && kind < 7 ? kWords[kind] : "unit");
 }
 
 }  // namespace
@@ -70,6 +71,12 @@ std::string UnitNames::Detail(size_t unit) const {
       return ShownFunction(row);
     case profile::UNIT_KIND_FUNCTION:
       return row.file.empty() ? "" : InFolder(absl::StrCat(row.file, ":", row.line));
+    case profile::UNIT_KIND_WAIT:
+      if (row.file.empty()) return "no line in scope";
+      return row.wait.empty() ? ShownFunction(row)
+                              : absl::StrCat(ShownFunction(row), " (", Printable(row.wait), ")");
+    case profile::UNIT_KIND_GROUP:
+      return Printable(row.wait);
     default:
       return "";
   }

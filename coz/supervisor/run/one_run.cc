@@ -75,6 +75,8 @@ void Run::FillBlock() {
   block.wanted_unwinder = options_.unwinder;
   block.exclude_kernel = options_.exclude_kernel ? 1 : 0;
   block.innermost_only = options_.innermost_only ? 1 : 0;
+  block.waits_are_units = options_.units.kind == sourcemap::UnitKind::kWait ? 1 : 0;
+  block.first_wait_kind = units_.first_wait_kind();
   for (const std::string& pattern : options_.threads) {
     absl::SNPrintF(block.thread_scope.patterns[block.thread_scope.patterns_used++],
                    shared::kThreadPatternBytes, "%s", pattern);

@@ -29,8 +29,8 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
   if (options.is_launcher) return absl::OkStatus();
   const absl::StatusOr<sourcemap::BinaryInfo> info = sourcemap::DescribeBinary(program);
   if (!info.ok()) return info.status();
-  const bool needs_debug_info = options.units.kind != sourcemap::UnitKind::kLibrary &&
-                                options.units.kind != sourcemap::UnitKind::kFunction;
+  const bool needs_debug_info = options.units.kind == sourcemap::UnitKind::kLine ||
+                                options.units.kind == sourcemap::UnitKind::kFile;
   absl::Status status = sourcemap::CheckProfilable(*info, needs_debug_info);
   // Where libraries are in scope, the program itself need not have debug information.
   const bool only_libraries = info->kind == sourcemap::BinaryInfo::Kind::kElf && !info->is_static &&
@@ -70,8 +70,8 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
         "starts",
         pattern));
   }
-  const bool needs_lines = options.units.kind == sourcemap::UnitKind::kLine ||
-                           options.units.kind == sourcemap::UnitKind::kFile;
+  const bool needs_lines =
+      options.units.IsByLine() || options.units.kind == sourcemap::UnitKind::kFile;
   if (!options.binary_scope.empty() || !needs_lines) return absl::OkStatus();
   for (const std::string& pattern : options.source_scope) {
     if (HasSource(units, pattern)) continue;
