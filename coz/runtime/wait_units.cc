@@ -86,6 +86,10 @@ void Impose(delay::ThreadLedger& ledger, uint32_t unit, const delay::OutsideWait
       wait.end_ns > g_control->selection_deadline_ns.load(std::memory_order_relaxed)) {
     return;
   }
+  delay::BeginAhead(ledger,
+                    {delay::SampledUnit::kSelected, 0, g_control->sampling_period_ns,
+                     g_control->selection_deadline_ns.load(std::memory_order_relaxed), word, 0},
+                    wait.end_ns);
   const uint64_t blocked_ns = delay::BlockedSince(
       wait, g_control->selection_start_ns.load(std::memory_order_relaxed));
   (is_selected ? g_control->samples.selected_wait_ns : g_control->samples.given_wait_ns)

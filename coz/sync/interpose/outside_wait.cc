@@ -42,7 +42,7 @@ delay::OutsideWait SinceStart(const delay::ThreadLedger& caller, const OutsideCl
 }
 
 void NoteWakesThrough(int fd, IoSide side) {
-  if (!WaitsAreUnits() || HasLeftThreadSync()) return;
+  if (!WaitsAreUnits() || LedgerSoFar() == nullptr || HasLeftThreadSync()) return;
   for (const uint64_t key : FindIoKeys(fd, side).wakes) NoteWakeBy(key);
 }
 
