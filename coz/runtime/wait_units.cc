@@ -90,8 +90,8 @@ void Impose(delay::ThreadLedger& ledger, uint32_t unit, const delay::OutsideWait
                     {delay::SampledUnit::kSelected, 0, g_control->sampling_period_ns,
                      g_control->selection_deadline_ns.load(std::memory_order_relaxed), word, 0},
                     wait.end_ns);
-  const uint64_t blocked_ns = delay::BlockedSince(
-      wait, g_control->selection_start_ns.load(std::memory_order_relaxed));
+  const uint64_t blocked_ns =
+      delay::BlockedSince(wait, g_control->selection_start_ns.load(std::memory_order_relaxed));
   (is_selected ? g_control->samples.selected_wait_ns : g_control->samples.given_wait_ns)
       .fetch_add(blocked_ns, std::memory_order_relaxed);
   const uint64_t delay_ns = t_delay.Add(

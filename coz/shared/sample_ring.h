@@ -43,7 +43,8 @@ inline constexpr uint64_t LapOf(uint64_t index) {
 
 // The entry of the sample with number `index`. A weight above 255 is stored as 255.
 inline constexpr uint64_t EncodeSample(uint64_t index, uint32_t unit, uint64_t weight) {
-  return sample_ring_internal::LapOf(index) << 40 | (weight < kMostSampleWeight ? weight : kMostSampleWeight) << 32 | unit;
+  return sample_ring_internal::LapOf(index) << 40 |
+         (weight < kMostSampleWeight ? weight : kMostSampleWeight) << 32 | unit;
 }
 
 // Sets `sample` where `entry` is that of the sample with number `index`.

@@ -16,8 +16,7 @@ namespace coz::sourcemap {
 namespace {
 
 constexpr size_t kMaxOverlapsNamed = 3;
-constexpr std::string_view kKindNames[] = {"line",    "function", "file",
-                                           "library", "wait",     "group"};
+constexpr std::string_view kKindNames[] = {"line", "function", "file", "library", "wait", "group"};
 
 // True if the pattern matches `text` from its start or from behind any `separator`.
 bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,

@@ -70,10 +70,10 @@ struct UnitRules {
 
 struct UnitDescription {
   UnitKind kind = UnitKind::kLine;
-  std::string file;      // of a function its declaration's; of a library the binary
-  uint32_t line = 0;     // 0 where it has none
-  std::string function;  // of a line the one around it; a function's or group's name, or the kind of
-                         // a wait without a line
+  std::string file;   // of a function its declaration's; of a library the binary
+  uint32_t line = 0;  // 0 where it has none
+  // Of a line the one around it; a function's or group's name; the kind of a wait without a line.
+  std::string function;
 
   // "file:line", or the name.
   std::string Name() const;

@@ -46,13 +46,13 @@ class UnitsTest : public testing::CozRunTest {
       for (const profile::Unit& unit : profile.unit()) {
         if (unit.id() != experiment.selected_unit()) continue;
         const std::string file = unit.file().substr(unit.file().rfind('/') + 1);
-        names.insert(absl::StrCat(profile::UnitKind_Name(unit.kind()).substr(10), " ",
-                                  unit.kind() == profile::UNIT_KIND_LINE ||
-                                          (unit.kind() == profile::UNIT_KIND_WAIT &&
-                                           unit.line() != 0)
-                                      ? absl::StrCat(file, ":", unit.line())
-                                  : unit.function().empty() ? file
-                                                            : unit.function()));
+        names.insert(
+            absl::StrCat(profile::UnitKind_Name(unit.kind()).substr(10), " ",
+                         unit.kind() == profile::UNIT_KIND_LINE ||
+                                 (unit.kind() == profile::UNIT_KIND_WAIT && unit.line() != 0)
+                             ? absl::StrCat(file, ":", unit.line())
+                         : unit.function().empty() ? file
+                                                   : unit.function()));
       }
     }
     return names;
@@ -186,9 +186,9 @@ TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
 
 TEST_F(UnitsTest, WaitsAreSpedUpByTheShareOfTheirLength) {
   const std::string nap = LineWith("waits.c", "NAP");
-  const CommandResult result = Run(
-      {"--unit=wait", "--follow=none", "--fixed-line=" + nap, "--fixed-speedup=50"},
-      {Puppet("waits"), "3"});
+  const CommandResult result =
+      Run({"--unit=wait", "--follow=none", "--fixed-line=" + nap, "--fixed-speedup=50"},
+          {Puppet("waits"), "3"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const profile::Profile profile = Profile();
   double achieved = 0;

@@ -1,5 +1,5 @@
-// One thread asks a server of the outside over TCP and waits for its answer. Another one works on what
-// it passes on.
+// One thread asks a server of the outside over TCP and waits for its answer. Another one works on
+// what it passes on.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

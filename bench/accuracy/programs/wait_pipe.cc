@@ -1,5 +1,5 @@
-// One thread asks a process of the outside through a FIFO and waits for its answer. Another one works
-// on what it passes on.
+// One thread asks a process of the outside and waits for its answer through a FIFO. Another one
+// works on what it passes on.
 #include <fcntl.h>
 #include <semaphore.h>
 #include <sys/stat.h>

@@ -19,7 +19,7 @@ std::string ShownFunction(const UnitRow& unit) {
 
 std::string UnitWord(const ExperimentTable& table) {
   constexpr absl::string_view kWords[] = {"unit",    "line",  "function", "file",
-                                           "library", "group", "wait"};
+                                          "library", "group", "wait"};
   int kind = -1;
   for (const ExperimentRow& row : table.experiments) {
     const int this_kind = table.units[row.unit].kind;

@@ -1,8 +1,8 @@
 // Answers the target's announcements of loaded objects with tables of units, and names units.
 //
 // Shape    units are numbered over all objects: first the groups, which all objects share, then
-//          kinds of waits, where waits are units, then those of each object in the order in which it
-//          was read
+//          kinds of waits, where waits are units, then those of each object in the order in which
+//          it was read
 // Units    UnitId as in coz/experiment, which is the number in samples
 // Errors   an object without a table is in `objects()` with the reason
 // Threads  compatible

@@ -69,7 +69,7 @@ struct IoTables {
   Watch watches[kWatches];
 
   // The keys through which profiled threads have woken others, and when they last did. Kept only
-  // where waits that the outside ends are units (outside_wait.h). Two keys may share a place; it has
+  // where waits that the outside ends are units (outside_wait.h). Of two keys in one place it has
   // the newer one.
   static constexpr size_t kWakes = 1 << 15;
   struct Wake {

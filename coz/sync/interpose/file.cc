@@ -1,7 +1,8 @@
 // Reading and writing of files at a place, and waiting until they are on the disk. Process: target.
 // Context: the program's threads.
 //
-// No profiled thread ends such a wait. So nothing is done but where waits for the outside are units.
+// No profiled thread ends such a wait. So nothing is done but where waits for the outside are
+// units.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>

@@ -218,8 +218,8 @@ inline auto CallIo(int fd, IoSide side, Call call) {
   return WaitForIo<IoWait::kOutput>(call, find_waker, kind_of);
 }
 
-// Makes `call`, in which no profiled thread takes part: it reads or writes a file. A wait only where
-// such waits are units.
+// Makes `call`, in which no profiled thread takes part: it reads or writes a file. A wait only
+// where such waits are units.
 template <typename Call, typename KindOf>
 inline auto CallOutside(Call call, KindOf kind_of) {
   if (__builtin_expect(!WaitsAreUnits(), 1)) return call();

@@ -38,8 +38,8 @@ struct OutsideClock {
 // For the caller, which is about to wait.
 OutsideClock StartOutsideClock(const delay::ThreadLedger& caller);
 
-// What the caller has waited for since then. `blocked_ns` is 0 where it has not blocked. `queued_ns`
-// says for how long it was queued for a CPU (ResumeRunning).
+// How long the caller has waited since then. `blocked_ns` is 0 where it has not blocked.
+// `queued_ns` says for how long it was queued for a CPU (ResumeRunning).
 delay::OutsideWait SinceStart(const delay::ThreadLedger& caller, const OutsideClock& clock,
                               uint64_t queued_ns);
 

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   do {
     char byte = 1;
     if (write(to_thread[1], &byte, 1) != 1 || write(to_child[1], &byte, 1) != 1) return 2;
-    if (read(from_child[0], &byte, 1) != 1) return 2;  /* ASK */
+    if (read(from_child[0], &byte, 1) != 1) return 2; /* ASK */
     nap(&two_ms);
     if (read(from_thread[0], &byte, 1) != 1) return 2; /* JOIN */
     COZ_PROGRESS_NAMED("rounds");

@@ -26,8 +26,8 @@
 #include "coz/sync/delay/crowd_watch.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/meeting.h"
-#include "coz/sync/delay/shared_delay.h"
 #include "coz/sync/delay/outside_wait.h"
+#include "coz/sync/delay/shared_delay.h"
 #include "coz/testing/sim/program.h"
 #include "coz/testing/sim/run_queues.h"
 
