@@ -40,18 +40,18 @@ static void* work(void* unused) {
 }
 
 __attribute__((noinline)) static void nap(const struct timespec* length) {
-  nanosleep(length, NULL); /* NAP */
+  if (nanosleep(length, NULL) != 0) _exit(2); /* NAP */
 }
 
 int main(int argc, char** argv) {
   const struct timespec two_ms = {0, 2000000};
   const double seconds = argc > 1 ? atof(argv[1]) : 1;
   if (pipe(to_child) != 0 || pipe(from_child) != 0) return 2;
-  if (pipe(to_thread) != 0 || pipe(from_thread) != 0) return 2;
   const pid_t child = fork();
   if (child == 0) answer(&two_ms);
   close(to_child[0]);
   close(from_child[1]);
+  if (pipe(to_thread) != 0 || pipe(from_thread) != 0) return 2;
   pthread_t thread;
   pthread_create(&thread, NULL, work, NULL);
   struct timespec start, now;
