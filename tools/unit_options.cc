@@ -125,8 +125,8 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
           "--unit", a->unit,
           "what is sped up as a whole: line (default), function, file, library or path; path: a "
           "function where one caller calls it; function, library and path need no debug "
-          "information")
-      ->check(CLI::IsMember({"line", "function", "file", "library", "path"}));
+          "information; or wait: waits for disk, network or clock, by the line of their call")
+      ->check(CLI::IsMember({"line", "function", "file", "library", "path", "wait"}));
   command
       ->add_option(
           "--group", a->groups,
@@ -194,6 +194,11 @@ absl::Status CompleteUnits(const UnitArguments& arguments, supervisor::RunOption
   for (const std::string& pattern : arguments.exclude) run->units.exclude.emplace_back(pattern);
   run->fixed_units = arguments.fixed_lines;
   run->innermost_only = arguments.attribution == "innermost";
+  if (run->innermost_only && run->units.kind == sourcemap::UnitKind::kWait) {
+    return absl::InvalidArgumentError(
+        "--attribution=innermost leaves no wait, since every wait is in a call out of the scope; "
+        "drop it, or --unit=wait");
+  }
   return ParseSpeedups(arguments.fixed_speedups, &run->fixed_speedups);
 }
 

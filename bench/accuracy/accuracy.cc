@@ -44,6 +44,7 @@ struct Arguments {
   bool also_attached = false;  // predict again in runs that coz attaches to
   bool awake = false;
   bool crowded = false;
+  bool waits = false;
 
   bool HasSessions() const { return prediction.seconds > prediction.session_seconds; }
   double SessionSeconds() const {
@@ -109,7 +110,7 @@ class Study {
  private:
   bool Wanted(const Case& one_case) const {
     if (one_case.is_crowded != arguments_.crowded) return false;
-    if (arguments_.only.empty()) return true;
+    if (arguments_.only.empty()) return one_case.waits == arguments_.waits;
     return std::find(arguments_.only.begin(), arguments_.only.end(), one_case.name) !=
            arguments_.only.end();
   }
@@ -307,7 +308,8 @@ int Main(int argc, char** argv) {
   app.add_flag("--attach", arguments.also_attached,
                "predict again in runs that are started without coz and attached to");
   app.add_option("--peer", arguments.peer, "the original's command, to be measured beside");
-  app.add_option("--only", arguments.only, "programs (default all but those of --crowded)")
+  app.add_option("--only", arguments.only,
+                 "programs (default all but those of --crowded and --waits)")
       ->delimiter(',');
   app.add_option(
       "--tolerated", arguments.truth.patience.tolerated_disturbance,
@@ -318,6 +320,7 @@ int Main(int argc, char** argv) {
   app.add_flag("--cpus-may-halt", may_halt, "do not keep idle CPUs from halting");
   app.add_flag("--crowded", arguments.crowded,
                "the programs with more threads than CPUs, with the slices that the system gives");
+  app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   CLI11_PARSE(app, argc, argv);
   // In a crowd the slices stay as they are, because their effect is measured.
   if (!arguments.crowded) UseShortSlices();

@@ -57,6 +57,10 @@ std::vector<Case> MakeCases() {
       MakeCase("count_serial", "count under a mutex, then serial work", "rounds",
                {"starter", "helping", "serial"}),
       MakeCase("polling_wait", "spinning without the CPU's hint", "rounds", {"helper", "leader"}),
+      MakeCase("wait_sleep", "a thread that sleeps, and a barrier", "rounds", {"nap"}),
+      MakeCase("wait_pipe", "answers through a FIFO from outside", "items", {"answer"}),
+      MakeCase("wait_network", "answers over TCP from outside", "items", {"answer"}),
+      MakeCase("wait_disk", "fdatasync as the disk takes it", "items", {"sync"}),
       MakeCase("crowded_barrier", "barrier, four threads on two CPUs", "rounds",
                {"heavy", "light"}),
       MakeCase("crowded_mutex", "contended mutex, five threads on two CPUs", "items",
@@ -79,6 +83,7 @@ std::vector<Case> MakeCases() {
     }
     if (one_case.name == "latency") one_case.is_latency = true;
     if (one_case.name.rfind("crowded_", 0) == 0) one_case.is_crowded = true;
+    if (one_case.name.rfind("wait_", 0) == 0) one_case.waits = true;
     if (one_case.name == "plugin") {
       one_case.lines[0].file = "plugin_library.cc";
       one_case.binary_scope = {"MAIN", "%libplugin%"};

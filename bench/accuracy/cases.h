@@ -27,6 +27,9 @@ struct Case {
   // It has more threads than CPUs, where predictions are not claimed to be exact. It runs only
   // where it is asked for.
   bool is_crowded = false;
+  // Its lines wait for the outside (--unit=wait), for a process out of the profile where there is
+  // one.
+  bool waits = false;
   std::vector<Line> lines;
   std::vector<std::string> binary_scope;  // empty: the default
 };

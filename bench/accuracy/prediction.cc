@@ -36,6 +36,7 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   for (const std::string& pattern : one_case.binary_scope) {
     command.push_back("--binary-scope=" + pattern);
   }
+  if (one_case.waits) command.insert(command.end(), {"--unit=wait", "--follow=none"});
   if (options.experiment_seconds > 0) {
     command.push_back(absl::StrFormat("--experiment-length=%g", options.experiment_seconds));
   }

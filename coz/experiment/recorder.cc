@@ -208,9 +208,11 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.most_realtime_threads = most_realtime_threads_;
 
   // Not by what was inserted: delays that threads impose on each other cancel.
-  const double imposed_ns = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
-                                  static_cast<double>(record.selected_samples));
-  record.achieved_virtual_speedup = imposed_ns / static_cast<double>(options.sampling_period_ns) *
+  const uint64_t wait_ns = end.selected_wait_ns - start_.selected_wait_ns;
+  const uint64_t selected_ns =
+      wait_ns != 0 ? wait_ns : record.selected_samples * options.sampling_period_ns;
+  record.achieved_virtual_speedup = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
+                                          static_cast<double>(selected_ns)) *
                                     ServedShare(record) * SpedUpShare(record);
   AddTaints(options, end, &record);
   return record;

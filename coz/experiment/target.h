@@ -53,6 +53,8 @@ struct TargetSnapshot : ExperimentCounters {
   uint64_t global_delay_ns = 0;  // required of every thread since the target's start
   uint64_t selected_samples =
       0;  // samples in the selected unit while it was selected, baselines too
+  // Where waits are units: how long waits in the selected one were, which is exact.
+  uint64_t selected_wait_ns = 0;
   uint64_t total_samples = 0;
   uint64_t out_of_scope_samples = 0;  // in known code that holds no unit
   uint64_t owed_ns = 0;               // now: global minus local delay, summed over running threads

@@ -14,6 +14,7 @@
 #include "coz/runtime/runtime_state.h"
 #include "coz/runtime/sample_handler.h"
 #include "coz/runtime/thread_hooks.h"
+#include "coz/runtime/wait_units.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
@@ -124,7 +125,8 @@ interpose::ThreadHooks RuntimeThreadHooks() {
           sampler::LeaveOutCpuTime,
           sampler::ReadQueueClock,
           HighestLocalDelay,
-          AdmitLateThread};
+          AdmitLateThread,
+          g_control->waits_are_units != 0 ? OnOutsideWait : nullptr};
 }
 
 // The system call last: it may be forbidden by then.

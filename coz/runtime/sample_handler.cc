@@ -13,6 +13,7 @@
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
+#include "coz/runtime/unit_search.h"
 #include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/charged_pairs.h"
 #include "coz/shared/process_slots.h"
@@ -28,11 +29,14 @@
 namespace coz::runtime {
 namespace {
 
+using runtime_internal::CallerInScope;
 using runtime_internal::CurrentSlot;
 using runtime_internal::g_control;
 using runtime_internal::g_modules;
 using runtime_internal::g_pid;
 using runtime_internal::g_process;
+using runtime_internal::IsInScope;
+using runtime_internal::UnitSearch;
 
 constexpr uint32_t kSamplesBetweenChecks = 256;
 constexpr uint64_t kSupervisorSilenceNs = 5 * kNsPerSecond;
@@ -45,25 +49,6 @@ shared::ChargeBudget g_charge_budget;
 
 // Of a call path, beyond the innermost function in scope: so many take some 5 us.
 constexpr uint32_t kMostFramesOfPath = 256;
-
-struct UnitSearch {
-  uint32_t unit = shared::kNoUnit;
-  bool unmapped = false;
-};
-
-bool IsInScope(uint64_t lookup_address, void* opaque) {
-  UnitSearch& search = *static_cast<UnitSearch*>(opaque);
-  switch (g_modules.UnitAt(lookup_address, &search.unit)) {
-    case UnitLookup::kFound:
-      return true;
-    case UnitLookup::kUnmapped:
-      search.unmapped = true;
-      return false;
-    case UnitLookup::kOutOfScope:
-      return false;
-  }
-  return false;
-}
 
 struct PathSearch {
   shared::CallPath path;
@@ -103,8 +88,7 @@ bool FindPath(const sampler::Sample& sample, UnitSearch* found) {
 bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
   if (g_control->path_callers != 0) return FindPath(sample, search);
   if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
-  uint64_t lookup_address = 0;
-  return sampler::FindFirstInScope(sample.context, IsInScope, search, &lookup_address);
+  return CallerInScope(*sample.context, search);
 }
 
 bool IsThreadInScope(shared::ThreadSlot* slot, uint64_t weight) {
@@ -129,6 +113,7 @@ uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::Thre
     g_control->samples.out_of_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     return shared::kNoUnit;
   }
+  if (g_control->waits_are_units != 0) return shared::kNoUnit;
   UnitSearch search;
   if (FindUnit(sample, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);

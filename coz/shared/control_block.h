@@ -44,7 +44,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 20;                // of this layout
+inline constexpr uint32_t kControlVersion = 21;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -73,6 +73,10 @@ struct ControlBlock {
   uint64_t pid_namespace;
   uint32_t innermost_only;  // a sample counts where its own address is in scope, never a caller's
   uint32_t path_callers;    // units are call paths with so many callers; 0: they are not
+  // 1: waits that the outside ends are the units, and samples are none. Where no line in scope has
+  // made the call, the unit is `first_wait_kind` plus the number of the delay::WaitKind.
+  uint32_t waits_are_units;
+  uint32_t first_wait_kind;
   ThreadScope thread_scope;
 
   // The supervisor's child writes this before it becomes the target: the first process.
@@ -83,6 +87,8 @@ struct ControlBlock {
   std::atomic<uint64_t> given;
   // No delay is imposed after this, so delays end if the supervisor dies.
   std::atomic<uint64_t> selection_deadline_ns;
+  // When the unit was selected.
+  std::atomic<uint64_t> selection_start_ns;
   std::atomic<uint64_t> heartbeat_ns;
   std::atomic<uint32_t> stop;            // the target samples no more
   sampler::SuspensionCount suspensions;  // of sampling

@@ -17,12 +17,15 @@
 
 namespace coz::shared {
 
-// In sampling periods.
+// In sampling periods, but for those in ns.
 struct SampleCounters {
   std::atomic<uint64_t> in_scope;
   std::atomic<uint64_t> selected;      // in the selected unit
   std::atomic<uint64_t> given;         // in the given unit, while delays were on
   std::atomic<uint64_t> out_of_scope;  // no frame of the callchain is in scope
+  // Where waits are units, in ns: as `selected` and `given`.
+  std::atomic<uint64_t> selected_wait_ns;
+  std::atomic<uint64_t> given_wait_ns;
 };
 
 struct BlockCounters {

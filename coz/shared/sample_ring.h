@@ -16,6 +16,7 @@
 namespace coz::shared {
 
 inline constexpr uint32_t kSampleRingEntries = 1 << 16;
+inline constexpr uint64_t kMostSampleWeight = 255;
 
 struct SampleRing {
   alignas(64) std::atomic<uint64_t> next;  // samples that have been given a place
@@ -42,7 +43,8 @@ inline constexpr uint64_t LapOf(uint64_t index) {
 
 // The entry of the sample with number `index`. A weight above 255 is stored as 255.
 inline constexpr uint64_t EncodeSample(uint64_t index, uint32_t unit, uint64_t weight) {
-  return sample_ring_internal::LapOf(index) << 40 | (weight < 255 ? weight : 255) << 32 | unit;
+  return sample_ring_internal::LapOf(index) << 40 |
+         (weight < kMostSampleWeight ? weight : kMostSampleWeight) << 32 | unit;
 }
 
 // Sets `sample` where `entry` is that of the sample with number `index`.

@@ -16,7 +16,8 @@ namespace coz::sourcemap {
 namespace {
 
 constexpr size_t kMaxOverlapsNamed = 3;
-constexpr std::string_view kKindNames[] = {"line", "function", "file", "library", "path", "group"};
+constexpr std::string_view kKindNames[] = {"line", "function", "file", "library",
+                                           "path", "wait",     "group"};
 
 // True if the pattern matches `text` from its start or from behind any `separator`.
 bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,
@@ -168,7 +169,7 @@ class Deriver {
       }
       intervals_.push_back({begin, end, line});
       // A line's function is the one that holds most of its code.
-      if (rules_.kind != UnitKind::kLine) return;
+      if (!rules_.IsByLine()) return;
       const FunctionKey function = FunctionKey::FromText(base_.line(line).function);
       entries_of_line_[line].front()->second.bytes_of_function[function.name] += end - begin;
     });
@@ -178,7 +179,7 @@ class Deriver {
     const auto& [group, file, line, function] = key;
     if (group < rules_.groups.size()) return {UnitKind::kGroup, "", 0, rules_.groups[group].name};
     UnitDescription unit = {rules_.kind, file, line, function};
-    if (rules_.kind == UnitKind::kLine && !functions.empty()) {
+    if (rules_.IsByLine() && !functions.empty()) {
       unit.function =
           std::max_element(functions.begin(), functions.end(), [](const auto& a, const auto& b) {
             return a.second < b.second;
@@ -330,9 +331,10 @@ std::string UnitDescription::Name() const {
     case UnitKind::kLibrary:
       return file;
     case UnitKind::kLine:
+    case UnitKind::kWait:
       break;
   }
-  return absl::StrCat(file, ":", line);
+  return file.empty() ? function : absl::StrCat(file, ":", line);
 }
 
 absl::StatusOr<DerivedUnits> DeriveUnits(const LineTable& base, const std::string& binary_path,

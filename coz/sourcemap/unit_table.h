@@ -26,7 +26,8 @@
 
 namespace coz::sourcemap {
 
-enum class UnitKind { kLine, kFunction, kFile, kLibrary, kPath, kGroup };
+// kWait: waits, by the line of their call; where no line in scope has made it, by their kind.
+enum class UnitKind { kLine, kFunction, kFile, kLibrary, kPath, kWait, kGroup };
 
 // Of a call path: a function and its callers.
 inline constexpr uint32_t kMaxPathFunctions = 5;
@@ -65,16 +66,20 @@ struct UnitRules {
   std::vector<UnitGroup> groups;
   std::vector<UnitPattern> exclude;
 
+  // A unit of its own for each line that is in no group.
+  bool IsByLine() const { return kind == UnitKind::kLine || kind == UnitKind::kWait; }
   // The tables of lines serve as they are.
-  bool AreLines() const { return kind == UnitKind::kLine && groups.empty() && exclude.empty(); }
+  bool AreLines() const { return IsByLine() && groups.empty() && exclude.empty(); }
   TableDetail Detail() const;
 };
 
 struct UnitDescription {
   UnitKind kind = UnitKind::kLine;
-  std::string file;      // of a function its declaration's; of a library the binary
-  uint32_t line = 0;     // 0 where the kind has none
-  std::string function;  // of a line the one around it; a function's, path's or group's name
+  std::string file;   // of a function its declaration's; of a library the binary
+  uint32_t line = 0;  // 0 where it has none
+  // Of a line the one around it; a function's, path's or group's name; the kind of a wait without a
+  // line.
+  std::string function;
 
   // "file:line", or the name.
   std::string Name() const;

@@ -65,7 +65,7 @@ expect "--fixed-line --fixed-speedup --fixed-unit" coz run --append --fi
 expect "report" coz rep
 expect "--version" coz --v
 expect "function" coz run --unit = fu
-expect "file function library line path" coz run --unit =
+expect "file function library line path wait" coz run --unit =
 expect "callers innermost" coz run --attribution ""
 expect "coz.1" coz run -o coz.1
 expect "coz.fish" coz report coz.f

@@ -28,6 +28,13 @@ using ::testing::Not;
 
 std::string Pipeline() { return RunfilePath("examples/pipeline"); }
 
+std::string FileOf(const profile::Unit& unit) {
+  return unit.file().substr(unit.file().rfind('/') + 1);
+}
+std::string LineOf(const profile::Unit& unit) {
+  return absl::StrCat(FileOf(unit), ":", unit.line());
+}
+
 class UnitsTest : public testing::CozRunTest {
  protected:
   // Units of experiments, as "KIND name".
@@ -39,11 +46,13 @@ class UnitsTest : public testing::CozRunTest {
       for (const profile::Unit& unit : profile.unit()) {
         if (unit.id() != experiment.selected_unit()) continue;
         const std::string file = unit.file().substr(unit.file().rfind('/') + 1);
-        names.insert(absl::StrCat(profile::UnitKind_Name(unit.kind()).substr(10), " ",
-                                  unit.kind() == profile::UNIT_KIND_LINE
-                                      ? absl::StrCat(file, ":", unit.line())
-                                  : unit.function().empty() ? file
-                                                            : unit.function()));
+        names.insert(
+            absl::StrCat(profile::UnitKind_Name(unit.kind()).substr(10), " ",
+                         unit.kind() == profile::UNIT_KIND_LINE ||
+                                 (unit.kind() == profile::UNIT_KIND_WAIT && unit.line() != 0)
+                             ? absl::StrCat(file, ":", unit.line())
+                         : unit.function().empty() ? file
+                                                   : unit.function()));
       }
     }
     return names;
@@ -157,6 +166,51 @@ TEST_F(UnitsTest, AnExperimentAchievesItsSpeedupBehindALargerOne) {
   EXPECT_GT(achieved / experiments, 0.2);
 }
 
+// The thread's waits for the other one are of the program, and so is what the other one waits for.
+TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
+  const CommandResult result = Run({"--unit=wait", "--follow=none"}, {Puppet("waits"), "2"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const std::string nap = LineWith("waits.c", "NAP");
+  const std::string ask = LineWith("waits.c", "ASK");
+  EXPECT_THAT(Selected(), IsSubsetOf({"WAIT " + nap, "WAIT " + ask}));
+  const profile::Profile profile = Profile();
+  EXPECT_EQ(profile.session(0).options().unit_kind(), profile::UNIT_KIND_WAIT);
+  std::map<std::string, std::string> kinds;
+  for (const profile::Unit& unit : profile.unit()) kinds[LineOf(unit)] = unit.wait();
+  EXPECT_EQ(kinds, (std::map<std::string, std::string>{{nap, "sleep"}, {ask, "pipe"}}));
+  const CommandResult report =
+      testing::RunCommand({testing::Coz(), "report", Path("profile.pb")}, options_);
+  EXPECT_THAT(report.output, HasSubstr("nap (sleep)"));
+  EXPECT_THAT(report.output, HasSubstr("main (pipe)"));
+}
+
+TEST_F(UnitsTest, WaitsAreSpedUpByTheShareOfTheirLength) {
+  const std::string nap = LineWith("waits.c", "NAP");
+  const CommandResult result =
+      Run({"--unit=wait", "--follow=none", "--fixed-line=" + nap, "--fixed-speedup=50"},
+          {Puppet("waits"), "3"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  double achieved = 0;
+  int experiments = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    if (experiment.virtual_speedup() != 0.5) continue;
+    achieved += experiment.achieved_virtual_speedup();
+    ++experiments;
+  }
+  ASSERT_GT(experiments, 0);
+  EXPECT_GT(achieved / experiments, 0.4);
+  EXPECT_LT(achieved / experiments, 0.6);
+}
+
+TEST_F(UnitsTest, WaitsWithoutALineAreUnitsByTheirKind) {
+  const CommandResult result =
+      Run({"--unit=wait", "--follow=none", "--fixed-unit=sleep", "--fixed-speedup=0,50"},
+          {Puppet("waits_stripped"), "1"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(Selected(), ElementsAre("WAIT sleep"));
+}
+
 TEST_F(UnitsTest, UnknownNamesGetTheClosestOnes) {
   ExpectOneSentence(Run({"--fixed-line=busy.c:1"}, {Puppet("busy"), "1"}),
                     "the closest are busy.c:");
@@ -180,6 +234,8 @@ TEST_F(UnitsTest, OptionsThatMakeNoSenseAreRefused) {
   ExpectOneSentence(Run({"--given=busy.c:30"}, program), "--given busy.c:30", kUsageStatus);
   ExpectOneSentence(Run({"--given=spin=0", "--unit=function"}, program), "above 0", kUsageStatus);
   ExpectOneSentence(Run({"--without-inlined-copies"}, program), "--unit=function", kUsageStatus);
+  ExpectOneSentence(Run({"--unit=wait", "--attribution=innermost"}, program), "--unit=wait",
+                    kUsageStatus);
   ExpectOneSentence(Run({"--unit=function", "--given=spin=50", "--fixed-unit=spin"}, program),
                     "both name spin");
 }
@@ -200,12 +256,6 @@ std::map<std::string, uint64_t> SamplesBy(const profile::Profile& profile, NameO
   return samples;
 }
 
-std::string FileOf(const profile::Unit& unit) {
-  return unit.file().substr(unit.file().rfind('/') + 1);
-}
-std::string LineOf(const profile::Unit& unit) {
-  return absl::StrCat(FileOf(unit), ":", unit.line());
-}
 std::string FunctionOf(const profile::Unit& unit) { return unit.function(); }
 
 std::map<std::string, uint64_t> SamplesByFile(const profile::Profile& profile) {

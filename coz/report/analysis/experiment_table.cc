@@ -108,13 +108,11 @@ class ExperimentTableBuilder::Impl {
   void AddUnit(const profile::Unit& unit) {
     // Within a line the name of the function may be spelled in several ways (inlined copies,
     // compilers).
-    const bool named = unit.kind() != profile::UNIT_KIND_LINE;
-    const UnitKey key(unit.kind(), unit.file(), unit.line(), named ? unit.function() : "");
+    const UnitRow row = {unit.kind(), unit.file(), unit.line(), unit.function(),
+                         unit.wait(), 0,           unit.id()};
+    const UnitKey key(row.kind, row.file, row.line, row.IsByLine() ? "" : row.function);
     const auto [it, added] = units_.try_emplace(key, table_.units.size());
-    if (added) {
-      table_.units.push_back(
-          {unit.kind(), unit.file(), unit.line(), unit.function(), 0, unit.id()});
-    }
+    if (added) table_.units.push_back(row);
     table_.units[it->second].id = unit.id();
     unit_ids_[{unit.session(), unit.id()}] = it->second;
   }
@@ -327,6 +325,8 @@ std::string UnitRow::Name() const {
     case profile::UNIT_KIND_FILE:
     case profile::UNIT_KIND_LIBRARY:
       return file;
+    case profile::UNIT_KIND_WAIT:
+      return file.empty() ? function : absl::StrCat(file, ":", line);
     default:
       return absl::StrCat(file, ":", line);
   }

@@ -29,11 +29,17 @@ struct UnitRow {
   std::string file;
   uint32_t line = 0;
   std::string function;
+  std::string wait;      // of waits: what is waited for
   uint64_t samples = 0;  // of the whole run, in and outside experiments
   uint32_t id = 0;       // Unit.id, in the last session that names it
 
-  // "file:line", a function's, file's, library's or group's name.
+  // "file:line", a function's, file's, library's or group's name, or the kind of a wait without a
+  // line.
   std::string Name() const;
+  // A line, whose function is no part of its name.
+  bool IsByLine() const {
+    return kind == profile::UNIT_KIND_LINE || (kind == profile::UNIT_KIND_WAIT && !file.empty());
+  }
 };
 
 // From when to when a point was counted, of a session in which it was added or removed.

@@ -19,8 +19,7 @@ namespace {
 using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
 
 UnitKey KeyOf(const UnitRow& unit) {
-  const bool named = unit.kind != profile::UNIT_KIND_LINE;
-  return {unit.kind, unit.file, unit.line, named ? unit.function : ""};
+  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function};
 }
 
 const LineAnalysis* FindLine(const PointAnalysis* point, size_t unit) {
@@ -99,8 +98,7 @@ class Comparer {
     const auto collect = [](const ExperimentTable& table, auto is_matched, auto* left) {
       for (size_t i = 0; i < table.units.size(); ++i) {
         const UnitRow& unit = table.units[i];
-        if (unit.kind != profile::UNIT_KIND_LINE && unit.kind != profile::UNIT_KIND_FUNCTION)
-          continue;
+        if (!unit.IsByLine() && unit.kind != profile::UNIT_KIND_FUNCTION) continue;
         if (unit.function.empty() || is_matched(i)) continue;
         (*left)[{unit.file, unit.function}].push_back(i);
       }

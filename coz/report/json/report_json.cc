@@ -191,6 +191,7 @@ Json UnitsJson(const ExperimentTable& table) {
                      {"function", unit.function},
                      {"samples", unit.samples},
                      {"sample_share", Number(Ratio(unit.samples, table.samples))}});
+    if (!unit.wait.empty()) units.back()["wait"] = unit.wait;
   }
   return units;
 }
@@ -384,6 +385,8 @@ const char* UnitKindId(profile::UnitKind kind) {
       return "path";
     case profile::UNIT_KIND_GROUP:
       return "group";
+    case profile::UNIT_KIND_WAIT:
+      return "wait";
     default:
       return "unknown";
   }

@@ -47,6 +47,8 @@ std::string UnitKindOption(profile::UnitKind kind) {
       return "library";
     case profile::UNIT_KIND_PATH:
       return "path";
+    case profile::UNIT_KIND_WAIT:
+      return "wait";
     default:
       return "";
   }

@@ -38,15 +38,15 @@ std::string ShortenNamed(const UnitRow& unit, const std::string& name, int width
 }
 
 std::string UnitWord(const ExperimentTable& table) {
-  constexpr absl::string_view kWords[] = {"unit",    "line",  "function", "file",
-                                          "library", "group", "call path"};
+  constexpr absl::string_view kWords[] = {"unit",    "line",  "function",  "file",
+                                          "library", "group", "call path", "wait"};
   int kind = -1;
   for (const ExperimentRow& row : table.experiments) {
     const int this_kind = table.units[row.unit].kind;
     if (kind >= 0 && kind != this_kind) return "unit";
     kind = this_kind;
   }
-  return std::string(kind > 0 && kind < 7 ? kWords[kind] : "unit");
+  return std::string(kind > 0 && kind < 8 ? kWords[kind] : "unit");
 }
 
 }  // namespace
@@ -92,6 +92,12 @@ std::string UnitNames::Detail(size_t unit) const {
     case profile::UNIT_KIND_FUNCTION:
     case profile::UNIT_KIND_PATH:
       return row.file.empty() ? "" : InFolder(absl::StrCat(row.file, ":", row.line));
+    case profile::UNIT_KIND_WAIT:
+      if (row.file.empty()) return "no line in scope";
+      return row.wait.empty() ? ShownFunction(row)
+                              : absl::StrCat(ShownFunction(row), " (", Printable(row.wait), ")");
+    case profile::UNIT_KIND_GROUP:
+      return Printable(row.wait);
     default:
       return "";
   }

@@ -84,6 +84,8 @@ void Run::FillBlock() {
   block.innermost_only = options_.innermost_only ? 1 : 0;
   block.path_callers =
       options_.units.kind == sourcemap::UnitKind::kPath ? options_.units.callers : 0;
+  block.waits_are_units = options_.units.kind == sourcemap::UnitKind::kWait ? 1 : 0;
+  block.first_wait_kind = units_.first_wait_kind();
   for (const std::string& pattern : options_.threads) {
     absl::SNPrintF(block.thread_scope.patterns[block.thread_scope.patterns_used++],
                    shared::kThreadPatternBytes, "%s", pattern);

@@ -96,6 +96,8 @@ profile::UnitKind KindInProfile(sourcemap::UnitKind kind) {
       return profile::UNIT_KIND_LIBRARY;
     case sourcemap::UnitKind::kPath:
       return profile::UNIT_KIND_PATH;
+    case sourcemap::UnitKind::kWait:
+      return profile::UNIT_KIND_WAIT;
     case sourcemap::UnitKind::kGroup:
       return profile::UNIT_KIND_GROUP;
   }
@@ -154,6 +156,9 @@ uint32_t ProfileRecorder::UnitOf(experiment::UnitId unit, profile::Profile* chun
   written->set_line(described.what.line);
   written->set_function(described.what.function);
   written->set_binary_index(described.object);
+  if (const std::optional<delay::WaitKind> kind = target_->WaitKindOf(unit)) {
+    written->set_wait(delay::kWaitKindNames[static_cast<uint32_t>(*kind)]);
+  }
   return id;
 }
 

@@ -70,8 +70,8 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
         "starts",
         pattern));
   }
-  const bool needs_lines = options.units.kind == sourcemap::UnitKind::kLine ||
-                           options.units.kind == sourcemap::UnitKind::kFile;
+  const bool needs_lines =
+      options.units.IsByLine() || options.units.kind == sourcemap::UnitKind::kFile;
   if (!options.binary_scope.empty() || !needs_lines) return absl::OkStatus();
   for (const std::string& pattern : options.source_scope) {
     if (HasSource(units, pattern)) continue;

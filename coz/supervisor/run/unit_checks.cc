@@ -97,7 +97,7 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
                               options.units.kind == sourcemap::UnitKind::kLibrary;
   if (absl::Status status = CheckGroups(units, may_come_later); !status.ok()) return status;
   if (absl::Status status = CheckExcluded(units, may_come_later); !status.ok()) return status;
-  const bool is_line = options.units.kind == sourcemap::UnitKind::kLine;
+  const bool is_line = options.units.IsByLine();
   const std::string_view fixed = is_line ? "--fixed-line" : "--fixed-unit";
   for (const std::string& name : options.fixed_units) {
     absl::Status status = CheckName(fixed, name, units, may_come_later);

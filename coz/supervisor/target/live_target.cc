@@ -6,6 +6,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/sync/delay/outside_wait.h"
 
 namespace coz::supervisor {
 namespace {
@@ -26,7 +27,7 @@ LiveTarget::LiveTarget(shared::ControlBlock* control)
     : control_(*control),
       sampling_(control),
       points_(control),
-      samples_(&control->ring),
+      samples_(&control->ring, control->waits_are_units != 0),
       load_(control),
       // Processes that are attached to bring debts of earlier sessions, which nobody collects.
       selection_start_delay_ns_(control->ledger.global_delay_ns.load(std::memory_order_relaxed)) {}
@@ -58,6 +59,7 @@ void LiveTarget::Select(experiment::UnitId unit, uint64_t delay_per_sample_ns,
   control_.ledger.forgiven_below_ns.store(selection_start_delay_ns_, std::memory_order_relaxed);
   selection_start_delay_ns_ = delay_ns;
   control_.selection_deadline_ns.store(deadline_ns, std::memory_order_relaxed);
+  control_.selection_start_ns.store(MonotonicNowNs(), std::memory_order_relaxed);
   control_.ledger.selection.store(
       shared::Selection{unit, static_cast<uint32_t>(delay_per_sample_ns)}.Packed(),
       std::memory_order_release);
@@ -103,7 +105,10 @@ void LiveTarget::ReadCounters(experiment::TargetSnapshot* snapshot) const {
   static_cast<ExperimentCounters&>(*snapshot) = shared::ReadExperimentCounters(control_.counters);
   snapshot->lost_samples += samples_.lost();
   const shared::SampleCounters& samples = control_.samples;
-  snapshot->selected_samples = samples.selected.load(std::memory_order_relaxed);
+  snapshot->selected_wait_ns = samples.selected_wait_ns.load(std::memory_order_relaxed);
+  snapshot->selected_samples =
+      samples.selected.load(std::memory_order_relaxed) +
+      delay::SamplesOfWait(snapshot->selected_wait_ns, control_.sampling_period_ns, 0);
   snapshot->out_of_scope_samples = samples.out_of_scope.load(std::memory_order_relaxed);
   snapshot->total_samples = samples.in_scope.load(std::memory_order_relaxed) +
                             snapshot->out_of_scope_samples + snapshot->other_thread_samples +
@@ -120,7 +125,9 @@ void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {
   });
   // Only the selected unit's own share tells its speedup.
   const uint64_t given_ns =
-      control_.samples.given.load(std::memory_order_relaxed) * given_delay_ns_;
+      control_.samples.given.load(std::memory_order_relaxed) * given_delay_ns_ +
+      delay::DelayOfWait(control_.samples.given_wait_ns.load(std::memory_order_relaxed),
+                         given_delay_ns_, control_.sampling_period_ns);
   snapshot->imposed_ns -= std::min(snapshot->imposed_ns, given_ns);
   snapshot->excess_ns = snapshot->paid_ns > asked_ns ? snapshot->paid_ns - asked_ns : 0;
 }

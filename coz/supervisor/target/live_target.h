@@ -78,6 +78,10 @@ class LiveTarget : public experiment::ExperimentTarget {
   const absl::flat_hash_map<experiment::UnitId, uint64_t>& unit_samples() const {
     return samples_.total();
   }
+  // What most of the unit's waits wait for, where waits are units.
+  std::optional<delay::WaitKind> WaitKindOf(experiment::UnitId unit) const {
+    return samples_.WaitKindOf(unit);
+  }
   uint64_t samples_lost_in_ring() const { return samples_.lost(); }
   int threads_started() const;
   const CpuQuota& cpu_quota() const { return cpu_quota_; }

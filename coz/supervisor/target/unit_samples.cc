@@ -1,6 +1,9 @@
 #include "coz/supervisor/target/unit_samples.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "coz/shared/wait_samples.h"
 
 namespace coz::supervisor {
 namespace {
@@ -11,10 +14,23 @@ constexpr size_t kRecentSamples = 4096;
 
 void UnitSamples::Drain(uint64_t now_ns) {
   reader_.Drain(now_ns, [this](const shared::RingSample& sample) {
-    total_[sample.unit] += sample.weight;
-    new_[sample.unit] += sample.weight;
-    if (sample.unit != never_drawn_) KeepForDraw(sample.unit);
+    const experiment::UnitId unit = are_waits_ ? shared::UnitOfWait(sample.unit) : sample.unit;
+    total_[unit] += sample.weight;
+    new_[unit] += sample.weight;
+    if (are_waits_) {
+      const auto kind = static_cast<uint32_t>(shared::KindOfWait(sample.unit));
+      if (kind < delay::kWaitKinds) by_kind_[unit][kind] += sample.weight;
+    }
+    if (unit == never_drawn_) return;
+    for (uint32_t i = 0; i < (are_waits_ ? sample.weight : 1); ++i) KeepForDraw(unit);
   });
+}
+
+std::optional<delay::WaitKind> UnitSamples::WaitKindOf(experiment::UnitId unit) const {
+  const auto found = by_kind_.find(unit);
+  if (found == by_kind_.end()) return std::nullopt;
+  const auto most = std::max_element(found->second.begin(), found->second.end());
+  return static_cast<delay::WaitKind>(most - found->second.begin());
 }
 
 void UnitSamples::KeepForDraw(experiment::UnitId unit) {

@@ -9,6 +9,7 @@
 #ifndef COZ_SUPERVISOR_TARGET_UNIT_SAMPLES_H_
 #define COZ_SUPERVISOR_TARGET_UNIT_SAMPLES_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,12 +18,15 @@
 #include "coz/base/random.h"
 #include "coz/experiment/target.h"
 #include "coz/shared/sample_ring.h"
+#include "coz/sync/delay/outside_wait.h"
 
 namespace coz::supervisor {
 
 class UnitSamples {
  public:
-  explicit UnitSamples(const shared::SampleRing* ring) : reader_(ring) {}
+  // `are_waits`: samples stand for waits, whose kinds they tell (coz/shared/wait_samples.h).
+  explicit UnitSamples(const shared::SampleRing* ring, bool are_waits = false)
+      : reader_(ring), are_waits_(are_waits) {}
 
   // Counts what has come since the last call. `now_ns` is of CLOCK_MONOTONIC.
   void Drain(uint64_t now_ns);
@@ -33,7 +37,10 @@ class UnitSamples {
   absl::flat_hash_map<experiment::UnitId, uint64_t> TakeNew();
   // Samples per unit since the start.
   const absl::flat_hash_map<experiment::UnitId, uint64_t>& total() const { return total_; }
-  // The unit of one of the last samples since the previous draw, each as likely as the others.
+  // What most of a unit's waits wait for; nothing where it has none.
+  std::optional<delay::WaitKind> WaitKindOf(experiment::UnitId unit) const;
+  // The unit of one of the last samples since the previous draw, each as likely as the others; of
+  // waits, by their lengths.
   std::optional<experiment::UnitId> Draw(Random& random);
   uint64_t lost() const { return reader_.lost(); }
 
@@ -41,6 +48,8 @@ class UnitSamples {
   void KeepForDraw(experiment::UnitId unit);
 
   shared::SampleRingReader reader_;
+  const bool are_waits_;
+  absl::flat_hash_map<experiment::UnitId, std::array<uint64_t, delay::kWaitKinds>> by_kind_;
   absl::flat_hash_map<experiment::UnitId, uint64_t> total_;
   absl::flat_hash_map<experiment::UnitId, uint64_t> new_;
   std::vector<experiment::UnitId> recent_;

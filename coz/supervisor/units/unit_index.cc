@@ -72,7 +72,7 @@ bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
 sourcemap::UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
   if (index < units.size()) return units[index];
   const sourcemap::Line line = units_table->table().line(index);
-  return {sourcemap::UnitKind::kLine, line.file, line.line, line.function};
+  return {kind, line.file, line.line, line.function};
 }
 
 void UnitIndex::LeaveOut(const std::string& path) { left_out_ = RealPath(path); }
@@ -110,6 +110,7 @@ absl::Status UnitIndex::ReadTable(const std::function<void(double)>& progress, O
 
 absl::Status UnitIndex::Derive(Object* object) {
   if (rules_.AreLines()) {
+    object->kind = rules_.kind;
     object->units_table = object->table;
     return absl::OkStatus();
   }
@@ -168,7 +169,9 @@ absl::Status UnitIndex::Prepare(const std::string& program,
   if (!binary_scope_.Contains(program_, true)) return absl::OkStatus();
   const Object& object = Load(program_, progress);
   const bool only_program = binary_scope_.patterns() == std::vector<std::string>{"MAIN"};
-  if (object.table == nullptr && only_program && !may_lack_table) {
+  // Waits have kinds without lines.
+  const bool needs_table = rules_.kind != sourcemap::UnitKind::kWait;
+  if (object.table == nullptr && only_program && needs_table && !may_lack_table) {
     return absl::FailedPreconditionError(object.why_no_table);
   }
   // Of a launcher nobody expects lines.
@@ -269,12 +272,17 @@ void UnitIndex::Answer(SharedControl& shared) {
   }
 }
 
+sourcemap::UnitDescription UnitIndex::DescribeOfNoObject(uint32_t unit) const {
+  if (unit < rules_.groups.size()) {
+    return {sourcemap::UnitKind::kGroup, "", 0, rules_.groups[unit].name};
+  }
+  return {sourcemap::UnitKind::kWait, "", 0, delay::kWaitKindNames[unit - first_wait_kind()]};
+}
+
 template <typename Visit>
 void UnitIndex::ForEachUnit(Visit visit) const {
   const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
-  for (uint32_t i = 0; i < groups; ++i) {
-    visit(i, sourcemap::UnitDescription{sourcemap::UnitKind::kGroup, "", 0, rules_.groups[i].name});
-  }
+  for (uint32_t i = 0; i < FirstOfObjects(); ++i) visit(i, DescribeOfNoObject(i));
   for (const Object& object : objects_) {
     if (object.table == nullptr) continue;
     for (uint32_t i = groups; i < object.unit_count(); ++i) {
@@ -326,9 +334,7 @@ UnitIndex::Unit UnitIndex::Describe(experiment::UnitId unit) const {
 }
 
 UnitIndex::Unit UnitIndex::DescribePart(experiment::UnitId unit) const {
-  if (unit < rules_.groups.size()) {
-    return {{sourcemap::UnitKind::kGroup, "", 0, rules_.groups[unit].name}, 0};
-  }
+  if (unit < FirstOfObjects()) return {DescribeOfNoObject(unit), 0};
   uint32_t index = 0;
   for (uint32_t i = 0; i < objects_.size(); ++i) {
     if (objects_[i].table != nullptr && objects_[i].first_unit <= unit) index = i;

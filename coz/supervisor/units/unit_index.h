@@ -1,8 +1,8 @@
 // Answers the target's announcements of loaded objects with tables of units, and names units.
 //
 // Shape    units are numbered over all objects: first the groups, which all objects share, then
-//          those of each object in the order in which it was read; then call paths, by their place
-//          in the table of the control block
+//          kinds of waits, where waits are units, then those of each object in the order in which
+//          it was read; then call paths, by their place in the table of the control block
 // Units    UnitId as in coz/experiment, which is the number in samples
 // Errors   an object without a table is in `objects()` with the reason
 // Threads  compatible
@@ -26,6 +26,7 @@
 #include "coz/sourcemap/scope.h"
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/target/shared_control.h"
+#include "coz/sync/delay/outside_wait.h"
 
 namespace coz::supervisor {
 
@@ -42,6 +43,7 @@ class UnitIndex {
     std::shared_ptr<sourcemap::LoadedTable> units_table;  // what the target looks up
     std::vector<sourcemap::UnitDescription>
         units;  // by line of units_table; empty where that is `table`
+    sourcemap::UnitKind kind = sourcemap::UnitKind::kLine;  // of these lines, then
     std::string why_no_table;
     uint64_t table_offset = 0;  // behind the control block; 0: not there yet
 
@@ -63,7 +65,7 @@ class UnitIndex {
         rules_(std::move(rules)),
         group_has_code_(rules_.groups.size()),
         exclude_has_code_(rules_.exclude.size()),
-        next_unit_(static_cast<uint32_t>(rules_.groups.size())) {
+        next_unit_(FirstOfObjects()) {
     if (rules_.kind == sourcemap::UnitKind::kPath) {
       first_paths_ = std::make_unique<shared::CallPaths>();
       paths_ = first_paths_.get();
@@ -95,6 +97,9 @@ class UnitIndex {
   // What several groups hold, see DerivedUnits.
   const std::vector<std::string>& overlaps() const { return overlaps_; }
 
+  // The unit of the first kind of waits, where waits are units.
+  uint32_t first_wait_kind() const { return static_cast<uint32_t>(rules_.groups.size()); }
+
   struct Unit {
     sourcemap::UnitDescription what;
     uint32_t object;  // index into objects()
@@ -116,6 +121,10 @@ class UnitIndex {
   std::vector<std::string> Closest(std::string_view name) const;
 
  private:
+  uint32_t FirstOfObjects() const {
+    const bool has_wait_kinds = rules_.kind == sourcemap::UnitKind::kWait;
+    return first_wait_kind() + (has_wait_kinds ? delay::kWaitKinds : 0);
+  }
   // The object of a path; reads its table if it was not read. A new one is the last of objects_.
   Object& Load(const std::string& path, const std::function<void(double)>& progress);
   absl::Status ReadTable(const std::function<void(double)>& progress, Object* object);
@@ -123,6 +132,7 @@ class UnitIndex {
   // Forgets the object that was read last. From now on, its path is out of scope.
   void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
+  sourcemap::UnitDescription DescribeOfNoObject(uint32_t unit) const;
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
   Unit DescribePart(experiment::UnitId unit) const;

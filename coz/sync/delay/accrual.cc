@@ -66,6 +66,13 @@ void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay&
   if (delay_ns != 0) ImposeDelay(global, thread, delay_ns);
 }
 
+void BeginAhead(ThreadLedger& thread, const SampleDelay& unit, uint64_t now_ns) {
+  const Stretches::BusyScope busy(thread.stretches);
+  if (busy.is_first() && thread.stretches.selection() != unit.selection) {
+    thread.stretches.Add(unit, now_ns);
+  }
+}
+
 uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, uint64_t now_ns) {
   const Stretches& stretches = thread.stretches;
   const uint64_t selection = stretches.selection();

@@ -94,6 +94,11 @@ void NoteOtherSample(const GlobalLedger& global, ThreadLedger& thread, const Sam
 void ImposeSample(GlobalLedger& global, ThreadLedger& thread, const SampleDelay& sample,
                   uint64_t now_ns, const SpreadRules& rules = SpreadRules());
 
+// The thread gets ahead of the others by waits in the selected unit or the given one, and not by
+// its running time. From now on it does what a thread does that runs the unit: it goes on no
+// earlier than the others at meetings. `unit` has no delay.
+void BeginAhead(ThreadLedger& thread, const SampleDelay& unit, uint64_t now_ns);
+
 // One sample, and what is sped up at that moment. Where `periods` and `periods_of_others` are both
 // 0, the sample only gives the thread a chance to pay.
 struct SampleInput {

@@ -641,5 +641,24 @@ TEST_F(BaselineTest, AGivenUnitImposesInItToo) {
   EXPECT_TRUE(baseline.thread.stretches.imposes());
 }
 
+// Its own running time is no delay, of whatever it samples.
+TEST(BeginAheadTest, AThreadThatGetsAheadByWaitsImposesNothingByRunning) {
+  static GlobalLedger global;
+  static ThreadLedger thread;
+  global.selection = 7;
+  EXPECT_FALSE(Accrues(thread));
+  BeginAhead(thread, {SampledUnit::kSelected, 0, 1'000'000, 1'000'000'000, 7, 0}, 1000);
+  EXPECT_TRUE(Accrues(thread));
+  for (int i = 1; i <= 10; ++i) {
+    thread.stretches.Count(SampledUnit::kOther, 3);
+    EndStretch(global, thread, &global, 1000 + i * uint64_t{1'000'000});
+  }
+  EXPECT_EQ(global.global_delay_ns, 0u);
+  EXPECT_EQ(LocalDelayAt(global, thread, 20'000'000), 0u);
+  global.selection = 8;
+  EndStretch(global, thread, &global, 20'000'000);
+  EXPECT_FALSE(Accrues(thread));
+}
+
 }  // namespace
 }  // namespace coz::delay

@@ -68,6 +68,30 @@ struct IoTables {
   };
   Watch watches[kWatches];
 
+  // The keys through which profiled threads have woken others, and when they last did. Kept only
+  // where waits that the outside ends are units (outside_wait.h). Of two keys in one place it has
+  // the newer one.
+  static constexpr size_t kWakes = 1 << 15;
+  struct Wake {
+    std::atomic<uint64_t> key;
+    std::atomic<uint64_t> last_ns;
+  };
+  Wake wakes[kWakes];
+  void NoteWake(uint64_t key, uint64_t now_ns) {
+    Wake& wake = wakes[(key >> 1) % kWakes];
+    const bool is_known = wake.key.load(std::memory_order_relaxed) == key;
+    if (!is_known) wake.key.store(0, std::memory_order_relaxed);
+    wake.last_ns.store(now_ns, std::memory_order_release);
+    if (!is_known) wake.key.store(key, std::memory_order_release);
+  }
+  // 0: never.
+  uint64_t LastWakeNs(uint64_t key) const {
+    const Wake& wake = wakes[(key >> 1) % kWakes];
+    if (key == 0 || wake.key.load(std::memory_order_acquire) != key) return 0;
+    const uint64_t last_ns = wake.last_ns.load(std::memory_order_acquire);
+    return wake.key.load(std::memory_order_relaxed) == key ? last_ns : 0;
+  }
+
   // When a profiled thread last sent a signal to a process, by process number.
   static constexpr size_t kSignals = 1024;
   std::atomic<uint64_t> signal_sent_ns[kSignals];

@@ -72,6 +72,8 @@ ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t 
                unsigned flags) {
   coz::interpose::PayBeforeIo(in, IoSide::kInput);
   coz::interpose::PayBeforeIo(out, IoSide::kOutput);
+  coz::interpose::NoteWakesThrough(in, IoSide::kInput);
+  coz::interpose::NoteWakesThrough(out, IoSide::kOutput);
   return coz::interpose::WaitForIo(
       [=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
       [=](ssize_t result) {

@@ -218,6 +218,27 @@ IoKeys FindIoKeys(int fd, IoSide side) {
   return keys;
 }
 
+delay::WaitKind WaitKindOf(int fd, IoSide side) {
+  struct stat status;
+  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) {
+    return delay::WaitKind::kOther;
+  }
+  switch (status.st_mode & S_IFMT) {
+    case S_IFREG:
+    case S_IFBLK:
+    case S_IFDIR:
+      return side == IoSide::kInput ? delay::WaitKind::kDiskRead : delay::WaitKind::kDiskWrite;
+    case S_IFSOCK:
+      return delay::WaitKind::kNetwork;
+    case S_IFIFO:
+      return delay::WaitKind::kPipe;
+    case S_IFCHR:
+      return delay::WaitKind::kDevice;
+    default:
+      return delay::WaitKind::kOther;
+  }
+}
+
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length) {
   Address copy = {};
   if (length < sizeof(sa_family_t) || length > sizeof(copy)) return 0;

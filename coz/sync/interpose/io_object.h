@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "coz/sync/delay/io_tables.h"
+#include "coz/sync/delay/outside_wait.h"
 
 namespace coz::interpose {
 
@@ -38,6 +39,9 @@ struct IoKeys {
 };
 
 IoKeys FindIoKeys(int fd, IoSide side);
+
+// What a wait on `side` of `fd` waits for, where the outside ends it.
+delay::WaitKind WaitKindOf(int fd, IoSide side);
 
 // The key of threads that wait for a connection or a datagram to `address`.
 uint64_t ArrivalKey(const sockaddr* address, socklen_t length);

@@ -96,6 +96,7 @@ void PayBeforeWaking(uint64_t key) {
   if (caller == nullptr) return;
   PayIfBehind();
   Publish(*caller, key);
+  NoteWakeBy(key);
 }
 
 uint64_t WakerBy(uint64_t key) {

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "coz/sync/interpose/io_object.h"
+#include "coz/sync/interpose/outside_wait.h"
 #include "coz/sync/interpose/thread_sync.h"
 
 namespace coz::interpose {
@@ -149,10 +150,20 @@ inline uint64_t ResumeAfterOutput(delay::ThreadLedger& caller, const delay::Wait
 
 inline constexpr uint64_t kNotLookedFor = ~uint64_t{0};
 
+// For waits that the outside never ends.
+struct NotOutside {
+  template <typename Result>
+  delay::WaitKind operator()(Result, uint64_t) const {
+    return delay::WaitKind::kNone;
+  }
+};
+
 // Makes `call` as a wait. `find_waker` takes its result. It returns the local delay that the waker
-// has left, or 0. It is called only where there may be something to credit.
-template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker>
-inline auto WaitForIo(Call call, FindWaker find_waker) {
+// has left, or 0. It is called only where there may be something to credit. `kind_of` takes the
+// result and the wait's start, and says what has ended the wait (EndOutsideWait).
+template <IoWait kWait = IoWait::kInput, typename Call, typename FindWaker,
+          typename KindOf = NotOutside>
+inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()) {
   constexpr bool kIsOutput = kWait == IoWait::kOutput;
   delay::ThreadLedger* caller = CurrentThreadLedger();
   if (__builtin_expect(caller == nullptr, 0)) return call();
@@ -160,13 +171,21 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
   const uint64_t global_ns =
       sync_internal::g_ledger->global_delay_ns.load(std::memory_order_relaxed);
   const bool has_excess = delay::HasExcess(*sync_internal::g_ledger, *caller);
-  const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller));
+  const bool is_unit = WaitsAreUnits() && !HasLeftThreadSync();
+  const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller)) || is_unit;
   const uint64_t start_ns =
       __builtin_expect(needs_start, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns);
   const delay::Wait wait =
       kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
+  OutsideClock clock;
+  if (is_unit) clock = StartOutsideClock(*caller);
   const auto result = call();
   const uint64_t queued_ns = kIsOutput ? ResumeAfterOutput(*caller, wait) : ResumeRunning(*caller);
+  // Before the thread pays: its own lead counts against what it owes.
+  if (is_unit) {
+    EndOutsideWait(*caller, clock, queued_ns,
+                   [&](uint64_t began_ns) { return kind_of(result, began_ns); });
+  }
   const auto may_have_waited = [&] {
     return !kIsOutput || __builtin_expect(io_internal::HasWaitedForRoom(wait), 0);
   };
@@ -190,9 +209,25 @@ inline auto WaitForIo(Call call, FindWaker find_waker) {
 template <typename Call>
 inline auto CallIo(int fd, IoSide side, Call call) {
   PayBeforeIo(fd, side);
+  NoteWakesThrough(fd, side);
   const auto find_waker = [=](auto result) { return result >= 0 ? WakerThrough(fd, side) : 0; };
-  if (side == IoSide::kInput) return WaitForIo(call, find_waker);
-  return WaitForIo<IoWait::kOutput>(call, find_waker);
+  const auto kind_of = [=](auto result, uint64_t) {
+    return result >= 0 && !IsWokenByTree(fd, side) ? WaitKindOf(fd, side) : delay::WaitKind::kNone;
+  };
+  if (side == IoSide::kInput) return WaitForIo(call, find_waker, kind_of);
+  return WaitForIo<IoWait::kOutput>(call, find_waker, kind_of);
+}
+
+// Makes `call`, in which no profiled thread takes part: it reads or writes a file. A wait only
+// where such waits are units.
+template <typename Call, typename KindOf>
+inline auto CallOutside(Call call, KindOf kind_of) {
+  if (__builtin_expect(!WaitsAreUnits(), 1)) return call();
+  return WaitForIo(
+      call, [](auto) { return uint64_t{0}; },
+      [kind_of](auto result, uint64_t) {
+        return result >= 0 ? kind_of() : delay::WaitKind::kNone;
+      });
 }
 
 // Makes `call` as a wait that only the clock or a signal ends.
@@ -204,7 +239,11 @@ inline auto Sleep(Call call) {
     }
     return call();
   };
-  return WaitForIo(sleep, [](auto) { return uint64_t{0}; });
+  return WaitForIo(
+      sleep, [](auto) { return uint64_t{0}; },
+      [](auto result, uint64_t) {
+        return result == 0 ? delay::WaitKind::kSleep : delay::WaitKind::kNone;
+      });
 }
 
 }  // namespace coz::interpose

@@ -25,6 +25,30 @@ constexpr int kMaxAsked = 64;
 
 constexpr short kInputEvents = POLLIN | POLLPRI | POLLRDHUP | POLLHUP | POLLERR;
 
+bool IsReadyByTree(const pollfd* fds, nfds_t count) {
+  int asked = 0;
+  for (nfds_t i = 0; i < count && asked < kMaxAsked; ++i) {
+    if (fds[i].revents == 0) continue;
+    ++asked;
+    const bool has_input = (fds[i].revents & kInputEvents) != 0;
+    if (has_input && IsWokenByTree(fds[i].fd, IoSide::kInput)) return true;
+    if ((fds[i].revents & POLLOUT) != 0 && IsWokenByTree(fds[i].fd, IoSide::kOutput)) return true;
+  }
+  return false;
+}
+
+bool AreSetsReadyByTree(int count, const fd_set* read_fds, const fd_set* write_fds) {
+  int asked = 0;
+  for (int fd = 0; fd < count && asked < kMaxAsked; ++fd) {
+    const bool reads = read_fds != nullptr && FD_ISSET(fd, read_fds);
+    const bool writes = write_fds != nullptr && FD_ISSET(fd, write_fds);
+    if (reads || writes) ++asked;
+    if (reads && IsWokenByTree(fd, IoSide::kInput)) return true;
+    if (writes && IsWokenByTree(fd, IoSide::kOutput)) return true;
+  }
+  return false;
+}
+
 uint64_t WakerOfReady(const pollfd* fds, nfds_t count) {
   uint64_t latest_ns = 0;
   int asked = 0;
@@ -58,22 +82,43 @@ uint64_t WakerOfSets(int count, const fd_set* read_fds, const fd_set* write_fds)
 }
 
 // Makes `call` as a wait that times out in virtual time. A result of 0 is a time-out;
-// `go_on(duration)` then waits for `duration` more.
-template <typename Call, typename GoOn, typename FindWaker>
-int WaitForAny(Call call, GoOn go_on, FindWaker find_waker) {
+// `go_on(duration)` then waits for `duration` more. `is_by_tree(start)` says whether a profiled
+// thread has ended the wait that began then.
+template <typename Call, typename GoOn, typename FindWaker, typename IsByTree>
+int WaitForAny(Call call, GoOn go_on, FindWaker find_waker, IsByTree is_by_tree) {
+  bool has_timed_out = false;
+  const auto call_with_clock = [&] {
+    delay::ThreadLedger* const caller = WaitsAreUnits() ? LedgerSoFar() : nullptr;
+    if (__builtin_expect(caller == nullptr || HasLeftThreadSync(), 1)) return call();
+    const OutsideClock clock = StartOutsideClock(*caller);
+    const int result = call();
+    has_timed_out = result == 0;
+    // A wait that only the clock has ended is a sleep. Its thread's lead counts against what it
+    // owes, so it comes before the time-out is extended.
+    if (has_timed_out) {
+      EndOutsideWait(*caller, clock, 0, [](uint64_t) { return delay::WaitKind::kSleep; });
+    }
+    return result;
+  };
   const auto wait = [&] {
     return GoOnInVirtualTime(
-        call(), [&](uint64_t owed_ns) { return go_on(DurationOf(owed_ns)); },
+        call_with_clock(), [&](uint64_t owed_ns) { return go_on(DurationOf(owed_ns)); },
         [](int result) { return result == 0; });
   };
-  return WaitForIo(wait, [&](int result) { return result > 0 ? find_waker() : 0; });
+  return WaitForIo(
+      wait, [&](int result) { return result > 0 ? find_waker() : 0; },
+      [&](int result, uint64_t start_ns) {
+        return result > 0 && !has_timed_out && !is_by_tree(start_ns) ? delay::WaitKind::kPoll
+                                                                     : delay::WaitKind::kNone;
+      });
 }
 
 template <typename Call>
 int Poll(pollfd* fds, nfds_t count, const sigset_t* mask, Call call) {
   return WaitForAny(
       call, [=](timespec more) { return g_real.ppoll(fds, count, &more, mask); },
-      [=] { return WakerOfReady(fds, count); });
+      [=] { return WakerOfReady(fds, count); },
+      [=](uint64_t) { return IsReadyByTree(fds, count); });
 }
 
 // The sets that a select waits for, and a copy of them, since a time-out clears them.
@@ -121,7 +166,9 @@ int Select(int count, fd_set* read_fds, fd_set* write_fds, fd_set* except_fds, c
     selection.Restore();
     return g_real.pselect(count, read_fds, write_fds, except_fds, &more, mask);
   };
-  return WaitForAny(call, go_on, [=] { return WakerOfSets(count, read_fds, write_fds); });
+  return WaitForAny(
+      call, go_on, [=] { return WakerOfSets(count, read_fds, write_fds); },
+      [=](uint64_t) { return AreSetsReadyByTree(count, read_fds, write_fds); });
 }
 
 template <typename Call>
@@ -135,7 +182,9 @@ int WaitOnEpoll(int epoll, epoll_event* events, int capacity, const sigset_t* ma
         saved_errno;
     return 0;
   };
-  return WaitForAny(call, go_on, [=] { return WakerBy(EpollKey(epoll)); });
+  return WaitForAny(
+      call, go_on, [=] { return WakerBy(EpollKey(epoll)); },
+      [=](uint64_t start_ns) { return IsWokenByTreeSince(EpollKey(epoll), start_ns); });
 }
 
 // Runs `call` with a mask that keeps samples out of the wait, where the program gave a mask.

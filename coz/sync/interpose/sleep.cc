@@ -14,8 +14,12 @@ namespace {
 // A profiled child pays, and leaves its local delay, before it ends.
 template <typename Call>
 pid_t WaitForChild(Call call) {
-  return WaitForIo(call,
-                   [](pid_t child) { return child > 0 ? WakerBy(ProcessExitKey(child)) : 0; });
+  return WaitForIo(
+      call, [](pid_t child) { return child > 0 ? WakerBy(ProcessExitKey(child)) : 0; },
+      [](pid_t child, uint64_t) {
+        return child > 0 && !IsWokenByTree(ProcessExitKey(child)) ? delay::WaitKind::kChild
+                                                                  : delay::WaitKind::kNone;
+      });
 }
 
 }  // namespace
@@ -72,6 +76,13 @@ int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
         return result == 0 && info != nullptr && info->si_pid > 0
                    ? coz::interpose::WakerBy(coz::interpose::ProcessExitKey(info->si_pid))
                    : 0;
+      },
+      [info](int result, uint64_t) {
+        const bool has_ended = result == 0 && info != nullptr && info->si_pid > 0;
+        return has_ended &&
+                       !coz::interpose::IsWokenByTree(coz::interpose::ProcessExitKey(info->si_pid))
+                   ? coz::delay::WaitKind::kChild
+                   : coz::delay::WaitKind::kNone;
       });
 }
 

@@ -20,6 +20,7 @@
 #include "coz/base/clock.h"
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
+#include "coz/sync/delay/outside_wait.h"
 
 namespace coz::interpose {
 
@@ -54,6 +55,9 @@ struct ThreadHooks {
   // The calling thread was there before the profiler, and makes its first wrapped call. Returns its
   // ledger, or null where it gets none. See AdmitLateThreads.
   delay::ThreadLedger* (*admit)() = nullptr;
+  // The outside has ended a wait of the calling thread, in a wrapped call. May impose delay. Null:
+  // such waits are no units.
+  void (*outside_wait)(delay::ThreadLedger& ledger, const delay::OutsideWait& wait) = nullptr;
 };
 
 namespace sync_internal {

@@ -133,6 +133,20 @@
   X(kRequired, nullptr, ssize_t, sendmsg, (int f, const msghdr* m, int g), (f, m, g))                                                           \
   X(kRequired, nullptr, int, sendmmsg, (int f, mmsghdr* m, unsigned n, int g), (f, m, n, g))
 
+#define COZ_FILE_CALLS(X)                                                                                              \
+  X(kRequired, nullptr, ssize_t, pread, (int f, void* b, size_t n, off_t o), (f, b, n, o))                             \
+  X(kRequired, nullptr, ssize_t, pwrite, (int f, const void* b, size_t n, off_t o), (f, b, n, o))                      \
+  X(kRequired, nullptr, ssize_t, preadv, (int f, const iovec* v, int n, off_t o), (f, v, n, o))                        \
+  X(kRequired, nullptr, ssize_t, pwritev, (int f, const iovec* v, int n, off_t o), (f, v, n, o))                       \
+  X(kOptional, nullptr, ssize_t, preadv2, (int f, const iovec* v, int n, off_t o, int g), (f, v, n, o, g))             \
+  X(kOptional, nullptr, ssize_t, pwritev2, (int f, const iovec* v, int n, off_t o, int g), (f, v, n, o, g))            \
+  X(kOptional, nullptr, ssize_t, __pread_chk, (int f, void* b, size_t n, off_t o, size_t z), (f, b, n, o, z))          \
+  X(kRequired, nullptr, int, fsync, (int f), (f))                                                                      \
+  X(kRequired, nullptr, int, fdatasync, (int f), (f))                                                                  \
+  X(kRequired, nullptr, int, syncfs, (int f), (f))                                                                     \
+  X(kRequired, nullptr, int, sync_file_range, (int f, off64_t o, off64_t n, unsigned g), (f, o, n, g))                 \
+  X(kRequired, nullptr, int, msync, (void* p, size_t n, int g), (p, n, g))
+
 #define COZ_SLEEP_CALLS(X)                                                                                        \
   X(kRequired, nullptr, int, nanosleep, (const timespec* t, timespec* r), (t, r))                                 \
   X(kRequired, nullptr, int, clock_nanosleep, (clockid_t c, int g, const timespec* t, timespec* r), (c, g, t, r)) \
@@ -175,6 +189,7 @@
   COZ_SIGNAL_CALLS(X)                                                                      \
   COZ_POLL_CALLS(X)                                                                        \
   COZ_IO_CALLS(X)                                                                          \
+  COZ_FILE_CALLS(X)                                                                        \
   COZ_SLEEP_CALLS(X)                                                                       \
   COZ_EXEC_CALLS(X)                                                                        \
   COZ_PROCESS_CALLS(X)                                                                     \
@@ -198,7 +213,10 @@
   X(__sysv_signal, sysv_signal) X(gsignal, raise) X(__sigsuspend, sigsuspend)              \
   X(__poll, poll) X(__select, select) X(__read, read) X(__write, write)                    \
   X(__close, close) X(__connect, connect) X(__send, send) X(__dup2, dup2)                  \
-  X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)
+  X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)      \
+  X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)          \
+  X(preadv64, preadv) X(pwritev64, pwritev) X(preadv64v2, preadv2) X(pwritev64v2, pwritev2) \
+  X(__pread64_chk, __pread_chk)
 // clang-format on
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_

@@ -31,7 +31,7 @@ enum class OpKind : uint8_t {
   kReadLock,  // reader-writer lock `a`
   kWriteLock,
   kRwUnlock,
-  kSleep,       // `ns`; with `b`, an exponential time of that mean
+  kSleep,       // `ns`; with `b`, an exponential time of that mean; with `value`, it is line `a`
   kReadInput,   // takes one event of input `a`, which come from outside of the program
   kSpawn,       // a thread that runs code `a`, known to its creator as child `b`
   kJoin,        // child `b`
@@ -95,6 +95,10 @@ class CodeBuilder {
     return Add({OpKind::kCondWait, condition, mutex, timeout_ns, 0});
   }
   CodeBuilder& Sleep(uint64_t ns) { return Add({OpKind::kSleep, 0, 0, ns, 0}); }
+  // A wait that the outside ends, as a unit: it can be made shorter as a line's work can.
+  CodeBuilder& WaitOutside(uint32_t line, uint64_t ns) {
+    return Add({OpKind::kSleep, line, 0, ns, 1});
+  }
   // Sleeps for an exponential time, as until the next event of a Poisson process.
   CodeBuilder& SleepRandom(uint64_t mean_ns) { return Add({OpKind::kSleep, 0, 1, mean_ns, 0}); }
   CodeBuilder& Spawn(uint32_t code, uint32_t child) {

@@ -323,10 +323,8 @@ bool Simulator::Account(Thread& thread) {
   }
   const uint64_t past_ns = ran_ns - thread.until_sample_ns;
   const uint64_t samples = 1 + past_ns / options_.sampling_period_ns;
-  total_samples_ += samples;
   if (spins) spinning_samples_ += samples;
-  line_samples_[line] += samples;
-  all_line_samples_[line] += samples;
+  CountSamples(line, samples);
   thread.until_sample_ns = options_.sampling_period_ns - past_ns % options_.sampling_period_ns;
   if (past_ns == 0) return true;
   CountSamples(thread, line, spins, samples);
@@ -514,10 +512,17 @@ void Simulator::Select(experiment::UnitId line, uint64_t delay_per_sample_ns,
   selected_ = true;
   ledger_->selection = (uint64_t{line} + 1) << 32 | delay_per_sample_ns;
   selected_line_ = line;
+  selection_start_ns_ = now_ns_;
   selection_start_delay_ns_ = ledger_->global_delay_ns.load();
   delay_per_sample_ns_ = delay_per_sample_ns;
   deadline_ns_ = deadline_ns;
   ReviewSchedules();
+}
+
+void Simulator::CountSamples(uint32_t line, uint64_t samples) {
+  total_samples_ += samples;
+  line_samples_[line] += samples;
+  all_line_samples_[line] += samples;
 }
 
 void Simulator::StopDelays() {
@@ -545,7 +550,11 @@ experiment::TargetSnapshot Simulator::Snapshot() const {
   experiment::TargetSnapshot snapshot;
   snapshot.now_ns = now_ns_;
   snapshot.global_delay_ns = ledger_->global_delay_ns.load();
+  snapshot.selected_wait_ns = selected_wait_ns_;
   snapshot.selected_samples = selected_samples_;
+  if (selected_wait_ns_ != 0) {
+    snapshot.selected_samples += selected_wait_ns_ / options_.sampling_period_ns;
+  }
   snapshot.total_samples = total_samples_;
   snapshot.spinning_samples = spinning_samples_;
   for (const auto& thread : threads_) {

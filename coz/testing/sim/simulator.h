@@ -26,6 +26,7 @@
 #include "coz/sync/delay/crowd_watch.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/meeting.h"
+#include "coz/sync/delay/outside_wait.h"
 #include "coz/sync/delay/shared_delay.h"
 #include "coz/testing/sim/program.h"
 #include "coz/testing/sim/run_queues.h"
@@ -221,6 +222,8 @@ class Simulator {
   Outcome ExecuteReadInput(Thread& thread, uint32_t input);
   Outcome EndOutsideWait(Thread& thread);
   Outcome ExecuteSleep(Thread& thread, const Op& op);
+  void ImposeWait(Thread& thread, uint32_t line);
+  void CountSamples(uint32_t line, uint64_t samples);
   void CountTimed(Thread& thread, uint64_t experiment::PointCounts::*visits,
                   uint64_t experiment::PointCounts::*timed,
                   uint64_t experiment::PointCounts::*time_sum_ns, experiment::PointCounts* counts);
@@ -267,10 +270,12 @@ class Simulator {
   uint64_t total_samples_ = 0;
   uint64_t spinning_samples_ = 0;
   uint64_t selected_samples_ = 0;
+  uint64_t selected_wait_ns_ = 0;
   uint64_t given_imposed_ns_ = 0;
 
   bool selected_ = false;
   experiment::UnitId selected_line_ = 0;
+  uint64_t selection_start_ns_ = 0;
   uint64_t selection_start_delay_ns_ = 0;
   uint64_t delay_per_sample_ns_ = 0;
   uint64_t deadline_ns_ = 0;

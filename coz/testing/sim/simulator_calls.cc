@@ -178,13 +178,43 @@ bool Simulator::PayForWait(Thread& thread) {
   return pays;
 }
 
+// At the end of a wait that is a unit, as coz/runtime/wait_units.cc.
+void Simulator::ImposeWait(Thread& thread, uint32_t line) {
+  const uint64_t period_ns = options_.sampling_period_ns;
+  if (period_ns == 0) return;
+  const delay::OutsideWait wait = {delay::WaitKind::kSleep, thread.wait.start_ns, now_ns_,
+                                   now_ns_ - thread.wait.start_ns};
+  CountSamples(line, delay::SamplesOfWait(wait.blocked_ns, period_ns, random_.Below(period_ns)));
+  if (!selected_ || line != selected_line_ || now_ns_ > deadline_ns_) return;
+  const uint64_t selection = ledger_->selection.load();
+  delay::BeginAhead(thread.ledger,
+                    {delay::SampledUnit::kSelected, 0, period_ns, deadline_ns_, selection, 0},
+                    now_ns_);
+  const uint64_t blocked_ns = delay::BlockedSince(wait, selection_start_ns_);
+  selected_wait_ns_ += blocked_ns;
+  const uint64_t delay_ns = thread.wait_delay.Add(
+      selection, delay::DelayOfWait(blocked_ns, delay_per_sample_ns_, period_ns),
+      delay::kLeastImposedNs);
+  if (delay_ns == 0) return;
+  Imposing([&] { delay::ImposeDelay(*ledger_, thread.ledger, delay_ns); });
+}
+
 Simulator::Outcome Simulator::ExecuteSleep(Thread& thread, const Op& op) {
-  if (thread.phase == kWaited) return EndOutsideWait(thread);
+  const bool is_unit = op.value != 0;
+  if (thread.phase == kWaited) {
+    // Not again after a pause.
+    if (is_unit && thread.pauses == 0) ImposeWait(thread, op.a);
+    return EndOutsideWait(thread);
+  }
   thread.phase = kWaited;
   StartWait(thread);
   thread.ledger.blocked.store(delay::kBlockedByClock);
   LeaveCpu(thread, ThreadState::kSleeping);
-  Push(now_ns_ + (op.b == 0 ? op.ns : thread.random.ExponentialTime(op.ns)), thread);
+  uint64_t length_ns = op.b == 0 ? op.ns : thread.random.ExponentialTime(op.ns);
+  if (is_unit && op.a == options_.faster_line) {
+    length_ns -= static_cast<uint64_t>(options_.faster_by * static_cast<double>(length_ns));
+  }
+  Push(now_ns_ + length_ns, thread);
   return Outcome::kStop;
 }
 

@@ -23,6 +23,7 @@ struct Simulator::Thread : Runnable {
 
   delay::ThreadLedger ledger = {};
   delay::WaitedMonitors waited_monitors = {};
+  delay::WaitDelay wait_delay = {};
   ThreadState state = ThreadState::kReady;
   uint64_t generation = 0;  // of its valid event
   uint64_t event_ns = 0;

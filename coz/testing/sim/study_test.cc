@@ -39,6 +39,49 @@ TEST_P(StudyTest, IsPredictedWithinOnePoint) {
   }
 }
 
+// The same programs, whose lines wait for the outside instead of working: first one of them, then
+// another.
+class WaitStudyTest : public ::testing::TestWithParam<int> {};
+
+// What is inexact: docs/design/waits-and-credit.md, "Waits as units".
+double ErrorOfWaitsIn(const std::string& study) {
+  // The starter never waits for the count, which is always 0 when its long wait is over.
+  if (study == "count_serial") return 0.13;
+  // Requests may come while the wait is in progress.
+  return study == "latency" ? 0.02 : 0.01;
+}
+
+TEST_P(WaitStudyTest, IsPredictedWithinOnePoint) {
+  const StudyProgram study = StudyPrograms().at(static_cast<size_t>(GetParam()));
+  const double error = ErrorOfWaitsIn(study.name);
+  for (uint32_t line = 0; line < kStudiedLines; ++line) {
+    Program program = study.program;
+    for (Code& code : program.codes) {
+      for (Op& op : code) {
+        if (op.kind == OpKind::kWork && op.a == line) op = {OpKind::kSleep, line, 0, op.ns, 1};
+      }
+    }
+    KnownCosts known;
+    for (const int percent : {25, 50, 75}) {
+      Question question;
+      question.line = line;
+      question.speedup = percent / 100.0;
+      question.sampling_period_ns = 975 * kNsPerUs;
+      MachineOptions machine;
+      machine.fair_mutexes = false;
+      const Answer answer = Ask(program, machine, question, &known);
+      EXPECT_NEAR(answer.predicted, answer.real, error)
+          << study.name << " " << study.lines[line] << " " << percent << " %";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, WaitStudyTest,
+                         ::testing::Range(0, static_cast<int>(StudyPrograms().size())),
+                         [](const auto& parameter) {
+                           return StudyPrograms()[static_cast<size_t>(parameter.param)].name;
+                         });
+
 // A request may come while another is served. If that service ends soon, the request comes after
 // its end in virtual time.
 TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {

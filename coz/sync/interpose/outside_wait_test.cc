@@ -1,0 +1,262 @@
+// Waits as units: which waits the outside has ended, how long they were, and what is paid after.
+#include "coz/sync/interpose/outside_wait.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "coz/base/raw_syscall.h"
+#include "coz/sync/interpose/testing/fake_process.h"
+#include "coz/sync/interpose/testing/io_channel.h"
+
+namespace coz::interpose {
+namespace {
+
+using delay::OutsideWait;
+using delay::WaitKind;
+using testing::Channel;
+using testing::FakeProcess;
+using testing::NewEventfd;
+using testing::NewPipe;
+using testing::NewTcp4;
+using testing::Receives;
+using testing::Send;
+using testing::SendFromOutside;
+using testing::SharedChannel;
+using testing::SleepsInKernel;
+using testing::WaitUntil;
+
+constexpr uint64_t kMs = 1'000'000;
+
+class OutsideWaitTest : public ::testing::Test {
+ protected:
+  OutsideWaitTest() {
+    waits_.clear();
+    imposed_by_wait_ns_ = 0;
+    sync_internal::g_hooks.outside_wait = OnWait;
+  }
+  ~OutsideWaitTest() override { sync_internal::g_hooks.outside_wait = nullptr; }
+
+  // Runs `wait` in this thread. Once it sleeps in the kernel, another thread calls `wake`.
+  static void WaitAndWake(const std::function<void()>& wait, const std::function<void()>& wake) {
+    const pid_t waiter = gettid();
+    std::thread waker([&] {
+      WaitUntil("the thread waits", [&] { return SleepsInKernel(waiter); });
+      wake();
+    });
+    wait();
+    // The join is a wait for a thread.
+    waker.join();
+  }
+
+  static std::vector<WaitKind> Kinds() {
+    std::vector<WaitKind> kinds;
+    for (const OutsideWait& wait : waits_) kinds.push_back(wait.kind);
+    return kinds;
+  }
+
+  static inline std::vector<OutsideWait> waits_;
+  static inline uint64_t imposed_by_wait_ns_;
+  FakeProcess process_;
+
+ private:
+  static void OnWait(delay::ThreadLedger& ledger, const OutsideWait& wait) {
+    if (&ledger != LedgerSoFar()) abort();
+    waits_.push_back(wait);
+    if (imposed_by_wait_ns_ != 0) {
+      delay::ImposeDelay(*sync_internal::g_ledger, ledger, imposed_by_wait_ns_);
+    }
+  }
+};
+
+constexpr timespec kFiveMs = {0, 5 * static_cast<long>(kMs)};
+
+TEST_F(OutsideWaitTest, SleepHasItsLength) {
+  ASSERT_EQ(nanosleep(&kFiveMs, nullptr), 0);
+  ASSERT_EQ(Kinds(), std::vector{WaitKind::kSleep});
+  // Less the CPU time of the call.
+  EXPECT_GE(waits_[0].blocked_ns, 4 * kMs);
+  EXPECT_LE(waits_[0].blocked_ns, waits_[0].end_ns - waits_[0].start_ns);
+}
+
+TEST_F(OutsideWaitTest, InputFromOutsideIsAWaitAndFromAThreadIsNone) {
+  const SharedChannel pipe = NewPipe();
+  WaitAndWake([&] { EXPECT_TRUE(Receives(pipe->input)); }, [&] { SendFromOutside(pipe->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPipe});
+  waits_.clear();
+  WaitAndWake([&] { EXPECT_TRUE(Receives(pipe->input)); }, [&] { Send(pipe->output); });
+  EXPECT_TRUE(waits_.empty());
+
+  const SharedChannel tcp = NewTcp4();
+  waits_.clear();
+  WaitAndWake([&] { EXPECT_TRUE(Receives(tcp->input)); }, [&] { SendFromOutside(tcp->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kNetwork});
+  waits_.clear();
+  WaitAndWake([&] { EXPECT_TRUE(Receives(tcp->input)); }, [&] { Send(tcp->output); });
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, InputThatIsThereIsNoWait) {
+  const SharedChannel pipe = NewPipe();
+  SendFromOutside(pipe->output);
+  EXPECT_TRUE(Receives(pipe->input));
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, ClosingAnEndDoesNotMakeItOfTheProgram) {
+  const SharedChannel pipe = NewPipe();
+  const int other_end = dup(pipe->output);
+  process_.Impose(kMs);
+  EXPECT_EQ(close(pipe->output), 0);
+  pipe->output = -1;
+  WaitAndWake([&] { EXPECT_TRUE(Receives(pipe->input)); }, [&] { SendFromOutside(other_end); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPipe});
+  close(other_end);
+}
+
+TEST_F(OutsideWaitTest, PollIsAWaitWhereAReadyDescriptorIsOfTheOutside) {
+  const SharedChannel mine = NewPipe();
+  const SharedChannel theirs = NewPipe();
+  const auto wait = [&](int fd) {
+    pollfd both[2] = {{mine->input, POLLIN, 0}, {theirs->input, POLLIN, 0}};
+    EXPECT_EQ(poll(both, 2, -1), 1);
+    EXPECT_TRUE(Receives(fd));
+  };
+  WaitAndWake([&] { wait(theirs->input); }, [&] { SendFromOutside(theirs->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPoll});
+  waits_.clear();
+  WaitAndWake([&] { wait(mine->input); }, [&] { Send(mine->output); });
+  EXPECT_TRUE(waits_.empty());
+
+  const auto select_one = [&](int fd) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(mine->input, &set);
+    FD_SET(theirs->input, &set);
+    EXPECT_EQ(select(FD_SETSIZE, &set, nullptr, nullptr, nullptr), 1);
+    EXPECT_TRUE(Receives(fd));
+  };
+  waits_.clear();
+  WaitAndWake([&] { select_one(theirs->input); }, [&] { SendFromOutside(theirs->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPoll});
+  waits_.clear();
+  WaitAndWake([&] { select_one(mine->input); }, [&] { Send(mine->output); });
+  EXPECT_TRUE(waits_.empty());
+}
+
+// An eventfd of the program and a client of the outside in one instance.
+TEST_F(OutsideWaitTest, EpollTellsWhoHasEndedThisWait) {
+  const SharedChannel mine = NewEventfd();
+  const SharedChannel theirs = NewPipe();
+  const int epoll = epoll_create1(0);
+  for (const int fd : {mine->input, theirs->input}) {
+    epoll_event event = {EPOLLIN, {.fd = fd}};
+    ASSERT_EQ(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
+  }
+  const auto wait = [&](int fd) {
+    epoll_event event = {};
+    EXPECT_EQ(epoll_wait(epoll, &event, 1, -1), 1);
+    EXPECT_EQ(event.data.fd, fd);
+    EXPECT_TRUE(Receives(fd));
+  };
+  WaitAndWake([&] { wait(mine->input); }, [&] { Send(mine->output); });
+  EXPECT_TRUE(waits_.empty());
+  ASSERT_EQ(nanosleep(&kFiveMs, nullptr), 0);  // so that the wake is no recent one
+  waits_.clear();
+  WaitAndWake([&] { wait(theirs->input); }, [&] { SendFromOutside(theirs->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPoll});
+  close(epoll);
+}
+
+TEST_F(OutsideWaitTest, TimeOutOfAPollIsASleep) {
+  const SharedChannel pipe = NewPipe();
+  pollfd one = {pipe->input, POLLIN, 0};
+  EXPECT_EQ(poll(&one, 1, 5), 0);
+  ASSERT_EQ(Kinds(), std::vector{WaitKind::kSleep});
+  EXPECT_GE(waits_[0].blocked_ns, 4 * kMs);
+  waits_.clear();
+  EXPECT_EQ(poll(&one, 1, 0), 0);
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, EndOfAChildOfTheOutsideIsAWait) {
+  const pid_t child = static_cast<pid_t>(RawSyscall(SYS_fork));
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    RawSyscall(SYS_nanosleep, &kFiveMs, nullptr);
+    RawSyscall(SYS_exit_group, 0);
+  }
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kChild});
+}
+
+TEST_F(OutsideWaitTest, FilesInMemoryAreNoWaits) {
+  const int fd = memfd_create("test", 0);
+  char page[4096] = {};
+  EXPECT_EQ(pwrite(fd, page, sizeof(page), 0), 4096);
+  EXPECT_EQ(pread(fd, page, sizeof(page), 0), 4096);
+  EXPECT_EQ(fdatasync(fd), 0);
+  EXPECT_TRUE(waits_.empty());
+  close(fd);
+}
+
+TEST_F(OutsideWaitTest, FailedAndInterruptedCallsAreNone) {
+  EXPECT_EQ(fsync(-1), -1);
+  EXPECT_EQ(errno, EBADF);
+  const SharedChannel pipe = NewPipe();
+  char byte;
+  EXPECT_EQ(read(pipe->output, &byte, 1), -1);
+  EXPECT_EQ(errno, EBADF);
+  EXPECT_TRUE(waits_.empty());
+}
+
+// The thread is ahead by 3 ms when it has waited, so of the 5 ms that it owes it pays 2.
+TEST_F(OutsideWaitTest, LeadCountsAgainstWhatTheThreadOwes) {
+  imposed_by_wait_ns_ = 3 * kMs;
+  delay::ThreadLedger& ledger = process_.main_ledger();
+  const uint64_t start_ns = process_.global().global_delay_ns;
+  const SharedChannel pipe = NewPipe();
+  // The thread owes nothing before it waits.
+  WaitAndWake([&] { EXPECT_TRUE(Receives(pipe->input)); },
+              [&] {
+                process_.Impose(5 * kMs);
+                SendFromOutside(pipe->output);
+              });
+  EXPECT_EQ(waits_.size(), 1u);
+  EXPECT_EQ(ledger.imposed_ns, 3 * kMs);
+  EXPECT_EQ(process_.global().global_delay_ns, start_ns + 5 * kMs);
+  EXPECT_EQ(ledger.asked_ns, 2 * kMs);
+}
+
+// The same in a wait that times out: the time-out is put off by 2 ms only.
+TEST_F(OutsideWaitTest, LeadCountsBeforeATimeOutIsPutOff) {
+  imposed_by_wait_ns_ = 3 * kMs;
+  const SharedChannel pipe = NewPipe();
+  pollfd one = {pipe->input, POLLIN, 0};
+  WaitAndWake([&] { EXPECT_EQ(poll(&one, 1, 300), 0); }, [&] { process_.Impose(5 * kMs); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kSleep});
+  EXPECT_EQ(process_.main_ledger().asked_ns, 2 * kMs);
+}
+
+TEST_F(OutsideWaitTest, NothingIsNotedWithoutTheHook) {
+  sync_internal::g_hooks.outside_wait = nullptr;
+  const SharedChannel pipe = NewPipe();
+  WaitAndWake([&] { EXPECT_TRUE(Receives(pipe->input)); }, [&] { Send(pipe->output); });
+  EXPECT_FALSE(IsWokenByTree(pipe->input, IoSide::kInput));
+  ASSERT_EQ(nanosleep(&kFiveMs, nullptr), 0);
+  EXPECT_TRUE(waits_.empty());
+}
+
+}  // namespace
+}  // namespace coz::interpose
