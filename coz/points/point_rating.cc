@@ -18,6 +18,9 @@ constexpr double kTimerVisitsPerSecond = 100;
 constexpr double kTimerVariation = 0.01;
 constexpr double kTimerSampleShare = 0.01;
 constexpr double kTimerScore = 0.3;
+// More visits tell no more, and are more likely to be of parts.
+constexpr double kManyVisitsPerSecond = 1000;
+constexpr double kScorePerDecade = 0.15;
 // Several threads at once may count for longer than the slice.
 constexpr double kMinRestOfSlice = 0.05;
 
@@ -70,9 +73,10 @@ double Score(const PointRating& rating, double sample_share) {
   const bool is_timer = rating.visits_per_s < kTimerVisitsPerSecond &&
                         rating.variation < kTimerVariation && sample_share < kTimerSampleShare;
   // Steady functions first. One that does much of the work is more likely to be the unit of work
-  // than its small parts.
-  return (0.1 + sample_share) / (1 + 4 * rating.variation) * (is_timer ? kTimerScore : 1) *
-         std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond);
+  // than its small parts, and so is one that is called less often: it calls the others.
+  const double decades = std::log10(std::max(1.0, rating.visits_per_s / kManyVisitsPerSecond));
+  return (0.1 + sample_share) / (1 + 4 * rating.variation) / (1 + kScorePerDecade * decades) *
+         (is_timer ? kTimerScore : 1) * std::min(1.0, rating.visits_per_s / kGoodVisitsPerSecond);
 }
 
 }  // namespace

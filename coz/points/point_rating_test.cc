@@ -86,6 +86,12 @@ TEST(PointRatingTest, SteadyFunctionsWithMuchOfTheWorkComeFirst) {
             (std::vector<size_t>{3, 2, 1}));
 }
 
+TEST(PointRatingTest, OfTwoThatDoAllOfTheWorkTheCallerComesFirst) {
+  const PointRating part = RatePoint(Slices({80000, 79000, 81000, 80000}), 0.8, 2);
+  const PointRating request = RatePoint(Slices({80, 79, 81, 80}), 0.8, 2);
+  EXPECT_EQ(RankPoints({part, request}, PointFitness::kFit), (std::vector<size_t>{1, 0}));
+}
+
 TEST(PointRatingTest, FrequentFunctionsAreRankedAmongThemselves) {
   const PointRating part = Rate({5000, 5000, 5000, 5000}, 0.1);
   const PointRating request = Rate({2000, 2000, 2000, 2000}, 0.8);
