@@ -10,6 +10,7 @@ constexpr uint64_t kSliceNs = 100'000'000;
 
 std::vector<VisitSlice> Slices(const std::vector<uint64_t>& visits) {
   std::vector<VisitSlice> slices;
+  slices.reserve(visits.size());
   for (const uint64_t n : visits) slices.push_back({n, kSliceNs});
   return slices;
 }
@@ -38,8 +39,8 @@ TEST(PointRatingTest, VariationIsThatOfTheRateWithoutChance) {
 }
 
 TEST(PointRatingTest, SingleSlicesOfALongRunMayWaver) {
-  std::vector<uint64_t> visits;
-  for (int i = 0; i < 40; ++i) visits.push_back(i % 2 == 0 ? 100 : 0);
+  std::vector<uint64_t> visits(40);
+  for (size_t i = 0; i < visits.size(); i += 2) visits[i] = 100;
   EXPECT_EQ(Rate(visits).variation, 0);
 }
 

@@ -4,8 +4,8 @@
 // Shape    one line, one progress point, two profiles; a Verification for each point that both have
 // Units    fractions
 // Errors   NOT_FOUND when the first profile has no figures for the line (the message names the
-//          closest lines), FAILED_PRECONDITION when a figure is missing, with what would give it, or
-//          when no line is named and none became faster
+//          closest lines). FAILED_PRECONDITION when a figure is missing, with what would give it,
+//          or when no line is named and none became faster
 // Threads  safe
 // Signals  not async-signal-safe
 // Source   docs/compare.md

@@ -113,10 +113,4 @@ absl::Status ProfileWriter::Append(const profile::Profile& chunk) {
   return absl::OkStatus();
 }
 
-absl::Status ProfileWriter::Sync() {
-  // EINVAL: a pipe or a terminal, which has nothing to sync.
-  if (fsync(fd_.get()) != 0 && errno != EINVAL) return ProfileWriteError("sync", path_, errno);
-  return absl::OkStatus();
-}
-
 }  // namespace coz::report

@@ -41,11 +41,9 @@ class ProfileWriter {
   ProfileWriter& operator=(ProfileWriter&&) = default;
 
   // The data is in the kernel when this returns: it survives kill -9 of this process and of the
-  // target, not a power failure (an fsync costs milliseconds on a busy disk and is left to Sync).
+  // target. Not a power failure: on a busy disk an fsync takes minutes, for which the command would
+  // not end.
   absl::Status Append(const profile::Profile& chunk);
-
-  // fsync(2). For the end of a session.
-  absl::Status Sync();
 
   const std::string& path() const { return path_; }
   uint64_t bytes_written() const { return bytes_written_; }

@@ -396,7 +396,6 @@ void ProfileRecorder::WriteEnd(profile::EndReason reason, const ExitState& exit,
     written->set_talks_to_target(neighbour.talks_to_target);
   }
   Append(chunk);
-  if (status_.ok()) status_ = writer_.Sync();
 }
 
 }  // namespace coz::supervisor

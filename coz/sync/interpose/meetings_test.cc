@@ -21,7 +21,8 @@ using testing::FakeProcess;
 using testing::WaitUntil;
 using testing::WatchedThread;
 
-// Longer than a test takes, and less than the machine has been up: virtual time begins at its start.
+// Longer than a test takes, and less than the machine has been up, for virtual time begins at its
+// start.
 constexpr uint64_t kLongNs = 30 * kNsPerSecond;
 
 class MeetingsTest : public ::testing::Test {

@@ -109,9 +109,9 @@ inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
          0;
 }
 
-// Whether a caller that is behind may go on without a look at this call, which returns to `site`: it
-// has nothing to pay for now, and the call ends no stretch. Nearly all calls in quick succession
-// may. A look costs most where locks are held meanwhile.
+// Whether a caller that is behind may go on without a look at this call, which returns to `site`.
+// It may where it has nothing to pay for now, and the call ends no stretch. Nearly all calls in
+// quick succession may. A look costs most where locks are held meanwhile.
 [[gnu::always_inline]] inline bool MaySkipCall(delay::ThreadLedger& caller, const void* site) {
   if (delay::OwesPause(*sync_internal::g_ledger, caller)) return false;
   if (delay::Accrues(caller)) return caller.stretches.SkipsCall();
