@@ -3,11 +3,11 @@ from leveldb_server import Leveldb
 from memcached_server import Memcached
 from nginx_server import NginxEight, NginxTwo
 from postgresql_server import PostgresqlEightSocket, PostgresqlEightTcp, PostgresqlTwoSocket, PostgresqlTwoTcp
-from redis_server import Redis
+from redis_server import Redis, RedisOneThread
 from sqlite_server import Sqlite
 
 SERVERS = (NginxTwo, NginxEight, PostgresqlTwoSocket, PostgresqlTwoTcp, PostgresqlEightSocket, PostgresqlEightTcp,
-           Memcached, Redis, Leveldb, Sqlite)
+           Memcached, RedisOneThread, Redis, Leveldb, Sqlite)
 
 
 def chosen(names):

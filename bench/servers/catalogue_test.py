@@ -15,7 +15,8 @@ from server import AFTER, BEFORE, HERE
 
 class CatalogueTest(unittest.TestCase):
     def test_a_beginning_chooses_all_servers_that_have_it(self):
-        self.assertEqual([server.name for server in catalogue.chosen(["nginx", "redis"])], ["nginx-2", "nginx-8", "redis"])
+        self.assertEqual([server.name for server in catalogue.chosen(["nginx", "redis"])], 
+                         ["nginx-2", "nginx-8", "redis-1", "redis"])
 
     def test_no_name_chooses_all(self):
         self.assertEqual(catalogue.chosen([]), list(catalogue.SERVERS))

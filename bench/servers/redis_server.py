@@ -1,4 +1,4 @@
-"""redis with I/O threads, asked for fields of one hash. The change is how the hash is kept: as a list that is searched from
+"""redis with one and with two I/O threads, asked for fields of one hash. The change is how the hash is kept: as a list that is searched from
 its begin, or as a hash table."""
 import signal
 import socket
@@ -32,10 +32,11 @@ class Redis(Server):
     change = "hash of %d fields as hash table, not listpack" % _FIELDS
     kind = "knob"
     load = "redis-benchmark, %d connections" % _CONNECTIONS
+    io_threads = 2               # the first is the one that answers; the others spin while they wait for it
 
     def command(self, variant):
         return [self.folder / "redis/src/redis-server", "--bind", "127.0.0.1", "--port", self.port, "--save", "",
-                "--appendonly", "no", "--dir", self.folder, "--io-threads", 2, "--io-threads-do-reads", "yes",
+                "--appendonly", "no", "--dir", self.folder, "--io-threads", self.io_threads, "--io-threads-do-reads", "yes",
                 "--hash-max-listpack-entries", 2 * _FIELDS if variant == BEFORE else 0]
 
     def ask(self, command, wanted=1):
@@ -73,3 +74,8 @@ class Redis(Server):
                 return (self.answered() - before) / (time.monotonic() - start_s)
         finally:
             processes.end(load, signal.SIGTERM, 5)
+
+
+class RedisOneThread(Redis):
+    name = "redis-1"
+    io_threads = 1

@@ -67,6 +67,7 @@ struct IoTables {
     std::atomic<uint64_t> watcher_key;
   };
   Watch watches[kWatches];
+  Watch& WatchAt(uint64_t key) { return watches[(key >> 1) % kWatches]; }
 
   // The keys through which profiled threads have woken others, and when they last did. Kept only
   // where waits that the outside ends are units (outside_wait.h). Of two keys in one place it has

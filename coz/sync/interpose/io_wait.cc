@@ -16,10 +16,6 @@ namespace {
 // What SwitchesPlus1() last said.
 __thread uint64_t t_switches_plus_1 __attribute__((tls_model("initial-exec"))) = 0;
 
-delay::IoTables::Watch& WatchEntryOf(uint64_t key) {
-  return TheIoTables().watches[(key >> 1) % delay::IoTables::kWatches];
-}
-
 const void* AsObject(uint64_t key) {
   return reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
 }
@@ -38,7 +34,7 @@ void Publish(const delay::ThreadLedger& caller, uint64_t key) {
   const uint64_t local_ns = caller.local_delay_ns.load(std::memory_order_relaxed);
   wakes.Publish(AsObject(key), local_ns);
   NotePublished(local_ns);
-  const delay::IoTables::Watch& watch = WatchEntryOf(key);
+  const delay::IoTables::Watch& watch = TheIoTables().WatchAt(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     wakes.Publish(AsObject(watch.watcher_key.load(std::memory_order_relaxed)), local_ns);
   }
@@ -114,7 +110,7 @@ uint64_t WakerThrough(int fd, IoSide side) {
 void NoteWatcher(int fd, IoSide side, int watcher) {
   for (const uint64_t key : FindIoKeys(fd, side).waits) {
     if (key == 0) continue;
-    delay::IoTables::Watch& entry = WatchEntryOf(key);
+    delay::IoTables::Watch& entry = TheIoTables().WatchAt(key);
     entry.watcher_key.store(EpollKey(watcher), std::memory_order_relaxed);
     entry.key.store(key, std::memory_order_release);
   }

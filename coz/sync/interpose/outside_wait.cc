@@ -13,10 +13,6 @@ constexpr uint64_t kShortestNs = 5'000;
 // A waker notes its wake before it makes its call. So the wait may begin in between.
 constexpr uint64_t kWakeTakesNs = 50'000;
 
-delay::IoTables::Watch& WatchOf(delay::IoTables& tables, uint64_t key) {
-  return tables.watches[(key >> 1) % delay::IoTables::kWatches];
-}
-
 }  // namespace
 
 OutsideClock StartOutsideClock(const delay::ThreadLedger& caller) {
@@ -51,7 +47,7 @@ void NoteWakeBy(uint64_t key) {
   const uint64_t now_ns = MonotonicNowNs();
   delay::IoTables& tables = TheIoTables();
   tables.NoteWake(key, now_ns);
-  const delay::IoTables::Watch& watch = WatchOf(tables, key);
+  const delay::IoTables::Watch& watch = tables.WatchAt(key);
   if (watch.key.load(std::memory_order_acquire) == key) {
     tables.NoteWake(watch.watcher_key.load(std::memory_order_relaxed), now_ns);
   }

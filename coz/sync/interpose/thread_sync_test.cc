@@ -74,8 +74,10 @@ TEST_F(ToldWaitTest, WhatAHandlerPaysInAPauseIsAskedForOnce) {
 }
 
 uint64_t g_queued_ns = 0;
+int g_looks = 0;
 
 bool Queued(uint64_t* queued_ns) {
+  ++g_looks;
   *queued_ns = g_queued_ns;
   return true;
 }
@@ -160,6 +162,18 @@ TEST_F(CrowdTest, SmallDebtIsCarriedOn) {
   global_->global_delay_ns += 20 * kNsPerUs;
   PayDebt(thread_);
   EXPECT_EQ(thread_.pauses, 1u);
+}
+
+// A server's thread is at calls several times for each request, and a look is a system call.
+TEST_F(CrowdTest, CallsWithASmallDebtDoNotLook) {
+  global_->global_delay_ns += 20 * kNsPerUs;
+  const int looks = g_looks;
+  const uint64_t start_ns = MonotonicNowNs();
+  while (MonotonicNowNs() - start_ns < 5 * delay::CpuShare::kLeastBetweenLooksNs) PayIfBehind();
+  EXPECT_EQ(g_looks, looks);
+  global_->global_delay_ns += 20 * kNsPerUs;
+  PayIfBehind();
+  EXPECT_GT(g_looks, looks);
 }
 
 class CrowdWithoutClockTest : public CrowdTest {
