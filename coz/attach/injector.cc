@@ -421,8 +421,8 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
                            room->data, options_.limit_s);
   if (!called.ok()) {
     *room = Room();  // the thread may still use it
-    return absl::Status(called.code(), absl::StrFormat("process %d did not answer: %s; try again",
-                                                       pid_, called.message()));
+    return absl::Status(called.code(),
+                        absl::StrFormat("process %d did not answer: %s", pid_, called.message()));
   }
   Step("after call");
   if (!ReadMemory(pid_, room->data, &order, sizeof(order)) || order.is_done != 1) {

@@ -34,6 +34,9 @@ constexpr int64_t kRestartBlock = -516;
 
 // The longest time in which a thread comes to its stop.
 constexpr double kStopLimitS = 1;
+// And in which it finishes a system call that is made in it. A thread that gives up here leaves the
+// process with what the call made, so it may wait for a CPU and for the lock of its addresses.
+constexpr double kCallLimitS = 10;
 
 double NowS() { return static_cast<double>(MonotonicNowNs()) / 1e9; }
 
@@ -340,11 +343,14 @@ absl::Status TracedThread::AwaitReturn(uint64_t frame, double deadline_s, int64_
   while (true) {
     const Event event = RunToEvent(deadline_s);
     if (event == Event::kEnded) {
-      return absl::UnavailableError(absl::StrFormat("thread %d has ended", tid_));
+      return absl::UnavailableError(absl::StrFormat(
+          "thread %d of process %d has ended; try again: coz attach %d", tid_, pid_, pid_));
     }
     if (event == Event::kTimedOut) {
-      return absl::DeadlineExceededError(
-          absl::StrFormat("thread %d takes too long; it goes on by itself", tid_));
+      return absl::DeadlineExceededError(absl::StrFormat(
+          "a call in thread %d of process %d takes too long, and goes on by itself; leave the "
+          "machine idle and try again: coz attach %d",
+          tid_, pid_, pid_));
     }
     if (event == Event::kOther) continue;
     user_regs_struct now = {};
@@ -376,7 +382,7 @@ absl::StatusOr<int64_t> TracedThread::Call(const Gadgets& gadgets, const Request
     return absl::UnavailableError(absl::StrFormat("thread %d has no stack to write to", tid_));
   }
   int64_t result = -EINTR;
-  const absl::Status returned = AwaitReturn(frame, NowS() + kStopLimitS, &result);
+  const absl::Status returned = AwaitReturn(frame, NowS() + kCallLimitS, &result);
   if (!returned.ok()) return returned;
   return result;
 }

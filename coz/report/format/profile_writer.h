@@ -41,8 +41,7 @@ class ProfileWriter {
   ProfileWriter& operator=(ProfileWriter&&) = default;
 
   // The data is in the kernel when this returns: it survives kill -9 of this process and of the
-  // target. Not a power failure: on a busy disk an fsync takes minutes, for which the command would
-  // not end.
+  // target. Not a power failure: an fsync would wait for what other programs write.
   absl::Status Append(const profile::Profile& chunk);
 
   const std::string& path() const { return path_; }
