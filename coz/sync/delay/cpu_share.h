@@ -10,6 +10,10 @@
 // the thread was queued, because only one thread runs there at a time. The rest is taken to have
 // grown evenly.
 //
+// That is an estimate. What is known exactly is where the CPU stands: the local delay that the
+// thread which ran there before has left (CpuTable). A thread that was queued goes on from there
+// where its own local delay is smaller. Else it would pay for what its CPU has paid already.
+//
 // Shape    CpuShare: one per thread, in its ledger. CpuTable: one for all processes, in the global
 //          ledger. All zero at first
 // Units    ns of CLOCK_MONOTONIC, of the thread's CPU time, and of delay
@@ -27,7 +31,8 @@
 
 namespace coz::delay {
 
-// How much delay threads have imposed while they ran on each CPU.
+// How much delay threads have imposed while they ran on each CPU, and the local delay of the thread
+// that left it last.
 class CpuTable {
  public:
   static constexpr uint32_t kCpus = 256;
@@ -38,10 +43,17 @@ class CpuTable {
   uint64_t imposed_ns(uint32_t cpu) const {
     return places_[cpu % kCpus].imposed_ns.load(std::memory_order_relaxed);
   }
+  void Leave(uint32_t cpu, uint64_t local_delay_ns) {
+    places_[cpu % kCpus].local_delay_ns.store(local_delay_ns, std::memory_order_relaxed);
+  }
+  uint64_t local_delay_ns(uint32_t cpu) const {
+    return places_[cpu % kCpus].local_delay_ns.load(std::memory_order_relaxed);
+  }
 
  private:
   struct alignas(64) Place {
     std::atomic<uint64_t> imposed_ns;
+    std::atomic<uint64_t> local_delay_ns;
   };
   Place places_[kCpus];
 };

@@ -28,6 +28,7 @@ class CpuShareTest : public ::testing::Test {
   std::unique_ptr<GlobalLedger> global_{new GlobalLedger()};
   std::unique_ptr<ThreadLedger> thread_memory_{new ThreadLedger()};
   std::unique_ptr<ThreadLedger> other_memory_{new ThreadLedger()};
+  std::unique_ptr<ThreadLedger> before_memory_{new ThreadLedger()};  // ran on kHere
   ThreadLedger& thread_ = *thread_memory_;
   ThreadLedger& other_ = *other_memory_;
 };
@@ -62,7 +63,6 @@ TEST_F(CpuShareTest, MomentsInTheQueueAddUp) {
 }
 
 TEST_F(CpuShareTest, CreditIsAtMostTheTimeInTheQueue) {
-  Look(other_, 100, 0, kHere);
   ImposeDelay(*global_, other_, 5000 * kUs);
   Look(thread_, 1001, 600, kHere);
   EXPECT_EQ(OwedUs(), 4400u);
@@ -81,6 +81,52 @@ TEST_F(CpuShareTest, AfterAWaitOnlyItsTimeInTheQueueCounts) {
   EndWaitUncredited(thread_);
   EXPECT_EQ(Look(thread_, 1001, 100, kHere), 100 * kUs);
   EXPECT_EQ(OwedUs(), 270u) << "of 1,000 us it was queued for 100";
+}
+
+// What other CPUs impose is paid once for each CPU, by the thread that has it.
+TEST_F(CpuShareTest, QueuedThreadDoesNotPayWhatItsCpuHasPaid) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  RecordPause(*before_memory_, 300 * kUs, 300 * kUs);
+  LeaveToCpu(*global_, *before_memory_, kHere);
+  EXPECT_EQ(Look(thread_, 1001, 0, kHere), 0u);
+  EXPECT_EQ(OwedUs(), 300u) << "it was not queued, so it had another CPU until now, or none";
+  EXPECT_EQ(Look(thread_, 1101, 30, kHere), 30 * kUs);
+  EXPECT_EQ(OwedUs(), 0u);
+  EXPECT_EQ(thread_.credited_ns, 300 * kUs);
+}
+
+TEST_F(CpuShareTest, QueuedThreadPaysTheRestOfItsCpusDebt) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  RecordPause(*before_memory_, 250 * kUs, 250 * kUs);
+  LeaveToCpu(*global_, *before_memory_, kHere);
+  Look(thread_, 1101, 30, kHere);
+  EXPECT_EQ(OwedUs(), 50u);
+}
+
+TEST_F(CpuShareTest, OldValueOfAnIdleCpuPutsNoThreadIntoDebt) {
+  LeaveToCpu(*global_, *before_memory_, kHere);
+  ImposeDelay(*global_, other_, 300 * kUs);
+  const Wait wait = BeginWait(thread_, 1 * kUs);
+  const uint64_t queued_ns = Look(thread_, 1001, 40, kHere);
+  EndWaitOfQueued(*global_, thread_, wait, 1001 * kUs, global_->global_delay_ns, queued_ns);
+  EXPECT_EQ(OwedUs(), 0u);
+}
+
+TEST_F(CpuShareTest, WokenThreadGoesOnFromItsCpuWhereItsWakerOwesMore) {
+  const Wait wait = BeginWait(thread_, 1 * kUs);
+  ImposeDelay(*global_, other_, 300 * kUs);
+  RecordPause(*before_memory_, 300 * kUs, 300 * kUs);
+  LeaveToCpu(*global_, *before_memory_, kHere);
+  const uint64_t of_waker_ns = 100 * kUs;
+  const uint64_t queued_ns = Look(thread_, 1001, 30, kHere);
+  EndWaitOfQueued(*global_, thread_, wait, 1001 * kUs, of_waker_ns, queued_ns);
+  EXPECT_EQ(OwedUs(), 0u);
+}
+
+TEST_F(CpuShareTest, WhoImposesLeavesItToItsCpu) {
+  ImposeDelay(*global_, other_, 300 * kUs);
+  EXPECT_EQ(global_->cpus.local_delay_ns(kElsewhere), 300 * kUs);
+  EXPECT_EQ(global_->cpus.local_delay_ns(kHere), 0u);
 }
 
 TEST_F(CpuShareTest, NewThreadOwesNothingForItsTimeInTheQueue) {

@@ -8,6 +8,15 @@ namespace {
 // For how long a thread that was queued makes all pauses hold their CPUs.
 constexpr uint64_t kCrowdLastsNs = 50'000'000;
 
+// Credits the thread up to a local delay of `to_ns`, at most what it owes.
+void RaiseTo(GlobalLedger& global, ThreadLedger& thread, uint64_t to_ns) {
+  const uint64_t most_ns = std::min(to_ns, global.global_delay_ns.load(std::memory_order_acquire));
+  const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
+  if (local_ns >= most_ns) return;
+  thread.local_delay_ns.fetch_add(most_ns - local_ns, std::memory_order_relaxed);
+  thread.credited_ns.fetch_add(most_ns - local_ns, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) {
@@ -16,7 +25,10 @@ void ImposeDelay(GlobalLedger& global, ThreadLedger& thread, uint64_t delay_ns) 
   // delay that it imposes itself.
   const uint64_t local_ns = thread.local_delay_ns.fetch_add(delay_ns, std::memory_order_relaxed);
   thread.imposed_ns.fetch_add(delay_ns, std::memory_order_relaxed);
-  if (MayBeCrowded(global)) global.cpus.NoteImposed(thread.cpu_share.cpu(), delay_ns);
+  if (MayBeCrowded(global)) {
+    global.cpus.NoteImposed(thread.cpu_share.cpu(), delay_ns);
+    LeaveToCpu(global, thread, thread.cpu_share.cpu());
+  }
   // The thread's excess stays its own: no other thread has to make up for it.
   const uint64_t required_ns = std::min(local_ns, global_ns) + delay_ns;
   // Release pairs with the acquire in OwedDelay: a thread that sees the delay also sees the
@@ -37,16 +49,17 @@ uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& lo
   if (queued.queued_ns < CpuShare::kLeastQueuedNs) return 0;
   global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
   CreditQueued(global, thread, queued.delay_ns);
+  GoOnFromCpu(global, thread);
   return queued.queued_ns;
 }
 
 void CreditQueued(GlobalLedger& global, ThreadLedger& thread, uint64_t queued_ns) {
-  const uint64_t global_ns = global.global_delay_ns.load(std::memory_order_acquire);
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
-  if (local_ns >= global_ns) return;
-  const uint64_t credited_ns = std::min(queued_ns, global_ns - local_ns);
-  thread.local_delay_ns.fetch_add(credited_ns, std::memory_order_relaxed);
-  thread.credited_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+  RaiseTo(global, thread, local_ns + queued_ns);
+}
+
+void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread) {
+  RaiseTo(global, thread, global.cpus.local_delay_ns(thread.cpu_share.cpu()));
 }
 
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread) {
@@ -100,7 +113,9 @@ void EndWaitCreditedBy(ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
 void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wait, uint64_t now_ns,
                      uint64_t waker_local_delay_ns, uint64_t queued_ns) {
   EndWaitCreditedBy(thread, wait, now_ns, waker_local_delay_ns);
-  if (queued_ns != 0) CreditQueued(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
+  if (queued_ns == 0) return;
+  CreditQueued(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
+  GoOnFromCpu(global, thread);
 }
 
 void GoOnAfter(ThreadLedger& thread, uint64_t virtual_ns, uint64_t now_ns) {

@@ -186,6 +186,16 @@ inline void PublishExcess(GlobalLedger& global, const ThreadLedger& waker, const
   }
 }
 
+// Leaves the thread's local delay to the thread that runs next on `cpu`, where the thread is. In a
+// crowd: before it waits, and after a pause in which it held its CPU. ImposeDelay does it, too.
+inline void LeaveToCpu(GlobalLedger& global, const ThreadLedger& thread, uint32_t cpu) {
+  global.cpus.Leave(cpu, thread.local_delay_ns.load(std::memory_order_relaxed));
+}
+
+// Credits the thread, which was queued for the CPU that it looked at last, for what its CPU has
+// served already. It never puts the thread into debt: an idle CPU keeps an old value.
+void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
+
 // Credits the delay that grew while the thread was queued for a CPU, which it does not owe. The
 // caller does this before the thread pays, where MayBeCrowded. Returns for how long the thread was
 // queued since its last look, or 0 where that is too short to tell.

@@ -175,6 +175,7 @@ inline auto WaitForIo(Call call, FindWaker find_waker, KindOf kind_of = KindOf()
   const bool needs_start = has_excess || (kIsOutput && delay::Accrues(*caller)) || is_unit;
   const uint64_t start_ns =
       __builtin_expect(needs_start, 0) ? MonotonicNowNs() : io_internal::StartNs(global_ns);
+  if (!kIsOutput) LeaveCpu(*caller);
   const delay::Wait wait =
       kIsOutput ? delay::BeginOutput(*caller, start_ns) : delay::BeginWait(*caller, start_ns);
   OutsideClock clock;

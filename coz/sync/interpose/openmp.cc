@@ -84,6 +84,7 @@ void BeginTeamWait() {
   if (thread == nullptr) return;
   PayIfBehind();  // the others may wait for this thread
   if (g_unseen_tasks.load(std::memory_order_relaxed)) return;
+  LeaveCpu(*thread);
   t_team.wait = delay::BeginWait(*thread, io_internal::StartNs(GlobalDelayNs()));
   t_team.waiting = true;
 }

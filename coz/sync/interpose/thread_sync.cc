@@ -147,6 +147,7 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), pause.passed_ns - nested_ns);
   NotePauseCpu(thread, pause.cpu_ns);
+  if (holds) delay::LeaveToCpu(*sync_internal::g_ledger, thread, CurrentCpu());
   return true;
 }
 

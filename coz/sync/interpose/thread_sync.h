@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "coz/base/clock.h"
+#include "coz/base/current_cpu.h"
 #include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/outside_wait.h"
@@ -154,6 +155,13 @@ uint64_t LookAtCpu(delay::ThreadLedger& thread);
 
 // Credits the caller, a new thread, for its time in the queue since `created_ns`.
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns);
+
+// Before a wait, or what may be one: the thread that runs next on the caller's CPU goes on from the
+// caller's local delay.
+inline void LeaveCpu(const delay::ThreadLedger& caller) {
+  if (__builtin_expect(!delay::MayBeCrowded(*sync_internal::g_ledger), 1)) return;
+  delay::LeaveToCpu(*sync_internal::g_ledger, caller, CurrentCpu());
+}
 
 // Takes a CPU look after a wait, since the caller may have been queued for a CPU at its end.
 // Returns for how long.
@@ -294,6 +302,7 @@ class BlockedScope {
  public:
   explicit BlockedScope(WaitStart start = WaitStart::kMayBeOver) : thread_(CurrentThreadLedger()) {
     if (thread_ == nullptr) return;
+    LeaveCpu(*thread_);
     const uint64_t now_ns = MonotonicNowNs();
     wait_ = start == WaitStart::kIsAhead ? delay::BeginWait(*thread_, now_ns)
                                          : BeginThreadWait(*thread_, now_ns);
@@ -306,8 +315,9 @@ class BlockedScope {
     if (thread_ == nullptr) return;
     const uint64_t now_ns = MonotonicNowNs();
     delay::ResumeStretch(*thread_, now_ns);
-    BackOnCpu(*thread_);
+    const uint64_t queued_ns = BackOnCpu(*thread_);
     EndThreadWait(*thread_, wait_, now_ns, sync_internal::g_ledger->wakes.Find(object));
+    if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, *thread_);
   }
   // The wait timed out or was interrupted, or something outside the program ended it.
   void EndedOtherwise() {

@@ -113,9 +113,28 @@ class CrowdTest : public ::testing::Test {
     LookAtCpu(thread_);
   }
 
+  // Whether a CPU has the thread's local delay for the next.
+  bool IsLeft() const {
+    for (uint32_t cpu = 0; cpu < delay::CpuTable::kCpus; ++cpu) {
+      if (global_->cpus.local_delay_ns(cpu) == thread_.local_delay_ns) return true;
+    }
+    return false;
+  }
+
   std::unique_ptr<delay::GlobalLedger> global_ = std::make_unique<delay::GlobalLedger>();
   delay::ThreadLedger thread_ = {};
 };
+
+TEST_F(CrowdTest, PauseAndWaitLeaveTheDelayToTheNextOnTheCpu) {
+  BeQueuedFor(kNsPerMs);
+  global_->global_delay_ns += 2 * kNsPerMs;
+  PayDebt(thread_);
+  EXPECT_TRUE(IsLeft());
+  thread_.local_delay_ns += kNsPerMs;
+  EXPECT_FALSE(IsLeft());
+  { const BlockedScope wait; }
+  EXPECT_TRUE(IsLeft());
+}
 
 TEST_F(CrowdTest, PauseKeepsItsCpu) {
   BeQueuedFor(kNsPerMs);

@@ -236,9 +236,14 @@ void Simulator::LookForCrowd(uint64_t until_ns) {
   }
 }
 
-void Simulator::LookAtCpu(Thread& thread) {
-  if (!options_.credit_queued || !delay::MayBeCrowded(*ledger_)) return;
-  delay::LookAtCpuInStretch(*ledger_, thread.ledger, {now_ns_, thread.queued_ns, thread.cpu});
+uint64_t Simulator::LookAtCpu(Thread& thread) {
+  if (!options_.credit_queued || !delay::MayBeCrowded(*ledger_)) return 0;
+  return delay::LookAtCpuInStretch(*ledger_, thread.ledger,
+                                   {now_ns_, thread.queued_ns, thread.cpu});
+}
+
+void Simulator::LeaveToNext(const Thread& thread) {
+  if (delay::MayBeCrowded(*ledger_)) delay::LeaveToCpu(*ledger_, thread.ledger, thread.cpu);
 }
 
 void Simulator::EndPause(Thread& thread, uint64_t paused_ns) {
@@ -309,7 +314,10 @@ bool Simulator::Account(Thread& thread) {
   thread.slice_left_ns -= std::min(ran_ns, thread.slice_left_ns);
   if (thread.hold_left_ns > 0) {
     thread.hold_left_ns -= ran_ns;
-    if (thread.hold_left_ns == 0) EndPause(thread, thread.owed_ns);
+    if (thread.hold_left_ns == 0) {
+      EndPause(thread, thread.owed_ns);
+      LeaveToNext(thread);
+    }
     return false;
   }
   if (thread.work_left_ns > 0) thread.work_left_ns -= ran_ns;
@@ -492,16 +500,18 @@ void Simulator::PublishBeforeWake(Thread& waker, const void* object) {
 }
 
 void Simulator::StartWait(Thread& thread) {
+  LeaveToNext(thread);
   thread.wait = delay::BeginWait(thread.ledger, now_ns_);
 }
 
 void Simulator::EndWait(Thread& thread, bool by_thread, const void* object) {
   delay::ResumeStretch(thread.ledger, now_ns_);
-  LookAtCpu(thread);
+  const uint64_t queued_ns = LookAtCpu(thread);
   if (by_thread) {
     const bool has_blocked = !options_.keep_excess_without_wait || now_ns_ != thread.wait.start_ns;
     delay::EndWaitCredited(*ledger_, thread.ledger, thread.wait, now_ns_,
                            ledger_->wakes.Find(object), has_blocked);
+    if (queued_ns != 0) delay::GoOnFromCpu(*ledger_, thread.ledger);
   } else {
     delay::EndWaitUncredited(thread.ledger);
   }

@@ -153,7 +153,8 @@ class Simulator {
   void RunOnCpu(Thread& thread);
   // For more threads than CPUs.
   void LookForCrowd(uint64_t until_ns);
-  void LookAtCpu(Thread& thread);
+  uint64_t LookAtCpu(Thread& thread);
+  void LeaveToNext(const Thread& thread);
   void LeaveCpu(Thread& thread, ThreadState state);
   // Books the CPU time since the last call. Returns whether a sample falls on exactly this moment.
   bool Account(Thread& thread);
