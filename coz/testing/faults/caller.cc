@@ -18,6 +18,7 @@ namespace coz::testing {
 namespace {
 
 constexpr char kRuntime[] = "/libcoz.so";
+constexpr char kLoader[] = "/ld-linux-x86-64.so.2";
 
 struct Code {
   uint64_t begin;
@@ -131,19 +132,18 @@ Callers::Callers(const std::string& command_file) {
 Caller Callers::Of(const InterceptedCall& call) {
   pid_t& process = process_of_[call.tid];
   if (process == 0) process = ProcessOf(call.tid);
-  if (FileOf(process) == command_file_) {
-    if (supervisor_ == 0) supervisor_ = process;
-    return process == supervisor_ ? Caller::kSupervisor : Caller::kStarter;
-  }
-  if (supervisor_ == 0 || IsPassedOn(call.number)) return Caller::kProgram;
+  const bool is_command = FileOf(process) == command_file_;
+  if (is_command && supervisor_ == 0) supervisor_ = process;
+  if (supervisor_ == 0 || (!is_command && IsPassedOn(call.number))) return Caller::kProgram;
   const std::vector<Code> code = CodeOf(process);
   const Code* at = CodeAt(code, call.ip);
-  if (at == nullptr || absl::EndsWith(at->file, kRuntime)) {
-    return at == nullptr ? Caller::kProgram : Caller::kRuntime;
-  }
+  if (at == nullptr || absl::EndsWith(at->file, kLoader)) return Caller::kProgram;
+  if (is_command) return process == supervisor_ ? Caller::kSupervisor : Caller::kStarter;
+  if (absl::EndsWith(at->file, kRuntime)) return Caller::kRuntime;
   for (const uint64_t word : StackOf(call.tid)) {
     at = CodeAt(code, word);
-    if (at != nullptr) return absl::EndsWith(at->file, kRuntime) ? Caller::kRuntime : Caller::kProgram;
+    if (at == nullptr) continue;
+    return absl::EndsWith(at->file, kRuntime) ? Caller::kRuntime : Caller::kProgram;
   }
   return Caller::kProgram;
 }

@@ -3,9 +3,9 @@
 //
 // Shape    of a call that waits for an answer (intercept.h). The runtime's are those that libcoz.so
 //          makes itself, and those of a libc function that it calls directly: the first return
-//          address on the stack lies in libcoz.so. Calls deeper in libc (malloc, stdio) and those of
-//          the dynamic linker count as the program's, and so do calls that libcoz.so passes on for
-//          the program whatever made them (IsPassedOn).
+//          address on the stack lies in libcoz.so. Calls deeper in libc (malloc, stdio) count as
+//          the program's, and so do those that libcoz.so passes on for the program (IsPassedOn).
+//          Those of the dynamic linker are the program's in either process.
 // Units    runtime addresses
 // Errors   a process that has ended meanwhile: kProgram
 // Threads  compatible
@@ -29,7 +29,7 @@ bool CallerNamed(const std::string& name, Caller* caller);
 
 class Callers {
  public:
-  // By the paths of the command's file.
+  // By the path of the command's file.
   explicit Callers(const std::string& command_file);
 
   Caller Of(const InterceptedCall& call);

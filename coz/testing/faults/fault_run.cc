@@ -155,10 +155,12 @@ std::vector<int> ErrorsOf(int number) {
   static const std::set<int>* const kNone = new std::set<int>{
       SYS_getpid,   SYS_gettid,         SYS_getppid,  SYS_getuid,          SYS_geteuid,
       SYS_getgid,   SYS_getegid,        SYS_exit,     SYS_exit_group,      SYS_rt_sigreturn,
-      SYS_arch_prctl, SYS_set_tid_address, SYS_sched_yield, SYS_set_robust_list, SYS_umask};
+      SYS_arch_prctl, SYS_set_tid_address, SYS_sched_yield, SYS_set_robust_list, SYS_umask,
+      SYS_brk,  // whose errors are no numbers
+      SYS_futex};
   static const std::set<int>* const kInterrupted = new std::set<int>{
       SYS_read,  SYS_write, SYS_open,   SYS_openat,    SYS_poll,         SYS_ppoll, SYS_wait4,
-      SYS_flock, SYS_futex, SYS_pwrite64, SYS_ftruncate, SYS_clock_nanosleep, SYS_pread64,
+      SYS_flock, SYS_pwrite64, SYS_ftruncate, SYS_clock_nanosleep, SYS_pread64,
       SYS_nanosleep, SYS_epoll_wait};
   static const std::set<int>* const kDescriptors =
       new std::set<int>{SYS_open,      SYS_openat,    SYS_socket, SYS_memfd_create, SYS_signalfd4,
@@ -167,7 +169,6 @@ std::vector<int> ErrorsOf(int number) {
       new std::set<int>{SYS_write,  SYS_pwrite64, SYS_ftruncate, SYS_openat,
                         SYS_rename, SYS_mkdir,    SYS_fsync,     SYS_bind};
   if (kNone->count(number) != 0) return {};
-  if (number == SYS_futex) return {EINTR};
   if (number == SYS_clone || number == SYS_clone3) return {EAGAIN, ENOMEM};
   std::vector<int> errors = {EPERM, ENOMEM};
   if (kInterrupted->count(number) != 0) errors.push_back(EINTR);

@@ -1,5 +1,5 @@
-// Lets each system call of coz and of the runtime fail in turn, and tells each case in which more
-// than the profile suffers.
+// Lets each system call of coz and of the runtime fail in turn, and tells each case without a
+// profile. Those in which more suffers than the profile are marked WRONG.
 //
 //   ./bazelw run //coz/testing/faults:sweep -- [CALLER...] [-- OPTIONS OF COZ RUN...]
 //
@@ -46,10 +46,11 @@ int Main(const std::vector<std::string>& arguments) {
         if (!outcome.was_made) continue;
         ++cases;
         const std::string what = WhatIsWrong(outcome);
-        if (what.empty()) continue;
-        ++wrong;
-        printf("%s: %s\n  at%s\n%s\n", Describe(fault).c_str(), what.c_str(),
-               outcome.stack.c_str(), outcome.result.errors.c_str());
+        if (what.empty() && outcome.has_profile) continue;
+        wrong += what.empty() ? 0 : 1;
+        printf("%s: %s\n  at%s\n%s\n", Describe(fault).c_str(),
+               what.empty() ? "no profile" : ("WRONG: " + what).c_str(), outcome.stack.c_str(),
+               outcome.result.errors.c_str());
         fflush(stdout);
       }
     }
