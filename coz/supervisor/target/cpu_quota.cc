@@ -112,8 +112,8 @@ uint64_t ThrottledNs(absl::string_view cpu_stat) {
 }
 
 CpuQuota::CpuQuota(const std::string& root) {
-  for (const std::string& folder :
-       CgroupFolders(FileText(root + "/proc/self/cgroup"), FileText(root + "/proc/self/mountinfo"))) {
+  for (const std::string& folder : CgroupFolders(FileText(root + "/proc/self/cgroup"),
+                                                 FileText(root + "/proc/self/mountinfo"))) {
     std::string at = absl::StrCat(root, folder);
     const double quota = QuotaOfFolder(at);
     if (quota == 0) continue;

@@ -3,10 +3,10 @@
 //   fail_call REPORT LIMIT_S count COMMAND...
 //   fail_call REPORT LIMIT_S CALLER NUMBER ERROR NTH COMMAND...
 //
-// The first way lets all calls be made and counts them. The second lets the NTH call (from 1) of the
-// caller (caller.h) with that number fail with that error, without making it. It ends as the command
-// does. REPORT is a file that gets "calls CALLER NUMBER COUNT" for each, "failed STACK" where one
-// has failed, and "killed" where the time was over.
+// The first way counts all calls. The second lets the NTH call (from 1) of the caller (caller.h)
+// with that number fail with that error, without making it. It ends as the command does. REPORT is
+// a file that gets "calls CALLER NUMBER COUNT" for each, "failed STACK" where one has failed, and
+// "killed" where the time was over.
 #include <signal.h>
 #include <sys/wait.h>
 

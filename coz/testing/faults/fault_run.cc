@@ -22,16 +22,20 @@ namespace {
 constexpr int kLimitSeconds = 30;
 constexpr char kProgramOutput[] = "hello\nbye\n";
 
-#define COZ_CALLS(V)                                                                              \
-  V(read) V(write) V(open) V(close) V(stat) V(fstat) V(lstat) V(poll) V(lseek) V(mmap)            \
-  V(mprotect) V(munmap) V(brk) V(rt_sigaction) V(rt_sigprocmask) V(ioctl) V(pread64) V(pwrite64)  \
-  V(access) V(mremap) V(madvise) V(nanosleep) V(socket) V(bind) V(listen) V(clone) V(execve)      \
-  V(wait4) V(kill) V(uname) V(fcntl) V(flock) V(fsync) V(ftruncate) V(getcwd) V(rename) V(mkdir)  \
-  V(unlink) V(readlink) V(getrusage) V(prctl) V(arch_prctl) V(futex) V(sched_setaffinity)         \
-  V(sched_getaffinity) V(getdents64) V(set_tid_address) V(timer_create) V(timer_settime)          \
-  V(timer_delete) V(clock_gettime) V(clock_nanosleep) V(openat) V(newfstatat) V(ppoll)            \
-  V(set_robust_list) V(signalfd4) V(pipe2) V(perf_event_open) V(prlimit64) V(getrandom)           \
-  V(memfd_create) V(rseq) V(pidfd_open) V(clone3) V(faccessat2) V(statx) V(sched_getscheduler)
+#define COZ_CALLS(V)                                                                               \
+  V(read)                                                                                          \
+  V(write) V(open) V(close) V(stat) V(fstat) V(lstat) V(poll) V(lseek) V(mmap) V(mprotect)         \
+      V(munmap) V(brk) V(rt_sigaction) V(rt_sigprocmask) V(ioctl) V(pread64) V(pwrite64) V(access) \
+          V(mremap) V(madvise) V(nanosleep) V(socket) V(bind) V(listen) V(clone) V(execve)         \
+              V(wait4) V(kill) V(uname) V(fcntl) V(flock) V(fsync) V(ftruncate) V(getcwd)          \
+                  V(rename) V(mkdir) V(unlink) V(readlink) V(getrusage) V(prctl) V(arch_prctl)     \
+                      V(futex) V(sched_setaffinity) V(sched_getaffinity) V(getdents64)             \
+                          V(set_tid_address) V(timer_create) V(timer_settime) V(timer_delete)      \
+                              V(clock_gettime) V(clock_nanosleep) V(openat) V(newfstatat) V(ppoll) \
+                                  V(set_robust_list) V(signalfd4) V(pipe2) V(perf_event_open)      \
+                                      V(prlimit64) V(getrandom) V(memfd_create) V(rseq)            \
+                                          V(pidfd_open) V(clone3) V(faccessat2) V(statx)           \
+                                              V(sched_getscheduler)
 
 std::string CallName(int number) {
 #define COZ_NAME(name) \
@@ -50,8 +54,8 @@ std::string File(const std::string& name) {
 
 std::vector<std::string> Command(const std::string& folder, const std::vector<std::string>& how,
                                  const std::vector<std::string>& options) {
-  std::vector<std::string> command = {File("coz/testing/faults/fail_call"),
-                                      folder + "/report", absl::StrCat(kLimitSeconds)};
+  std::vector<std::string> command = {File("coz/testing/faults/fail_call"), folder + "/report",
+                                      absl::StrCat(kLimitSeconds)};
   command.insert(command.end(), how.begin(), how.end());
   command.insert(command.end(), {File("tools/coz"), "run", "--experiment-length=0.05"});
   command.insert(command.end(), options.begin(), options.end());
@@ -77,8 +81,9 @@ bool IsProfile(const std::string& path) {
 }
 
 bool IsCrash(const std::string& errors) {
-  for (const char* word : {"terminate called", "Aborted", "Assertion", "Sanitizer", "unexpected error code",
-                           "stack smashing", "Segmentation", "runtime error", "Check fail"}) {
+  for (const char* word :
+       {"terminate called", "Aborted", "Assertion", "Sanitizer", "unexpected error code",
+        "stack smashing", "Segmentation", "runtime error", "Check fail"}) {
     if (absl::StrContains(errors, word)) return true;
   }
   return false;
@@ -100,12 +105,11 @@ std::string Describe(const Fault& fault) {
 FaultOutcome RunWithFault(const Fault& fault, const std::vector<std::string>& options) {
   const std::string folder = TemporaryFolder();
   FaultOutcome outcome;
-  outcome.result = RunCommand(
-      Command(folder,
-              {Name(fault.caller), absl::StrCat(fault.number), absl::StrCat(fault.error),
-               absl::StrCat(fault.nth)},
-              options),
-      OptionsIn(folder));
+  outcome.result = RunCommand(Command(folder,
+                                      {Name(fault.caller), absl::StrCat(fault.number),
+                                       absl::StrCat(fault.error), absl::StrCat(fault.nth)},
+                                      options),
+                              OptionsIn(folder));
   std::ifstream report(folder + "/report");
   std::string line;
   while (std::getline(report, line)) {
@@ -153,18 +157,28 @@ std::string WhatIsWrong(const FaultOutcome& outcome) {
 std::vector<int> ErrorsOf(int number) {
   // Without errors, or ones for which libc ends the process.
   static const std::set<int>* const kNone = new std::set<int>{
-      SYS_getpid,   SYS_gettid,         SYS_getppid,  SYS_getuid,          SYS_geteuid,
-      SYS_getgid,   SYS_getegid,        SYS_exit,     SYS_exit_group,      SYS_rt_sigreturn,
+      SYS_getpid,     SYS_gettid,          SYS_getppid,     SYS_getuid,          SYS_geteuid,
+      SYS_getgid,     SYS_getegid,         SYS_exit,        SYS_exit_group,      SYS_rt_sigreturn,
       SYS_arch_prctl, SYS_set_tid_address, SYS_sched_yield, SYS_set_robust_list, SYS_umask,
       SYS_brk,  // whose errors are no numbers
       SYS_futex};
-  static const std::set<int>* const kInterrupted = new std::set<int>{
-      SYS_read,  SYS_write, SYS_open,   SYS_openat,    SYS_poll,         SYS_ppoll, SYS_wait4,
-      SYS_flock, SYS_pwrite64, SYS_ftruncate, SYS_clock_nanosleep, SYS_pread64,
-      SYS_nanosleep, SYS_epoll_wait};
+  static const std::set<int>* const kInterrupted = new std::set<int>{SYS_read,
+                                                                     SYS_write,
+                                                                     SYS_open,
+                                                                     SYS_openat,
+                                                                     SYS_poll,
+                                                                     SYS_ppoll,
+                                                                     SYS_wait4,
+                                                                     SYS_flock,
+                                                                     SYS_pwrite64,
+                                                                     SYS_ftruncate,
+                                                                     SYS_clock_nanosleep,
+                                                                     SYS_pread64,
+                                                                     SYS_nanosleep,
+                                                                     SYS_epoll_wait};
   static const std::set<int>* const kDescriptors =
-      new std::set<int>{SYS_open,      SYS_openat,    SYS_socket, SYS_memfd_create, SYS_signalfd4,
-                        SYS_pipe2,     SYS_pidfd_open, SYS_fcntl, SYS_perf_event_open};
+      new std::set<int>{SYS_open,  SYS_openat,     SYS_socket, SYS_memfd_create,   SYS_signalfd4,
+                        SYS_pipe2, SYS_pidfd_open, SYS_fcntl,  SYS_perf_event_open};
   static const std::set<int>* const kStorage =
       new std::set<int>{SYS_write,  SYS_pwrite64, SYS_ftruncate, SYS_openat,
                         SYS_rename, SYS_mkdir,    SYS_fsync,     SYS_bind};

@@ -34,10 +34,10 @@ std::string Describe(const Fault& fault);
 
 struct FaultOutcome {
   CommandResult result;
-  bool was_made = false;    // the call came
-  bool timed_out = false;   // and was killed
+  bool was_made = false;     // the call came
+  bool timed_out = false;    // and was killed
   bool has_profile = false;  // with experiments, samples and an end
-  std::string stack;        // of the call
+  std::string stack;         // of the call
 };
 
 // With more options for coz run, or none.

@@ -41,8 +41,7 @@ TEST(FaultsTest, ProgramThatCannotJoinIsNotSaidToHaveBeenRefusedItsSamples) {
 
 TEST(FaultsTest, FileThatCannotBeReadDoesNotEndTheSupervisor) {
   for (const int nth : {3, 5}) {
-    EXPECT_EQ(Expect({Caller::kSupervisor, SYS_read, ENOMEM, nth}).result.output,
-              "hello\nbye\n");
+    EXPECT_EQ(Expect({Caller::kSupervisor, SYS_read, ENOMEM, nth}).result.output, "hello\nbye\n");
   }
 }
 

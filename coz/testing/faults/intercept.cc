@@ -63,9 +63,9 @@ std::vector<sock_filter> Filter(const std::vector<int>& numbers) {
   std::vector<char*> pointers;
   for (const std::string& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
-  const long fd = syscall(
-      SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-      SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+  const long fd =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+              SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
   listener->store(fd < 0 ? -errno - 1 : static_cast<int>(fd));
   if (fd >= 0) execv(pointers[0], pointers.data());
   _exit(127);
@@ -89,8 +89,8 @@ bool AnswerOne(int listener, const OnCall& on_call, std::set<pid_t>* seen) {
   memset(&asked, 0, sizeof(asked));
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return false;
   seen->insert(static_cast<pid_t>(asked.pid));
-  const int error = on_call(
-      {static_cast<pid_t>(asked.pid), asked.data.nr, asked.data.instruction_pointer});
+  const int error =
+      on_call({static_cast<pid_t>(asked.pid), asked.data.nr, asked.data.instruction_pointer});
   seccomp_notif_resp answer;
   memset(&answer, 0, sizeof(answer));
   answer.id = asked.id;
