@@ -153,6 +153,11 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
           "its marks count where other processes of the profile count theirs, since it was "
           "attached to alone before; attach to it alone again: coz attach %d",
           pid);
+    case shared::AttachAnswer::kNoHandler:
+      return absl::StrFormat(
+          "the system refused it a handler of SIGTRAP; look for a filter of system calls with: "
+          "grep Seccomp /proc/%d/status",
+          pid);
   }
   return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
 }

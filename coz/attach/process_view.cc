@@ -8,24 +8,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "coz/base/file_text.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::attach {
 namespace {
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -64,11 +56,11 @@ StatusFields ParseStatus(std::string_view text) {
 }
 
 StatusFields ReadStatus(pid_t pid) {
-  return ParseStatus(ReadFile(absl::StrFormat("/proc/%d/status", pid)));
+  return ParseStatus(FileText(absl::StrFormat("/proc/%d/status", pid)));
 }
 
 StatusFields ReadThreadStatus(pid_t pid, pid_t tid) {
-  return ParseStatus(ReadFile(absl::StrFormat("/proc/%d/task/%d/status", pid, tid)));
+  return ParseStatus(FileText(absl::StrFormat("/proc/%d/task/%d/status", pid, tid)));
 }
 
 int64_t NumberIn(const StatusFields& fields, const std::string& name, int64_t otherwise) {
@@ -114,7 +106,7 @@ std::vector<Mapping> ParseMappings(std::string_view text) {
 }
 
 std::vector<Mapping> ReadMappings(pid_t pid) {
-  return ParseMappings(ReadFile(absl::StrFormat("/proc/%d/maps", pid)));
+  return ParseMappings(FileText(absl::StrFormat("/proc/%d/maps", pid)));
 }
 
 const Mapping* MappingAt(const std::vector<Mapping>& mappings, uint64_t address) {

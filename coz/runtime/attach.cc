@@ -110,6 +110,7 @@ void Attach(shared::ControlBlock* control) {
   if (control->awaits_breakpoints.load(std::memory_order_relaxed) != 0)
     AwaitBreakpoints(*process, image);
   const sampler::SamplerStatus status = StartSampling(*control);
+  if (status.handler_errno != 0) interpose::LiftSignalShield();
   shared::TakeLentCounters(*control);
   if (pid != control->target_pid.load(std::memory_order_relaxed)) {
     if (status.source == sampler::SamplingSource::kNone) {

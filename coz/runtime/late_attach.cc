@@ -121,7 +121,8 @@ void PrepareProcess(const shared::ControlBlock& control) {
   pthread_atfork(OnFork, nullptr, OnForkInChildProcess);
 }
 
-void StartSamplingFromOutside(const shared::ControlBlock& control) {
+// False where the signal has no handler.
+bool StartSamplingFromOutside(const shared::ControlBlock& control) {
   if (!interpose::HasSignalShield()) g_disposition_before = ReadDisposition();
   interpose::InitSignalShieldLate(sampler::kSamplingSignal);
   sampler::SamplerOptions options;
@@ -130,10 +131,11 @@ void StartSamplingFromOutside(const shared::ControlBlock& control) {
   options.foreign_signal = OnForeignSignal;
   options.own_trap = patch::TakeTrap;
   options.suspensions = &control.suspensions;
-  sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0);
+  return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
 }
 
-void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
+// False where the process cannot be sampled.
+bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   g_control = control;
   g_pid = getpid();
   PrepareProcess(*control);
@@ -150,10 +152,11 @@ void Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(control, process);
   PublishProcess(*process, image);
-  StartSamplingFromOutside(*control);
+  if (!StartSamplingFromOutside(*control)) return false;
   interpose::AdmitLateThreads(true);
   LetAllMarksAsk(MarksAsk::kAgain);
   interpose::WrapLoadedObjects();
+  return true;
 }
 
 // A callback may pause for some milliseconds. What one still does afterwards it does in the block
@@ -207,8 +210,9 @@ AttachAnswer AttachLate(int fd) {
     return answer;
   }
   madvise(control, shared::kControlMappingBytes, MADV_DONTDUMP);
-  Enter(control, &control->processes[index]);
-  return AttachAnswer::kDone;
+  if (Enter(control, &control->processes[index])) return AttachAnswer::kDone;
+  Leave(/*restores_disposition=*/true);
+  return AttachAnswer::kNoHandler;
 }
 
 AttachAnswer DetachLate(bool restores_disposition) {

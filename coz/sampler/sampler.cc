@@ -23,6 +23,11 @@ bool IsWanted(const SamplerOptions& options, SamplingSource source) {
          (options.source == SamplingSource::kNone || options.source == source);
 }
 
+// Where the program has not taken its number.
+void CloseEvent(int fd) {
+  if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
+}
+
 void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
   PerfEventOptions event;
   event.sampling_period_ns = options.sampling_period_ns;
@@ -43,6 +48,13 @@ void TryPerfSigtrap(const SamplerOptions& options, SamplerStatus* status) {
   sampled_process.inherited_fd.store(fd, std::memory_order_relaxed);
   sampled_process.source = SamplingSource::kPerfSigtrap;
   sampled_process.kernel_included = !event.exclude_kernel;
+  const int result = ShareAndEnableEvent(fd);  // last: the first sample may come at once
+  if (result == 0) return;
+  CloseEvent(TakeInheritedEvent());
+  sampled_process.source = SamplingSource::kNone;
+  sampled_process.kernel_included = false;
+  *status = SamplerStatus();
+  status->perf_sigtrap_errno = -result;
 }
 
 // The first thread's own source is the proof that the kind works.
@@ -83,7 +95,9 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   t_thread.suspensions = Suspensions();
   t_thread.stopped = false;
   t_thread.tracker.Restart(ThreadCpuNowNs());
-  InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
+  // Without the handler the first sample would end the process.
+  status.handler_errno = -InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
+  if (status.handler_errno != 0) return status;
   UnblockSignal(kSamplingSignal);
   sampled_process.enabled.store(true);
 
@@ -92,21 +106,18 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   if (IsWanted(options, SamplingSource::kCpuTimer)) TryCpuTimer(options, &status);
   status.source = sampled_process.source;
   status.kernel_included = sampled_process.kernel_included;
-  if (sampled_process.source == SamplingSource::kPerfSigtrap) {
-    ShareAndEnableEvent(sampled_process.inherited_fd.load(std::memory_order_relaxed));
-  } else if (sampled_process.source == SamplingSource::kNone) {
-    sampled_process.enabled.store(false);
-  }
+  if (sampled_process.source == SamplingSource::kNone) sampled_process.enabled.store(false);
   return status;
 }
 
-void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included) {
+int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included) {
   DescribeProcess(options);
   sampled_process.source = SamplingSource::kPerfSigtrap;
   sampled_process.kernel_included = kernel_included;
   if (sampled_process.closings.load() % 2 != 0) sampled_process.closings.fetch_add(1);
-  InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
-  sampled_process.enabled.store(true);
+  const int result = InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
+  if (result == 0) sampled_process.enabled.store(true);
+  return result;
 }
 
 // A thread may be in a call that waits, and would open one when it comes back.
@@ -124,7 +135,7 @@ bool ChangeToCpuTimers() {
   const int fd = TakeInheritedEvent();
   if (fd >= 0) {
     DisablePerfEvent(fd);
-    if (ReleaseDescriptor(fd)) RawSyscall(SYS_close, fd);
+    CloseEvent(fd);
   }
   CloseThreadEvent(&t_thread.source);
   const uint64_t period = sampled_process.sampling_period_ns;

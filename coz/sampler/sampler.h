@@ -92,9 +92,9 @@ struct SamplerCounters {
 SamplerStatus StartSampler(const SamplerOptions& options);
 
 // The same for a process that has threads already. Another process opens the events
-// (OpenTaskClockOf), enables them when this has returned, and closes them. The source is
-// kPerfSigtrap, and nothing can fail.
-void StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included);
+// (OpenTaskClockOf), enables them when this has returned 0, and closes them. The source is
+// kPerfSigtrap. Else returns -errno: there is no handler, and an event would end the process.
+int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included);
 
 // After StopSampler: closes all that the sampler has opened for single threads of this process.
 // They open nothing more until StartSamplerFromOutside.

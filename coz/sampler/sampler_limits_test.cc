@@ -83,11 +83,11 @@ TEST(SamplerLimitsTest, ThreadWithoutADescriptorIsSampledByATimer) {
   EXPECT_GT(outcome->values[0], 5u);
 }
 
-// As in a container: perf_event_open answers `error`.
-void ForbidPerfEventOpen(int error) {
+// As in a container: the call answers `error`.
+void Forbid(long call, int error) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -101,7 +101,7 @@ TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
     SharedValue<Outcome> shared;
     outcome = &*shared;
     ASSERT_EQ(RunInChild([error] {
-                ForbidPerfEventOpen(error);
+                Forbid(SYS_perf_event_open, error);
                 SamplerOptions options;
                 options.callback = &CountHere;
                 outcome->status = StartSampler(options);
@@ -121,7 +121,7 @@ TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
   SharedValue<Outcome> shared;
   outcome = &*shared;
   ASSERT_EQ(RunInChild([] {
-              ForbidPerfEventOpen(EPERM);
+              Forbid(SYS_perf_event_open, EPERM);
               SamplerOptions options;
               options.source = SamplingSource::kPerfSigtrap;
               options.callback = &CountHere;
@@ -134,6 +134,52 @@ TEST(SamplerRefusedTest, ForcedSourceHasNoFallback) {
   EXPECT_EQ(outcome->status.perf_sigtrap_errno, EPERM);
   EXPECT_EQ(outcome->status.perf_setsig_errno, 0);
   EXPECT_EQ(outcome->values[0], 0u);
+}
+
+// A sample without a handler would end the process.
+TEST(SamplerRefusedTest, NothingIsSampledWithoutAHandler) {
+  for (const bool is_from_outside : {false, true}) {
+    SharedValue<Outcome> shared;
+    outcome = &*shared;
+    ASSERT_EQ(RunInChild([is_from_outside] {
+                Forbid(SYS_rt_sigaction, EPERM);
+                SamplerOptions options;
+                options.callback = &CountHere;
+                if (is_from_outside) {
+                  outcome->status.handler_errno = -StartSamplerFromOutside(options, false);
+                } else {
+                  outcome->status = StartSampler(options);
+                }
+                std::thread([] {
+                  StartThreadSampling();
+                  BurnInUserCode(20 * kMs);
+                  StopThreadSampling();
+                }).join();
+                BurnInUserCode(20 * kMs);
+              }),
+              0);
+    EXPECT_EQ(outcome->status.source, SamplingSource::kNone);
+    EXPECT_EQ(outcome->status.handler_errno, EPERM);
+  }
+}
+
+TEST(SamplerRefusedTest, EventThatCannotBeEnabledLeavesTheProcessToTheTimer) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  SharedValue<Outcome> shared;
+  outcome = &*shared;
+  ASSERT_EQ(RunInChild([] {
+              Forbid(SYS_ioctl, ENOMEM);
+              SamplerOptions options;
+              options.callback = &CountHere;
+              outcome->status = StartSampler(options);
+              BurnInUserCode(60 * kMs);
+              outcome->values[0] = periods_here;
+            }),
+            0);
+  EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
+  EXPECT_EQ(outcome->status.perf_sigtrap_errno, ENOMEM);
+  EXPECT_EQ(outcome->status.kernel_errno, 0);
+  EXPECT_GT(outcome->values[0], 5u);
 }
 
 }  // namespace

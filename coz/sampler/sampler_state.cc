@@ -19,14 +19,11 @@ void ShareEvent(int fd) {
   sampled_process.shared_event->fd_plus_1.store(fd + 1);
 }
 
-void ShareAndEnableEvent(int fd) {
-  if (sampled_process.shared_event == nullptr) {
-    EnablePerfEvent(fd);
-    return;
-  }
+int ShareAndEnableEvent(int fd) {
+  if (sampled_process.shared_event == nullptr) return EnablePerfEvent(fd);
   const SharedEventHold hold(sampled_process.shared_event);
   ShareEvent(fd);
-  if (!IsSuspended(Suspensions())) EnablePerfEvent(fd);
+  return IsSuspended(Suspensions()) ? 0 : EnablePerfEvent(fd);
 }
 
 int TakeInheritedEvent() {

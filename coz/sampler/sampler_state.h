@@ -100,7 +100,7 @@ inline uint32_t Suspensions() {
 // Tells other processes the inherited event's descriptor; -1: none.
 void ShareEvent(int fd);
 
-void ShareAndEnableEvent(int fd);
+int ShareAndEnableEvent(int fd);
 
 // Gives up the inherited event and returns its descriptor; -1: none.
 int TakeInheritedEvent();

@@ -40,6 +40,11 @@ std::string RemedyFor(int error) {
 }
 
 std::string ExplainNoSource(const SamplerStatus& status) {
+  if (status.handler_errno != 0) {
+    return WithReason("the program is not profiled, as the system refused the handler of SIGTRAP",
+                      status.handler_errno) +
+           "; look for a filter of system calls with: grep Seccomp /proc/self/status";
+  }
   std::string text = "the program is not profiled, as the system refused every way to sample it: ";
   int perf_error = 0;
   if (status.perf_sigtrap_errno != 0) {

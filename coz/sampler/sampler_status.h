@@ -29,7 +29,8 @@ struct SamplerStatus {
   int32_t perf_sigtrap_errno = 0;
   int32_t perf_setsig_errno = 0;
   int32_t cpu_timer_errno = 0;
-  int32_t kernel_errno = 0;  // why kernel_included is false though perf works
+  int32_t kernel_errno = 0;   // why kernel_included is false though perf works
+  int32_t handler_errno = 0;  // of the signal's handler; without it no source is tried
 };
 static_assert(std::is_trivially_copyable_v<SamplerStatus>);
 

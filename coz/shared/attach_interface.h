@@ -39,7 +39,8 @@ enum class AttachAnswer : int64_t {
   kNoSlot = 6,        // the block has no room for the process
   kNotAttached = 7,   // and so cannot be detached
   kCodeStays = 8,     // changed, as the system forbids to restore it
-  kOtherPoints = 9    // its marks have the numbers of other processes' points
+  kOtherPoints = 9,   // its marks have the numbers of other processes' points
+  kNoHandler = 10     // the sampling signal cannot be taken
 };
 
 }  // namespace coz::shared

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "coz/base/clock.h"
+#include "coz/base/file_text.h"
 #include "coz/base/sampling_period.h"
 #include "coz/supervisor/target/awake_cpus.h"
 #include "coz/supervisor/target/cpu_quota.h"
@@ -28,11 +28,6 @@ namespace {
 
 constexpr uint64_t kWatchNs = 1'000'000'000;
 constexpr size_t kNeighboursShown = 3;
-
-std::string ReadWhole(const std::string& path) {
-  std::ifstream file(path);
-  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-}
 
 std::optional<int> ReadNumber(const std::string& path) {
   std::ifstream file(path);
@@ -56,11 +51,11 @@ void WatchOthers(MachineFacts* facts) {
   NeighbourWatch watch(cpus);
   const uint64_t start_ns = MonotonicNowNs();
   watch.Look(start_ns, {getpid()});
-  const experiment::CpuUse before = CpuUseOf(ReadWhole("/proc/stat"), cpus, ticks);
+  const experiment::CpuUse before = CpuUseOf(FileText("/proc/stat"), cpus, ticks);
   timespec rest = {static_cast<time_t>(kWatchNs / kNsPerSecond), 0};
   while (nanosleep(&rest, &rest) != 0) {
   }
-  const experiment::CpuUse after = CpuUseOf(ReadWhole("/proc/stat"), cpus, ticks);
+  const experiment::CpuUse after = CpuUseOf(FileText("/proc/stat"), cpus, ticks);
   const uint64_t end_ns = MonotonicNowNs();
   watch.Look(end_ns, {getpid()});
   facts->watched_s = static_cast<double>(end_ns - start_ns) / 1e9;
@@ -93,7 +88,7 @@ MachineFacts LookAtMachine() {
   utsname names = {};
   if (uname(&names) == 0) facts.kernel = names.release;
   facts.perf_event_paranoid = ReadNumber("/proc/sys/kernel/perf_event_paranoid");
-  const std::string status = ReadWhole("/proc/self/status");
+  const std::string status = FileText("/proc/self/status");
   facts.has_perfmon = HasCapability(status, CAP_PERFMON) || HasCapability(status, CAP_SYS_ADMIN);
   facts.is_container = IsContainer();
   facts.idle = LookAtIdleMachine();

@@ -198,6 +198,8 @@ void Run::WriteHead() {
   recorder_->WriteSession(DescribeSession(options_, series_, scheduler_options_, sampler,
                                           target_->Read().cpus, target_->cpu_quota().cpus()),
                           start_ns_);
+  // A program that never joined says why itself.
+  if (control_.block().sampler_ready.load(std::memory_order_acquire) == 0) return;
   const std::string explanation = sampler::ExplainSamplerStatus(sampler);
   if (!explanation.empty()) Say(explanation);
 }

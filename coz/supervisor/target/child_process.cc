@@ -170,7 +170,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const StartOptions& options) {
   const pid_t pid = fork();
   if (pid < 0) {
     return absl::ResourceExhaustedError(
-        absl::StrFormat("cannot start %s: no new process: %s", options.program, strerror(errno)));
+        absl::StrFormat("cannot start %s: no new process: %s; look at: ulimit -u", options.program,
+                        strerror(errno)));
   }
   if (pid == 0) {
     Become(options, argument_pointers.data(), environment_pointers.data(), write_end.get());

@@ -1,8 +1,6 @@
 #include "coz/supervisor/target/cpu_quota.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,14 +9,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/base/clock.h"
+#include "coz/base/file_text.h"
 
 namespace coz::supervisor {
 namespace {
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool Lists(absl::string_view comma_separated, absl::string_view word) {
   const std::vector<absl::string_view> words = absl::StrSplit(comma_separated, ',');
@@ -82,10 +76,10 @@ uint64_t ValueOf(absl::string_view text, absl::string_view name) {
 }
 
 double QuotaOfFolder(const std::string& folder) {
-  const double quota = QuotaOfCpuMax(ReadAll(folder + "/cpu.max"));
+  const double quota = QuotaOfCpuMax(FileText(folder + "/cpu.max"));
   return quota > 0 ? quota
-                   : QuotaOfCfs(ReadAll(folder + "/cpu.cfs_quota_us"),
-                                ReadAll(folder + "/cpu.cfs_period_us"));
+                   : QuotaOfCfs(FileText(folder + "/cpu.cfs_quota_us"),
+                                FileText(folder + "/cpu.cfs_period_us"));
 }
 
 }  // namespace
@@ -118,8 +112,8 @@ uint64_t ThrottledNs(absl::string_view cpu_stat) {
 }
 
 CpuQuota::CpuQuota(const std::string& root) {
-  for (const std::string& folder :
-       CgroupFolders(ReadAll(root + "/proc/self/cgroup"), ReadAll(root + "/proc/self/mountinfo"))) {
+  for (const std::string& folder : CgroupFolders(FileText(root + "/proc/self/cgroup"),
+                                                 FileText(root + "/proc/self/mountinfo"))) {
     std::string at = absl::StrCat(root, folder);
     const double quota = QuotaOfFolder(at);
     if (quota == 0) continue;
@@ -131,7 +125,7 @@ CpuQuota::CpuQuota(const std::string& root) {
 uint64_t CpuQuota::ThrottledNs() const {
   uint64_t sum_ns = 0;
   for (const std::string& folder : folders_) {
-    sum_ns += supervisor::ThrottledNs(ReadAll(folder + "/cpu.stat"));
+    sum_ns += supervisor::ThrottledNs(FileText(folder + "/cpu.stat"));
   }
   return sum_ns;
 }

@@ -5,13 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/base/clock.h"
+#include "coz/base/file_text.h"
 
 namespace coz::supervisor {
 namespace {
@@ -71,9 +70,7 @@ experiment::CpuUse CpuUseOf(absl::string_view stat, const std::vector<bool>& cou
 void CpuUseWatch::Poll(uint64_t now_ns) {
   if (read_ns_ != 0 && now_ns < read_ns_ + kLookNs) return;
   read_ns_ = now_ns;
-  std::ifstream file(path_);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  use_ = CpuUseOf(text, counts_, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
+  use_ = CpuUseOf(FileText(path_), counts_, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
   use_.busy_ns -= std::min(use_.busy_ns, OwnNs());
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "coz/base/file_text.h"
 
 namespace coz::supervisor {
 
@@ -21,9 +21,8 @@ bool IsVirtual(absl::string_view cpuinfo) {
 }
 
 IdleMachine LookAtIdleMachine(const std::string& root) {
-  std::ifstream cpuinfo(root + "/proc/cpuinfo");
   IdleMachine machine;
-  machine.is_virtual = IsVirtual(std::string(std::istreambuf_iterator<char>(cpuinfo), {}));
+  machine.is_virtual = IsVirtual(FileText(root + "/proc/cpuinfo"));
   std::ifstream driver(root + "/sys/devices/system/cpu/cpuidle/current_driver");
   std::getline(driver, machine.idle_driver);
   return machine;

@@ -23,15 +23,17 @@ absl::StatusOr<SharedControl> SharedControl::Create() {
 absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
   if (!fd.ok() || !shared::FormatControl(fd.get())) {
     return absl::ResourceExhaustedError(
-        absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; free "
-                        "some memory and try again",
-                        sizeof(shared::ControlBlock) >> 20, strerror(errno)));
+        absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; %s",
+                        sizeof(shared::ControlBlock) >> 20, strerror(errno),
+                        errno == EMFILE ? "coz needs some descriptors, run: ulimit -n 64"
+                                        : "free some memory and try again"));
   }
   shared::ControlBlock* const block =
       shared::MapControl(fd.get(), sizeof(shared::ControlBlock)).control;
   if (block == nullptr) {
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "cannot map the memory shared with the profiled program: %s", strerror(errno)));
+        "cannot map the memory shared with the profiled program: %s; look at: ulimit -v",
+        strerror(errno)));
   }
   block->supervisor_pid = getpid();
   struct stat space;
