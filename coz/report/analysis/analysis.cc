@@ -234,6 +234,7 @@ class PointAnalyzer {
       return coarse_.IsByPerfEvents(table_.experiments[i]);
     });
     line.p_value = slope->p_value;
+    line.slope_df = slope->df;
     if (!options_.slopes_only) {
       line.speedups = EstimateSpeedups(observations);
       line.curve = FitCurve(WithoutDrift(observations), *slope);

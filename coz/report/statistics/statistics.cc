@@ -213,6 +213,7 @@ std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& o
   slope.value = fit.slope();
   slope.low = slope.value - half;
   slope.high = slope.value + half;
+  slope.df = df;
   slope.p_value = TwoSidedPValue(error > 0 ? slope.value / error : slope.value * 1e300, df);
   return slope;
 }

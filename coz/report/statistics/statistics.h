@@ -50,6 +50,7 @@ struct Estimate {
 
 struct SlopeEstimate : Estimate {
   double p_value = 1;  // that luck alone makes so steep a slope
+  double df = 0;       // degrees of freedom of the interval
 };
 
 struct SpeedupEstimate {
