@@ -69,8 +69,8 @@ Pools PoolAll(const std::vector<RateObservation>& observations) {
     pool.squares += expected * expected;
     pool.expected_in_block[o.block] += expected;
     pool.visits += o.visits;
-    pool.achieved += AchievedSpeedup(o);
-    ++pool.experiments;
+    pool.achieved += AchievedSpeedup(o) * o.experiments;
+    pool.experiments += o.experiments;
   }
   return pools;
 }

@@ -36,6 +36,7 @@ struct RateObservation {
   int block = 0;
   // As `duration`, with the delay that was inserted; 0: none was.
   double elapsed = 0;
+  int experiments = 1;  // it is the sum of so many
 };
 
 bool IsBaseline(const RateObservation& observation);
