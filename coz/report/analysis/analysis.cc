@@ -180,6 +180,7 @@ class PointAnalyzer {
     const PointSeen& seen = *usable_[i];
     RateObservation o = {row.virtual_speedup, seen.duration, seen.visits, weight};
     o.experiments = static_cast<int>(row.pooled);
+    o.is_sum = row.block != 0;
     if (row.effective_duration_ns > 0) {
       o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
                   static_cast<double>(row.effective_duration_ns);

@@ -37,6 +37,8 @@ struct RateObservation {
   // As `duration`, with the delay that was inserted; 0: none was.
   double elapsed = 0;
   int experiments = 1;  // it is the sum of so many
+  // Sums have as much noise as they have experiments, so none can be told to be odd.
+  bool is_sum = false;
 };
 
 bool IsBaseline(const RateObservation& observation);
