@@ -543,8 +543,9 @@ class Compactor::Impl {
   }
 
   void Shrink() {
-    if (machines_) PoolMachines();
-    Halve();
+    // An input may have been halved further, or its machines put together.
+    if (machines_ && !are_together_) PoolMachines();
+    if (bits_ < halved_to_) Halve();
     while (Count() > most_) {
       if (bits_ > kLeastBits || (machines_ && bits_ > 0)) {
         --bits_;
@@ -559,6 +560,7 @@ class Compactor::Impl {
   }
 
   void Halve() {
+    halved_to_ = bits_;
     for (auto& [name, group] : groups_) {
       std::map<PoolKey, PooledExperiment> experiments;
       for (auto& [key, one] : group.experiments) {
@@ -576,6 +578,7 @@ class Compactor::Impl {
   }
 
   void PoolMachines() {
+    are_together_ = true;
     std::map<std::string, Group> apart = std::move(groups_);
     groups_.clear();
     for (auto& [name, one] : apart) {
@@ -685,7 +688,9 @@ class Compactor::Impl {
   profile::Profile input_;
   profile::Profile whole_;  // until there is too much of it
   uint32_t bits_ = kMostBits;
+  uint32_t halved_to_ = kMostBits;  // by groups_
   bool machines_ = false;
+  bool are_together_ = false;  // in groups_
   Names<profile::Unit> units_;
   Names<profile::ProgressPoint> points_;
   std::map<std::string, Group> groups_;
