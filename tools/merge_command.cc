@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/report/analysis/session_facts.h"
+#include "coz/report/compact/compact.h"
 #include "coz/report/format/merge.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
@@ -11,7 +12,9 @@
 namespace coz {
 namespace {
 
-absl::Status Merge(const report::MergeOptions& options) {
+absl::Status Merge(report::MergeOptions options, bool compact) {
+  report::Compactor compactor;
+  if (compact) options.filter = &compactor;
   const absl::StatusOr<report::MergeResult> result = report::MergeProfiles(options);
   if (!result.ok()) return result.status();
   for (const std::string& note : result->notes) Say(absl::StrCat("note: ", note));
@@ -26,6 +29,10 @@ absl::Status Merge(const report::MergeOptions& options) {
                             ? "1 session was"
                             : absl::StrCat(result->repeated_sessions, " sessions were"),
                         result->repeated_sessions == 1 ? "counts" : "count"));
+  }
+  if (compactor.ArePooledMachines()) {
+    Say("note: there are too many hosts to sum up each of them, so `coz report --by` cannot tell "
+        "them apart; it can in a merge without --compact");
   }
   Say(absl::StrFormat(
       "%s of %s are in %s: coz report %s", Counted(result->experiments, "experiment"),
@@ -44,8 +51,14 @@ void AddMergeCommand(CLI::App& app, int* exit_status) {
       ->type_name("FILE");
   command->add_flag("--any-program", options->any_program,
                     "do not ask whether they are of the same program (by build-id)");
+  auto compact = std::make_shared<bool>(false);
+  command->add_flag("--compact", *compact,
+                    "keep sums of experiments where there are more than 65,536, so that the report "
+                    "of millions takes little memory (docs/fleet.md)");
   SetExamples(command, {{"merge a.pb b.pb -o all.pb", "more runs, narrower intervals"}});
-  command->callback([options, exit_status] { *exit_status = Report(Merge(*options)); });
+  command->callback([options, compact, exit_status] {
+    *exit_status = Report(Merge(*options, *compact));
+  });
 }
 
 }  // namespace coz

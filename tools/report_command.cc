@@ -57,6 +57,19 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
                  "calls into libraries instead, by function and caller, as coz run --api counts "
                  "them (-v: by thread too; docs/libraries.md)")
       ->excludes(command->get_option("--threads"));
+  command
+      ->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& fact) {
+            options->by = fact == "host"     ? report::GroupBy::kHost
+                          : fact == "binary" ? report::GroupBy::kBinary
+                                             : report::GroupBy::kKernel;
+          },
+          "what each host, binary or kernel of a merged profile says by itself instead, and which "
+          "of them does not fit the others (docs/fleet.md)")
+      ->check(CLI::IsMember({"host", "binary", "kernel"}))
+      ->excludes(command->get_option("--threads"))
+      ->excludes(command->get_option("--apis"));
   command->add_flag("-v,--verbose", options->text.verbose,
                     "below each line its verdict in words, statistics, and a row for each speedup "
                     "tried; how each run "
@@ -73,9 +86,11 @@ void AddReportCommand(CLI::App& app, int* exit_status) {
       ->add_flag_callback(
           "--markdown", [options] { options->format = report::ReportFormat::kMarkdown; },
           "print GitHub-flavoured Markdown, for a pull request")
-      ->excludes(command->get_option("--json"));
+      ->excludes(command->get_option("--json"))
+      ->excludes(command->get_option("--by"));
   SetExamples(command, {{"report", "the profile in profile.pb"},
                         {"report -n 0 --verbose a.pb", "every line of another, with all figures"},
+                        {"report --by host fleet.pb", "differences between hosts"},
                         {"report --fail-if 'gain(server.cc:12) > 10%'", "for a CI job"}});
   command->callback([command, options, color, exit_status] {
     options->text.color = WantsColor(*color);

@@ -1,4 +1,4 @@
-// Prints time and memory of `coz merge` with many profiles, and of `coz report` on the result, as a
+// Prints time and memory of `coz merge`, also with --compact, with many profiles, and of `coz report` on the result, as a
 // Markdown table.
 //
 //   ./bazelw run //bench/report:merge_profiles -- [PROFILES [EXPERIMENTS]]
@@ -90,10 +90,19 @@ bool Measure(const std::filesystem::path& folder, int profiles, int experiments)
   }
   const Cost merged = CostOf(merge);
   const Cost reported = CostOf({kCoz, "report", all});
-  if (!merged.ok || !reported.ok) return false;
+  const std::string compact = folder / "compact.pb";
+  merge[1] = "merge";
+  merge[3] = compact;
+  merge.push_back("--compact");
+  const Cost compacted = CostOf(merge);
+  const Cost compact_reported = CostOf({kCoz, "report", compact});
+  if (!merged.ok || !reported.ok || !compacted.ok || !compact_reported.ok) return false;
   printf("| %d | %d | %.1f MB | %.2f s | %.1f MB | %.2f s | %.1f MB |\n", profiles,
          profiles * experiments, static_cast<double>(std::filesystem::file_size(all)) / 1e6,
          merged.seconds, merged.peak_mb, reported.seconds, reported.peak_mb);
+  printf("| %d, compact | %d | %.1f MB | %.2f s | %.1f MB | %.2f s | %.1f MB |\n", profiles,
+         profiles * experiments, static_cast<double>(std::filesystem::file_size(compact)) / 1e6,
+         compacted.seconds, compacted.peak_mb, compact_reported.seconds, compact_reported.peak_mb);
   return true;
 }
 

@@ -15,20 +15,25 @@
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/api_table.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/group_table.h"
 #include "coz/report/analysis/thread_table.h"
 #include "coz/report/condition/fail_condition.h"
 #include "coz/report/json/apis_json.h"
+#include "coz/report/json/groups_json.h"
 #include "coz/report/json/report_json.h"
 #include "coz/report/json/threads_json.h"
 #include "coz/report/text/apis_text.h"
+#include "coz/report/text/groups_text.h"
 #include "coz/report/text/report_markdown.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/report_text.h"
 #include "coz/report/text/threads_text.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/typed_name.h"
+#include "coz/report/wording/unit_names.h"
 #include "nlohmann/json.hpp"
 
 namespace coz::report {
@@ -89,6 +94,22 @@ void PrintApis(const profile::Profile& profile, const ReportOptions& options, st
   out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
 }
 
+// Takes the table's experiments.
+void PrintGroups(AnalyzedProfile* whole, const ReportOptions& options, std::ostream& out) {
+  const UnitNames names(whole->table);
+  const GroupTable groups = BuildGroupTable(whole->profile, &whole->table, whole->analysis,
+                                            *options.by, kQuotedSpeedup, options.text.max_lines);
+  if (options.format == ReportFormat::kJson) {
+    out << JsonText(GroupsJson(groups, whole->table), 1) << "\n";
+    return;
+  }
+  const std::string text = WithCommandName(
+      absl::StrCat("Causal profile of ", TargetTitle(whole->profile), " by ",
+                   GroupWord(groups.by), "\n",
+                   RenderGroups(groups, whole->table, names, options.text)));
+  out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
+}
+
 }  // namespace
 
 absl::Status CheckConditions(const ReportOptions& options) {
@@ -109,6 +130,11 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
     PrintThreads(profile, options, out);
   } else if (options.apis) {
     PrintApis(profile, options, out);
+  } else if (options.by.has_value()) {
+    const absl::Status held = FirstThatHolds(*conditions, options, table, analysis);
+    PrintGroups(whole->get(), options, out);
+    const absl::Status status = Finish(out);
+    return status.ok() ? held : status;
   } else if (options.format == ReportFormat::kJson) {
     const std::vector<std::string> notes = ReportNotes(profile, table, analysis, stats);
     out << JsonText(ReportJson(profile, table, analysis, notes), 1) << "\n";

@@ -10,12 +10,14 @@
 #ifndef COZ_REPORT_REPORT_H_
 #define COZ_REPORT_REPORT_H_
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/group_table.h"
 #include "coz/report/text/report_text.h"
 #include "coz/report/wording/typed_name.h"
 
@@ -28,6 +30,7 @@ struct ReportOptions {
   std::string path = "profile.pb";  // "-": standard input
   bool threads = false;             // the table of threads instead
   bool apis = false;                // the table of calls into libraries instead
+  std::optional<GroupBy> by;        // the table of hosts, binaries or kernels instead
   AnalysisOptions analysis;
   TextOptions text;
   // Command, machine, counts, notes. False at the end of `coz run`, where the user has just seen

@@ -145,8 +145,9 @@ class PointAnalyzer {
       usable_[i] = Usable(table.experiments[i]);
       const bool tainted = IsTainted(table.experiments[i]);
       if (tainted || usable_[i] != nullptr) continue;
-      ++(WasThere(table.experiments[i]) ? result_.low_visit_experiments
-                                        : result_.absent_experiments);
+      (WasThere(table.experiments[i]) ? result_.low_visit_experiments
+                                      : result_.absent_experiments) +=
+          static_cast<int>(table.experiments[i].pooled);
     }
   }
 
@@ -178,6 +179,8 @@ class PointAnalyzer {
     const ExperimentRow& row = table_.experiments[i];
     const PointSeen& seen = *usable_[i];
     RateObservation o = {row.virtual_speedup, seen.duration, seen.visits, weight};
+    o.experiments = static_cast<int>(row.pooled);
+    o.is_sum = row.block != 0;
     if (row.effective_duration_ns > 0) {
       o.elapsed = seen.duration * static_cast<double>(row.elapsed_ns) /
                   static_cast<double>(row.effective_duration_ns);
@@ -189,6 +192,7 @@ class PointAnalyzer {
     }
     // Runs of an end-to-end profile hold one experiment each: they are one sequence.
     if (end_to_end_) return {0, row.start_unix_ns, o};
+    if (row.block != 0) return {BlockOf(row), 0, o, true};
     return {row.session + row.part, row.start_ns, o};
   }
 
@@ -234,6 +238,7 @@ class PointAnalyzer {
       return coarse_.IsByPerfEvents(table_.experiments[i]);
     });
     line.p_value = slope->p_value;
+    line.slope_df = slope->df;
     if (!options_.slopes_only) {
       line.speedups = EstimateSpeedups(observations);
       line.curve = FitCurve(WithoutDrift(observations), *slope);
@@ -251,14 +256,15 @@ class PointAnalyzer {
     std::vector<TimedObservation> observations;
     observations.reserve(own.size() + index_.baselines[line->unit].size());
     for (size_t i : own) {
-      ++(table_.experiments[i].IsBaseline() ? line->baselines : line->others);
+      const ExperimentRow& row = table_.experiments[i];
+      (row.IsBaseline() ? line->baselines : line->others) += static_cast<int>(row.pooled);
       observations.push_back(Observe(i, 1));
     }
     for (const auto& [i, samples] : index_.baselines[line->unit]) {
       const ExperimentRow& row = table_.experiments[i];
       if (row.unit == line->unit || usable_[i] == nullptr) continue;
       const double share = static_cast<double>(samples) / static_cast<double>(row.total_samples);
-      ++line->pooled_baselines;
+      line->pooled_baselines += static_cast<int>(row.pooled);
       observations.push_back(Observe(i, std::min(kMaxBaselineWeight, share / own_share)));
     }
     std::vector<RateObservation> in_blocks = InBlocks(std::move(observations));
@@ -342,8 +348,12 @@ class PointAnalyzer {
     };
     ErrorFacts facts = GatherErrorFacts(table_, own, result_.sampling_slowdown, kernel_is_sampled);
     if (end_to_end_) return facts;
-    for (size_t i : own) facts.visits += static_cast<double>(usable_[i]->least_visits);
-    facts.visits /= static_cast<double>(own.size());
+    double experiments = 0;
+    for (size_t i : own) {
+      facts.visits += static_cast<double>(usable_[i]->least_visits);
+      experiments += table_.experiments[i].pooled;
+    }
+    facts.visits /= experiments;
     return facts;
   }
 
@@ -500,12 +510,13 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   effective.min_speedups = MinSpeedups(profile, options.min_speedups);
   Analysis analysis;
   analysis.options = effective;
-  analysis.experiments = static_cast<int>(table.experiments.size());
   for (const ExperimentRow& row : table.experiments) {
-    analysis.baselines += row.IsBaseline() ? 1 : 0;
-    analysis.tainted += IsTainted(row) ? 1 : 0;
+    const int pooled = static_cast<int>(row.pooled);
+    analysis.experiments += pooled;
+    analysis.baselines += row.IsBaseline() ? pooled : 0;
+    analysis.tainted += IsTainted(row) ? pooled : 0;
     for (int reason = 0; reason < profile::Taint::Reason_ARRAYSIZE; ++reason) {
-      if (((row.taints >> reason) & 1) != 0) ++analysis.taints_by_reason[reason];
+      if (((row.taints >> reason) & 1) != 0) analysis.taints_by_reason[reason] += pooled;
     }
   }
   std::vector<size_t> points(table.points.size());

@@ -15,7 +15,7 @@ bool IsKept(const profile::Profile& record) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
+absl::StatusOr<std::unique_ptr<AnalyzedProfile>> ReadAndAnalyze(
     const std::string& path, const AnalysisOptions& options) {
   auto whole = std::make_unique<AnalyzedProfile>();
   ExperimentTableBuilder table;
@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
   if (!status.ok()) return status;
   whole->table = table.Finish();
   whole->analysis = Analyze(whole->profile, whole->table, options);
-  return std::unique_ptr<const AnalyzedProfile>(std::move(whole));
+  return whole;
 }
 
 std::unique_ptr<const AnalyzedProfile> AnalyzeWhole(profile::Profile profile,

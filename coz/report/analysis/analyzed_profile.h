@@ -29,7 +29,7 @@ struct AnalyzedProfile {
 };
 
 // "-" is standard input.
-absl::StatusOr<std::unique_ptr<const AnalyzedProfile>> ReadAndAnalyze(
+absl::StatusOr<std::unique_ptr<AnalyzedProfile>> ReadAndAnalyze(
     const std::string& path, const AnalysisOptions& options = {});
 
 // The same from a profile in memory.

@@ -67,6 +67,12 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.stolen_cpu_ns = validity.stolen_cpu_ns();
   row.realtime_threads = validity.realtime_threads();
   row.taints = TaintBits(validity);
+  if (record.pooled() == 0) return row;
+  row.pooled = record.pooled();
+  row.block = record.block();
+  row.runnable_threads_average /= row.pooled;
+  row.cpus /= row.pooled;
+  row.live_threads /= row.pooled;
   return row;
 }
 
@@ -99,6 +105,8 @@ class ExperimentTableBuilder::Impl {
     for (auto& [point, changes] : point_changes_) AddStays(point, std::move(changes));
     for (ExperimentRow& row : table_.experiments) Complete(&row);
     for (BareRow& row : table_.bare) Complete(&row);
+    for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
+    for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
     return std::move(table_);
@@ -203,7 +211,24 @@ class ExperimentTableBuilder::Impl {
       seen.visits = static_cast<double>(counts.visits());
       seen.least_visits = counts.visits();
     }
+    if (counts.pooled_time_ns() > 0) {
+      Pace& pace = paces_[seen.point];
+      pace.visits += seen.visits;
+      pace.time_ns += counts.pooled_time_ns();
+      seen.visits = counts.pooled_time_ns();
+      seen.duration = counts.pooled_duration_ns();
+    }
     row->points.push_back(std::move(seen));
+  }
+
+  // So that the visits of pooled rows are as many as were counted.
+  template <typename Row>
+  void ScalePooled(Row* row) const {
+    if (row->block == 0) return;
+    for (PointSeen& seen : row->points) {
+      const auto pace = paces_.find(seen.point);
+      if (pace != paces_.end()) seen.visits *= pace->second.visits / pace->second.time_ns;
+    }
   }
 
   UnitSamples SamplesOf(const profile::Experiment& record) {
@@ -262,7 +287,7 @@ class ExperimentTableBuilder::Impl {
   }
 
   void AddBare(const profile::BareInterval& record) {
-    if (!bare_seen_.insert({record.session(), record.start_ns()}).second) {
+    if (!bare_seen_.insert({record.session(), record.start_ns() ^ record.block()}).second) {
       ++table_.duplicates;
       return;
     }
@@ -272,6 +297,8 @@ class ExperimentTableBuilder::Impl {
     row.start_ns = record.start_ns();
     row.elapsed_ns = record.elapsed_ns();
     row.taints = TaintBits(record);
+    row.pooled = std::max(1u, record.pooled());
+    row.block = record.block();
     for (const profile::PointCounts& counts : record.point()) {
       AddSeen(counts, record.elapsed_ns(), &row);
     }
@@ -293,7 +320,14 @@ class ExperimentTableBuilder::Impl {
     for (const profile::PointCounts& point : counts.point()) AddVisits(counts.session(), point);
   }
 
+  // Of pooled rows, at one point.
+  struct Pace {
+    double visits = 0;
+    double time_ns = 0;
+  };
+
   ExperimentTable table_;
+  absl::flat_hash_map<size_t, Pace> paces_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
   absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
   // When, and whether it was added.

@@ -112,11 +112,22 @@ struct ExperimentRow {
   uint32_t realtime_threads = 0;
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 
+  // Of a compact profile: how many experiments this is the sum of, and which of them it is compared
+  // with. Then `points` have as visits what the baselines near each experiment would have made.
+  uint32_t pooled = 1;
+  uint64_t block = 0;  // 0: by time
+
   bool IsBaseline() const;
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself
   // runs now and then.
   bool IsCrowded() const { return runnable_threads_average > cpus + 0.5; }
 };
+
+// The sequence of a pooled row: the same for those that are compared.
+template <typename Row>
+uint64_t BlockOf(const Row& row) {
+  return row.session ^ (row.block * 0x9E3779B97F4A7C15u);
+}
 
 // What is used of a profile::BareInterval.
 struct BareRow {
@@ -126,6 +137,8 @@ struct BareRow {
   std::vector<PointSeen> points;  // that were there throughout
   uint32_t part = 0;              // as ExperimentRow's
   uint32_t taints = 0;            // as ExperimentRow's
+  uint32_t pooled = 1;
+  uint64_t block = 0;
 };
 
 struct ExperimentTable {

@@ -22,9 +22,11 @@ const PointSeen* Usable(const Row& row, size_t point, uint64_t min_visits) {
 }
 
 // Treats a bare interval as a speedup of 100 %: its slope is the figure sought.
-TimedObservation Observe(uint64_t sequence, uint64_t start_ns, const PointSeen& seen, bool bare) {
+template <typename Row>
+TimedObservation Observe(const Row& row, const PointSeen& seen, bool bare) {
   const RateObservation o = {bare ? 1.0 : 0.0, seen.duration, seen.visits};
-  return {sequence, start_ns, o};
+  if (row.block != 0) return {BlockOf(row), 0, o, true};
+  return {row.session + row.part, row.start_ns, o};
 }
 
 }  // namespace
@@ -32,17 +34,18 @@ TimedObservation Observe(uint64_t sequence, uint64_t start_ns, const PointSeen& 
 std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
                                                          uint64_t min_visits) {
   std::vector<TimedObservation> observations;
+  int stretches = 0;
   for (const BareRow& row : table.bare) {
     const PointSeen* seen = Usable(row, point, min_visits);
     if (seen == nullptr) continue;
-    observations.push_back(Observe(row.session + row.part, row.start_ns, *seen, true));
+    observations.push_back(Observe(row, *seen, true));
+    stretches += static_cast<int>(row.pooled);
   }
-  const auto stretches = static_cast<int>(observations.size());
   if (stretches < kLeastStretches) return std::nullopt;
   for (const ExperimentRow& row : table.experiments) {
     const PointSeen* seen = row.IsBaseline() ? Usable(row, point, min_visits) : nullptr;
     if (seen == nullptr) continue;
-    observations.push_back(Observe(row.session + row.part, row.start_ns, *seen, false));
+    observations.push_back(Observe(row, *seen, false));
   }
   const std::optional<SlopeEstimate> share = EstimateSlope(InBlocks(std::move(observations)));
   if (!share.has_value() || !std::isfinite(share->value)) return std::nullopt;

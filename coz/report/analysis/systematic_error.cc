@@ -24,11 +24,12 @@ double OfTheRest(double share) {
 class Sums {
  public:
   void Add(const ExperimentRow& row, bool kernel_is_sampled) {
-    ++rows_;
+    const double experiments = row.pooled;
+    rows_ += experiments;
     if (row.IsCrowded()) {
-      ++crowded_;
-      runnable_ += row.runnable_threads_average;
-      cpus_ += row.cpus;
+      crowded_ += experiments;
+      runnable_ += experiments * row.runnable_threads_average;
+      cpus_ += experiments * row.cpus;
     }
     const double sampled = static_cast<double>(row.total_samples);
     const double silent = static_cast<double>(kernel_is_sampled ? row.lost_periods : row.throttled);
@@ -58,11 +59,12 @@ class Sums {
   void AddSpeedup(const ExperimentRow& row) {
     // 0 in old profiles, NaN where it could not be measured.
     if (row.achieved_virtual_speedup > 0) {
-      asked_ += row.virtual_speedup;
-      achieved_ += row.achieved_virtual_speedup;
+      asked_ += row.pooled * row.virtual_speedup;
+      achieved_ += row.pooled * row.achieved_virtual_speedup;
     }
     const double owed_ns = static_cast<double>(row.owed_ns);
-    if (owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) owed_ns_ += owed_ns;
+    // Of pooled experiments only what is much was kept.
+    if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) owed_ns_ += owed_ns;
     // The excess is a sum over threads, and all but the line's own pause.
     const uint32_t pausing = std::max(2u, row.live_threads) - 1;
     overslept_ns_ += static_cast<double>(row.excess_ns) / pausing;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -103,6 +104,10 @@ class Merger {
     for (const std::string& input : options_.inputs) {
       if (absl::Status status = Take(input); !status.ok()) return status;
     }
+    if (options_.filter != nullptr) {
+      const auto add = [this](const profile::Profile& record) { return out_.Add(record); };
+      if (absl::Status status = options_.filter->Finish(add); !status.ok()) return status;
+    }
     if (absl::Status status = out_.Finish(); !status.ok()) return status;
     result_.bytes = out_.bytes();
     return std::move(result_);
@@ -131,6 +136,7 @@ class Merger {
       return absl::Status(read.code(), absl::StrCat(input, ": ", read.message()));
     }
     sessions_.insert(in_this_input_.begin(), in_this_input_.end());
+    if (options_.filter != nullptr) options_.filter->EndInput();
     const std::vector<std::string> notes = stats.Notes();
     if (!notes.empty()) {
       ++result_.noted_inputs;
@@ -144,10 +150,15 @@ class Merger {
   absl::Status TakeRecord(const std::string& input, const profile::Profile& record) {
     const uint64_t session = SessionOf(record);
     if (record.session_size() != 0) {
-      if (sessions_.contains(session)) {
-        if (left_out_.insert(session).second) ++result_.repeated_sessions;
+      const profile::Session& one = record.session(0);
+      const absl::StatusOr<bool> is_repeated = IsRepeated(input, one);
+      if (!is_repeated.ok()) return is_repeated.status();
+      const auto pooled = static_cast<uint64_t>(std::max(1, one.pooled_session_size()));
+      if (*is_repeated) {
+        if (left_out_.insert(session).second) result_.repeated_sessions += pooled;
       } else if (in_this_input_.insert(session).second) {
-        ++result_.sessions;
+        in_this_input_.insert(one.pooled_session().begin(), one.pooled_session().end());
+        result_.sessions += pooled;
         if (absl::Status status = CheckOptions(input, record.session(0)); !status.ok())
           return status;
       }
@@ -157,8 +168,27 @@ class Merger {
     if (record.binary_size() != 0 && identified_.insert(session).second) {
       if (absl::Status status = CheckProgram(input, record.binary(0)); !status.ok()) return status;
     }
-    result_.experiments += static_cast<uint64_t>(record.experiment_size());
-    return out_.Add(record);
+    for (const profile::Experiment& experiment : record.experiment()) {
+      result_.experiments += std::max(1u, experiment.pooled());
+    }
+    if (options_.filter == nullptr) return out_.Add(record);
+    options_.filter->Add(record);
+    return absl::OkStatus();
+  }
+
+  // Whether an earlier input had the session. Of a compact profile, which holds the sums of many,
+  // no single one can be left out.
+  absl::StatusOr<bool> IsRepeated(const std::string& input, const profile::Session& session) const {
+    if (session.pooled_session_size() == 0) return sessions_.contains(session.id());
+    const auto known = std::count_if(session.pooled_session().begin(),
+                                     session.pooled_session().end(),
+                                     [this](uint64_t id) { return sessions_.contains(id); });
+    if (known == 0 || known == session.pooled_session_size()) return known != 0;
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s is a compact profile, and %d of the %d sessions that it holds the sums of are in "
+        "another input too, so they would count twice; merge it without the profiles that it was "
+        "made of",
+        input, known, session.pooled_session_size()));
   }
 
   static uint64_t SessionOf(const profile::Profile& record) {

@@ -6,7 +6,8 @@
 // Units    none
 // Errors   those of reading and writing; FAILED_PRECONDITION when two inputs are of different
 //          programs (by build-id, else by path) or were made with different --given, naming both
-//          files. The output then stays as it was
+//          files, or when a compact profile holds some sessions of an earlier input, but not
+//          all. The output then stays as it was
 // Threads  compatible
 // Signals  not async-signal-safe
 // Source   profile.proto: concatenated profiles merge
@@ -14,17 +15,33 @@
 #define COZ_REPORT_FORMAT_MERGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coz/report/format/profile.pb.h"
 
 namespace coz::report {
+
+// Gets all records that the output would have, and gives those that it has instead.
+class MergeFilter {
+ public:
+  using Sink = std::function<absl::Status(const profile::Profile& record)>;
+
+  virtual ~MergeFilter() = default;
+  virtual void Add(const profile::Profile& record) = 0;
+  virtual void EndInput() = 0;
+  // Called once, after the last input. Ends with the first error of the sink.
+  virtual absl::Status Finish(const Sink& sink) = 0;
+};
 
 struct MergeOptions {
   std::vector<std::string> inputs;
   std::string output;
   bool any_program = false;  // do not ask whether it is the same program
+  MergeFilter* filter = nullptr;
 };
 
 struct MergeResult {

@@ -34,5 +34,15 @@ TEST(MultipleTestingTest, MissingPValuesAreNoTests) {
   EXPECT_TRUE(QValues({}).empty());
 }
 
+TEST(MultipleTestingTest, HolmCountsTheTestsThatAreLeft) {
+  const std::vector<double> p = HolmPValues({0.03, 0.01, std::nan(""), 0.04, 0.005});
+  EXPECT_NEAR(p[4], 0.02, 1e-12);
+  EXPECT_NEAR(p[1], 0.03, 1e-12);
+  EXPECT_NEAR(p[0], 0.06, 1e-12);
+  EXPECT_NEAR(p[3], 0.06, 1e-12);  // never below the one before
+  EXPECT_TRUE(std::isnan(p[2]));
+  EXPECT_EQ(HolmPValues({0.9, 0.8})[0], 1.0);
+}
+
 }  // namespace
 }  // namespace coz::report

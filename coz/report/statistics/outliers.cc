@@ -45,7 +45,7 @@ std::vector<size_t> FindOutliers(const std::vector<RateObservation>& observation
   std::map<int, std::vector<size_t>> repeats;  // by speedup
   for (size_t i = 0; i < observations.size(); ++i) {
     const RateObservation& o = observations[i];
-    if (levels[static_cast<size_t>(o.block)] > 0) {
+    if (!o.is_sum && levels[static_cast<size_t>(o.block)] > 0) {
       repeats[SpeedupKey(o.virtual_speedup)].push_back(i);
     }
   }

@@ -69,8 +69,8 @@ Pools PoolAll(const std::vector<RateObservation>& observations) {
     pool.squares += expected * expected;
     pool.expected_in_block[o.block] += expected;
     pool.visits += o.visits;
-    pool.achieved += AchievedSpeedup(o);
-    ++pool.experiments;
+    pool.achieved += AchievedSpeedup(o) * o.experiments;
+    pool.experiments += o.experiments;
   }
   return pools;
 }
@@ -213,6 +213,7 @@ std::optional<SlopeEstimate> EstimateSlope(const std::vector<RateObservation>& o
   slope.value = fit.slope();
   slope.low = slope.value - half;
   slope.high = slope.value + half;
+  slope.df = df;
   slope.p_value = TwoSidedPValue(error > 0 ? slope.value / error : slope.value * 1e300, df);
   return slope;
 }

@@ -36,6 +36,9 @@ struct RateObservation {
   int block = 0;
   // As `duration`, with the delay that was inserted; 0: none was.
   double elapsed = 0;
+  int experiments = 1;  // it is the sum of so many
+  // Sums have as much noise as they have experiments, so none can be told to be odd.
+  bool is_sum = false;
 };
 
 bool IsBaseline(const RateObservation& observation);
@@ -50,6 +53,7 @@ struct Estimate {
 
 struct SlopeEstimate : Estimate {
   double p_value = 1;  // that luck alone makes so steep a slope
+  double df = 0;       // degrees of freedom of the interval
 };
 
 struct SpeedupEstimate {

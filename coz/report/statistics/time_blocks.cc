@@ -29,7 +29,7 @@ std::vector<RateObservation> InBlocks(std::vector<TimedObservation> observations
     result.push_back(o);
     const bool last =
         i + 1 == observations.size() || observations[i + 1].sequence != observations[i].sequence;
-    if (!last && baselines < baselines_per_block) continue;
+    if (!last && (observations[i].whole || baselines < baselines_per_block)) continue;
     if (last && baselines < baselines_per_block && !first_of_sequence) {
       // The rest of a sequence joins the block before it.
       for (size_t j = block_start; j <= i; ++j) result[j].block = block - 1;

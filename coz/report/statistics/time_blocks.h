@@ -28,6 +28,7 @@ struct TimedObservation {
   uint64_t sequence = 0;  // experiments that follow each other: a session
   uint64_t start_ns = 0;
   RateObservation observation;
+  bool whole = false;  // the sequence is one block, whatever its baselines
 };
 
 // Sets `block` of each and gives them back in the order of time.

@@ -77,13 +77,14 @@ void AddOutliers(const Analysis& analysis, std::vector<std::string>* notes) {
 void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
                        std::vector<std::string>* notes) {
   int crowded = 0;
+  int experiments = 0;
   double runnable = 0;
   for (const ExperimentRow& row : table.experiments) {
+    experiments += static_cast<int>(row.pooled);
     if (!row.IsCrowded() || (others_are_noted && row.live_threads <= row.cpus)) continue;
-    ++crowded;
-    runnable += row.runnable_threads_average;
+    crowded += static_cast<int>(row.pooled);
+    runnable += row.pooled * row.runnable_threads_average;
   }
-  const int experiments = static_cast<int>(table.experiments.size());
   if (crowded < kMuchCrowded * experiments || crowded == 0) return;
   notes->push_back(absl::StrFormat(
       "in %d of %d experiments more threads were runnable (%.1f on average) than there are CPUs, "
@@ -238,8 +239,8 @@ void AddAchieved(const ExperimentTable& table, std::vector<std::string>* notes) 
   double achieved = 0;
   for (const ExperimentRow& row : table.experiments) {
     if (!(row.achieved_virtual_speedup > 0)) continue;
-    nominal += row.virtual_speedup;
-    achieved += row.achieved_virtual_speedup;
+    nominal += row.pooled * row.virtual_speedup;
+    achieved += row.pooled * row.achieved_virtual_speedup;
   }
   if (nominal <= 0 || std::fabs(achieved / nominal - 1) <= kMuchMissed) return;
   notes->push_back(absl::StrFormat(

@@ -43,8 +43,8 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
     use.busy_ns += static_cast<double>(row.busy_cpu_ns);
     use.idle_ns += static_cast<double>(row.idle_cpu_ns);
     use.stolen_ns += static_cast<double>(row.stolen_cpu_ns);
-    ++use.baselines;
-    use.crowded += row.IsCrowded() ? 1 : 0;
+    use.baselines += row.pooled;
+    use.crowded += row.IsCrowded() ? row.pooled : 0;
   }
   return use;
 }

@@ -19,8 +19,8 @@ struct BaselineUse {
   double elapsed_ns = 0;
   double running_ns = 0;    // CPU time, of all threads of the program
   double unsampled_ns = 0;  // part of it
-  int baselines = 0;
-  int crowded = 0;
+  uint32_t baselines = 0;
+  uint32_t crowded = 0;
 
   double quota_throttled_ns = 0;
   // Of the CPUs that the program may use; 0 in older profiles.
