@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "coz/runtime/module_map.h"
 #include "coz/shared/selection.h"
 
 namespace coz::runtime::runtime_internal {
@@ -21,6 +22,10 @@ struct UnitSearch {
   uint32_t unit = shared::kNoUnit;
   bool unmapped = false;
 };
+
+// The unit at an address of code that the process has compiled while it runs, as the supervisor has
+// read in its perf map. kUnmapped where that knows nothing of it.
+UnitLookup JitUnitAt(uint64_t lookup_address, uint32_t* unit);
 
 // Whether `lookup_address` is in a unit. An InScopePredicate, whose argument is a UnitSearch.
 bool IsInScope(uint64_t lookup_address, void* search);

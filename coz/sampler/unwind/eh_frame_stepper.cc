@@ -195,6 +195,23 @@ StepResult StepOut(StackReader* stack, Frame* frame) {
   return result;
 }
 
+StepResult StepByFramePointer(StackReader* stack, Frame* frame) {
+  const uint64_t pointer = frame->registers[kRbp];
+  uint64_t outer = 0;
+  uint64_t return_address = 0;
+  // Frames lie further out one after the other, so that a walk ends.
+  if (pointer < frame->registers[kRsp] || pointer % sizeof(uint64_t) != 0 ||
+      !stack->Read(pointer, &outer) || !stack->Read(pointer + 8, &return_address)) {
+    return StepResult::kNoCfi;
+  }
+  if (return_address == 0) return StepResult::kEnd;
+  frame->registers[kReturnAddress] = return_address;
+  frame->registers[kRsp] = pointer + 16;
+  frame->registers[kRbp] = outer;
+  frame->is_exact = false;
+  return StepResult::kStepped;
+}
+
 void ForgetCachedRules() { cache.Forget(); }
 
 }  // namespace coz::sampler

@@ -30,8 +30,12 @@ Frame FrameOf(const ucontext_t& context);
 
 enum class StepResult : uint8_t { kStepped, kEnd, kNoCfi, kBadCfi, kBadMemory };
 
-// Replaces `frame` by its caller's. After any result but kStepped the frame is useless.
+// Replaces `frame` by its caller's. After kNoCfi the frame is as it was; after any other result but
+// kStepped it is useless.
 StepResult StepOut(StackReader* stack, Frame* frame);
+
+// The same for code that keeps a frame pointer. kNoCfi where the register holds none.
+StepResult StepByFramePointer(StackReader* stack, Frame* frame);
 
 void ForgetCachedRules();
 

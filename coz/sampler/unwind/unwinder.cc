@@ -24,6 +24,8 @@ std::atomic<uint64_t> endings[static_cast<int>(Ending::kCount)];
 
 UnwinderKind kind = UnwinderKind::kNone;
 
+std::atomic<bool> follows_frame_pointers{false};
+
 uint64_t CountOf(Ending ending) {
   return endings[static_cast<int>(ending)].load(std::memory_order_relaxed);
 }
@@ -58,7 +60,10 @@ Ending SearchByEhFrame(const ucontext_t& context, Search* search) {
   StackReader stack(frame.registers[kRsp]);
   for (int depth = 0; depth < kMaxUnwindFrames; ++depth) {
     if (search->IsFoundAt(frame.LookupAddress())) return Ending::kFound;
-    const StepResult result = StepOut(&stack, &frame);
+    StepResult result = StepOut(&stack, &frame);
+    if (result == StepResult::kNoCfi && follows_frame_pointers.load(std::memory_order_relaxed)) {
+      result = StepByFramePointer(&stack, &frame);
+    }
     if (result != StepResult::kStepped) return EndingOf(result);
   }
   return Ending::kTooDeep;
@@ -126,6 +131,8 @@ void PrepareNewThreadForUnwinding(uint64_t stack_bytes) {
   if (kind == UnwinderKind::kEhFrame) RememberStackOfNewThread(stack_bytes);
   if (kind == UnwinderKind::kLibunwind) PrepareThreadForLibunwind();
 }
+
+void FollowFramePointers() { follows_frame_pointers.store(true, std::memory_order_relaxed); }
 
 void ForgetUnwindCache() {
   ForgetCachedRules();

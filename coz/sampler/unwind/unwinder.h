@@ -51,6 +51,11 @@ void PrepareThreadForUnwinding();
 // The same at less cost, first in a thread that libc has made: see RememberStackOfNewThread.
 void PrepareNewThreadForUnwinding(uint64_t stack_bytes);
 
+// From now on, a frame whose code has no call frame information is left by its frame pointer, as
+// compilers that compile while the program runs keep one. UnwinderKind::kEhFrame alone does so.
+// Async-signal-safe.
+void FollowFramePointers();
+
 // Call after dlclose: other code may then lie at addresses in the cache. From a handler only where
 // the unwinder is kEhFrame.
 void ForgetUnwindCache();

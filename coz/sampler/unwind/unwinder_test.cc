@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -230,6 +231,60 @@ TEST_P(UnwinderTest, CallerOnACoroutineStackIsFound) {
             }),
             0);
   EXPECT_TRUE(found->is_found);
+}
+
+// push rbp; mov rbp, rsp; call rdi; pop rbp; ret
+constexpr unsigned char kCallWithFramePointer[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+
+void RaiseOnce() { raise(SIGUSR1); }
+
+// The code between has no call frame information, as it was made while the program runs.
+IN_SCOPE void CallThroughMadeCode() {
+  void* const code =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(code, kCallWithFramePointer, sizeof(kCallWithFramePointer));
+  mprotect(code, 4096, PROT_READ | PROT_EXEC);
+  reinterpret_cast<void (*)(void (*)())>(code)(&RaiseOnce);
+  munmap(code, 4096);
+}
+
+TEST(UnwinderFramePointerTest, CodeWithoutCallFrameInformationIsLeftByItsFramePointer) {
+  for (const bool follows : {false, true}) {
+    SharedValue<Found> shared;
+    found = &*shared;
+    ASSERT_EQ(RunInChild([follows] {
+                InitUnwinder(UnwinderKind::kEhFrame);
+                if (follows) FollowFramePointers();
+                struct sigaction action = {};
+                action.sa_sigaction = &FindHere;
+                action.sa_flags = SA_SIGINFO;
+                sigaction(SIGUSR1, &action, nullptr);
+                CallThroughMadeCode();
+                found->counters = ReadUnwinderCounters();
+              }),
+              0);
+    EXPECT_EQ(found->is_found, follows);
+    EXPECT_EQ(found->counters.no_cfi, follows ? 0u : 1u);
+  }
+}
+
+TEST(UnwinderFramePointerTest, RegisterThatHoldsNoFrameEndsTheWalk) {
+  for (const uint64_t pointer : {uint64_t{0}, uint64_t{16}, uint64_t{3}, ~uint64_t{0} - 7}) {
+    SharedValue<Found> shared;
+    found = &*shared;
+    ASSERT_EQ(RunInChild([pointer] {
+                InitUnwinder(UnwinderKind::kEhFrame);
+                FollowFramePointers();
+                ucontext_t context;
+                getcontext(&context);
+                context.uc_mcontext.gregs[REG_RBP] = static_cast<greg_t>(pointer);
+                context.uc_mcontext.gregs[REG_RIP] = 16;
+                FindFirstInScope(&context, &IsNever, nullptr, &found->lookup_address);
+                found->counters = ReadUnwinderCounters();
+              }),
+              0);
+    EXPECT_EQ(found->counters.no_cfi, 1u);
+  }
 }
 
 // libunwind defines backtrace and _Unwind_* as well, and must not stand before libc and libgcc.

@@ -206,7 +206,7 @@ void Run::WriteHead() {
 
 // False while a unit that was named is not loaded yet.
 bool Run::ChooseUnits() {
-  objects_known_ = units_.objects().size();
+  units_known_ = units_.growth();
   if (!MissingUnit(options_, units_).empty()) return false;
   for (const std::string& name : options_.fixed_units) {
     scheduler_options_.fixed_units.push_back(units_.Find(name).front());
@@ -376,6 +376,8 @@ void Run::Loop() {
   while (IsToGoOn()) {
     const uint64_t now_ns = MonotonicNowNs();
     units_.Answer(control_);
+    perf_maps_.Poll(control_, now_ns);
+    for (const std::string& warning : perf_maps_.TakeWarnings()) Say(warning);
     counted_->Poll(block, now_ns, /*releases=*/!outside_->programs_wait());
     outside_->Poll(block, now_ns);
     for (const std::string& warning : counted_->TakeWarnings()) Say(warning);
@@ -392,7 +394,7 @@ void Run::Loop() {
     if (head_written_ && neighbours_.IsDue(now_ns)) LookForNeighbours();
     ChooseSource(now_ns);
     // A unit that was named may belong to a library that is opened later.
-    if (attached && !scheduler_ && objects_known_ != units_.objects().size() && ChooseUnits()) {
+    if (attached && !scheduler_ && units_known_ != units_.growth() && ChooseUnits()) {
       StartExperiments();
     }
     if (scheduler_) {

@@ -38,6 +38,7 @@
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/thread_watch.h"
+#include "coz/supervisor/units/perf_map_watch.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -101,6 +102,7 @@ class Run : public experiment::ExperimentSink {
   UnitIndex units_;
   std::unique_ptr<OutsidePoints> outside_;
   std::unique_ptr<CountedFunctions> counted_;
+  PerfMapWatch perf_maps_{&units_};
   LiveDisplay display_;
   SignalInbox inbox_;
   experiment::SchedulerOptions scheduler_options_;
@@ -123,7 +125,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<UntilGoal> until_;
   std::optional<UntilGoal> verdicts_;  // where `until_` is not there
   bool ended_by_goal_ = false;
-  size_t objects_known_ = ~size_t{0};  // when units were last sought by name
+  uint32_t units_known_ = ~uint32_t{0};  // growth() when units were last sought by name
 };
 
 }  // namespace coz::supervisor

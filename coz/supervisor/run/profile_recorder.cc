@@ -128,13 +128,14 @@ void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
     binary->set_path(object.path);
     binary->set_load_bias(object.load_bias);
     binary->set_loaded_at_ns(MonotonicNowNs() - start_ns_);
-    binary->set_debug_info_found(object.table != nullptr);
-    if (object.table == nullptr) {
+    binary->set_debug_info_found(object.has_units());
+    if (!object.has_units()) {
       binary->add_debug_info_skipped(object.why_no_table);
       continue;
     }
-    binary->set_build_id(std::string(object.table->table().build_id()));
     binary->set_lines_in_scope(object.unit_count());
+    if (object.table == nullptr) continue;
+    binary->set_build_id(std::string(object.table->table().build_id()));
     const sourcemap::ReadStatistics& statistics = object.table->statistics();
     binary->set_debug_file(statistics.debug_path);
     for (const sourcemap::SkippedPart& part : statistics.skipped) {

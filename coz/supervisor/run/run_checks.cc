@@ -1,5 +1,6 @@
 #include "coz/supervisor/run/run_checks.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -41,9 +42,28 @@ absl::Status CheckProgram(const RunOptions& options, const std::string& program)
                                    " (of a launcher: --follow=all)"));
 }
 
+namespace {
+
+absl::Status CheckJitScope(const RunOptions& options, const UnitIndex& units) {
+  const bool is_asked_for = std::find(options.binary_scope.begin(), options.binary_scope.end(),
+                                      kJitCode) != options.binary_scope.end();
+  if (!is_asked_for || units.TakesJitCode()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "--binary-scope=%s is code that is compiled while the program runs, which has functions and "
+      "no --unit=%s; add --unit=function",
+      kJitCode, sourcemap::NameOf(options.units.kind)));
+}
+
+}  // namespace
+
 bool HasSource(const UnitIndex& units, const std::string& pattern) {
   const sourcemap::SourceScope scope({pattern});
   for (const UnitIndex::Object& object : units.objects()) {
+    const bool has_source = object.is_jit && std::any_of(object.units.begin(), object.units.end(),
+                                                         [&](const auto& unit) {
+                                                           return scope.Contains(unit.file);
+                                                         });
+    if (has_source) return true;
     if (object.table == nullptr) continue;
     const sourcemap::LineTable& table = object.table->table();
     std::string_view last;
@@ -59,11 +79,12 @@ bool HasSource(const UnitIndex& units, const std::string& pattern) {
 
 absl::Status CheckScopes(const RunOptions& options, const std::string& program,
                          const UnitIndex& units) {
+  if (absl::Status status = CheckJitScope(options, units); !status.ok()) return status;
   if (options.is_launcher) return absl::OkStatus();
   for (const std::string& pattern : options.binary_scope) {
     const bool may_be_library =
         absl::StrContains(pattern, ".so") || absl::StrContains(pattern, "%");
-    if (may_be_library || sourcemap::BinaryScope({pattern}).Contains(program, true)) continue;
+    if (may_be_library || pattern == kJitCode || sourcemap::BinaryScope({pattern}).Contains(program, true)) continue;
     return absl::NotFoundError(absl::StrFormat(
         "--binary-scope=%s is neither the program nor a library; write MAIN for the program, "
         "libNAME.so%% for a library, or add --follow=all where it is a program that this one "

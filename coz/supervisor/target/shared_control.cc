@@ -42,7 +42,11 @@ absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
 }
 
 SharedControl::SharedControl(SharedControl&& other) noexcept
-    : fd_(std::move(other.fd_)), block_(std::exchange(other.block_, nullptr)), end_(other.end_) {}
+    : fd_(std::move(other.fd_)), block_(std::exchange(other.block_, nullptr)),
+      mapped_(std::move(other.mapped_)),
+      end_(other.end_) {
+  other.mapped_.clear();
+}
 
 absl::StatusOr<uint64_t> SharedControl::MakeRoom(uint64_t bytes) {
   const uint64_t offset = (end_ + 4095) / 4096 * 4096;
@@ -92,7 +96,21 @@ absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
   return offset;
 }
 
+absl::StatusOr<uint64_t> SharedControl::AppendMapped(uint64_t bytes, void** mapped) {
+  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
+  if (!offset.ok()) return offset;
+  *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(),
+                 static_cast<off_t>(*offset));
+  if (*mapped == MAP_FAILED) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("memory behind the block cannot be mapped: %s", strerror(errno)));
+  }
+  mapped_.emplace_back(*mapped, bytes);
+  return offset;
+}
+
 SharedControl::~SharedControl() {
+  for (const auto& [address, bytes] : mapped_) munmap(address, bytes);
   if (block_ != nullptr) munmap(block_, sizeof(shared::ControlBlock));
 }
 

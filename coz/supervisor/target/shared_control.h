@@ -12,6 +12,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "coz/base/unique_fd.h"
@@ -36,6 +38,10 @@ class SharedControl {
   // The same of bytes in memory. 0 where there are none.
   absl::StatusOr<uint64_t> Append(std::string_view bytes);
 
+  // Room for `bytes` behind the block, all 0, which stays mapped here as long as the block. Returns
+  // its offset.
+  absl::StatusOr<uint64_t> AppendMapped(uint64_t bytes, void** mapped);
+
   // What the target finds the block by: the value of kControlVariable.
   std::string Path() const;
 
@@ -47,6 +53,7 @@ class SharedControl {
 
   UniqueFd fd_;
   shared::ControlBlock* block_;
+  std::vector<std::pair<void*, uint64_t>> mapped_;  // with their bytes
   uint64_t end_ = sizeof(shared::ControlBlock);  // of the file
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/call_path_name.h"
 #include "coz/points/closest_names.h"
@@ -20,6 +21,8 @@ constexpr char kUnknownFunction[] = "?";
 
 // A name that means more paths than this is refused anyway.
 constexpr size_t kMostPathsFound = 16;
+
+constexpr uint32_t kMostJitUnits = 1 << 16;
 
 std::string RealPath(const std::string& path) {
   std::error_code error;
@@ -71,6 +74,7 @@ bool IsCalled(const sourcemap::UnitDescription& unit, std::string_view name) {
 
 sourcemap::UnitDescription UnitIndex::Object::Describe(uint32_t index) const {
   if (index < units.size()) return units[index];
+  if (units_table == nullptr) return {kind, "", 0, kUnknownFunction};
   const sourcemap::Line line = units_table->table().line(index);
   return {kind, line.file, line.line, line.function};
 }
@@ -236,6 +240,71 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
   slot.state.store(shared::ModuleState::kTableReady, std::memory_order_release);
 }
 
+bool UnitIndex::TakesJitCode() const {
+  const bool has_functions = rules_.kind == sourcemap::UnitKind::kFunction ||
+                             rules_.kind == sourcemap::UnitKind::kPath ||
+                             rules_.kind == sourcemap::UnitKind::kLibrary;
+  return has_functions && binary_scope_.Contains(kJitCode, false);
+}
+
+// Without a source scope: all but the runtime's own scripts.
+bool UnitIndex::IsInScope(const sourcemap::JitFunction& function) const {
+  if (!source_scope_.patterns().empty()) return source_scope_.Contains(function.file);
+  return function.file.rfind("node:", 0) != 0;
+}
+
+UnitIndex::Object& UnitIndex::JitObject() {
+  if (!jit_units_.empty()) return objects_[jit_object_];
+  jit_object_ = objects_.size();
+  Object& object = objects_.emplace_back();
+  object.path = kJitCode;
+  object.is_jit = true;
+  object.loaded = true;
+  object.kind = rules_.kind;
+  object.first_unit = next_unit_;
+  next_unit_ += kMostJitUnits;
+  // As in tables.
+  for (uint32_t i = 0; i < rules_.groups.size(); ++i) {
+    object.units.push_back(DescribeOfNoObject(i));
+  }
+  return object;
+}
+
+uint32_t UnitIndex::UnitOfJitCode(std::string_view name) {
+  const sourcemap::JitFunction function = sourcemap::ParseJitName(name);
+  if (!IsInScope(function)) return shared::kNoUnit;
+  const bool is_library = rules_.kind == sourcemap::UnitKind::kLibrary;
+  const auto matches = [&](const sourcemap::UnitPattern& pattern) {
+    if (is_library) return pattern.MatchesBinary(kJitCode);
+    return pattern.MatchesCode(function.file, function.line, function.function);
+  };
+  for (size_t i = 0; i < rules_.exclude.size(); ++i) {
+    if (!matches(rules_.exclude[i])) continue;
+    exclude_has_code_[i] = true;
+    return shared::kNoUnit;
+  }
+  for (size_t i = 0; i < rules_.groups.size(); ++i) {
+    const std::vector<sourcemap::UnitPattern>& patterns = rules_.groups[i].patterns;
+    if (std::none_of(patterns.begin(), patterns.end(), matches)) continue;
+    group_has_code_[i] = true;
+    return static_cast<uint32_t>(i);
+  }
+  const std::string key =
+      is_library ? kJitCode
+                 : absl::StrCat(function.function, "\n", function.file, "\n", function.line);
+  if (const auto known = jit_units_.find(key); known != jit_units_.end()) return known->second;
+  if (jit_units_.size() == kMostJitUnits) return shared::kNoUnit;
+  Object& object = JitObject();
+  const uint32_t unit = object.first_unit + static_cast<uint32_t>(jit_units_.size());
+  jit_units_.emplace(key, unit);
+  object.units.push_back(
+      is_library ? sourcemap::UnitDescription{rules_.kind, kJitCode, 0, ""}
+                 : sourcemap::UnitDescription{rules_.kind, function.file, function.line,
+                                              function.function});
+  if (paths_ != nullptr) ++functions_called_[function.function];
+  return unit;
+}
+
 void UnitIndex::UsePaths(shared::ControlBlock& control) {
   if (paths_ != nullptr) paths_ = &control.paths;
 }
@@ -284,7 +353,7 @@ void UnitIndex::ForEachUnit(Visit visit) const {
   const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
   for (uint32_t i = 0; i < FirstOfObjects(); ++i) visit(i, DescribeOfNoObject(i));
   for (const Object& object : objects_) {
-    if (object.table == nullptr) continue;
+    if (!object.has_units()) continue;
     for (uint32_t i = groups; i < object.unit_count(); ++i) {
       visit(object.first_unit + i - groups, object.Describe(i));
     }
@@ -337,7 +406,7 @@ UnitIndex::Unit UnitIndex::DescribePart(experiment::UnitId unit) const {
   if (unit < FirstOfObjects()) return {DescribeOfNoObject(unit), 0};
   uint32_t index = 0;
   for (uint32_t i = 0; i < objects_.size(); ++i) {
-    if (objects_[i].table != nullptr && objects_[i].first_unit <= unit) index = i;
+    if (objects_[i].has_units() && objects_[i].first_unit <= unit) index = i;
   }
   const uint32_t groups = static_cast<uint32_t>(rules_.groups.size());
   return {objects_[index].Describe(unit - objects_[index].first_unit + groups), index};

@@ -20,15 +20,20 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "coz/experiment/target.h"
 #include "coz/sourcemap/cache.h"
+#include "coz/sourcemap/perf_map.h"
 #include "coz/sourcemap/scope.h"
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/sync/delay/outside_wait.h"
 
 namespace coz::supervisor {
+
+// In the binary scope and in the profile: code that processes compile while they run.
+inline constexpr char kJitCode[] = "JIT";
 
 class UnitIndex {
  public:
@@ -51,6 +56,10 @@ class UnitIndex {
     uint64_t inlined_paths_offset = 0;
     std::vector<shared::InlinedPath> inlined_paths;
 
+    // Code that processes compile while they run. Its units come one by one, and it has no table.
+    bool is_jit = false;
+
+    bool has_units() const { return table != nullptr || is_jit; }
     uint32_t unit_count() const {
       return units.empty() ? units_table->table().line_count()
                            : static_cast<uint32_t>(units.size());
@@ -86,6 +95,16 @@ class UnitIndex {
 
   // Answers what the target has announced since the last call.
   void Answer(SharedControl& shared);
+
+  // Whether code that processes compile while they run is in scope.
+  bool TakesJitCode() const;
+
+  // The unit of such code by its name in a perf map. shared::kNoUnit where it is out of scope, or
+  // there are too many.
+  uint32_t UnitOfJitCode(std::string_view name);
+
+  // Grows when there are more units.
+  uint32_t growth() const { return static_cast<uint32_t>(objects_.size() + jit_units_.size()); }
 
   // Objects in scope.
   const std::vector<Object>& objects() const { return objects_; }
@@ -132,6 +151,8 @@ class UnitIndex {
   // Forgets the object that was read last. From now on, its path is out of scope.
   void PassOver(const std::string& path);
   void AnswerOne(SharedControl& control, shared::ModuleSlot& slot);
+  bool IsInScope(const sourcemap::JitFunction& function) const;
+  Object& JitObject();
   sourcemap::UnitDescription DescribeOfNoObject(uint32_t unit) const;
   template <typename Visit>
   void ForEachUnit(Visit visit) const;
@@ -159,6 +180,8 @@ class UnitIndex {
   std::unique_ptr<shared::CallPaths> first_paths_;  // until there is a control block
   shared::CallPaths* paths_ = nullptr;
   uint32_t next_unit_ = 0;
+  size_t jit_object_ = 0;  // in objects_; there where jit_units_ is not empty
+  absl::flat_hash_map<std::string, uint32_t> jit_units_;
 };
 
 }  // namespace coz::supervisor
