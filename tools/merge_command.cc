@@ -56,9 +56,8 @@ void AddMergeCommand(CLI::App& app, int* exit_status) {
                     "keep sums of experiments where there are more than 65,536, so that the report "
                     "of millions takes little memory (docs/fleet.md)");
   SetExamples(command, {{"merge a.pb b.pb -o all.pb", "more runs, narrower intervals"}});
-  command->callback([options, compact, exit_status] {
-    *exit_status = Report(Merge(*options, *compact));
-  });
+  command->callback(
+      [options, compact, exit_status] { *exit_status = Report(Merge(*options, *compact)); });
 }
 
 }  // namespace coz

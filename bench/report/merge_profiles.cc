@@ -1,5 +1,5 @@
-// Prints time and memory of `coz merge`, also with --compact, with many profiles, and of `coz report` on the result, as a
-// Markdown table.
+// Prints time and memory of `coz merge`, also with --compact, with many profiles, and of
+// `coz report` on the result, as a Markdown table.
 //
 //   ./bazelw run //bench/report:merge_profiles -- [PROFILES [EXPERIMENTS]]
 //

@@ -104,9 +104,8 @@ void PrintGroups(AnalyzedProfile* whole, const ReportOptions& options, std::ostr
     return;
   }
   const std::string text = WithCommandName(
-      absl::StrCat("Causal profile of ", TargetTitle(whole->profile), " by ",
-                   GroupWord(groups.by), "\n",
-                   RenderGroups(groups, whole->table, names, options.text)));
+      absl::StrCat("Causal profile of ", TargetTitle(whole->profile), " by ", GroupWord(groups.by),
+                   "\n", RenderGroups(groups, whole->table, names, options.text)));
   out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
 }
 

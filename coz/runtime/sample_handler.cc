@@ -36,7 +36,6 @@ using runtime_internal::g_modules;
 using runtime_internal::g_pid;
 using runtime_internal::g_process;
 using runtime_internal::IsInScope;
-using runtime_internal::JitUnitAt;
 using runtime_internal::UnitSearch;
 
 constexpr uint32_t kSamplesBetweenChecks = 256;
@@ -62,11 +61,7 @@ bool EndsPath(uint64_t lookup_address, void* opaque) {
   if (search.path.count() != 0 && ++search.frames > kMostFramesOfPath) return true;
   uint32_t functions[shared::kMaxPathFunctions];
   uint32_t count = 0;
-  UnitLookup lookup = g_modules.FunctionsAt(lookup_address, functions, &count);
-  if (lookup == UnitLookup::kUnmapped) {
-    lookup = JitUnitAt(lookup_address, &functions[0]);
-    count = 1;
-  }
+  const UnitLookup lookup = g_modules.FunctionsAt(lookup_address, functions, &count);
   if (lookup == UnitLookup::kUnmapped) search.unmapped = true;
   if (lookup != UnitLookup::kFound) {
     return g_control->innermost_only != 0 && search.path.count() == 0;

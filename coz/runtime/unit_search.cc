@@ -13,10 +13,9 @@ UnitLookup JitUnitAt(uint64_t lookup_address, uint32_t* unit) {
   if (offset == 0 || offset > shared::kControlMappingBytes - sizeof(shared::JitCode)) {
     return UnitLookup::kUnmapped;
   }
-  const auto& code = *reinterpret_cast<const shared::JitCode*>(
-      reinterpret_cast<const char*>(g_control) + offset);
-  const uint64_t owner =
-      shared::JitOwner(g_pid, g_process->image.load(std::memory_order_relaxed));
+  const auto& code =
+      *reinterpret_cast<const shared::JitCode*>(reinterpret_cast<const char*>(g_control) + offset);
+  const uint64_t owner = shared::JitOwner(g_pid, g_process->image.load(std::memory_order_relaxed));
   if (code.owner.load(std::memory_order_relaxed) != owner) return UnitLookup::kUnmapped;
   sampler::FollowFramePointers();
   if (!shared::FindJitUnit(code, owner, lookup_address, unit)) return UnitLookup::kUnmapped;

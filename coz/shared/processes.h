@@ -61,7 +61,8 @@ struct ProcessSlot {
   uint64_t begin_api_call;
   uint64_t count_api_call;
   uint64_t begin_api_call_in_handler;
-  // Of the slot's JitCode (jit_code.h), from the start of the block; 0: none. The supervisor writes.
+  // Of the slot's JitCode (jit_code.h), from the start of the block; 0: none. Written by the
+  // supervisor.
   std::atomic<uint64_t> jit_code;
   std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
   sampler::SharedEvent event;     // by which the supervisor suspends its sampling

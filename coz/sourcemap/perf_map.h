@@ -6,7 +6,7 @@
 // Errors   a line that is none of these is passed over and counted
 // Threads  compatible
 // Signals  not safe
-// Source   linux, tools/perf/Documentation/jit-interface.txt; names: V8's src/logging/log.cc,
+// Source   linux, perf's jit-interface.txt; names: V8's src/logging/log.cc,
 //          HotSpot's src/hotspot/share/code/codeCache.cpp (write_perf_map)
 #ifndef COZ_SOURCEMAP_PERF_MAP_H_
 #define COZ_SOURCEMAP_PERF_MAP_H_

@@ -72,7 +72,7 @@ struct LineAnalysis {
   Estimate slope;  // of the whole run
   // The same by the variation between experiments alone; p_value and q_value are by this one.
   Estimate statistical_slope;
-  double slope_df = 0;  // degrees of freedom of its interval
+  double slope_df = 0;         // degrees of freedom of its interval
   SystematicError systematic;  // in program speedup of the whole run
   // Probability that luck alone makes so steep a slope: for this line alone, and among all lines of
   // the point (Benjamini-Hochberg).

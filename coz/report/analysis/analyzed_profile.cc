@@ -15,8 +15,8 @@ bool IsKept(const profile::Profile& record) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AnalyzedProfile>> ReadAndAnalyze(
-    const std::string& path, const AnalysisOptions& options) {
+absl::StatusOr<std::unique_ptr<AnalyzedProfile>> ReadAndAnalyze(const std::string& path,
+                                                                const AnalysisOptions& options) {
   auto whole = std::make_unique<AnalyzedProfile>();
   ExperimentTableBuilder table;
   const absl::Status status =

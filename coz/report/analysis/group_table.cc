@@ -139,7 +139,8 @@ const LineAnalysis* FindLine(const Analysis& analysis, size_t point, size_t unit
 
 class GroupTableBuilder {
  public:
-  GroupTableBuilder(const Analysis& whole, GroupBy by, double gain_at, int max_lines) : whole_(whole) {
+  GroupTableBuilder(const Analysis& whole, GroupBy by, double gain_at, int max_lines)
+      : whole_(whole) {
     table_.by = by;
     table_.gain_at = gain_at;
     for (const PointAnalysis& point : whole.points) {
@@ -177,8 +178,11 @@ class GroupTableBuilder {
       for (size_t k = 0; k < point.lines.size(); ++k) {
         const LineAnalysis* line = FindLine(analysis, point.point, point.lines[k].unit);
         if (line == nullptr) continue;
-        point.lines[k].groups.push_back({group, line->baselines + line->others, line->slope,
-                                         line->curve.At(table_.gain_at), {}});
+        point.lines[k].groups.push_back({group,
+                                         line->baselines + line->others,
+                                         line->slope,
+                                         line->curve.At(table_.gain_at),
+                                         {}});
         figures_[i][k].push_back(SlopeFigure(*line));
       }
     }

@@ -64,7 +64,8 @@ class Sums {
     }
     const double owed_ns = static_cast<double>(row.owed_ns);
     // Of pooled experiments only what is much was kept.
-    if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns)) owed_ns_ += owed_ns;
+    if (row.pooled > 1 || owed_ns > kMuchOwed * static_cast<double>(row.elapsed_ns))
+      owed_ns_ += owed_ns;
     // The excess is a sum over threads, and all but the line's own pause.
     const uint32_t pausing = std::max(2u, row.live_threads) - 1;
     overslept_ns_ += static_cast<double>(row.excess_ns) / pausing;

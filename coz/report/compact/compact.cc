@@ -146,8 +146,9 @@ void Combine(const PooledExperiment& one, PooledExperiment* sum) {
     const auto [found, is_new] = sum->points.try_emplace(point);
     profile::PointCounts& all = found->second;
     const double before = is_new ? counts.in_flight_average() : all.in_flight_average();
-    const double share = static_cast<double>(one.sum.effective_duration_ns()) /
-                         static_cast<double>(std::max<uint64_t>(1, sum->sum.effective_duration_ns()));
+    const double share =
+        static_cast<double>(one.sum.effective_duration_ns()) /
+        static_cast<double>(std::max<uint64_t>(1, sum->sum.effective_duration_ns()));
     AddCounts(counts, counts.pooled_time_ns(), &all);
     all.set_in_flight_average(before + share * (counts.in_flight_average() - before));
   }
@@ -297,8 +298,8 @@ class Compactor::Impl {
     Group& group = groups_[GroupName(common, binary)];
     const uint64_t start_ns = group.session.start_unix_ns();
     group.session = std::move(common);
-    group.session.set_start_unix_ns(
-        start_ns == 0 ? session.start_unix_ns() : std::min(start_ns, session.start_unix_ns()));
+    group.session.set_start_unix_ns(start_ns == 0 ? session.start_unix_ns()
+                                                  : std::min(start_ns, session.start_unix_ns()));
     if (binary != nullptr && !group.has_binary) {
       group.binary = *binary;
       group.has_binary = true;
@@ -351,7 +352,8 @@ class Compactor::Impl {
     const profile::ProgressPointKind kind = KindOf(point);
     if (kind == profile::PROGRESS_POINT_KIND_LATENCY) {
       if (std::min(counts.arrivals(), counts.departures()) < kMinVisits) return 0;
-      return (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) / 2;
+      return (static_cast<double>(counts.arrivals()) + static_cast<double>(counts.departures())) /
+             2;
     }
     const uint64_t least = kind == profile::PROGRESS_POINT_KIND_END_TO_END ? 1 : kMinVisits;
     return counts.visits() < least ? 0 : static_cast<double>(counts.visits());
@@ -484,8 +486,8 @@ class Compactor::Impl {
     }
   }
 
-  void AddExperiment(const SessionRecords& records, const profile::Experiment& one,
-                     uint64_t block, const Levels& levels, Group* group) {
+  void AddExperiment(const SessionRecords& records, const profile::Experiment& one, uint64_t block,
+                     const Levels& levels, Group* group) {
     const auto unit = records.units.find(one.selected_unit());
     if (unit == records.units.end()) return;
     PooledExperiment added;
@@ -511,7 +513,8 @@ class Compactor::Impl {
     added.sum.set_total_samples(one.total_samples());
     added.sum.set_pooled(one.pooled());
     const uint32_t taints = TaintsOf(one);
-    for (const profile::Taint& taint : one.taint()) added.sum.add_taint()->set_reason(taint.reason());
+    for (const profile::Taint& taint : one.taint())
+      added.sum.add_taint()->set_reason(taint.reason());
     TakePoints(records, one, one.elapsed_ns(), taints == 0, levels, &added.points, group);
     Combine(added, &group->bare[{Prefix(block, bits_), taints}]);
   }
@@ -595,7 +598,8 @@ class Compactor::Impl {
       outside.set_lost_samples(outside.lost_samples() + one.outside.lost_samples());
       outside.set_other_thread_samples(outside.other_thread_samples() +
                                        one.outside.other_thread_samples());
-      for (const auto& [unit, samples] : one.outside_samples) group.outside_samples[unit] += samples;
+      for (const auto& [unit, samples] : one.outside_samples)
+        group.outside_samples[unit] += samples;
       for (const auto& [point, counts] : one.outside_points) {
         AddCounts(counts, 0, &group.outside_points[point]);
       }

@@ -1,7 +1,7 @@
 // Sums up the experiments of many sessions, so that a profile of millions of them stays small.
 //
-// Shape    records in, as a profile file has them; records out. Up to `most` experiments come out as
-//          they came in. Beyond that, experiments of one unit, speedup and block become one that
+// Shape    records in, as a profile file has them; records out. Up to `most` experiments come out
+//          as they came in. Beyond that, experiments of one unit, speedup and block become one that
 //          holds their sums (Experiment.pooled), and sessions that are alike but for their times
 //          become one (Session.pooled_session)
 // Units    as profile.proto

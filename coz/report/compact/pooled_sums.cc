@@ -47,8 +47,8 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
 
 void AddFigures(const profile::Experiment& one, profile::Experiment* sum) {
   // 0 and NaN: it could not be measured.
-  const double achieved = one.achieved_virtual_speedup() > 0 ? one.achieved_virtual_speedup()
-                                                             : one.virtual_speedup();
+  const double achieved =
+      one.achieved_virtual_speedup() > 0 ? one.achieved_virtual_speedup() : one.virtual_speedup();
   sum->set_achieved_virtual_speedup(
       Mean(sum->achieved_virtual_speedup(), sum->pooled(), achieved, Experiments(one)));
   sum->set_pooled(sum->pooled() + Experiments(one));

@@ -180,9 +180,9 @@ class Merger {
   // no single one can be left out.
   absl::StatusOr<bool> IsRepeated(const std::string& input, const profile::Session& session) const {
     if (session.pooled_session_size() == 0) return sessions_.contains(session.id());
-    const auto known = std::count_if(session.pooled_session().begin(),
-                                     session.pooled_session().end(),
-                                     [this](uint64_t id) { return sessions_.contains(id); });
+    const auto known =
+        std::count_if(session.pooled_session().begin(), session.pooled_session().end(),
+                      [this](uint64_t id) { return sessions_.contains(id); });
     if (known == 0 || known == session.pooled_session_size()) return known != 0;
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s is a compact profile, and %d of the %d sessions that it holds the sums of are in "

@@ -52,9 +52,8 @@ Json LineJson(const LineByGroup& line) {
 Json GroupsJson(const GroupTable& table, const ExperimentTable& names) {
   Json groups = Json::array();
   for (const GroupRow& group : table.groups) {
-    groups.push_back({{"name", group.name},
-                      {"sessions", group.sessions},
-                      {"experiments", group.experiments}});
+    groups.push_back(
+        {{"name", group.name}, {"sessions", group.sessions}, {"experiments", group.experiments}});
   }
   Json units = Json::array();
   for (const UnitRow& unit : names.units) {

@@ -26,8 +26,8 @@ TEST(GroupFitTest, TwoGroupsAreComparedAsByWelch) {
 
 TEST(GroupFitTest, SpreadOfTheOthersCounts) {
   // The others are 0, 1, 2, 3 with errors of 0.1: variance 5/3, of which 0.01 is error.
-  const std::vector<GroupFit> fits =
-      FitGroups({{0, 0.1, kMany}, {1, 0.1, kMany}, {2, 0.1, kMany}, {3, 0.1, kMany}, {4, 0.1, kMany}});
+  const std::vector<GroupFit> fits = FitGroups(
+      {{0, 0.1, kMany}, {1, 0.1, kMany}, {2, 0.1, kMany}, {3, 0.1, kMany}, {4, 0.1, kMany}});
   EXPECT_NEAR(fits[4].spread, std::sqrt(5.0 / 3 - 0.01), 1e-9);
   EXPECT_NEAR(fits[4].others, 1.5, 1e-9);
   EXPECT_GT(fits[4].p_value, 0.1);
@@ -47,8 +47,8 @@ TEST(GroupFitTest, OneThatIsApartIsFoundAndTheOthersFit) {
 TEST(GroupFitTest, FiguresWithoutErrorAndLoneGroupsAreNotCompared) {
   EXPECT_TRUE(FitGroups({}).empty());
   EXPECT_TRUE(std::isnan(FitGroups({{1, 0.1, 4}})[0].p_value));
-  const std::vector<GroupFit> fits = FitGroups(
-      {{1, 0.1, 40}, {1, std::numeric_limits<double>::infinity(), 0}, {1.05, 0.1, 40}});
+  const std::vector<GroupFit> fits =
+      FitGroups({{1, 0.1, 40}, {1, std::numeric_limits<double>::infinity(), 0}, {1.05, 0.1, 40}});
   EXPECT_TRUE(std::isnan(fits[1].p_value));
   EXPECT_GT(fits[0].p_value, 0.5);
 }

@@ -72,8 +72,7 @@ std::string More(const GroupTable& groups, size_t hidden, size_t without) {
   if (hidden > 0) absl::StrAppend(&text, indent, "and ", hidden, " more; for all: -n 0\n");
   if (without > 0) {
     absl::StrAppend(&text, indent, without, " of ",
-                    Counted(groups.groups.size(), GroupWord(groups.by)),
-                    " say too little of it\n");
+                    Counted(groups.groups.size(), GroupWord(groups.by)), " say too little of it\n");
   }
   return text;
 }
@@ -120,8 +119,8 @@ std::vector<std::string> Misfits(const GroupTable& groups, const ExperimentTable
   std::vector<std::string> found;
   const auto start = [&](size_t group, const PointByGroup& point) {
     return absl::StrCat("  ", GroupWord(groups.by), " ", GroupName(groups, group),
-                        " does not fit the others at ",
-                        Printable(table.points[point.point].name), ": ");
+                        " does not fit the others at ", Printable(table.points[point.point].name),
+                        ": ");
   };
   for (const PointByGroup& point : groups.points) {
     for (const GroupPace& pace : point.pace) {
@@ -143,8 +142,8 @@ std::vector<std::string> Misfits(const GroupTable& groups, const ExperimentTable
   return found;
 }
 
-std::string Summary(const GroupTable& groups, const ExperimentTable& table,
-                    const UnitNames& names, const TextOptions& options) {
+std::string Summary(const GroupTable& groups, const ExperimentTable& table, const UnitNames& names,
+                    const TextOptions& options) {
   if (groups.groups.size() < 2) {
     return absl::StrCat("  all runs are of one ", GroupWord(groups.by),
                         ", so there is nothing to compare\n");

@@ -49,8 +49,8 @@ absl::Status CheckJitScope(const RunOptions& options, const UnitIndex& units) {
                                       kJitCode) != options.binary_scope.end();
   if (!is_asked_for || units.TakesJitCode()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
-      "--binary-scope=%s is code that is compiled while the program runs, which has functions and "
-      "no --unit=%s; add --unit=function",
+      "--binary-scope=%s is code that is compiled while the program runs, which --unit=%s does not "
+      "tell apart; add --unit=function",
       kJitCode, sourcemap::NameOf(options.units.kind)));
 }
 
@@ -59,10 +59,9 @@ absl::Status CheckJitScope(const RunOptions& options, const UnitIndex& units) {
 bool HasSource(const UnitIndex& units, const std::string& pattern) {
   const sourcemap::SourceScope scope({pattern});
   for (const UnitIndex::Object& object : units.objects()) {
-    const bool has_source = object.is_jit && std::any_of(object.units.begin(), object.units.end(),
-                                                         [&](const auto& unit) {
-                                                           return scope.Contains(unit.file);
-                                                         });
+    const bool has_source =
+        object.is_jit && std::any_of(object.units.begin(), object.units.end(),
+                                     [&](const auto& unit) { return scope.Contains(unit.file); });
     if (has_source) return true;
     if (object.table == nullptr) continue;
     const sourcemap::LineTable& table = object.table->table();
@@ -84,7 +83,9 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
   for (const std::string& pattern : options.binary_scope) {
     const bool may_be_library =
         absl::StrContains(pattern, ".so") || absl::StrContains(pattern, "%");
-    if (may_be_library || pattern == kJitCode || sourcemap::BinaryScope({pattern}).Contains(program, true)) continue;
+    if (may_be_library || pattern == kJitCode ||
+        sourcemap::BinaryScope({pattern}).Contains(program, true))
+      continue;
     return absl::NotFoundError(absl::StrFormat(
         "--binary-scope=%s is neither the program nor a library; write MAIN for the program, "
         "libNAME.so%% for a library, or add --follow=all where it is a program that this one "

@@ -42,7 +42,8 @@ absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
 }
 
 SharedControl::SharedControl(SharedControl&& other) noexcept
-    : fd_(std::move(other.fd_)), block_(std::exchange(other.block_, nullptr)),
+    : fd_(std::move(other.fd_)),
+      block_(std::exchange(other.block_, nullptr)),
       mapped_(std::move(other.mapped_)),
       end_(other.end_) {
   other.mapped_.clear();

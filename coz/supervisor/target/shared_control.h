@@ -54,7 +54,7 @@ class SharedControl {
   UniqueFd fd_;
   shared::ControlBlock* block_;
   std::vector<std::pair<void*, uint64_t>> mapped_;  // with their bytes
-  uint64_t end_ = sizeof(shared::ControlBlock);  // of the file
+  uint64_t end_ = sizeof(shared::ControlBlock);     // of the file
 };
 
 }  // namespace coz::supervisor

@@ -92,8 +92,7 @@ void PerfMapWatch::ReadFrom(int fd, const struct stat& file, Watched* watched) {
   const bool goes_on =
       watched->device == file.st_dev && watched->inode == file.st_ino &&
       static_cast<uint64_t>(file.st_size) >= watched->read_bytes &&
-      pread(fd, last.data(), last.size(),
-            static_cast<off_t>(watched->read_bytes - last.size())) ==
+      pread(fd, last.data(), last.size(), static_cast<off_t>(watched->read_bytes - last.size())) ==
           static_cast<ssize_t>(last.size()) &&
       last == watched->last_bytes;
   if (!goes_on) {
@@ -119,10 +118,10 @@ void PerfMapWatch::ReadFrom(int fd, const struct stat& file, Watched* watched) {
     const uint32_t unit = units_->UnitOfJitCode(entry.name);
     watched->is_changed = true;
     if (watched->ranges.Put(entry.start, entry.start + entry.size, unit)) return;
-    Warn(watched, absl::StrFormat(
-                      "process %d has compiled more functions than coz has room for (%d); the "
-                      "rest of %s counts for nothing",
-                      watched->pid, shared::kMaxJitRanges, MapPath(watched->pid)));
+    Warn(watched,
+         absl::StrFormat("process %d has compiled more functions than coz has room for (%d); the "
+                         "rest of %s counts for nothing",
+                         watched->pid, shared::kMaxJitRanges, MapPath(watched->pid)));
   });
   if (watched->parser.bad_lines() == 0) return;
   Warn(watched, absl::StrFormat("%s has lines that are no \"START SIZE NAME\"; they count for "
@@ -140,9 +139,8 @@ void PerfMapWatch::Read(Watched* watched) {
                             static_cast<uint64_t>(file.st_size) == watched->read_bytes;
   if (is_as_before) return;
   struct stat process;
-  const bool is_owned =
-      stat(absl::StrFormat("/proc/%d", watched->pid).c_str(), &process) == 0 &&
-      (file.st_uid == process.st_uid || file.st_uid == 0);
+  const bool is_owned = stat(absl::StrFormat("/proc/%d", watched->pid).c_str(), &process) == 0 &&
+                        (file.st_uid == process.st_uid || file.st_uid == 0);
   if (!S_ISREG(file.st_mode) || !is_owned) {
     return Warn(watched, absl::StrFormat("%s is not used, for it is no file of the process's user; "
                                          "remove it and start the program again",

@@ -7,7 +7,7 @@
 //          alone, in whole or in part; TakeWarnings says so in one sentence
 // Threads  compatible
 // Signals  none
-// Source   linux, tools/perf/Documentation/jit-interface.txt; docs/units.md
+// Source   linux, perf's jit-interface.txt; docs/units.md
 #ifndef COZ_SUPERVISOR_UNITS_PERF_MAP_WATCH_H_
 #define COZ_SUPERVISOR_UNITS_PERF_MAP_WATCH_H_
 

@@ -241,9 +241,8 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
 }
 
 bool UnitIndex::TakesJitCode() const {
-  const bool has_functions = rules_.kind == sourcemap::UnitKind::kFunction ||
-                             rules_.kind == sourcemap::UnitKind::kPath ||
-                             rules_.kind == sourcemap::UnitKind::kLibrary;
+  const bool has_functions =
+      rules_.kind == sourcemap::UnitKind::kFunction || rules_.kind == sourcemap::UnitKind::kLibrary;
   return has_functions && binary_scope_.Contains(kJitCode, false);
 }
 
@@ -297,10 +296,9 @@ uint32_t UnitIndex::UnitOfJitCode(std::string_view name) {
   Object& object = JitObject();
   const uint32_t unit = object.first_unit + static_cast<uint32_t>(jit_units_.size());
   jit_units_.emplace(key, unit);
-  object.units.push_back(
-      is_library ? sourcemap::UnitDescription{rules_.kind, kJitCode, 0, ""}
-                 : sourcemap::UnitDescription{rules_.kind, function.file, function.line,
-                                              function.function});
+  object.units.push_back(is_library ? sourcemap::UnitDescription{rules_.kind, kJitCode, 0, ""}
+                                    : sourcemap::UnitDescription{rules_.kind, function.file,
+                                                                 function.line, function.function});
   if (paths_ != nullptr) ++functions_called_[function.function];
   return unit;
 }

@@ -22,21 +22,19 @@ namespace {
 constexpr int kLimitSeconds = 30;
 constexpr char kProgramOutput[] = "hello\nbye\n";
 
-#define COZ_CALLS(V)                                                                               \
-  V(read)                                                                                          \
-  V(write)                                                                                         \
-  V(open) V(close) V(stat) V(fstat) V(lstat) V(poll) V(lseek) V(mmap) V(mprotect) V(munmap) V(brk) \
-      V(rt_sigaction) V(rt_sigprocmask) V(ioctl) V(pread64) V(pwrite64) V(access) V(mremap)        \
-          V(madvise) V(nanosleep) V(socket) V(bind) V(listen) V(clone) V(execve) V(wait4) V(kill)  \
-              V(uname) V(fcntl) V(flock) V(fsync) V(ftruncate) V(getcwd) V(rename) V(mkdir)        \
-                  V(unlink) V(readlink) V(getrusage) V(prctl) V(arch_prctl) V(futex)               \
-                      V(sched_setaffinity) V(sched_getaffinity) V(getdents64) V(set_tid_address)   \
-                          V(timer_create) V(timer_settime) V(timer_delete) V(clock_gettime)        \
-                              V(clock_nanosleep) V(openat) V(newfstatat) V(ppoll)                  \
-                                  V(set_robust_list) V(signalfd4) V(pipe2) V(perf_event_open)      \
-                                      V(prlimit64) V(getrandom) V(memfd_create) V(rseq)            \
-                                          V(pidfd_open) V(clone3) V(faccessat2) V(statx)           \
-                                              V(sched_getscheduler)
+// clang-format off
+#define COZ_CALLS(V) \
+  V(read) V(write) V(open) V(close) V(stat) V(fstat) V(lstat) V(poll) V(lseek) V(mmap) \
+  V(mprotect) V(munmap) V(brk) V(rt_sigaction) V(rt_sigprocmask) V(ioctl) V(pread64) \
+  V(pwrite64) V(access) V(mremap) V(madvise) V(nanosleep) V(socket) V(bind) V(listen) V(clone) \
+  V(execve) V(wait4) V(kill) V(uname) V(fcntl) V(flock) V(fsync) V(ftruncate) V(getcwd) \
+  V(rename) V(mkdir) V(unlink) V(readlink) V(getrusage) V(prctl) V(arch_prctl) V(futex) \
+  V(sched_setaffinity) V(sched_getaffinity) V(getdents64) V(set_tid_address) V(timer_create) \
+  V(timer_settime) V(timer_delete) V(clock_gettime) V(clock_nanosleep) V(openat) V(newfstatat) \
+  V(ppoll) V(set_robust_list) V(signalfd4) V(pipe2) V(perf_event_open) V(prlimit64) \
+  V(getrandom) V(memfd_create) V(rseq) V(pidfd_open) V(clone3) V(faccessat2) V(statx) \
+  V(sched_getscheduler)
+// clang-format on
 
 std::string CallName(int number) {
 #define COZ_NAME(name) \

@@ -26,8 +26,8 @@ typedef uint64_t (*calling_function)(loop_function, uint64_t);
 static const unsigned char loop_code[] = {0x48, 0x89, 0xf8, 0x48, 0x69, 0xc0, 0x47, 0x86,
                                           0xc8, 0x61, 0x48, 0xff, 0xcf, 0x75, 0xf4, 0xc3};
 /* push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; call rax; pop rbp; ret */
-static const unsigned char calling_code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48,
-                                             0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
+static const unsigned char calling_code[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8,
+                                             0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3};
 
 static FILE* map;
 
@@ -54,8 +54,7 @@ int main(int argc, char** argv) {
   map = fopen(path, "w");
   if (map == NULL) return 1;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  char* const pages =
-      mmap(NULL, FUNCTIONS * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* const pages = mmap(NULL, FUNCTIONS * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return 1;
   const loop_function hot = name(pages, loop_code, sizeof(loop_code), "hot");
   const loop_function warm = name(pages + page, loop_code, sizeof(loop_code), "warm");
