@@ -123,6 +123,7 @@ TEST(ExportJsonLinesTest, HasTheFiguresOfEachExperimentOnce) {
   profile::Profile profile = Example(40)->profile;
   ASSERT_EQ(profile.experiment_size(), 40);
   profile.mutable_session(0)->mutable_machine()->set_host("h1");
+  profile.mutable_experiment(5)->set_pooled(70);
   *profile.add_experiment() = profile.experiment(3);  // as in a profile that was added twice
   const std::vector<nlohmann::json> rows = JsonLinesOf(profile);
   ASSERT_EQ(rows.size(), 40u);
@@ -132,6 +133,7 @@ TEST(ExportJsonLinesTest, HasTheFiguresOfEachExperimentOnce) {
     EXPECT_EQ(row["session"], "0000000000001234");
     EXPECT_EQ(row["host"], "h1");
     EXPECT_EQ(row["experiment"], experiment.index());
+    EXPECT_EQ(row["experiments"], i == 5 ? 70 : 1);
     EXPECT_EQ(row["virtual_speedup"], experiment.virtual_speedup());
     EXPECT_EQ(row["effective_duration_ns"], experiment.effective_duration_ns());
     EXPECT_EQ(row["point"], "requests");

@@ -1,5 +1,6 @@
 #include "coz/report/exchange/export_jsonl.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -98,6 +99,7 @@ void JsonLinesExporter::AddExperiment(const profile::Experiment& experiment) {
   session.session.set_id(experiment.session());
   Json row = SessionJson(session.session, session.program);
   row["experiment"] = experiment.index();
+  row["experiments"] = std::max(experiment.pooled(), 1u);
   const profile::Unit* unit =
       FindIn(units_, SessionAndId(experiment.session(), experiment.selected_unit()));
   row.update(UnitJson(unit == nullptr ? profile::Unit() : *unit));
