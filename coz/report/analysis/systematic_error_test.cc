@@ -162,7 +162,7 @@ TEST(SystematicErrorTest, LittleOwedAndUnknownFiguresCountForNothing) {
 
 // Through the whole analysis.
 
-profile::Profile Profile(double slope, SyntheticOptions options = {}) {
+profile::Profile Profile(double slope, const SyntheticOptions& options = {}) {
   SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, slope, {}}});
   made.AddRandomExperiments(150);
   return made.profile();

@@ -58,6 +58,7 @@ profile::Profile Compacted(const std::vector<profile::Profile>& inputs, size_t m
 
 std::vector<profile::Profile> Sessions(uint64_t first, int count, int experiments) {
   std::vector<profile::Profile> sessions;
+  sessions.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     sessions.push_back(SessionOf(first + static_cast<uint64_t>(i), experiments));
   }

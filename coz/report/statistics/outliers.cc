@@ -32,6 +32,7 @@ std::vector<double> Levels(const std::vector<RateObservation>& observations) {
     if (IsBaseline(o)) baselines[static_cast<size_t>(o.block)].push_back(TimePerVisit(o));
   }
   std::vector<double> levels;
+  levels.reserve(baselines.size());
   for (std::vector<double>& values : baselines) {
     levels.push_back(values.empty() ? 0 : Median(std::move(values)));
   }

@@ -194,7 +194,7 @@ bool IsBaseline(const RateObservation& observation) {
 size_t BlockCount(const std::vector<RateObservation>& observations) {
   int last = -1;
   for (const RateObservation& o : observations) last = std::max(last, o.block);
-  return static_cast<size_t>(last + 1);
+  return static_cast<size_t>(last) + 1;
 }
 
 double AchievedSpeedup(const RateObservation& observation) {

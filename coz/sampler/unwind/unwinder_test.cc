@@ -221,7 +221,7 @@ TEST_P(UnwinderTest, StackThatIsNotThereIsCountedAndHarmless) {
 TEST_P(UnwinderTest, CallerOnACoroutineStackIsFound) {
   ASSERT_EQ(Run([] {
               static ucontext_t back, coroutine;
-              static std::vector<char> stack(256 * 1024);
+              static std::vector<char> stack(size_t{256} * 1024);
               getcontext(&coroutine);
               coroutine.uc_stack.ss_sp = stack.data();
               coroutine.uc_stack.ss_size = stack.size();

@@ -66,7 +66,7 @@ absl::StatusOr<uint64_t> SharedControl::MakeRoom(uint64_t bytes) {
 
 absl::StatusOr<uint64_t> SharedControl::Append(std::string_view bytes) {
   if (bytes.empty()) return 0;
-  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes.size());
+  absl::StatusOr<uint64_t> offset = MakeRoom(bytes.size());
   if (!offset.ok()) return offset;
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t count = pwrite(fd_.get(), bytes.data() + done, bytes.size() - done,
@@ -81,7 +81,7 @@ absl::StatusOr<uint64_t> SharedControl::Append(std::string_view bytes) {
 }
 
 absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
-  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
+  absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
   if (!offset.ok()) return offset;
   std::vector<char> part(1 << 16);
   for (uint64_t done = 0; done < bytes;) {
@@ -98,7 +98,7 @@ absl::StatusOr<uint64_t> SharedControl::Append(int fd, uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> SharedControl::AppendMapped(uint64_t bytes, void** mapped) {
-  const absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
+  absl::StatusOr<uint64_t> offset = MakeRoom(bytes);
   if (!offset.ok()) return offset;
   *mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(),
                  static_cast<off_t>(*offset));

@@ -318,7 +318,7 @@ void UnitIndex::Preannounce(SharedControl& shared) {
   slot.inode = file.st_ino;
   slot.modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
                      static_cast<uint64_t>(file.st_mtim.tv_nsec);
-  strcpy(slot.path, program_.c_str());
+  memcpy(slot.path, program_.c_str(), program_.size() + 1);
   AnswerOne(shared, slot);
   control.module_count.store(1, std::memory_order_release);
 }

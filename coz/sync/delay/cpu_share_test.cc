@@ -59,7 +59,7 @@ TEST_F(CpuShareTest, MomentsInTheQueueAddUp) {
     ImposeDelay(*global_, other_, 8 * kUs);
     Look(thread_, 1 + 25 * look, 15 * look, kHere);
   }
-  EXPECT_NEAR(OwedUs(), 40 * 8 * 400 / 1000, 8) << "for 400 of 1,000 us it had a CPU";
+  EXPECT_NEAR(OwedUs(), 40 * 8 * 0.4, 8) << "for 400 of 1,000 us it had a CPU";
 }
 
 TEST_F(CpuShareTest, CreditIsAtMostTheTimeInTheQueue) {

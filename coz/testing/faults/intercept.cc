@@ -61,6 +61,7 @@ std::vector<sock_filter> Filter(const std::vector<int>& numbers) {
   std::vector<sock_filter> filter = Filter(numbers);
   const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
   std::vector<char*> pointers;
+  pointers.reserve(command.size() + 1);
   for (const std::string& word : command) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   const long fd =
