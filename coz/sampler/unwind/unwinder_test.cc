@@ -69,7 +69,7 @@ IN_SCOPE void SortWithCallbackOutOfScope() {
 }
 
 // Ends with its call, so that the return address lies behind the function.
-IN_SCOPE [[noreturn]] void LeaveByNoreturnCall() {
+[[noreturn]] IN_SCOPE void LeaveByNoreturnCall() {
   struct Callee {
     [[noreturn]] __attribute__((noinline)) static void Leave() {
       raise(SIGUSR1);
