@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -127,6 +127,16 @@ std::vector<pid_t> InOrderOfHope(pid_t pid) {
   return threads;
 }
 
+// Also of one that nobody has waited for.
+bool HasEnded(const UniqueFd& pidfd) {
+  pollfd fd = {pidfd.get(), POLLIN, 0};
+  return !pidfd.ok() || poll(&fd, 1, 0) == 1;
+}
+
+std::string EndedText(pid_t pid) {
+  return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
+}
+
 std::string Explain(shared::AttachAnswer answer, pid_t pid) {
   switch (answer) {
     case shared::AttachAnswer::kDone:
@@ -168,7 +178,7 @@ Injector::Injector(pid_t pid, const InjectorOptions& options) : pid_(pid), optio
 
 // The process has a descriptor of the control block until it has joined.
 Injector::~Injector() {
-  if (control_there_ < 0 || (kill(pid_, 0) != 0 && errno == ESRCH)) return;
+  if (control_there_ < 0) return;
   absl::StatusOr<TracedThread> thread = StopSafely();
   if (!thread.ok()) return;
   const auto fd = static_cast<uint64_t>(control_there_);
@@ -224,8 +234,10 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
   // Anew each time: once it has joined, its threads wait in libcoz.so.
   SafePoints safe_points(pid_);
   const double deadline_s = NowS() + options_.limit_s;
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   std::string last = "it has no thread";
   do {
+    if (HasEnded(pidfd)) return absl::UnavailableError(EndedText(pid_));
     std::vector<pid_t> threads = InOrderOfHope(pid_);
     threads.resize(std::min(threads.size(), kMostInOneRound));
     for (const pid_t tid : threads) {
@@ -431,7 +443,7 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
   }
   Step("after call");
   if (!ReadMemory(pid_, room->data, &order, sizeof(order)) || order.is_done != 1) {
-    return absl::UnavailableError(absl::StrFormat("process %d has ended; see: ps %d", pid_, pid_));
+    return absl::UnavailableError(EndedText(pid_));
   }
   if (order.error == 0 && order.handle != 0) return order.answer;
   return absl::FailedPreconditionError(

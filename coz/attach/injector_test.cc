@@ -1,0 +1,50 @@
+#include "coz/attach/injector.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::attach {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Nobody has waited for it, so its number is still taken, and it has a thread that cannot be
+// stopped.
+TEST(InjectorTest, ProcessThatHasEndedIsNotTriedAgain) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    (void)!write(ready[1], "r", 1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  InjectorOptions options;
+  options.library = "/proc/self/exe";  // which is not loaded
+  absl::StatusOr<std::unique_ptr<Injector>> injector = Injector::Prepare(pid, options);
+  EXPECT_TRUE(injector.ok()) << injector.status();
+  kill(pid, SIGKILL);
+  siginfo_t ended = {};
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+  if (injector.ok()) {
+    const absl::Status joined = (*injector)->Join();
+    EXPECT_EQ(joined.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(joined.message(), HasSubstr("has ended"));
+    EXPECT_THAT(joined.message(), ::testing::Not(HasSubstr("try again")));
+  }
+  waitpid(pid, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+}  // namespace
+}  // namespace coz::attach
