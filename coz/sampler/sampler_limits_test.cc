@@ -96,19 +96,21 @@ void Forbid(long call, int error) {
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) _exit(6);
 }
 
+// In a child: `outcome` gets what the sampler makes of it, and how many periods it counts.
+void SampleWithout(long call, int error) {
+  Forbid(call, error);
+  SamplerOptions options;
+  options.callback = &CountHere;
+  outcome->status = StartSampler(options);
+  BurnInUserCode(60 * kMs);
+  outcome->values[0] = periods_here;
+}
+
 TEST(SamplerRefusedTest, ForbiddenPerfFallsBackToTheTimerAndKeepsTheReason) {
   for (const int error : {EPERM, EACCES, ENOSYS}) {
     SharedValue<Outcome> shared;
     outcome = &*shared;
-    ASSERT_EQ(RunInChild([error] {
-                Forbid(SYS_perf_event_open, error);
-                SamplerOptions options;
-                options.callback = &CountHere;
-                outcome->status = StartSampler(options);
-                BurnInUserCode(60 * kMs);
-                outcome->values[0] = periods_here;
-              }),
-              0);
+    ASSERT_EQ(RunInChild([error] { SampleWithout(SYS_perf_event_open, error); }), 0);
     EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
     EXPECT_EQ(outcome->status.perf_sigtrap_errno, error);
     EXPECT_EQ(outcome->status.perf_setsig_errno, error);
@@ -167,15 +169,7 @@ TEST(SamplerRefusedTest, EventThatCannotBeEnabledLeavesTheProcessToTheTimer) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   SharedValue<Outcome> shared;
   outcome = &*shared;
-  ASSERT_EQ(RunInChild([] {
-              Forbid(SYS_ioctl, ENOMEM);
-              SamplerOptions options;
-              options.callback = &CountHere;
-              outcome->status = StartSampler(options);
-              BurnInUserCode(60 * kMs);
-              outcome->values[0] = periods_here;
-            }),
-            0);
+  ASSERT_EQ(RunInChild([] { SampleWithout(SYS_ioctl, ENOMEM); }), 0);
   EXPECT_EQ(outcome->status.source, SamplingSource::kCpuTimer);
   EXPECT_EQ(outcome->status.perf_sigtrap_errno, ENOMEM);
   EXPECT_EQ(outcome->status.kernel_errno, 0);

@@ -4,18 +4,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "coz/report/compact/pooled_group.h"
 #include "coz/report/compact/pooled_sums.h"
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/statistics/time_blocks.h"
@@ -32,40 +30,11 @@ constexpr uint64_t kMinVisits = 5;
 // phases of the program stay apart.
 constexpr double kMuchOfSamples = 0.25;
 
-// Stable over processes and versions, unlike absl::Hash.
-uint64_t Hash(absl::string_view bytes, uint64_t hash = 0xcbf29ce484222325u) {
-  for (const char c : bytes) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
-  // FNV's high bits are poor; this is the finalizer of MurmurHash3.
-  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdu;
-  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53u;
-  return hash ^ (hash >> 33);
-}
-
-uint64_t Hash(uint64_t value, uint64_t hash) {
-  return Hash({reinterpret_cast<const char*>(&value), sizeof(value)}, hash);
-}
-
-// The first `bits` of a hash, never 0: that would be no block.
-uint64_t Prefix(uint64_t hash, uint32_t bits) {
-  const uint64_t kept = bits == 0 ? 0 : hash >> (64 - bits) << (64 - bits);
-  return kept | 1;
-}
-
 template <typename Record>
 uint32_t TaintsOf(const Record& record) {
   uint32_t bits = 0;
   for (const profile::Taint& taint : record.taint()) bits |= 1u << (taint.reason() & 31);
   return bits;
-}
-
-// The name of a unit or point, as the table of experiments tells them apart.
-template <typename Record>
-std::string NameOf(Record record) {
-  record.clear_session();
-  record.clear_id();
-  std::string bytes;
-  record.SerializeToString(&bytes);
-  return bytes;
 }
 
 // What sessions of one group have in common.
@@ -104,66 +73,6 @@ struct SessionRecords {
   absl::flat_hash_map<uint32_t, uint32_t> points;  // the same
 };
 
-using UnitCounts = std::map<uint32_t, uint64_t>;
-
-struct PooledExperiment {
-  profile::Experiment sum;  // without samples of units and points
-  UnitCounts samples;
-  std::map<uint32_t, profile::PointCounts> points;
-};
-
-struct PooledBare {
-  profile::BareInterval sum;
-  std::map<uint32_t, profile::PointCounts> points;
-};
-
-// Of what makes experiments one sum: block, unit, speedup, taints, and what was active.
-using PoolKey = std::tuple<uint64_t, uint32_t, int, uint32_t, uint64_t>;
-using BareKey = std::pair<uint64_t, uint32_t>;
-
-struct Group {
-  profile::Session session;
-  std::set<uint64_t> sessions;
-  profile::Binary binary;
-  bool has_binary = false;
-  profile::SessionEnd end;
-  std::map<PoolKey, PooledExperiment> experiments;
-  std::map<BareKey, PooledBare> bare;
-  // Outside experiments, or of use for totals alone.
-  profile::SampleCounts outside;
-  UnitCounts outside_samples;
-  std::map<uint32_t, profile::PointCounts> outside_points;
-};
-
-void Combine(const PooledExperiment& one, PooledExperiment* sum) {
-  if (sum->sum.pooled() == 0) {
-    *sum = one;
-    return;
-  }
-  AddFigures(one.sum, &sum->sum);
-  for (const auto& [unit, samples] : one.samples) sum->samples[unit] += samples;
-  for (const auto& [point, counts] : one.points) {
-    const auto [found, is_new] = sum->points.try_emplace(point);
-    profile::PointCounts& all = found->second;
-    const double before = is_new ? counts.in_flight_average() : all.in_flight_average();
-    const double share =
-        static_cast<double>(one.sum.effective_duration_ns()) /
-        static_cast<double>(std::max<uint64_t>(1, sum->sum.effective_duration_ns()));
-    AddCounts(counts, counts.pooled_time_ns(), &all);
-    all.set_in_flight_average(before + share * (counts.in_flight_average() - before));
-  }
-}
-
-void Combine(const PooledBare& one, PooledBare* sum) {
-  sum->sum.set_pooled(sum->sum.pooled() + std::max(1u, one.sum.pooled()));
-  sum->sum.set_elapsed_ns(sum->sum.elapsed_ns() + one.sum.elapsed_ns());
-  sum->sum.set_total_samples(sum->sum.total_samples() + one.sum.total_samples());
-  if (sum->sum.taint_size() == 0) *sum->sum.mutable_taint() = one.sum.taint();
-  for (const auto& [point, counts] : one.points) {
-    AddCounts(counts, counts.pooled_time_ns(), &sum->points[point]);
-  }
-}
-
 }  // namespace
 
 class Compactor::Impl {
@@ -194,12 +103,12 @@ class Compactor::Impl {
 
   absl::Status Finish(const Sink& sink) {
     if (!is_pooled_) return sink(whole_);
-    // Names in an order that does not depend on that of the inputs.
-    const std::vector<uint32_t> units = Order(units_);
-    const std::vector<uint32_t> points = Order(points_);
+    const GroupWriter writer(units_, points_);
     for (const auto& [name, group] : groups_) {
       profile::Profile record;
-      Write(Hash(name), group, units, points, &record);
+      writer.Write(Hash(name), group, &record);
+      record.mutable_session(0)->set_pooled_bits(bits_);
+      record.mutable_session(0)->set_pooled_machines(machines_);
       if (absl::Status status = sink(record); !status.ok()) return status;
     }
     return absl::OkStatus();
@@ -208,35 +117,6 @@ class Compactor::Impl {
   bool pooled_machines() const { return machines_; }
 
  private:
-  // A name's number, and the record without session and number.
-  template <typename Record>
-  struct Names {
-    absl::flat_hash_map<std::string, uint32_t> numbers;
-    std::vector<Record> records;
-    std::vector<uint64_t> hashes;
-
-    uint32_t Of(const Record& record) {
-      std::string name = NameOf(record);
-      const auto [found, added] = numbers.try_emplace(name, records.size());
-      if (added) {
-        records.push_back(record);
-        hashes.push_back(Hash(name));
-      }
-      return found->second;
-    }
-  };
-
-  // By number, the id in the output.
-  template <typename Record>
-  static std::vector<uint32_t> Order(const Names<Record>& names) {
-    std::vector<std::pair<std::string, uint32_t>> sorted(names.numbers.begin(),
-                                                         names.numbers.end());
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<uint32_t> ids(sorted.size());
-    for (uint32_t i = 0; i < sorted.size(); ++i) ids[sorted[i].second] = i + 1;
-    return ids;
-  }
-
   void Pool(const profile::Profile& input) {
     std::map<uint64_t, SessionRecords> sessions;
     for (const auto& one : input.session()) sessions[one.id()].session = one;
@@ -244,7 +124,11 @@ class Compactor::Impl {
       SessionRecords& records = sessions[one.session()];
       if (records.binary == nullptr) records.binary = &one;
     }
-    for (const auto& one : input.unit()) sessions[one.session()].units[one.id()] = units_.Of(one);
+    for (const auto& one : input.unit()) {
+      profile::Unit named = one;
+      named.clear_binary_index();  // only the program is kept
+      sessions[one.session()].units[one.id()] = units_.Of(named);
+    }
     for (const auto& one : input.progress_point()) {
       sessions[one.session()].points[one.id()] = points_.Of(one);
     }
@@ -281,7 +165,7 @@ class Compactor::Impl {
     } else {
       group.sessions.insert(session.id());
     }
-    AddTotals(*records, &group);
+    AddSession(*records, &group);
     if (pooled) {
       for (const auto* one : records->experiments) {
         AddExperiment(*records, *one, one->block(), {}, &group);
@@ -307,7 +191,7 @@ class Compactor::Impl {
     return group;
   }
 
-  static void AddTotals(const SessionRecords& records, Group* group) {
+  static void AddSession(const SessionRecords& records, Group* group) {
     profile::SessionEnd end;
     if (records.end != nullptr) end = *records.end;
     // One that was cut short counts to the end of its last experiment.
@@ -318,12 +202,7 @@ class Compactor::Impl {
     }
     AddEnd(end, &group->end);
     for (const auto* one : records.counts) {
-      profile::SampleCounts& sum = group->outside;
-      sum.set_elapsed_ns(sum.elapsed_ns() + one->elapsed_ns());
-      sum.set_out_of_scope_samples(sum.out_of_scope_samples() + one->out_of_scope_samples());
-      sum.set_unmapped_samples(sum.unmapped_samples() + one->unmapped_samples());
-      sum.set_lost_samples(sum.lost_samples() + one->lost_samples());
-      sum.set_other_thread_samples(sum.other_thread_samples() + one->other_thread_samples());
+      AddTotals(*one, &group->outside);
       for (int i = 0; i < std::min(one->unit_id_size(), one->unit_samples_size()); ++i) {
         const auto unit = records.units.find(one->unit_id(i));
         if (unit != records.units.end()) {
@@ -564,20 +443,7 @@ class Compactor::Impl {
 
   void Halve() {
     halved_to_ = bits_;
-    for (auto& [name, group] : groups_) {
-      std::map<PoolKey, PooledExperiment> experiments;
-      for (auto& [key, one] : group.experiments) {
-        PoolKey shorter = key;
-        std::get<0>(shorter) = Prefix(std::get<0>(key), bits_);
-        Combine(one, &experiments[shorter]);
-      }
-      group.experiments = std::move(experiments);
-      std::map<BareKey, PooledBare> bare;
-      for (auto& [key, one] : group.bare) {
-        Combine(one, &bare[{Prefix(key.first, bits_), key.second}]);
-      }
-      group.bare = std::move(bare);
-    }
+    for (auto& [name, group] : groups_) ShortenBlocks(bits_, &group);
   }
 
   void PoolMachines() {
@@ -586,104 +452,8 @@ class Compactor::Impl {
     groups_.clear();
     for (auto& [name, one] : apart) {
       Group& group = GroupOf(one.session, one.has_binary ? &one.binary : nullptr);
-      group.sessions.insert(one.sessions.begin(), one.sessions.end());
-      AddEnd(one.end, &group.end);
-      for (const auto& [key, sum] : one.experiments) Combine(sum, &group.experiments[key]);
-      for (const auto& [key, sum] : one.bare) Combine(sum, &group.bare[key]);
-      profile::SampleCounts& outside = group.outside;
-      outside.set_elapsed_ns(outside.elapsed_ns() + one.outside.elapsed_ns());
-      outside.set_out_of_scope_samples(outside.out_of_scope_samples() +
-                                       one.outside.out_of_scope_samples());
-      outside.set_unmapped_samples(outside.unmapped_samples() + one.outside.unmapped_samples());
-      outside.set_lost_samples(outside.lost_samples() + one.outside.lost_samples());
-      outside.set_other_thread_samples(outside.other_thread_samples() +
-                                       one.outside.other_thread_samples());
-      for (const auto& [unit, samples] : one.outside_samples)
-        group.outside_samples[unit] += samples;
-      for (const auto& [point, counts] : one.outside_points) {
-        AddCounts(counts, 0, &group.outside_points[point]);
-      }
+      Combine(one, &group);
     }
-  }
-
-  void Write(uint64_t id, const Group& group, const std::vector<uint32_t>& unit_ids,
-             const std::vector<uint32_t>& point_ids, profile::Profile* record) const {
-    profile::Session* session = record->add_session();
-    *session = group.session;
-    session->set_id(id);
-    for (const uint64_t one : group.sessions) session->add_pooled_session(one);
-    session->set_pooled_bits(bits_);
-    session->set_pooled_machines(machines_);
-    if (group.has_binary) *record->add_binary() = group.binary;
-    std::set<uint32_t> units;
-    std::set<uint32_t> points;
-    std::map<std::tuple<uint64_t, uint32_t, int, uint32_t, uint64_t>, const PooledExperiment*>
-        sorted;
-    for (const auto& [key, one] : group.experiments) {
-      PoolKey place = key;
-      std::get<1>(place) = unit_ids[std::get<1>(key)];
-      sorted[place] = &one;
-      units.insert(std::get<1>(key));
-      for (const auto& [unit, samples] : one.samples) units.insert(unit);
-      for (const auto& [point, counts] : one.points) points.insert(point);
-    }
-    for (const auto& [unit, samples] : group.outside_samples) units.insert(unit);
-    for (const auto& [point, counts] : group.outside_points) points.insert(point);
-    for (const auto& [key, one] : group.bare) {
-      for (const auto& [point, counts] : one.points) points.insert(point);
-    }
-    for (const uint32_t unit : units) {
-      profile::Unit* named = record->add_unit();
-      *named = units_.records[unit];
-      named->set_session(id);
-      named->set_id(unit_ids[unit]);
-    }
-    for (const uint32_t point : points) {
-      profile::ProgressPoint* named = record->add_progress_point();
-      *named = points_.records[point];
-      named->set_session(id);
-      named->set_id(point_ids[point]);
-    }
-    const auto write_points = [&point_ids](const std::map<uint32_t, profile::PointCounts>& from,
-                                           auto* to) {
-      for (const auto& [point, counts] : from) {
-        profile::PointCounts* written = to->add_point();
-        *written = counts;
-        written->set_point(point_ids[point]);
-      }
-    };
-    for (const auto& [key, one] : sorted) {
-      profile::Experiment* written = record->add_experiment();
-      *written = one->sum;
-      written->set_session(id);
-      written->set_index(static_cast<uint32_t>(record->experiment_size() - 1));
-      written->set_selected_unit(std::get<1>(key));
-      written->set_block(std::get<0>(key));
-      for (const auto& [unit, samples] : one->samples) {
-        written->add_unit_id(unit_ids[unit]);
-        written->add_unit_samples(samples);
-      }
-      write_points(one->points, written);
-    }
-    for (const auto& [key, one] : group.bare) {
-      profile::BareInterval* written = record->add_bare_interval();
-      *written = one.sum;
-      written->set_session(id);
-      written->set_block(key.first);
-      write_points(one.points, written);
-    }
-    profile::SampleCounts* outside = record->add_sample_counts();
-    *outside = group.outside;
-    outside->set_session(id);
-    for (const auto& [unit, samples] : group.outside_samples) {
-      outside->add_unit_id(unit_ids[unit]);
-      outside->add_unit_samples(samples);
-    }
-    write_points(group.outside_points, outside);
-    profile::SessionEnd* end = record->add_session_end();
-    *end = group.end;
-    end->set_session(id);
-    if (group.has_binary) record->mutable_binary(0)->set_session(id);
   }
 
   const size_t most_;

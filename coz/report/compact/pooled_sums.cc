@@ -94,6 +94,21 @@ void AddCounts(const profile::PointCounts& one, double time_ns, profile::PointCo
   }
 }
 
+void AddFigures(const profile::BareInterval& one, profile::BareInterval* sum) {
+  sum->set_pooled(sum->pooled() + std::max(1u, one.pooled()));
+  sum->set_elapsed_ns(sum->elapsed_ns() + one.elapsed_ns());
+  sum->set_total_samples(sum->total_samples() + one.total_samples());
+  if (sum->taint_size() == 0) *sum->mutable_taint() = one.taint();
+}
+
+void AddTotals(const profile::SampleCounts& one, profile::SampleCounts* sum) {
+  sum->set_elapsed_ns(sum->elapsed_ns() + one.elapsed_ns());
+  sum->set_out_of_scope_samples(sum->out_of_scope_samples() + one.out_of_scope_samples());
+  sum->set_unmapped_samples(sum->unmapped_samples() + one.unmapped_samples());
+  sum->set_lost_samples(sum->lost_samples() + one.lost_samples());
+  sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
+}
+
 void AddEnd(const profile::SessionEnd& one, profile::SessionEnd* sum) {
   sum->set_run_time_ns(sum->run_time_ns() + one.run_time_ns());
   sum->set_reason(std::max(sum->reason(), one.reason()));

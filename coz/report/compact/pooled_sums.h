@@ -19,6 +19,10 @@ namespace coz::report {
 // points and samples of units, which stay as they are in `sum`.
 void AddFigures(const profile::Experiment& one, profile::Experiment* sum);
 void AddCounts(const profile::PointCounts& one, double time_ns, profile::PointCounts* sum);
+// The same of bare intervals, whose taints are alike.
+void AddFigures(const profile::BareInterval& one, profile::BareInterval* sum);
+// Counts outside experiments, without those of units and points.
+void AddTotals(const profile::SampleCounts& one, profile::SampleCounts* sum);
 // Totals of sessions.
 void AddEnd(const profile::SessionEnd& one, profile::SessionEnd* sum);
 

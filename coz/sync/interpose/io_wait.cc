@@ -61,7 +61,6 @@ void io_internal::EndOwing(delay::ThreadLedger& caller, const delay::Wait& wait,
                            queued_ns);
   } else {
     delay::EndWaitUncredited(caller);
-    if (queued_ns != 0) delay::GoOnFromCpu(*sync_internal::g_ledger, caller);
   }
   PayAfterWait();
 }
