@@ -361,7 +361,7 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   const auto call = [&](int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
     return thread->Call(gadgets_, {number, {a, b, c, d, 0, 0}});
   };
-  const absl::StatusOr<int64_t> made =
+  absl::StatusOr<int64_t> made =
       call(SYS_socketpair, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, room + offsetof(Parcel, pair));
   if (!made.ok() || *made < 0) return made;
   Step("sockets made");
