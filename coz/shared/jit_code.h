@@ -59,8 +59,8 @@ void PublishJitCode(JitCode& code, uint64_t owner, ForEachRange for_each_range) 
   code.owner.store(owner, std::memory_order_release);
 }
 
-// The unit at `address`, or kNoUnit where the code there is out of scope. False where no code is
-// known there, or the table has changed twice meanwhile.
+// The unit at `address`, or kNoUnit where the code there is out of scope. False, and `*unit` as it
+// was, where no code is known there, or the table has changed meanwhile.
 inline bool FindJitUnit(const JitCode& code, uint64_t owner, uint64_t address, uint32_t* unit) {
   const uint32_t version = code.version.load(std::memory_order_acquire);
   if (code.owner.load(std::memory_order_acquire) != owner) return false;
@@ -79,10 +79,12 @@ inline bool FindJitUnit(const JitCode& code, uint64_t owner, uint64_t address, u
   }
   if (first == 0) return false;
   const JitRange& range = table.ranges[first - 1];
-  const bool is_there = address < range.end.load(std::memory_order_relaxed);
-  *unit = range.unit.load(std::memory_order_relaxed);
+  const uint64_t end = range.end.load(std::memory_order_relaxed);
+  const uint32_t unit_there = range.unit.load(std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_acquire);
-  return is_there && code.version.load(std::memory_order_relaxed) == version;
+  if (address >= end || code.version.load(std::memory_order_relaxed) != version) return false;
+  *unit = unit_there;
+  return true;
 }
 
 }  // namespace coz::shared

@@ -77,9 +77,11 @@ TEST(JitCodeTest, ReaderSeesOneVersionWhileOthersAreWritten) {
     for (uint64_t place = 0; place < 5; ++place) {
       for (uint64_t i = 0; i < kRanges; ++i) {
         const uint64_t address = place * kBytes * kRanges + i * kBytes + 3;
-        uint32_t unit = 0;
+        constexpr uint32_t kUntouched = 5 * kVersions;
+        uint32_t unit = kUntouched;
         const bool is_found = FindJitUnit(*code, owner, address, &unit);
         EXPECT_EQ(unit % 5, is_found ? place : 0);
+        EXPECT_EQ(unit == kUntouched, !is_found);
       }
     }
   }
