@@ -35,8 +35,8 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
       ->check(CLI::PositiveNumber)
       ->type_name("PID");
   command->add_flag("--tree", arguments->run.attach_tree,
-                    "profile the process and all that descend from it now, such as the workers of "
-                    "a server");
+                    "profile the process and all that descend from it, such as the workers of a "
+                    "server");
   AddPointOptions(command, arguments.get());
   AddCountOption(command, arguments.get());
   AddScopeOptions(command, arguments.get());

@@ -196,6 +196,10 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
   return injector;
 }
 
+std::unique_ptr<Injector> Injector::Adopt(pid_t pid, const InjectorOptions& options) {
+  return std::unique_ptr<Injector>(new Injector(pid, options));
+}
+
 absl::Status Injector::FindFunctions() {
   const std::vector<Mapping> mappings = ReadMappings(pid_);
   const Mapping* const libc = FileNamed(mappings, "libc.so.6");
@@ -248,7 +252,10 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
       }
       const absl::Status safe =
           safe_points.Check(tid, thread->WaitingCall(), thread->WaitsForThread());
-      if (safe.ok()) return thread;
+      if (safe.ok()) {
+        Step("stopped");
+        return thread;
+      }
       last = absl::StrFormat("thread %d: %s", tid, safe.message());
     }
     nanosleep(&kBetweenRounds, nullptr);
@@ -294,6 +301,7 @@ void Injector::GiveBack(TracedThread* thread, const Room& room) const {
   if (room.code != 0) {
     (void)thread->Call(gadgets_, {SYS_munmap, {room.code, kCodeBytes, 0, 0, 0, 0}});
   }
+  Step("room given back");
 }
 
 // The process makes the file, and this one gets a descriptor of it. The other way round the process
@@ -301,7 +309,6 @@ void Injector::GiveBack(TracedThread* thread, const Room& room) const {
 absl::Status Injector::MakeControl() {
   absl::StatusOr<TracedThread> thread = StopSafely();
   if (!thread.ok()) return thread.status();
-  Step("before control");
   Room room;
   absl::Status borrowed = Borrow(&*thread, &room);
   absl::StatusOr<int64_t> made = -EFAULT;
@@ -382,6 +389,7 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   memcpy(CMSG_DATA(files), &options_.control, sizeof(int));
   const bool is_sent = here.ok() && sendmsg(here.get(), &parcel.message, 0) == 1;
   received = is_sent ? 0 : -errno;
+  Step("control sent");
   if (is_sent) {
     // The same, with addresses there.
     const auto there = [room](size_t offset) { return reinterpret_cast<void*>(room + offset); };
@@ -394,9 +402,12 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
                           room + offsetof(Parcel, message), MSG_CMSG_CLOEXEC | MSG_DONTWAIT, 0)
                    : absl::StatusOr<int64_t>(-EFAULT);
   }
-  for (const int end : parcel.pair) (void)call(SYS_close, static_cast<uint64_t>(end), 0, 0, 0);
-  if (!received.ok() || *received < 0) return received;
   Step("control received");
+  for (const int end : parcel.pair) {
+    (void)call(SYS_close, static_cast<uint64_t>(end), 0, 0, 0);
+    Step("socket closed");
+  }
+  if (!received.ok() || *received < 0) return received;
   if (!ReadMemory(pid_, room, &parcel, sizeof(parcel))) return -EFAULT;
   // Where it has no descriptor left, the message comes without one.
   if (parcel.message.msg_controllen < CMSG_LEN(sizeof(int))) return -EMFILE;
@@ -455,6 +466,10 @@ absl::StatusOr<int64_t> Injector::CallLibrary(const char* function, int64_t argu
   if (options_.library.size() >= sizeof(Order::path_text)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("the path %s is too long; install coz elsewhere", options_.library));
+  }
+  // Of one that was adopted nothing is looked up before, since most end by themselves.
+  if (functions_.dlopen == 0) {
+    if (absl::Status found = FindFunctions(); !found.ok()) return found;
   }
   absl::StatusOr<TracedThread> thread = StopSafely();
   if (!thread.ok()) return thread.status();

@@ -41,6 +41,8 @@ class Injector {
   // is loaded yet.
   static absl::StatusOr<std::unique_ptr<Injector>> Prepare(pid_t pid,
                                                            const InjectorOptions& options);
+  // One that has joined already, as a child of fork: only to change its code, and to let it leave.
+  static std::unique_ptr<Injector> Adopt(pid_t pid, const InjectorOptions& options);
   ~Injector();
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;

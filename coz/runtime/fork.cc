@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "coz/patch/code_patcher.h"
@@ -21,6 +22,7 @@
 #include "coz/shared/lent_counters.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/sync/interpose/call_slots.h"
 #include "coz/sync/interpose/signal_shield.h"
 #include "coz/sync/interpose/thread_sync.h"
 
@@ -53,8 +55,8 @@ void BecomeUnprofiled() {
   g_process = nullptr;
 }
 
-// The same where the parent is attached to, or was. The child may be attached to later, so its
-// thread keeps its slot, in memory of its own.
+// The same where the parent is attached to, or was, and the child does not join its session. The
+// child may be attached to later, so its thread keeps its slot, in memory of its own.
 void BecomeAttachable() {
   const bool was_profiled = g_process != nullptr;
   runtime_internal::KeepBlockInChild();
@@ -62,27 +64,58 @@ void BecomeAttachable() {
   runtime_internal::ShareNoVisits();
   g_process = nullptr;
   g_pid = 0;
+  if (was_profiled) interpose::UnwrapObjects();
   // An int3 that stays needs its handler.
   if (!was_profiled || !patch::RestoreCode()) return;
   interpose::GiveMasksBack();
   interpose::LiftSignalShield();
 }
 
+bool MayJoin(const shared::ControlBlock& control) {
+  return control.follow == shared::Follow::kAll &&
+         control.stop.load(std::memory_order_relaxed) == 0 && shared::IsInNamespaceOf(control);
+}
+
+// Takes a slot for the process, and one for its thread in the place of `inherited`, if that is not
+// null. Null: there is no room.
+shared::ProcessSlot* TakeSlots(shared::ControlBlock& control, delay::ThreadLedger* inherited,
+                               pid_t pid, shared::ThreadSlot** slot) {
+  shared::ProcessSlot* const process = shared::TakeProcessSlot(control, pid, g_pid);
+  if (process == nullptr || inherited == nullptr) return process;
+  const uint32_t index = shared::IndexOf(control, *process);
+  *slot = shared::ReplaceInheritedSlot(control, SlotOf(inherited), index, pid);
+  if (*slot != nullptr) return process;
+  process->state.store(shared::ProcessState::kFree, std::memory_order_release);
+  return nullptr;
+}
+
+// The process goes on in `process`, and its thread in `slot`; null: it has none yet.
+void GoOnIn(shared::ProcessSlot* process, shared::ThreadSlot* slot, pid_t pid) {
+  g_pid = pid;
+  g_process = process;
+  t_left = false;
+  g_modules.OnForkInChild();
+  ForgetPublishedCounters();
+  if (slot != nullptr) {
+    interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
+    OccupySlot(*slot);
+  }
+  process->counters_fs_offset = runtime_internal::CountersFsOffset();
+  runtime_internal::PublishCallRoutines(process);
+  runtime_internal::PublishApiRoutines(g_control, process);
+}
+
 // The one thread of the child goes on at the virtual time of the thread that forked.
 bool ContinueProfiled() {
   shared::ControlBlock& control = *g_control;
-  delay::ThreadLedger* inherited = interpose::CurrentThreadLedger();
-  if (control.follow != shared::Follow::kAll || control.stop.load(std::memory_order_relaxed) != 0 ||
-      !shared::IsInNamespaceOf(control)) {
-    return false;
-  }
+  delay::ThreadLedger* const inherited = interpose::CurrentThreadLedger();
+  if (!MayJoin(control)) return false;
   const pid_t pid = getpid();
-  shared::ProcessSlot* process = shared::TakeProcessSlot(control, pid, g_pid);
+  shared::ThreadSlot* slot = nullptr;
+  shared::ProcessSlot* const process = TakeSlots(control, inherited, pid, &slot);
   if (process == nullptr) return false;
   const uint32_t index = shared::IndexOf(control, *process);
-  shared::ThreadSlot* slot =
-      inherited != nullptr ? shared::ReplaceInheritedSlot(control, SlotOf(inherited), index, pid)
-                           : shared::ReserveThreadSlot(control, index, pid);
+  if (slot == nullptr) slot = shared::ReserveThreadSlot(control, index, pid);
   if (slot == nullptr) {
     process->state.store(shared::ProcessState::kFree, std::memory_order_release);
     return false;
@@ -90,21 +123,39 @@ bool ContinueProfiled() {
   const uint32_t image = g_process->image.load(std::memory_order_relaxed);
   shared::InheritCountedPlaces(*g_process, process);
   runtime_internal::ShareVisitsOfNobody(control, index, pid);
-  g_pid = pid;
-  g_process = process;
-  t_left = false;
-  g_modules.OnForkInChild();
-  ForgetPublishedCounters();
-  interpose::EnterThreadSync(&slot->ledger, t_fork_local_delay_ns);
-  OccupySlot(*slot);
-  process->counters_fs_offset = runtime_internal::CountersFsOffset();
-  runtime_internal::PublishCallRoutines(process);
-  runtime_internal::PublishApiRoutines(&control, process);
+  GoOnIn(process, slot, pid);
   PublishProcess(*process, image);
   if (StartSampling(control).source == sampler::SamplingSource::kNone) {
     shared::Add(control.counters.processes_without_sampling);
   }
   shared::TakeLentCounters(control);
+  return true;
+}
+
+// The same where the parent is attached to. The supervisor opens the events, and lets the process
+// leave in the end. It looks for processes after it has set `stop`: it sees this one's slot, or
+// this one sees that.
+bool ContinueAttached() {
+  shared::ControlBlock& control = *g_control;
+  if (g_process == nullptr || !MayJoin(control) || !runtime_internal::SupervisorLives()) {
+    return false;
+  }
+  const pid_t pid = getpid();
+  shared::ThreadSlot* slot = nullptr;
+  shared::ProcessSlot* const process = TakeSlots(control, interpose::LedgerSoFar(), pid, &slot);
+  if (process == nullptr) return false;
+  process->armed.store(shared::kWithoutEvents);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (control.stop.load(std::memory_order_seq_cst) != 0 || !StartSamplingFromOutside(control)) {
+    process->state.store(shared::ProcessState::kFree, std::memory_order_release);
+    return false;
+  }
+  const uint32_t image = g_process->image.load(std::memory_order_relaxed);
+  shared::InheritCountedPlaces(*g_process, process);
+  runtime_internal::ForgetSlotOfNobody();
+  runtime_internal::ShareVisitsOfNobodyAgain(control, shared::IndexOf(control, *process), pid);
+  GoOnIn(process, slot, pid);
+  PublishProcess(*process, image);
   return true;
 }
 
@@ -126,7 +177,7 @@ void OnForkInChildProcess() {
   patch::OnForkInChild();
   interpose::OnForkInSignalShield();
   if (g_is_late) {
-    BecomeAttachable();
+    if (!ContinueAttached()) BecomeAttachable();
   } else if (!ContinueProfiled()) {
     BecomeUnprofiled();
   }

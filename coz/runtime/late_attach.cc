@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
 
 #include "coz/base/clock.h"
@@ -18,7 +17,6 @@
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_patcher.h"
 #include "coz/runtime/api_calls.h"
-#include "coz/runtime/breakpoint_guard.h"
 #include "coz/runtime/call_routines.h"
 #include "coz/runtime/fork.h"
 #include "coz/runtime/kept_block.h"
@@ -28,7 +26,6 @@
 #include "coz/runtime/progress_points.h"
 #include "coz/runtime/published_counters.h"
 #include "coz/runtime/runtime_state.h"
-#include "coz/runtime/sample_handler.h"
 #include "coz/runtime/thread_hooks.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwind/unwinder.h"
@@ -81,10 +78,6 @@ int LetMarksOfObjectAsk(dl_phdr_info* info, size_t, void* opaque) {
 
 void LetAllMarksAsk(MarksAsk ask) { dl_iterate_phdr(LetMarksOfObjectAsk, &ask); }
 
-bool SupervisorLives(const shared::ControlBlock& control) {
-  return RawSyscall(SYS_kill, control.supervisor_pid, 0) != -ESRCH;
-}
-
 AttachAnswer AnswerOf(shared::CarryFault fault) {
   switch (fault) {
     case shared::CarryFault::kNone:
@@ -122,16 +115,10 @@ void PrepareProcess(const shared::ControlBlock& control) {
 }
 
 // False where the signal has no handler.
-bool StartSamplingFromOutside(const shared::ControlBlock& control) {
+bool TakeSignal(const shared::ControlBlock& control) {
   if (!interpose::HasSignalShield()) g_disposition_before = ReadDisposition();
   interpose::InitSignalShieldLate(sampler::kSamplingSignal);
-  sampler::SamplerOptions options;
-  options.sampling_period_ns = control.sampling_period_ns;
-  options.callback = OnSample;
-  options.foreign_signal = OnForeignSignal;
-  options.own_trap = patch::TakeTrap;
-  options.suspensions = &control.suspensions;
-  return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
+  return StartSamplingFromOutside(control);
 }
 
 // False where the process cannot be sampled.
@@ -152,7 +139,7 @@ bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   runtime_internal::PublishCallRoutines(process);
   runtime_internal::PublishApiRoutines(control, process);
   PublishProcess(*process, image);
-  if (!StartSamplingFromOutside(*control)) return false;
+  if (!TakeSignal(*control)) return false;
   interpose::AdmitLateThreads(true);
   LetAllMarksAsk(MarksAsk::kAgain);
   interpose::WrapLoadedObjects();
@@ -194,7 +181,7 @@ AttachAnswer WhyNot(shared::MapFault fault) {
 AttachAnswer AttachLate(int fd) {
   if (g_control != nullptr && !g_is_late) return AttachAnswer::kPreloaded;
   if (g_control != nullptr && g_process != nullptr) {
-    if (SupervisorLives(*g_control)) return AttachAnswer::kInProfile;
+    if (runtime_internal::SupervisorLives()) return AttachAnswer::kInProfile;
     Leave(/*restores_disposition=*/false);  // its supervisor has ended without
   }
   const shared::MappedControl mapped = shared::MapControl(fd);

@@ -18,16 +18,29 @@ void PublishProcess(shared::ProcessSlot& process, uint32_t image) {
   process.state.store(shared::ProcessState::kRunning, std::memory_order_release);
 }
 
-sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
+namespace {
+
+sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
   sampler::SamplerOptions options;
   options.sampling_period_ns = control.sampling_period_ns;
-  options.source = control.wanted_source;
-  options.exclude_kernel = control.exclude_kernel != 0;
   options.callback = OnSample;
   options.foreign_signal = OnForeignSignal;
   options.own_trap = patch::TakeTrap;
-  options.shared_event = &g_process->event;
   options.suspensions = &control.suspensions;
+  return options;
+}
+
+}  // namespace
+
+bool StartSamplingFromOutside(const shared::ControlBlock& control) {
+  return sampler::StartSamplerFromOutside(OptionsOf(control), control.exclude_kernel == 0) == 0;
+}
+
+sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
+  sampler::SamplerOptions options = OptionsOf(control);
+  options.source = control.wanted_source;
+  options.exclude_kernel = control.exclude_kernel != 0;
+  options.shared_event = &g_process->event;
   if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0)
     return sampler::StartSampler(options);
   options.source = sampler::SamplingSource::kCpuTimer;

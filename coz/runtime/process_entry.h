@@ -3,7 +3,7 @@
 // Shape    two steps: the process is published to the supervisor, then its threads are sampled
 // Units    as in control_block.h
 // Errors   StartSampling: SamplingSource::kNone where nothing can be sampled
-// Threads  called while the process has one thread
+// Threads  called while the process has one thread; StartSamplingFromOutside also later
 // Signals  async-signal-safe
 // Source   docs/design/processes.md
 #ifndef COZ_RUNTIME_PROCESS_ENTRY_H_
@@ -21,6 +21,9 @@ void PublishProcess(shared::ProcessSlot& process, uint32_t image);
 
 // Starts the source of samples that the supervisor wants, or CPU timers where it allows only these.
 sampler::SamplerStatus StartSampling(const shared::ControlBlock& control);
+
+// Takes the samples of events that the supervisor opens. False where the signal has no handler.
+bool StartSamplingFromOutside(const shared::ControlBlock& control);
 
 }  // namespace coz::runtime
 

@@ -5,8 +5,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include <cerrno>
-
 #include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/patch/code_patcher.h"
@@ -31,21 +29,24 @@ void NoteUnreachableProgram() {
 }
 
 // The supervisor has opened the events of a process that it has attached to, and switches them off
-// when it sees the process change. If it is gone, its events are too.
+// when it sees the process change. If it is gone, its events are too. In a child of fork it may not
+// have opened any.
 void AwaitEventsOff() {
   constexpr timespec kLook = {0, kNsPerMs};
   constexpr int kMostLooks = 1000;
   for (int i = 0;
        i < kMostLooks && g_process->armed.load(std::memory_order_acquire) != shared::kArmedForExec;
        ++i) {
-    if (RawSyscall(SYS_kill, g_control->supervisor_pid, 0) == -ESRCH) return;
+    if (!runtime_internal::SupervisorLives()) return;
     RawSyscall(SYS_nanosleep, &kLook, nullptr);
   }
 }
 
 void PrepareProcessForExec() {
-  g_process->state.store(shared::ProcessState::kChanging, std::memory_order_release);
-  if (g_is_late) AwaitEventsOff();
+  g_process->state.store(shared::ProcessState::kChanging, std::memory_order_seq_cst);
+  if (g_is_late && g_process->armed.load(std::memory_order_seq_cst) != shared::kWithoutEvents) {
+    AwaitEventsOff();
+  }
   sampler::PrepareForExec();
 }
 

@@ -3,6 +3,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "coz/base/raw_syscall.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_records.h"
@@ -49,5 +52,7 @@ shared::ThreadSlot* CurrentSlot() {
   }
   return ledger == nullptr ? nullptr : &SlotOf(ledger);
 }
+
+bool SupervisorLives() { return RawSyscall(SYS_kill, g_control->supervisor_pid, 0) != -ESRCH; }
 
 }  // namespace coz::runtime::runtime_internal

@@ -40,6 +40,9 @@ void OccupySlot(shared::ThreadSlot& slot);
 // was profiled, gets one with its first sample or wrapped call, and starts level.
 shared::ThreadSlot* CurrentSlot();
 
+// Of g_control.
+bool SupervisorLives();
+
 }  // namespace coz::runtime::runtime_internal
 
 #endif  // COZ_RUNTIME_RUNTIME_STATE_H_

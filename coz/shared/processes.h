@@ -31,6 +31,7 @@ enum class ProcessState : uint32_t { kFree, kBeingWritten, kRunning, kChanging }
 
 // See ProcessSlot.armed.
 inline constexpr uint32_t kArmedForExec = ~uint32_t{0};
+inline constexpr uint32_t kWithoutEvents = kArmedForExec - 1;
 
 // The process itself takes the slot. Only the supervisor frees it, so that it sees each process.
 struct ProcessSlot {
@@ -43,7 +44,9 @@ struct ProcessSlot {
   uint64_t start_ns;
   // `image` + 1 once the supervisor has set the breakpoints of its program; kArmedForExec once it
   // has switched off the events that it has opened in the process, which is in state kChanging. The
-  // supervisor writes.
+  // supervisor writes. A child of fork of a process that is attached to begins with kWithoutEvents:
+  // the supervisor, which opens its events, has opened none yet. Such a child first changes its
+  // state and then reads this; the supervisor first writes this and then reads the state.
   std::atomic<uint32_t> armed;
   // Where a thread stops for a breakpoint to count, or goes on after a probe has counted; 0: none.
   // A sample at such an address fell into the cost of counting. Probes beyond the room here are

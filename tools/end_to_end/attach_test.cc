@@ -1,7 +1,4 @@
 // coz attach: a program that runs already is profiled, and goes on as it was.
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -20,10 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
-#include "coz/base/unique_fd.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/one_sentence.h"
+#include "coz/testing/process_state.h"
 #include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -32,6 +29,7 @@
 namespace coz {
 namespace {
 
+using testing::CallSlotsOf;
 using testing::CommandResult;
 using testing::Coz;
 using ::testing::HasSubstr;
@@ -39,59 +37,7 @@ using ::testing::IsSupersetOf;
 using ::testing::Not;
 using testing::Puppet;
 using testing::Resident;
-
-// What the slots of the program hold by which it calls other libraries, by address.
-std::map<uint64_t, uint64_t> SlotsOf(pid_t pid, const std::string& file) {
-  std::map<uint64_t, uint64_t> slots;
-  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  const UniqueFd memory(open(absl::StrCat("/proc/", pid, "/mem").c_str(), O_RDONLY | O_CLOEXEC));
-  elf_version(EV_CURRENT);
-  Elf* const elf = elf_begin(fd.get(), ELF_C_READ, nullptr);
-  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid);
-  const attach::Mapping* const first =
-      attach::FileNamed(mappings, file.substr(file.rfind('/') + 1));
-  if (elf == nullptr || first == nullptr) return slots;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_RELA) continue;
-    Elf_Data* const data = elf_getdata(section, nullptr);
-    for (size_t i = 0; i < header.sh_size / header.sh_entsize; ++i) {
-      GElf_Rela entry;
-      gelf_getrela(data, static_cast<int>(i), &entry);
-      const auto type = GELF_R_TYPE(entry.r_info);
-      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-      const uint64_t address = first->begin + entry.r_offset;
-      uint64_t value = 0;
-      EXPECT_EQ(pread(memory.get(), &value, sizeof(value), static_cast<off_t>(address)),
-                static_cast<ssize_t>(sizeof(value)));
-      slots[address] = value;
-    }
-  }
-  elf_end(elf);
-  return slots;
-}
-
-// Those that are bound. The others point into the program, until it calls the function.
-std::map<uint64_t, uint64_t> Bound(pid_t pid, std::map<uint64_t, uint64_t> slots,
-                                   const std::string& program) {
-  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid);
-  for (auto slot = slots.begin(); slot != slots.end();) {
-    const attach::Mapping* const mapping = attach::MappingAt(mappings, slot->second);
-    const bool unbound = mapping != nullptr && absl::EndsWith(mapping->path, program);
-    slot = unbound ? slots.erase(slot) : std::next(slot);
-  }
-  return slots;
-}
-
-size_t SlotsIntoLibrary(pid_t pid, const std::map<uint64_t, uint64_t>& slots) {
-  const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid);
-  size_t count = 0;
-  for (const auto& [address, value] : slots) {
-    const attach::Mapping* const mapping = attach::MappingAt(mappings, value);
-    if (mapping != nullptr && absl::EndsWith(mapping->path, "/libcoz.so")) ++count;
-  }
-  return count;
-}
+using testing::SlotsIntoLibrary;
 
 class AttachTest : public testing::CozRunTest {
  protected:
@@ -146,14 +92,13 @@ TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
   // Once, so that lazily bound slots of what it prints are bound.
   resident.Ask("state\n");
   const std::string before = resident.Ask("state\n");
-  const auto slots =
-      Bound(resident.pid(), SlotsOf(resident.pid(), Puppet("resident")), "/resident");
+  const auto slots = testing::BoundSlotsOf(resident.pid(), Puppet("resident"));
   EXPECT_GT(slots.size(), 5u);
   size_t wrapped = 0;
   options_.while_running = [&](pid_t) {
     for (int i = 0; i < 200 && wrapped == 0; ++i) {
       usleep(20'000);
-      wrapped = SlotsIntoLibrary(resident.pid(), SlotsOf(resident.pid(), Puppet("resident")));
+      wrapped = SlotsIntoLibrary(resident.pid(), CallSlotsOf(resident.pid(), Puppet("resident")));
     }
   };
   for (int cycle = 0; cycle < 2; ++cycle) {
@@ -162,7 +107,7 @@ TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.errors, HasSubstr("runs on as before"));
     EXPECT_GE(wrapped, 5u) << "pthread calls were not wrapped";
-    const auto slots_after = SlotsOf(resident.pid(), Puppet("resident"));
+    const auto slots_after = CallSlotsOf(resident.pid(), Puppet("resident"));
     EXPECT_THAT(slots_after, IsSupersetOf(slots));
     EXPECT_EQ(SlotsIntoLibrary(resident.pid(), slots_after), 0u);
     EXPECT_EQ(resident.Ask("state\n"), before);
@@ -273,7 +218,8 @@ TEST_F(AttachTest, RefusesAProcessThatIsInAProfile) {
   options_.while_running = [&](pid_t) {
     for (int i = 0; i < 200; ++i) {
       usleep(20'000);
-      if (SlotsIntoLibrary(resident.pid(), SlotsOf(resident.pid(), Puppet("resident"))) != 0) break;
+      if (SlotsIntoLibrary(resident.pid(), CallSlotsOf(resident.pid(), Puppet("resident"))) != 0)
+        break;
     }
     usleep(100'000);
     testing::CommandOptions options;

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -16,11 +17,13 @@
 #include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
 #include "coz/testing/capabilities.h"
-#include "coz/testing/coz_run.h"
+#include "coz/testing/coz_session.h"
+#include "coz/testing/process_state.h"
 #include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace coz {
 namespace {
@@ -44,10 +47,11 @@ struct Done {
   uint64_t visits = 0;
 };
 
-class AttachTreeTest : public testing::CozRunTest {
+class AttachTreeTest : public testing::CozSessionTest {
  protected:
   void SetUp() override {
     COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    CozSessionTest::SetUp();
     std::string ready = resident_.Line();
     ASSERT_THAT(ready, HasSubstr("ready "));
     for (const auto& word : absl::StrSplit(ready.substr(6), ' ')) {
@@ -65,6 +69,39 @@ class AttachTreeTest : public testing::CozRunTest {
     std::vector<std::string> options = {"--tree"};
     options.insert(options.end(), coz_options.begin(), coz_options.end());
     return Attach(options, resident_.pid());
+  }
+  // A session that can be asked when this returns.
+  void BeginSession(const std::vector<std::string>& coz_options) {
+    std::vector<std::string> command = {Coz(), "attach", "--experiment-length=0.1"};
+    command.insert(command.end(), coz_options.begin(), coz_options.end());
+    command.push_back(absl::StrCat(resident_.pid()));
+    StartSession(command);
+  }
+  // Whether a thread of process `pid` has had a sample by now.
+  bool IsSampled(pid_t pid) {
+    const CommandResult asked =
+        testing::RunCommand({Coz(), "threads", "--json", absl::StrCat(session_->pid())});
+    const nlohmann::json table = nlohmann::json::parse(asked.output, nullptr, false);
+    if (table.is_discarded()) return false;
+    for (const nlohmann::json& group : table["groups"]) {
+      for (const nlohmann::json& thread : group["each"]) {
+        if (thread["pid"] == pid && thread["samples"] > 0) return true;
+      }
+    }
+    return false;
+  }
+  bool AwaitSamples(pid_t pid) {
+    for (int tries = 0; tries < 500; ++tries) {
+      if (IsSampled(pid)) return true;
+    }
+    return false;
+  }
+  void EndSession() {
+    kill(session_->pid(), SIGINT);
+    int status = -1;
+    session_->End(&status);
+    session_.reset();
+    EXPECT_TRUE(WIFEXITED(status)) << status;
   }
   // By process, with visits to the named point.
   std::map<pid_t, Done> DoneByProcess(const std::string& point) {
@@ -90,6 +127,9 @@ class AttachTreeTest : public testing::CozRunTest {
       EXPECT_GT(done.at(pid).samples, 0u) << pid;
       EXPECT_GT(done.at(pid).visits, 0u) << pid;
     }
+  }
+  static std::string StateOf(pid_t pid) {
+    return testing::StateFromOutside(pid, Puppet("residents"));
   }
   std::vector<pid_t> All() const {
     std::vector<pid_t> all = children_;
@@ -136,24 +176,84 @@ TEST_F(AttachTreeTest, ProcessesThatWereAttachedToAloneJoinTogether) {
   ExpectRightEnd();
 }
 
-// It is not profiled, and can be attached to afterwards.
-TEST_F(AttachTreeTest, ChildThatIsForkedMeanwhileGoesOn) {
-  pid_t child = 0;
-  options_.while_running = [&](pid_t) {
-    for (int i = 0; i < 500 && child == 0; ++i) {
-      usleep(10'000);
-      const std::vector<attach::Mapping> mappings = attach::ReadMappings(children_.back());
-      if (attach::FileNamed(mappings, "libcoz.so") == nullptr) continue;
-      child = NumberOf(resident_.Ask("child\n"));
-    }
-  };
-  EXPECT_EQ(AttachTree({"--duration=2", "--progress=work"}).status, 0);
-  options_.while_running = nullptr;
-  ASSERT_NE(child, 0);
+TEST_F(AttachTreeTest, ChildThatIsForkedMeanwhileIsInTheProfile) {
+  const std::string first_before = StateOf(resident_.pid());
+  const std::string before = StateOf(children_[0]);
+  for (int cycle = 0; cycle < 3; ++cycle) {
+    SCOPED_TRACE(cycle);
+    BeginSession({"--tree", "--progress=work"});
+    children_.push_back(NumberOf(resident_.Ask("child\n")));
+    EXPECT_TRUE(AwaitSamples(children_.back()));
+    EndSession();
+    ExpectAllWork(All(), "handed");
+    ExpectAllWork(All(), "work");
+    for (const pid_t child : children_) EXPECT_EQ(StateOf(child), before) << child;
+    EXPECT_EQ(StateOf(resident_.pid()), first_before);
+  }
+  ExpectRightEnd();
+}
+
+// Each visit counts, however short a child lives, and also where its parent was made meanwhile.
+TEST_F(AttachTreeTest, VisitsOfShortChildrenAreCountedExactly) {
+  constexpr int kChildren = 50;
+  for (int cycle = 0; cycle < 2; ++cycle) {
+    SCOPED_TRACE(cycle);
+    BeginSession({"--tree", "--progress=once"});
+    EXPECT_EQ(resident_.Ask(absl::StrCat("short ", kChildren, "\n")),
+              absl::StrCat(kChildren, "\n"));
+    EXPECT_EQ(Visits("short"), 10 * kChildren);
+    EXPECT_EQ(Visits("once"), kChildren);
+    EndSession();
+  }
+  ExpectRightEnd();
+}
+
+// Each of them is another program soon, which has no handler of samples.
+TEST_F(AttachTreeTest, ChildrenThatBecomeOtherProgramsAreLeftAlone) {
+  constexpr int kChildren = 50;
+  BeginSession({"--tree", "--progress=work"});
+  EXPECT_EQ(resident_.Ask(absl::StrCat("true ", kChildren, "\n")), absl::StrCat(kChildren, "\n"));
+  const pid_t fixed = NumberOf(resident_.Ask(absl::StrCat("exec ", Puppet("busy_static"), "\n")));
+  while (attach::ReadStatus(fixed).at("Name") != "busy_static") {
+  }
+  EndSession();
+  EXPECT_EQ(kill(fixed, SIGKILL), 0);
+  ExpectRightEnd();
+}
+
+// Its code counts for nobody, and is as before. It can be attached to afterwards.
+TEST_F(AttachTreeTest, WithoutTheOptionAChildIsNotInTheProfile) {
+  const std::string before = StateOf(children_[0]);
+  BeginSession({"--progress=work"});
+  const pid_t child = NumberOf(resident_.Ask("child\n"));
+  children_.push_back(child);
+  EXPECT_EQ(resident_.Ask("short 5\n"), "5\n");
+  EXPECT_EQ(Visits("short"), 0);
+  EXPECT_TRUE(AwaitSamples(resident_.pid()));
+  EXPECT_NE(StateOf(resident_.pid()), StateOf(child));
+  EXPECT_EQ(StateOf(child), before);
+  EndSession();
+  EXPECT_EQ(DoneByProcess("work").size(), 1u);
   const CommandResult result = Attach({"--duration=2", "--progress=work"}, child);
   EXPECT_EQ(result.status, 0) << result.errors;
   ExpectAllWork({child}, "handed");
   ExpectAllWork({child}, "work");
+  ExpectRightEnd();
+}
+
+// Its children find that out, and are not sampled by anybody.
+TEST_F(AttachTreeTest, ChildThatIsForkedAfterCozWasKilledGoesOn) {
+  BeginSession({"--tree", "--progress=work"});
+  const pid_t orphan = NumberOf(resident_.Ask("child\n"));
+  kill(session_->pid(), SIGKILL);
+  session_.reset();
+  const pid_t child = NumberOf(resident_.Ask("child\n"));
+  EXPECT_EQ(resident_.Ask("short 5\n"), "5\n");
+  children_.insert(children_.end(), {orphan, child});
+  BeginSession({"--tree", "--progress=work"});
+  for (const pid_t pid : All()) EXPECT_TRUE(AwaitSamples(pid)) << pid;
+  EndSession();
+  ExpectAllWork(All(), "handed");
   ExpectRightEnd();
 }
 

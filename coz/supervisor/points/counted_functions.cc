@@ -299,7 +299,8 @@ void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool
     const uint32_t image = slot.image.load(std::memory_order_relaxed);
     const bool is_new = seen_images_.insert(image).second;
     // A child of fork has the changes of its parent.
-    if (!is_new && !(look && may_come_later_)) return;
+    const bool is_child = look && patched_.IsToBeAsked(slot.pid, slot.start_ns);
+    if (!is_new && !is_child && !(look && may_come_later_)) return;
     const uint64_t start_ns = MonotonicNowNs();
     const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
     FindInLibraries(&control, process);

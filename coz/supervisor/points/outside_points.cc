@@ -315,7 +315,12 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   for (auto& [number, image] : images) {
     // Children of fork have their parent's image and its breakpoints.
     const bool is_new = seen_images_.insert(number).second;
-    if (!is_new && !(look && may_move_)) continue;
+    const bool has_child =
+        look && std::any_of(image.processes.begin(), image.processes.end(),
+                            [this](const ImageProcess& process) {
+                              return patched_.IsToBeAsked(process.pid, process.start_ns);
+                            });
+    if (!is_new && !has_child && !(look && may_move_)) continue;
     const uint64_t start_ns = MonotonicNowNs();
     for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
     if (is_new) {

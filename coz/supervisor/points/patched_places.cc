@@ -227,6 +227,12 @@ PatchedPlaces::Process& PatchedPlaces::Remember(const shared::ProcessSlot& slot,
   return processes_.emplace(identity, std::move(inherited)).first->second;
 }
 
+bool PatchedPlaces::IsToBeAsked(pid_t pid, uint64_t start_ns) const {
+  if (late_.answer == nullptr || places_.empty()) return false;
+  const auto known = processes_.find({pid, start_ns});
+  return known == processes_.end() || known->second.is_behind;
+}
+
 void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) {
   for (auto process = processes_.begin(); process != processes_.end();) {
     const bool is_live = std::count(live.begin(), live.end(), process->first) != 0;

@@ -98,6 +98,9 @@ class PatchedPlaces {
   std::vector<Refused> Ask(shared::ControlBlock& control, const shared::ProcessSlot& slot,
                            const ImageProcess& process);
   void Forget(const std::vector<std::pair<pid_t, uint64_t>>& live);
+  // A child of fork of a process that was attached to, which may have been forked before its parent
+  // had changed its code, and has not been asked for all yet.
+  bool IsToBeAsked(pid_t pid, uint64_t start_ns) const;
 
  private:
   struct Place {

@@ -73,7 +73,7 @@ absl::Status DescribeAttached(RunOptions* options) {
       FindRunningProgram(options->attach_pid, options->runtime_library);
   if (!program.ok()) return program.status();
   options->command = program->command;
-  options->follow = shared::Follow::kOne;
+  options->follow = options->attach_tree ? shared::Follow::kAll : shared::Follow::kOne;
   if (!options->seed) options->seed = experiment::DrawSeed();
   if (options->sampling_period_ns == 0) {
     options->sampling_period_ns = DefaultSamplingPeriodNs(*options->seed);

@@ -140,10 +140,34 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
   attach::InjectorOptions injected;
   injected.library = options.runtime_library;
   injected.control = control;
+  injected.on_step = options.on_step;
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
       attach::Injector::Prepare(pid, injected);
   if (!injector.ok()) return injector.status();
   return AttachedProcess(pid, std::move(pidfd), *std::move(injector), std::move(events));
+}
+
+// It may be in an exec already: then no sample may come. See shared::kWithoutEvents.
+absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(shared::ProcessSlot* slot,
+                                                       const Options& options,
+                                                       shared::ControlBlock* control) {
+  const pid_t pid = slot->pid;
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  auto events = std::make_unique<ThreadEvents>();
+  attach::InjectorOptions injected;
+  injected.library = options.runtime_library;
+  injected.on_step = options.on_step;
+  slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
+  if (!opened.ok()) return opened;
+  AttachedProcess process(pid, std::move(pidfd), attach::Injector::Adopt(pid, injected),
+                          std::move(events));
+  process.control_ = control;
+  process.is_adopted_ = true;
+  process.Poll();
+  if (!process.is_in_exec_) process.SetSampling(true);
+  return process;
 }
 
 bool AttachedProcess::HasEnded() const {
@@ -222,6 +246,7 @@ std::string AttachedProcess::WhyNotChangeCode() {
     const absl::Status prepared = injector_->ChangeCode(/*is_first=*/true);
     if (!prepared.ok()) return std::string(prepared.message());
     changes_code_ = true;
+    restores_code_ = true;
   }
   // A thread that lets it in once goes on to do so. One that is in a handler of it, or in libc
   // where that blocks all signals, comes to no int3 meanwhile.
@@ -255,7 +280,7 @@ void AttachedProcess::ChangeCode() { (void)injector_->ChangeCode(/*is_first=*/fa
 absl::Status AttachedProcess::RestoreCode() {
   constexpr timespec kLook = {0, kNsPerMs};
   constexpr int kMostLooks = 1000;
-  if (!changes_code_) return absl::OkStatus();
+  if (!restores_code_) return absl::OkStatus();
   std::atomic<shared::PatchRequestState>& state = control_->patch_request.state;
   auto asked = shared::PatchRequestState::kAsked;
   state.compare_exchange_strong(asked, shared::PatchRequestState::kFree);

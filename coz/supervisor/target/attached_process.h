@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,11 +45,17 @@ class AttachedProcess {
     std::string runtime_library;
     uint64_t sampling_period_ns = 0;
     bool exclude_kernel = false;
+    // For tests: see attach::InjectorOptions.
+    std::function<void(const char* step)> on_step = nullptr;
   };
   // Nothing of the program is different yet, but for some memory. `control`: the file of the block
   // that others have joined; -1: it is the first.
   static absl::StatusOr<AttachedProcess> Prepare(pid_t pid, const Options& options,
                                                  int control = -1);
+  // A child of fork of one that has joined, which is in `slot` of the block by itself. Nothing of
+  // it is stopped for that.
+  static absl::StatusOr<AttachedProcess> Adopt(shared::ProcessSlot* slot, const Options& options,
+                                               shared::ControlBlock* control);
 
   // Of the first one: the file for the control block, to be filled before Join.
   UniqueFd TakeControl() { return injector_->TakeControl(); }
@@ -60,6 +67,7 @@ class AttachedProcess {
   pid_t pid() const { return pid_; }
   // Its number may be another process's by now.
   bool HasEnded() const;
+  bool is_adopted() const { return is_adopted_; }
 
   // At least every 50 ms: new threads, and an exec.
   void Poll();
@@ -75,6 +83,8 @@ class AttachedProcess {
   std::string WhyNotChangeCode();
   // Has it do at once what is asked for in ControlBlock::patch_request.
   void ChangeCode();
+  // Its code is to be restored when it leaves: it was changed here, or in its parent.
+  void RestoreCodeInTheEnd() { restores_code_ = true; }
 
   // What could not be undone is in the status's message; it does no harm.
   absl::Status Leave();
@@ -96,6 +106,8 @@ class AttachedProcess {
   shared::ControlBlock* control_ = nullptr;
   int looks_without_thread_ = 0;
   bool changes_code_ = false;
+  bool restores_code_ = false;
+  bool is_adopted_ = false;
   bool is_suspended_ = false;
   bool is_in_exec_ = false;
 };

@@ -3,10 +3,13 @@
 #include <linux/kcmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -16,6 +19,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/attach/process_view.h"
+#include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
 
 namespace coz::supervisor {
 namespace {
@@ -82,6 +87,7 @@ absl::Status AttachedTree::Join(shared::ControlBlock* control) {
 }
 
 absl::Status AttachedTree::JoinOne(pid_t pid, int control_fd) {
+  if (Adopt(pid)) return absl::OkStatus();
   const absl::StatusOr<RunningProgram> program = FindRunningProgram(pid, options_.runtime_library);
   if (!program.ok()) return program.status();
   absl::StatusOr<AttachedProcess> process = AttachedProcess::Prepare(pid, options_, control_fd);
@@ -89,6 +95,61 @@ absl::Status AttachedTree::JoinOne(pid_t pid, int control_fd) {
   if (absl::Status joined = process->JoinToo(control_); !joined.ok()) return joined;
   processes_.push_back(*std::move(process));
   return absl::OkStatus();
+}
+
+// A process that is in the block by itself. False where it is not.
+bool AttachedTree::Adopt(pid_t pid) {
+  if (Find(pid) != nullptr) return true;
+  shared::ProcessSlot* found = nullptr;
+  shared::ForEachProcess(*control_, [&](shared::ProcessSlot& slot) {
+    const bool is_there =
+        slot.state.load(std::memory_order_acquire) == shared::ProcessState::kRunning;
+    if (is_there && slot.pid == pid) found = &slot;
+    return found == nullptr;
+  });
+  if (found == nullptr) return false;
+  absl::StatusOr<AttachedProcess> process = AttachedProcess::Adopt(found, options_, control_);
+  if (!process.ok()) return false;
+  if (changes_code_) process->RestoreCodeInTheEnd();
+  if (is_suspended_) process->SetSampling(false);
+  processes_.push_back(*std::move(process));
+  return true;
+}
+
+// One that is in an exec before it is adopted has no event, and need not wait.
+void AttachedTree::AdoptForked() {
+  std::vector<pid_t> all;
+  shared::ForEachProcess(*control_, [&](shared::ProcessSlot& slot) {
+    const shared::ProcessState state = slot.state.load(std::memory_order_acquire);
+    if (state == shared::ProcessState::kRunning) all.push_back(slot.pid);
+    if (state == shared::ProcessState::kChanging && Find(slot.pid) == nullptr) {
+      slot.armed.store(shared::kArmedForExec, std::memory_order_release);
+    }
+  });
+  for (const pid_t pid : all) (void)Adopt(pid);
+}
+
+// Until none is about to join any more, or is killed amid that.
+void AttachedTree::AwaitForked() const {
+  constexpr timespec kLook = {0, kNsPerMs};
+  constexpr int kMostLooks = 1000;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int i = 0; i < kMostLooks; ++i) {
+    bool is_joining = false;
+    shared::ForEachProcess(*control_, [&is_joining](const shared::ProcessSlot& slot) {
+      is_joining |=
+          slot.state.load(std::memory_order_acquire) == shared::ProcessState::kBeingWritten;
+    });
+    if (!is_joining) return;
+    nanosleep(&kLook, nullptr);
+  }
+}
+
+// Of a server that forks for each request there are many. The first one's end is the profile's.
+void AttachedTree::ForgetEnded() {
+  for (auto process = processes_.begin() + 1; process != processes_.end();) {
+    process = process->HasEnded() ? processes_.erase(process) : std::next(process);
+  }
 }
 
 std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
@@ -103,7 +164,8 @@ std::vector<std::string> AttachedTree::JoinDescendants(int control_fd) {
       if (SharesMemoryWithParent(pid)) continue;
       seen_.insert(pid);
       const absl::Status joined = JoinOne(pid, control_fd);
-      if (!joined.ok() && IsThere(pid)) refused.emplace_back(joined.message());
+      // One that was being forked may have joined meanwhile.
+      if (!joined.ok() && !Adopt(pid) && IsThere(pid)) refused.emplace_back(joined.message());
     }
   }
   return refused;
@@ -123,6 +185,7 @@ std::string AttachedTree::TakeThreadsWithoutSamples() {
   size_t count = 0;
   std::set<std::string> names;
   for (const AttachedProcess& process : processes_) {
+    if (!process.knows_threads() && process.is_adopted()) continue;  // there may always be one
     if (!process.knows_threads()) return "";
     for (const std::string& name : process.threads_without_samples()) {
       ++count;
@@ -146,16 +209,20 @@ AttachedProcess* AttachedTree::Find(pid_t pid) {
 }
 
 void AttachedTree::Poll() {
+  ForgetEnded();
+  AdoptForked();
   for (AttachedProcess& process : processes_) process.Poll();
 }
 
 void AttachedTree::SetSampling(bool on) {
+  is_suspended_ = !on;
   for (AttachedProcess& process : processes_) process.SetSampling(on);
 }
 
 std::string AttachedTree::WhyNotChangeCode(pid_t pid) {
-  AttachedProcess* const process = Find(pid);
-  return process == nullptr ? "it has ended" : process->WhyNotChangeCode();
+  changes_code_ = true;
+  if (!Adopt(pid)) return "it has ended";
+  return Find(pid)->WhyNotChangeCode();
 }
 
 void AttachedTree::ChangeCode(pid_t pid) {
@@ -164,6 +231,8 @@ void AttachedTree::ChangeCode(pid_t pid) {
 
 absl::Status AttachedTree::Leave() {
   absl::Status all = absl::OkStatus();
+  AwaitForked();
+  AdoptForked();
   for (AttachedProcess& process : processes_) all.Update(process.Leave());
   return all;
 }

@@ -1,4 +1,5 @@
 // A process that was running before the supervisor, and those that descend from it, in one profile.
+// Children that are forked meanwhile join by themselves (coz/runtime/fork.cc) and are adopted here.
 //
 // Shape    Prepare and Join the first; JoinDescendants; then as AttachedProcess
 // Units    none
@@ -42,17 +43,21 @@ class AttachedTree {
   // Once, when all threads are known: a sentence on those that get no samples.
   std::string TakeThreadsWithoutSamples();
 
-  // See AttachedProcess.
+  // See AttachedProcess. Also adopts processes that have joined by fork.
   void Poll();
   void SetSampling(bool on);
   std::string WhyNotChangeCode(pid_t pid);
   void ChangeCode(pid_t pid);
-  // Leaves all, whatever happens with one.
+  // Leaves all, whatever happens with one. ControlBlock::stop is set: no more join.
   absl::Status Leave();
 
  private:
   explicit AttachedTree(const AttachedProcess::Options& options) : options_(options) {}
   absl::Status JoinOne(pid_t pid, int control_fd);
+  bool Adopt(pid_t pid);
+  void AdoptForked();
+  void AwaitForked() const;
+  void ForgetEnded();
   AttachedProcess* Find(pid_t pid);
 
   AttachedProcess::Options options_;
@@ -60,6 +65,8 @@ class AttachedTree {
   std::deque<AttachedProcess> processes_;
   std::set<pid_t> seen_;
   bool has_told_of_threads_ = false;
+  bool changes_code_ = false;
+  bool is_suspended_ = false;
 };
 
 }  // namespace coz::supervisor

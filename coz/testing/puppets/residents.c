@@ -6,6 +6,9 @@
  * number over to the other; every hand-over is a visit to "handed". The program begins with
  * "ready", and the numbers of its children. Lines of standard input:
  *   child   makes one more child, and prints its number
+ *   short N makes N children one after the other, each of which calls once(), visits "short" 10
+ *           times, and ends; prints how many ended well
+ *   true N  the same with children that become /bin/true
  *   exec F  makes one that becomes program F for a minute, and prints its number
  *   state   prints what a profiler might have changed in the first process and in its children: the
  *           disposition of SIGTRAP, and the number of descriptors
@@ -19,6 +22,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -144,6 +148,29 @@ static pid_t make_child(const char* program) {
   return pid;
 }
 
+__attribute__((noipa)) static uint64_t once(uint64_t x) { return work(x) + work(x + 1); }
+
+static int make_short_children(int count, const char* program) {
+  int right = 0;
+  for (int i = 0; i < count; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0 && program != NULL) {
+      execl(program, program, (char*)NULL);
+      _exit(127);
+    }
+    if (pid == 0) {
+      volatile uint64_t x = once(1);
+      (void)x;
+      for (int visit = 0; visit < 10; ++visit) COZ_PROGRESS_NAMED("short");
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(pid, &status, 0);
+    right += status == 0;
+  }
+  return right;
+}
+
 /* Any of the children answers, and so each is asked until all have the same to tell. */
 static void print_state(void) {
   char text[64];
@@ -169,6 +196,10 @@ int main(int argc, char** argv) {
     line[strcspn(line, "\n")] = '\0';
     if (strcmp(line, "state") == 0) print_state();
     if (strcmp(line, "child") == 0) printf("%d\n", make_child(NULL));
+    if (strncmp(line, "short ", 6) == 0) printf("%d\n", make_short_children(atoi(line + 6), NULL));
+    if (strncmp(line, "true ", 5) == 0) {
+      printf("%d\n", make_short_children(atoi(line + 5), "/bin/true"));
+    }
     if (strncmp(line, "exec ", 5) == 0) printf("%d\n", make_child(line + 5));
     fflush(stdout);
   }
