@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "coz/testing/coz_run.h"
 #include "coz/testing/one_sentence.h"
 #include "coz/testing/whole_run.h"
@@ -61,6 +62,24 @@ TEST_F(PathsTest, FunctionSplitsByWhoCallsIt) {
     EXPECT_EQ(unit.kind(), profile::UNIT_KIND_PATH);
     EXPECT_NE(unit.function(), "helper");
   }
+}
+
+// All of a library's work for one function of the program is one unit, and for another one another.
+TEST_F(PathsTest, LibraryIsSplitByWhoCallsIt) {
+  const CommandResult result =
+      Run({"--unit=path", "--binary-scope=MAIN", "--binary-scope=libapi.so%",
+           "--group=api=libapi.so%", "--progress=api:libapi.so:ApiPlain"},
+          {Puppet("api_caller_now"), "60000"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  uint64_t for_round = 0;
+  uint64_t for_callback = 0;
+  for (const auto& [unit, samples] : SamplesInRun(Profile())) {
+    if (!absl::StartsWith(unit, "api < ")) continue;
+    if (absl::StrContains(unit, "Round")) for_round += samples;
+    if (absl::StrContains(unit, "Callback")) for_callback += samples;
+  }
+  EXPECT_GT(for_round, for_callback);
+  EXPECT_GT(for_callback, 0u);
 }
 
 TEST_F(PathsTest, MoreCallersTellMorePathsApart) {
