@@ -29,6 +29,14 @@ struct ProgramHeaders {
   const Elf64_Phdr* end = nullptr;
 };
 
+// Where the program has holes between its segments, libc tells one segment of it, in which its
+// headers mostly do not lie. It maps libraries without holes.
+struct Program {
+  const link_map* map = nullptr;
+  ProgramHeaders headers;
+};
+Program program;
+
 // Of the object mapped at `base`, if they lie in its first page, which is always mapped.
 ProgramHeaders FindProgramHeaders(uint64_t base) {
   const auto* header = reinterpret_cast<const Elf64_Ehdr*>(base);
@@ -52,6 +60,20 @@ void NarrowToSegment(const ProgramHeaders& headers, uint64_t load_bias, EhFrameS
     section->begin = BytesAt(begin);
     section->end = BytesAt(begin + at->p_filesz);
   }
+}
+
+// Of the first object, which is the program.
+int TakeProgram(dl_phdr_info* info, size_t, void* opaque) {
+  auto* found = static_cast<Program*>(opaque);
+  found->headers = {info->dlpi_phdr, info->dlpi_phdr + info->dlpi_phnum};
+  for (const Elf64_Phdr* at = found->headers.begin; at != found->headers.end; ++at) {
+    dl_find_object object;
+    auto* const address = reinterpret_cast<void*>(info->dlpi_addr + at->p_vaddr);
+    if (at->p_type == PT_LOAD && find_object(address, &object) == 0) {
+      found->map = object.dlfo_link_map;
+    }
+  }
+  return 1;
 }
 
 Vdso FindVdso() {
@@ -79,7 +101,11 @@ Vdso FindVdso() {
 bool InitObjectFinder() {
   find_object = reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object"));
   vdso = FindVdso();
-  return find_object != nullptr;
+  if (find_object == nullptr) return false;
+  Program found;
+  dl_iterate_phdr(TakeProgram, &found);
+  program = found;
+  return true;
 }
 
 bool FindEhFrame(uint64_t address, EhFrameSection* section) {
@@ -96,7 +122,8 @@ bool FindEhFrame(uint64_t address, EhFrameSection* section) {
   section->end = static_cast<const uint8_t*>(object.dlfo_map_end);
   section->header = static_cast<const uint8_t*>(object.dlfo_eh_frame);
   const auto base = reinterpret_cast<uintptr_t>(object.dlfo_map_start);
-  NarrowToSegment(FindProgramHeaders(base), object.dlfo_link_map->l_addr, section);
+  NarrowToSegment(object.dlfo_link_map == program.map ? program.headers : FindProgramHeaders(base),
+                  object.dlfo_link_map->l_addr, section);
   return true;
 }
 
