@@ -56,18 +56,30 @@ std::filesystem::path& StartedAs() {
 
 }  // namespace
 
-std::string FindProductFile(const std::string& path_in_repository,
-                            const std::string& path_installed) {
+absl::StatusOr<std::string> FindProductFile(const std::string& path_in_repository,
+                                            const std::string& path_installed) {
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return "";
+  const std::filesystem::path self = std::filesystem::read_symlink(kSelf, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrFormat(
+        "cannot find out where the coz command lies, beside which its other files are (readlink "
+        "%s: %s); look at: ls -l %s",
+        kSelf, error.message(), kSelf));
+  }
   // bin/tools/coz lies beside bin/coz/...; PREFIX/bin/coz beside PREFIX/lib/coz/...
   const std::filesystem::path root = self.parent_path().parent_path();
   for (const std::string& candidate : {path_in_repository, path_installed}) {
     const std::filesystem::path file = root / candidate;
     if (std::filesystem::exists(file, error)) return file.string();
+    if (error) {
+      return absl::UnavailableError(absl::StrFormat("cannot look for %s: %s; look at: ls -l %s",
+                                                    file.string(), error.message(),
+                                                    report::Quoted(file.string())));
+    }
   }
-  return "";
+  return absl::NotFoundError(absl::StrFormat(
+      "cannot find %s beside the coz command; build both with: ./bazelw build //tools:coz",
+      std::filesystem::path(path_in_repository).filename().string()));
 }
 
 std::string AsStarted(const std::string& file, const std::string& path_in_repository) {

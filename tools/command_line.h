@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace CLI {
 class App;
@@ -22,9 +23,9 @@ inline constexpr int kNothingMeasured = 3;
 inline constexpr int kFailure = 125;
 
 // A file of the product, by its path in the repository: beside this executable in Bazel's output
-// tree, else where it was installed. Empty where neither is.
-std::string FindProductFile(const std::string& path_in_repository,
-                            const std::string& path_installed);
+// tree, else where it was installed. NOT_FOUND: neither is there. UNAVAILABLE: nobody can look.
+absl::StatusOr<std::string> FindProductFile(const std::string& path_in_repository,
+                                            const std::string& path_installed);
 
 // A product file by a path from the current folder, where the command was started by such a path:
 // bazel-bin/tools/coz lies beside bazel-bin/examples. Else as it is.

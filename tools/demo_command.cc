@@ -13,14 +13,14 @@ namespace {
 
 absl::StatusOr<supervisor::RunResult> RunDemo(uint64_t seconds, const std::string& output) {
   supervisor::RunOptions run;
-  run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
-  const std::string program = FindProductFile("examples/pipeline", "lib/coz/examples/pipeline");
-  if (run.runtime_library.empty() || program.empty()) {
-    return absl::NotFoundError(
-        "cannot find the demo's files beside the coz command; build them with: ./bazelw build "
-        "//tools:coz");
-  }
-  run.command = {AsStarted(program, "examples/pipeline"), absl::StrFormat("%d", seconds)};
+  absl::StatusOr<std::string> library =
+      FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (!library.ok()) return library.status();
+  run.runtime_library = *std::move(library);
+  const absl::StatusOr<std::string> program =
+      FindProductFile("examples/pipeline", "lib/coz/examples/pipeline");
+  if (!program.ok()) return program.status();
+  run.command = {AsStarted(*program, "examples/pipeline"), absl::StrFormat("%d", seconds)};
   run.output = output;
   // Its threads wait for each other all the time, so that halting CPUs would blur its known answer.
   run.awake = supervisor::KeepCpusAwake().ok();

@@ -160,7 +160,13 @@ void Execute(PointsArguments* arguments, int* exit_status) {
   }
   arguments->find.duration_ns = static_cast<uint64_t>(std::llround(arguments->duration_s * 1e9));
   arguments->find.changes_code = arguments->source == "auto";
-  arguments->find.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  const absl::StatusOr<std::string> library =
+      FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (!library.ok()) {
+    *exit_status = Report(library.status());
+    return;
+  }
+  arguments->find.runtime_library = *library;
   bool was_stopped = false;
   const absl::StatusOr<supervisor::ExitState> exit =
       supervisor::FindPoints(arguments->find, [&](const supervisor::FindPointsOutcome& outcome) {

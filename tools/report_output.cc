@@ -24,6 +24,7 @@ report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
     return result.points.empty() ? report::MissingPart::kPoint : report::MissingPart::kVisit;
   }
   if (!result.sampled) return report::MissingPart::kSample;
+  if (!result.sampled_in_scope && !result.not_shared.empty()) return report::MissingPart::kTable;
   if (!result.sampled_in_scope) return report::MissingPart::kSampleInScope;
   return result.end_to_end ? report::MissingPart::kChoice : report::MissingPart::kExperiment;
 }
@@ -34,6 +35,8 @@ std::string WhyNothing(const supervisor::RunResult& result) {
   context.attach = report::AttachCommand(result.profile);
   context.points = result.points;
   context.unit = result.missing_unit;
+  context.binary = result.not_shared;
+  context.why_no_table = result.why_not_shared;
   return report::OneSentence(report::Explain(WhatIsMissing(result), context));
 }
 
@@ -73,10 +76,15 @@ void PrintProcesses(const supervisor::RunResult& result) {
 }  // namespace
 
 void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
-  if (!result.profile_status.ok()) Report(result.profile_status);
   PrintProcesses(result);
-  if (result.profile.experiment_size() == 0) {
+  const bool is_empty = result.profile.experiment_size() == 0;
+  // The runtime has said itself why the program is not in the profile.
+  if (!result.profile_status.ok()) {
+    Report(result.profile_status);
+  } else if (is_empty && !result.runtime_complained) {
     Say(WhyNothing(result));
+  }
+  if (is_empty) {
     if (result.earlier_came_back) {
       Say(absl::StrFormat(
           "%s is still the profile of an earlier run, as this one has no experiment",
@@ -84,6 +92,8 @@ void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
     }
     return;
   }
+  // What was measured is not whole in the file: no figure of it is told.
+  if (!result.profile_status.ok()) return;
   report::ReportOptions options;
   options.path = result.profile_path;
   options.header = false;

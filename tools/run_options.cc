@@ -35,12 +35,10 @@ bool WasGiven(const CLI::App& command, const std::string& option) {
 
 absl::Status CompleteRunArguments(const CLI::App& command, RunArguments* arguments) {
   supervisor::RunOptions& run = arguments->run;
-  run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
-  if (run.runtime_library.empty()) {
-    return absl::NotFoundError(
-        "cannot find libcoz.so beside the coz command; build both with: ./bazelw build "
-        "//tools:coz");
-  }
+  absl::StatusOr<std::string> library =
+      FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (!library.ok()) return library.status();
+  run.runtime_library = *std::move(library);
   if (command.count("--seed") != 0) run.seed = arguments->seed;
   if (arguments->experiment_s > 0) run.min_experiment_ns = ToNs(arguments->experiment_s, 1e9);
   run.duration_ns = ToNs(arguments->duration_s, 1e9);

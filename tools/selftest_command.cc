@@ -106,15 +106,14 @@ class TemporaryFolder {
 absl::StatusOr<profile::Profile> ProfileShape(const Shape& shape, double seconds, bool awake,
                                               const std::string& folder) {
   supervisor::RunOptions run;
-  run.runtime_library = FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
-  const std::string program =
+  absl::StatusOr<std::string> library =
+      FindProductFile("coz/runtime/libcoz.so", "lib/coz/libcoz.so");
+  if (!library.ok()) return library.status();
+  run.runtime_library = *std::move(library);
+  const absl::StatusOr<std::string> program =
       FindProductFile("examples/known_answers", "lib/coz/examples/known_answers");
-  if (run.runtime_library.empty() || program.empty()) {
-    return absl::NotFoundError(
-        "cannot find the selftest's files beside the coz command; build them with: ./bazelw build "
-        "//tools:coz");
-  }
-  run.command = {program, shape.name, absl::StrFormat("%.1f", seconds)};
+  if (!program.ok()) return program.status();
+  run.command = {*program, shape.name, absl::StrFormat("%.1f", seconds)};
   run.output = folder + "/" + shape.name + ".pb";
   run.units.kind = sourcemap::UnitKind::kFunction;
   for (const KnownAnswer& answer : shape.answers) run.fixed_units.push_back(answer.function);

@@ -44,7 +44,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 22;                // of this layout
+inline constexpr uint32_t kControlVersion = 23;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -95,6 +95,8 @@ struct ControlBlock {
   std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events, which cost too much
 
   // The target writes these.
+  // 1: it has said on standard error why it runs without the profiler.
+  std::atomic<uint32_t> has_complained;
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
   // Images of the first process that have written sampler_status. It holds the newest one's.
   std::atomic<uint32_t> sampler_ready;

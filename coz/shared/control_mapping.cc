@@ -26,13 +26,17 @@ bool IsChildOfSupervisor(const char* control_path) {
          atoi(control_path + sizeof(kPrefix) - 1) == getppid();
 }
 
-void Complain(const char* control_path, const char* what) {
+// `fd`: the control block, so that the supervisor does not guess at the reason; -1: it is of
+// another layout, or cannot be had.
+void Complain(const char* control_path, int fd, const char* what) {
   if (!IsChildOfSupervisor(control_path)) return;
   static constexpr char kPrefix[] = "coz: the program runs without the profiler: ";
   char line[256];
   const int length = snprintf(line, sizeof(line), "%s%s\n", kPrefix, what);
   if (length <= 0) return;
   (void)!write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof(line) - 1));
+  constexpr uint32_t kSaid = 1;
+  if (fd >= 0) (void)!pwrite(fd, &kSaid, sizeof(kSaid), offsetof(ControlBlock, has_complained));
 }
 
 const char* Explain(MapFault fault) {
@@ -137,13 +141,13 @@ ControlBlock* MapControlBlock() {
   const MappedControl mapped = MapControl(fd.get());
   ControlBlock* control = mapped.control;
   if (control == nullptr) {
-    Complain(path, Explain(mapped.fault));
+    Complain(path, mapped.fault == MapFault::kOtherVersion ? -1 : fd.get(), Explain(mapped.fault));
     return nullptr;
   }
   madvise(control, kControlMappingBytes, MADV_DONTDUMP);
   if (IsWanted(*control)) {
     if (!IsTraced()) return control;
-    Complain(path, "it is traced (by gdb or strace?); run it under coz without them");
+    Complain(path, fd.get(), "it is traced (by gdb or strace?); run it under coz without them");
   }
   munmap(control, kControlMappingBytes);
   return nullptr;

@@ -68,9 +68,16 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
   const std::string run = absl::StrCat("`coz run --- ", context.command, "`");
   switch (missing) {
     case MissingPart::kRuntime:
-      return {"the program did not load the preload library",
-              "is it setuid, or does something clear LD_PRELOAD before it starts? Look with "
-              "`LD_DEBUG=files PROGRAM`"};
+      return {"the program did not join the profile",
+              "unless it says why above, it did not load the preload library: is it setuid, or "
+              "does something clear LD_PRELOAD before it starts? Look with `LD_DEBUG=files "
+              "PROGRAM`"};
+    case MissingPart::kTable:
+      return {absl::StrCat("the program knows no line of ", Printable(context.binary), ", for ",
+                           context.why_no_table),
+              absl::StrCat("free some memory, or narrow the scope with --binary-scope, and run ",
+                           context.attach.empty() ? run : absl::StrCat("`", context.attach, "`"),
+                           " again")};
     case MissingPart::kUnit:
       return {
           absl::StrCat("no binary in scope that was loaded has code of ", Printable(context.unit)),
@@ -114,7 +121,8 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
 }  // namespace
 
 NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
-  const bool is_same_for_both = missing == MissingPart::kUnit || missing == MissingPart::kRuntime;
+  const bool is_same_for_both = missing == MissingPart::kUnit || missing == MissingPart::kRuntime ||
+                                missing == MissingPart::kTable;
   return context.attach.empty() || is_same_for_both ? ExplainRun(missing, context)
                                                     : ExplainAttached(missing, context);
 }

@@ -22,6 +22,7 @@ namespace coz::report {
 
 enum class MissingPart {
   kRuntime,        // the program did not load the preload library
+  kTable,          // the program could not be given a line table
   kUnit,           // no binary has code of the unit that was asked for
   kPoint,          // no progress point was seen
   kVisit,          // none was visited
@@ -42,6 +43,8 @@ struct NothingContext {
   std::string attach;               // `coz attach` with the session's options; empty: coz ran it
   std::vector<std::string> points;  // kVisit: names of the known ones
   std::string unit;                 // kUnit
+  std::string binary;               // kTable
+  std::string why_no_table;         // kTable: a clause
 };
 
 NothingMeasured Explain(MissingPart missing, const NothingContext& context);

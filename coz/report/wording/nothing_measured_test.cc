@@ -106,8 +106,8 @@ TEST(NothingMeasuredTest, EachMissingPartHasWordsOfItsOwn) {
     whats.insert(nothing.what);
     remedies.insert(nothing.remedy);
   }
-  EXPECT_EQ(whats.size(), 8u);
-  EXPECT_EQ(remedies.size(), 8u);
+  EXPECT_EQ(whats.size(), 9u);
+  EXPECT_EQ(remedies.size(), 9u);
 }
 
 }  // namespace

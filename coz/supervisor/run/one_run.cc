@@ -472,6 +472,11 @@ RunResult Run::Finish() {
   RunResult result;
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
+  result.runtime_complained = control_.block().has_complained.load(std::memory_order_relaxed) != 0;
+  if (const UnitIndex::Object* const object = units_.NotShared()) {
+    result.not_shared = object->path;
+    result.why_not_shared = object->why_no_table;
+  }
   if (scheduler_ && !scheduler_->done()) scheduler_->Finish();
   if (!ended_by_goal_) PursueGoal(/*at_end=*/true);
   result.precise_enough = ended_by_goal_;

@@ -94,6 +94,9 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
+  bool runtime_complained = false;    // the program has said itself why it is not profiled
+  std::string not_shared;             // the binary whose line table the program could not be given
+  std::string why_not_shared;         // a clause
   absl::Status left;                  // of a process that was attached to: whether it is as before
   int processes_left = 0;             // followed ones that run on, unprofiled
   uint32_t processes_unprofiled = 0;  // for want of room or a way to sample them

@@ -53,8 +53,7 @@ absl::StatusOr<uint64_t> SharedControl::MakeRoom(uint64_t bytes) {
   const uint64_t offset = (end_ + 4095) / 4096 * 4096;
   if (offset + bytes > shared::kControlMappingBytes) {
     return absl::ResourceExhaustedError(
-        "its line table finds no room beside those of other binaries; narrow the scope with "
-        "--binary-scope");
+        "its line table finds no room beside those of other binaries");
   }
   if (ftruncate(fd_.get(), static_cast<off_t>(offset + bytes)) != 0) {
     return absl::ResourceExhaustedError(

@@ -219,6 +219,7 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
         control.Append(object.units_table->fd(), object.units_table->size_bytes());
     if (!offset.ok()) {
       object.why_no_table = std::string(offset.status().message());
+      object.is_unshared = true;
       slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
       return;
     }
@@ -238,6 +239,12 @@ void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
   slot.common_units = static_cast<uint32_t>(rules_.groups.size());
   slot.first_unit = object.first_unit;
   slot.state.store(shared::ModuleState::kTableReady, std::memory_order_release);
+}
+
+const UnitIndex::Object* UnitIndex::NotShared() const {
+  const auto object = std::find_if(objects_.begin(), objects_.end(),
+                                   [](const Object& one) { return one.is_unshared; });
+  return object == objects_.end() ? nullptr : &*object;
 }
 
 bool UnitIndex::TakesJitCode() const {

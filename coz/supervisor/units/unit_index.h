@@ -50,6 +50,7 @@ class UnitIndex {
         units;  // by line of units_table; empty where that is `table`
     sourcemap::UnitKind kind = sourcemap::UnitKind::kLine;  // of these lines, then
     std::string why_no_table;
+    bool is_unshared = false;   // there is a table, and the target could not be given it
     uint64_t table_offset = 0;  // behind the control block; 0: not there yet
 
     // Of call paths: behind the control block, as shared::InlinedPath; 0: none.
@@ -105,6 +106,10 @@ class UnitIndex {
 
   // Grows when there are more units.
   uint32_t growth() const { return static_cast<uint32_t>(objects_.size() + jit_units_.size()); }
+
+  // The first object whose table the target could not be given, so that its samples belong to no
+  // line; null: there is none.
+  const Object* NotShared() const;
 
   // Objects in scope.
   const std::vector<Object>& objects() const { return objects_; }

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "coz/testing/faults/fault_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -23,6 +25,16 @@ FaultOutcome Expect(const Fault& fault) {
   return outcome;
 }
 
+int SentencesOf(const FaultOutcome& outcome) {
+  int sentences = 0;
+  for (const auto line : absl::StrSplit(outcome.result.errors, '\n')) {
+    // That is the machine's business.
+    if (absl::StartsWith(line, "coz: time in the kernel is not sampled")) continue;
+    sentences += absl::StartsWith(line, "coz: ");
+  }
+  return sentences;
+}
+
 // The last call of the kind that takes an action, after one look at each signal.
 TEST(FaultsTest, ProgramRunsOnWithoutTheHandlerOfSamples) {
   const int calls = CountCalls()[{Caller::kRuntime, SYS_rt_sigaction}];
@@ -37,6 +49,45 @@ TEST(FaultsTest, ProgramThatCannotJoinIsNotSaidToHaveBeenRefusedItsSamples) {
   EXPECT_EQ(outcome.result.output, "hello\nbye\n");
   EXPECT_THAT(outcome.result.errors,
               AllOf(HasSubstr("runs without the profiler"), Not(HasSubstr("refused every way"))));
+}
+
+TEST(FaultsTest, ProgramThatHasSaidWhyItCannotJoinIsNotGuessedAt) {
+  for (const int number : {SYS_mmap, SYS_newfstatat}) {
+    const FaultOutcome outcome = Expect({Caller::kRuntime, number, ENOMEM, 1});
+    EXPECT_EQ(SentencesOf(outcome), 1) << outcome.result.errors;
+    EXPECT_THAT(outcome.result.errors, HasSubstr("runs without the profiler"));
+  }
+}
+
+// Of three pieces of the block's head, the next one is of the line table.
+TEST(FaultsTest, TableThatCannotBeSharedIsNotSaidToBeMissing) {
+  for (const Fault& fault : {Fault{Caller::kSupervisor, SYS_ftruncate, ENOMEM, 3},
+                             Fault{Caller::kSupervisor, SYS_pwrite64, ENOMEM, 4}}) {
+    const FaultOutcome outcome = Expect(fault);
+    EXPECT_THAT(outcome.result.errors,
+                AllOf(HasSubstr("/busy, for "), HasSubstr("its line table"),
+                      HasSubstr("free some memory"), Not(HasSubstr("build with -g"))))
+        << Describe(fault);
+  }
+}
+
+TEST(FaultsTest, ProfileThatCannotBeWrittenIsToldOnce) {
+  int told = 0;
+  for (const int nth : {1, 2, 3, 5, 8}) {
+    const FaultOutcome outcome = RunWithFault({Caller::kSupervisor, SYS_write, ENOSPC, nth});
+    if (!absl::StrContains(outcome.result.errors, "cannot write the profile")) continue;
+    ++told;
+    EXPECT_EQ(SentencesOf(outcome), 1) << outcome.result.errors;
+    EXPECT_THAT(outcome.result.errors, Not(HasSubstr("The profile is in")));
+  }
+  EXPECT_GT(told, 0);
+}
+
+TEST(FaultsTest, OwnPathThatCannotBeReadIsSaid) {
+  const FaultOutcome outcome = Expect({Caller::kSupervisor, SYS_readlink, EPERM, 1});
+  EXPECT_EQ(outcome.result.status, 125);
+  EXPECT_THAT(outcome.result.errors,
+              AllOf(HasSubstr("where the coz command lies"), Not(HasSubstr("bazelw"))));
 }
 
 TEST(FaultsTest, FileThatCannotBeReadDoesNotEndTheSupervisor) {
