@@ -78,10 +78,9 @@ void PrintProcesses(const supervisor::RunResult& result) {
 void PrintRunSummary(const supervisor::RunResult& result, FILE* output) {
   PrintProcesses(result);
   const bool is_empty = result.profile.experiment_size() == 0;
-  // The runtime has said itself why the program is not in the profile.
   if (!result.profile_status.ok()) {
     Report(result.profile_status);
-  } else if (is_empty && !result.runtime_complained) {
+  } else if (is_empty && !result.why_is_said) {
     Say(WhyNothing(result));
   }
   if (is_empty) {

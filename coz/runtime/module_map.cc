@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -100,6 +101,18 @@ int VisitProgram(dl_phdr_info* info, size_t, void* opaque) {
   return 1;
 }
 
+// Where /proc cannot be read, what the kernel was told to execute.
+void ReadProgramPath(char (&path)[shared::kModulePathBytes]) {
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+  size_t end = length < 0 ? 0 : static_cast<size_t>(length);
+  const auto* told = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  while (length < 0 && told != nullptr && told[end] != '\0' && end < sizeof(path) - 1) {
+    path[end] = told[end];
+    ++end;
+  }
+  path[end] = '\0';
+}
+
 }  // namespace
 
 void ModuleMap::AddProgram(shared::ControlBlock* control,
@@ -110,8 +123,7 @@ void ModuleMap::AddProgram(shared::ControlBlock* control,
   search.data = data;
   dl_iterate_phdr(VisitProgram, &search);
   char path[shared::kModulePathBytes];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-  path[length < 0 ? 0 : length] = '\0';
+  ReadProgramPath(path);
   if (search.end != 0 && Add(search.start, search.end, search.load_bias, path, true)) {
     program_ = static_cast<uint32_t>(modules_[0].slot - control->modules) + 1;
   }

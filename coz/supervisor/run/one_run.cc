@@ -472,7 +472,11 @@ RunResult Run::Finish() {
   RunResult result;
   result.exit = child_->exit_state();
   result.runtime_attached = control_.block().images.load(std::memory_order_relaxed) != 0;
-  result.runtime_complained = control_.block().has_complained.load(std::memory_order_relaxed) != 0;
+  const bool cannot_sample =
+      control_.block().sampler_ready.load(std::memory_order_acquire) != 0 &&
+      control_.block().sampler_status.source == sampler::SamplingSource::kNone;
+  result.why_is_said =
+      cannot_sample || control_.block().has_complained.load(std::memory_order_relaxed) != 0;
   if (const UnitIndex::Object* const object = units_.NotShared()) {
     result.not_shared = object->path;
     result.why_not_shared = object->why_no_table;

@@ -94,7 +94,7 @@ struct RunResult {
   bool sampled = false;
   bool sampled_in_scope = false;
   bool runtime_attached = false;
-  bool runtime_complained = false;    // the program has said itself why it is not profiled
+  bool why_is_said = false;           // why the program is not profiled: by itself, or here
   std::string not_shared;             // the binary whose line table the program could not be given
   std::string why_not_shared;         // a clause
   absl::Status left;                  // of a process that was attached to: whether it is as before

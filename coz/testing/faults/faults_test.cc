@@ -41,6 +41,7 @@ TEST(FaultsTest, ProgramRunsOnWithoutTheHandlerOfSamples) {
   ASSERT_GT(calls, 0);
   const FaultOutcome outcome = Expect({Caller::kRuntime, SYS_rt_sigaction, EPERM, calls});
   EXPECT_THAT(outcome.result.errors, HasSubstr("refused the handler of SIGTRAP"));
+  EXPECT_EQ(SentencesOf(outcome), 1) << outcome.result.errors;
   EXPECT_EQ(outcome.result.output, "hello\nbye\n");
 }
 
@@ -81,6 +82,11 @@ TEST(FaultsTest, ProfileThatCannotBeWrittenIsToldOnce) {
     EXPECT_THAT(outcome.result.errors, Not(HasSubstr("The profile is in")));
   }
   EXPECT_GT(told, 0);
+}
+
+TEST(FaultsTest, LinesAreFoundWhereTheProgramCannotReadItsPath) {
+  const FaultOutcome outcome = Expect({Caller::kRuntime, SYS_readlink, EPERM, 1});
+  EXPECT_THAT(outcome.result.errors, Not(HasSubstr("build with -g")));
 }
 
 TEST(FaultsTest, OwnPathThatCannotBeReadIsSaid) {
