@@ -29,6 +29,9 @@ enum class WaitKind : uint32_t {
   kDevice,
   kChild,
   kPoll,
+  kMessages,
+  kSemaphore,
+  kFileLock,
   kOther,
   kNone
 };
@@ -36,8 +39,8 @@ inline constexpr uint32_t kWaitKinds = static_cast<uint32_t>(WaitKind::kNone);
 
 // By number.
 inline constexpr const char* kWaitKindNames[kWaitKinds] = {
-    "sleep", "disk read", "disk write",    "disk sync", "network",
-    "pipe",  "device",    "child process", "poll",      "other wait"};
+    "sleep",         "disk read", "disk write",    "disk sync", "network",   "pipe",      "device",
+    "child process", "poll",      "message queue", "semaphore", "file lock", "other wait"};
 
 struct OutsideWait {
   WaitKind kind;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
@@ -20,7 +21,19 @@
 namespace coz::interpose {
 namespace {
 
-enum Kind : uint64_t { kPipe = 1, kEvent, kStream, kAddress, kPair, kEpoll, kProcess, kSignal };
+enum Kind : uint64_t {
+  kPipe = 1,
+  kEvent,
+  kStream,
+  kAddress,
+  kPair,
+  kEpoll,
+  kProcess,
+  kSignal,
+  kQueue,
+  kSemaphore,
+  kMessages
+};
 
 // The finalizer of SplitMix64 (Steele, Lea and Flood) over a running value. Never 0.
 uint64_t Mix(uint64_t hash, uint64_t value) {
@@ -181,6 +194,13 @@ Flows FlowsOfSocket(int fd, uint64_t inode) {
   return flows;
 }
 
+// The device of POSIX message queues; ~0 before one is known.
+std::atomic<uint64_t> g_queue_device{~uint64_t{0}};
+
+bool IsMessageQueue(const struct stat& status) {
+  return status.st_dev == g_queue_device.load(std::memory_order_relaxed);
+}
+
 Flows FlowsOf(int fd) {
   SocketFlows::Flow known;
   if (g_socket_flows.FindByDescriptor(fd, &known)) return {{known.in}, {known.out}};
@@ -195,6 +215,10 @@ Flows FlowsOf(int fd) {
       return FlowsOfSocket(fd, status.st_ino);
     case 0:  // the anonymous inode, which all eventfds and timers share
       flows.in[0] = flows.out[0] = EventFlow(TagOf(fd));
+      return flows;
+    case S_IFREG:
+      if (!IsMessageQueue(status)) return {};
+      flows.in[0] = flows.out[0] = Mix(Mix(kQueue, status.st_dev), status.st_ino);
       return flows;
     default:
       return {};
@@ -223,6 +247,7 @@ delay::WaitKind WaitKindOf(int fd, IoSide side) {
   if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) {
     return delay::WaitKind::kOther;
   }
+  if (IsMessageQueue(status)) return delay::WaitKind::kMessages;
   switch (status.st_mode & S_IFMT) {
     case S_IFREG:
     case S_IFBLK:
@@ -253,6 +278,16 @@ uint64_t ProcessExitKey(pid_t pid) { return Mix(kProcess, static_cast<uint64_t>(
 
 uint64_t SignalKey(pid_t pid) { return Arrival(EventFlow(SignalTag(pid))); }
 
+uint64_t SemaphoreKey(int set, unsigned number, SemaphoreMove move) {
+  const uint64_t semaphore = Mix(Mix(kSemaphore, static_cast<unsigned>(set)), number);
+  return move == SemaphoreMove::kUp ? Arrival(semaphore) : Room(semaphore);
+}
+
+uint64_t MessagesKey(int queue, IoSide side) {
+  const uint64_t flow = Mix(kMessages, static_cast<unsigned>(queue));
+  return side == IoSide::kOutput ? Arrival(flow) : Room(flow);
+}
+
 void NoteNewMeaning(int fd) { g_socket_flows.Drop(fd); }
 
 void NoteAnonymous(int fd) {
@@ -264,6 +299,16 @@ void NoteAnonymous(int fd) {
 void NoteSignalDescriptor(int fd) {
   if (HasLeftThreadSync()) return;
   SetTag(fd, SignalTag(static_cast<pid_t>(RawSyscall(SYS_getpid))));
+}
+
+void NoteMessageQueue(int fd) {
+  constexpr long kMqueueMagic = 0x19800202;  // ipc/mqueue.c
+  if (g_queue_device.load(std::memory_order_relaxed) != ~uint64_t{0} || HasLeftThreadSync()) return;
+  struct stat status;
+  struct statfs system;
+  if (RawSyscall(SYS_fstatfs, fd, &system) != 0 || system.f_type != kMqueueMagic) return;
+  if (RawSyscall(SYS_fstat, fd, &status) != 0) return;
+  g_queue_device.store(status.st_dev, std::memory_order_relaxed);
 }
 
 delay::IoTables& TheIoTables() { return *g_tables; }

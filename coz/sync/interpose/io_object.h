@@ -12,7 +12,8 @@
 //          round. That of a listening or unconnected socket is made from its own address, which
 //          every sender or caller of connect names. That of an unnamed socket pair is made from its
 //          inodes, which are noted when the pair is made. An eventfd has no inode of its own. Its
-//          key is made from a tag that is noted when it is made; children of fork inherit it.
+//          key is made from a tag that is noted when it is made; children of fork inherit it. A
+//          POSIX message queue is a file of mqueue_overview(7) with an inode
 #ifndef COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 #define COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 
@@ -52,12 +53,22 @@ uint64_t EpollKey(int epoll);
 uint64_t ProcessExitKey(pid_t pid);
 uint64_t SignalKey(pid_t pid);
 
+// The keys of System V objects, which are the same in all processes. A semaphore wakes threads when
+// its value goes up, and others when it goes down to zero. MessagesKey is for what an operation on
+// that side of the queue wakes.
+enum class SemaphoreMove { kUp, kDown };
+uint64_t SemaphoreKey(int set, unsigned number, SemaphoreMove move);
+uint64_t MessagesKey(int queue, IoSide side);
+
 // Notes that `fd` is being closed, or leads to something else from now on.
 void NoteNewMeaning(int fd);
 
 // Notes that `fd` is a new eventfd or epoll instance; or a signalfd of this process.
 void NoteAnonymous(int fd);
 void NoteSignalDescriptor(int fd);
+
+// Notes the device of POSIX message queues, whose descriptors look like files. `fd` may be one.
+void NoteMessageQueue(int fd);
 
 // Notes that the sockets of a new pair are each other's peers.
 void NoteSocketPair(const int fds[2]);

@@ -133,6 +133,17 @@
   X(kRequired, nullptr, ssize_t, sendmsg, (int f, const msghdr* m, int g), (f, m, g))                                                           \
   X(kRequired, nullptr, int, sendmmsg, (int f, mmsghdr* m, unsigned n, int g), (f, m, n, g))
 
+#define COZ_MESSAGE_CALLS(X)                                                                                                     \
+  X(kOptional, nullptr, int, mq_send, (mqd_t q, const char* b, size_t n, unsigned p), (q, b, n, p))                              \
+  X(kOptional, nullptr, int, mq_timedsend, (mqd_t q, const char* b, size_t n, unsigned p, const timespec* d), (q, b, n, p, d))   \
+  X(kOptional, nullptr, ssize_t, mq_receive, (mqd_t q, char* b, size_t n, unsigned* p), (q, b, n, p))                            \
+  X(kOptional, nullptr, ssize_t, mq_timedreceive, (mqd_t q, char* b, size_t n, unsigned* p, const timespec* d), (q, b, n, p, d)) \
+  X(kRequired, nullptr, int, semop, (int s, sembuf* o, size_t n), (s, o, n))                                                     \
+  X(kRequired, nullptr, int, semtimedop, (int s, sembuf* o, size_t n, const timespec* t), (s, o, n, t))                          \
+  X(kRequired, nullptr, int, semctl, (int s, int n, int c, unsigned long a), (s, n, c, a))                                       \
+  X(kRequired, nullptr, int, msgsnd, (int q, const void* m, size_t n, int g), (q, m, n, g))                                      \
+  X(kRequired, nullptr, ssize_t, msgrcv, (int q, void* m, size_t n, long t, int g), (q, m, n, t, g))
+
 #define COZ_FILE_CALLS(X)                                                                                              \
   X(kRequired, nullptr, ssize_t, pread, (int f, void* b, size_t n, off_t o), (f, b, n, o))                             \
   X(kRequired, nullptr, ssize_t, pwrite, (int f, const void* b, size_t n, off_t o), (f, b, n, o))                      \
@@ -189,6 +200,7 @@
   COZ_SIGNAL_CALLS(X)                                                                      \
   COZ_POLL_CALLS(X)                                                                        \
   COZ_IO_CALLS(X)                                                                          \
+  COZ_MESSAGE_CALLS(X)                                                                     \
   COZ_FILE_CALLS(X)                                                                        \
   COZ_SLEEP_CALLS(X)                                                                       \
   COZ_EXEC_CALLS(X)                                                                        \
