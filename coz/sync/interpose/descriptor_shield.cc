@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "coz/base/reserved_descriptors.h"
+#include "coz/sync/interpose/file_lock.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/process_hooks.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -40,6 +41,7 @@ extern "C" {
 
 int dup2(int from, int to) noexcept {
   if (coz::IsReservedDescriptor(to)) coz::interpose::g_process_hooks.make_way_for_descriptor(to);
+  coz::interpose::PayBeforeLocksGoWith(to);
   coz::interpose::NoteNewMeaning(to);
   return g_real.dup2(from, to);
 }
@@ -47,6 +49,7 @@ COZ_SECOND_NAME(__dup2, dup2);
 
 int dup3(int from, int to, int flags) noexcept {
   if (coz::IsReservedDescriptor(to)) coz::interpose::g_process_hooks.make_way_for_descriptor(to);
+  coz::interpose::PayBeforeLocksGoWith(to);
   coz::interpose::NoteNewMeaning(to);
   return g_real.dup3(from, to, flags);
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "coz/base/reserved_descriptors.h"
+#include "coz/sync/interpose/file_lock.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
@@ -91,6 +92,7 @@ int close(int fd) {
   }
   coz::interpose::PayBeforeIo(fd, IoSide::kOutput);
   coz::interpose::PayBeforeIo(fd, IoSide::kInput);
+  coz::interpose::PayBeforeLocksGoWith(fd);
   coz::interpose::NoteNewMeaning(fd);
   return g_real.close(fd);
 }

@@ -32,7 +32,8 @@ enum Kind : uint64_t {
   kSignal,
   kQueue,
   kSemaphore,
-  kMessages
+  kMessages,
+  kFileLock
 };
 
 // The finalizer of SplitMix64 (Steele, Lea and Flood) over a running value. Never 0.
@@ -286,6 +287,12 @@ uint64_t SemaphoreKey(int set, unsigned number, SemaphoreMove move) {
 uint64_t MessagesKey(int queue, IoSide side) {
   const uint64_t flow = Mix(kMessages, static_cast<unsigned>(queue));
   return side == IoSide::kOutput ? Arrival(flow) : Room(flow);
+}
+
+uint64_t FileLockKey(int fd) {
+  struct stat status;
+  if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return 0;
+  return Mix(Mix(kFileLock, status.st_dev), status.st_ino);
 }
 
 void NoteNewMeaning(int fd) { g_socket_flows.Drop(fd); }

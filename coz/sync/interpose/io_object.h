@@ -60,6 +60,9 @@ enum class SemaphoreMove { kUp, kDown };
 uint64_t SemaphoreKey(int set, unsigned number, SemaphoreMove move);
 uint64_t MessagesKey(int queue, IoSide side);
 
+// The key of those that wait for a lock on the file that `fd` leads to.
+uint64_t FileLockKey(int fd);
+
 // Notes that `fd` is being closed, or leads to something else from now on.
 void NoteNewMeaning(int fd);
 

@@ -158,6 +158,11 @@
   X(kRequired, nullptr, int, sync_file_range, (int f, off64_t o, off64_t n, unsigned g), (f, o, n, g))                 \
   X(kRequired, nullptr, int, msync, (void* p, size_t n, int g), (p, n, g))
 
+#define COZ_FILE_LOCK_CALLS(X)                                                  \
+  X(kRequired, nullptr, int, flock, (int f, int o), (f, o))                     \
+  X(kRequired, nullptr, int, lockf, (int f, int c, off_t n), (f, c, n))         \
+  X(kRequired, nullptr, int, fcntl, (int f, int c, unsigned long a), (f, c, a))
+
 #define COZ_SLEEP_CALLS(X)                                                                                        \
   X(kRequired, nullptr, int, nanosleep, (const timespec* t, timespec* r), (t, r))                                 \
   X(kRequired, nullptr, int, clock_nanosleep, (clockid_t c, int g, const timespec* t, timespec* r), (c, g, t, r)) \
@@ -202,6 +207,7 @@
   COZ_IO_CALLS(X)                                                                          \
   COZ_MESSAGE_CALLS(X)                                                                     \
   COZ_FILE_CALLS(X)                                                                        \
+  COZ_FILE_LOCK_CALLS(X)                                                                   \
   COZ_SLEEP_CALLS(X)                                                                       \
   COZ_EXEC_CALLS(X)                                                                        \
   COZ_PROCESS_CALLS(X)                                                                     \
@@ -228,7 +234,8 @@
   X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)      \
   X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)          \
   X(preadv64, preadv) X(pwritev64, pwritev) X(preadv64v2, preadv2) X(pwritev64v2, pwritev2) \
-  X(__pread64_chk, __pread_chk)
+  X(__pread64_chk, __pread_chk)                                                            \
+  X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)
 // clang-format on
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_
