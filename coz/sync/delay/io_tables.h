@@ -93,6 +93,9 @@ struct IoTables {
     return wake.key.load(std::memory_order_relaxed) == key ? last_ns : 0;
   }
 
+  // Whether a process has made a FIFO, or has waited for one.
+  std::atomic<uint32_t> has_fifos;
+
   // When a profiled thread last sent a signal to a process, by process number.
   static constexpr size_t kSignals = 1024;
   std::atomic<uint64_t> signal_sent_ns[kSignals];

@@ -2,7 +2,7 @@
 // Context: the program's threads.
 //
 // No profiled thread ends such a wait. So nothing is done but where waits for the outside are
-// units.
+// units. preadv2 and pwritev2 also do what readv and writev do.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -19,6 +19,13 @@ auto CallAtPlace(int fd, IoSide side, Call call) {
   return CallOutside(call, [fd, side] { return WaitKindOf(fd, side); });
 }
 
+// The same where the descriptor may be a pipe or a socket, if the place is the next one.
+template <typename Call>
+auto CallAtPlaceOrNext(int fd, IoSide side, off_t offset, Call call) {
+  constexpr off_t kNext = -1;
+  return offset == kNext ? CallIo(fd, side, call) : CallAtPlace(fd, side, call);
+}
+
 template <typename Call>
 int Sync(Call call) {
   return CallOutside(call, [] { return delay::WaitKind::kDiskSync; });
@@ -28,6 +35,7 @@ int Sync(Call call) {
 }  // namespace coz::interpose
 
 using coz::interpose::CallAtPlace;
+using coz::interpose::CallAtPlaceOrNext;
 using coz::interpose::g_real;
 using coz::interpose::IoSide;
 using coz::interpose::Sync;
@@ -64,14 +72,14 @@ ssize_t pwritev(int fd, const iovec* parts, int count, off_t offset) {
 COZ_SECOND_NAME(pwritev64, pwritev);
 
 ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
-  return CallAtPlace(fd, IoSide::kInput,
-                     [=] { return g_real.preadv2(fd, parts, count, offset, flags); });
+  return CallAtPlaceOrNext(fd, IoSide::kInput, offset,
+                           [=] { return g_real.preadv2(fd, parts, count, offset, flags); });
 }
 COZ_SECOND_NAME(preadv64v2, preadv2);
 
 ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags) {
-  return CallAtPlace(fd, IoSide::kOutput,
-                     [=] { return g_real.pwritev2(fd, parts, count, offset, flags); });
+  return CallAtPlaceOrNext(fd, IoSide::kOutput, offset,
+                           [=] { return g_real.pwritev2(fd, parts, count, offset, flags); });
 }
 COZ_SECOND_NAME(pwritev64v2, pwritev2);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -10,14 +11,49 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
 #include "coz/sync/interpose/file_lock.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
+namespace coz::interpose {
+namespace {
+
+// Makes `call`, which moves data from `in` to `out`, and may wait for either. The one whose waker
+// has the larger local delay is taken to have ended the wait.
+template <typename Call>
+ssize_t CallBetween(int in, int out, Call call) {
+  PayBeforeIo(out, IoSide::kOutput);
+  NoteWakesThrough(out, IoSide::kOutput);
+  return WaitForIo(
+      call,
+      [=](ssize_t result) {
+        if (result < 0) return uint64_t{0};
+        return std::max(WakerThrough(in, IoSide::kInput), WakerThrough(out, IoSide::kOutput));
+      },
+      [=](ssize_t result, uint64_t) {
+        const bool is_by_tree =
+            IsWokenByTree(in, IoSide::kInput) || IsWokenByTree(out, IoSide::kOutput);
+        return result >= 0 && !is_by_tree ? WaitKindOf(in, IoSide::kInput) : delay::WaitKind::kNone;
+      });
+}
+
+// Which end of a pipe `fd` is.
+IoSide SideOf(int fd) {
+  if (CurrentThreadLedger() == nullptr || HasLeftThreadSync()) return IoSide::kOutput;
+  const long flags = RawSyscall(SYS_fcntl, fd, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY ? IoSide::kInput : IoSide::kOutput;
+}
+
+}  // namespace
+}  // namespace coz::interpose
+
+using coz::interpose::CallBetween;
 using coz::interpose::CallIo;
 using coz::interpose::g_real;
 using coz::interpose::IoSide;
+using coz::interpose::SideOf;
 
 extern "C" {
 
@@ -67,21 +103,21 @@ ssize_t sendfile64(int out, int in, off64_t* offset, size_t count) noexcept {
   return CallIo(out, IoSide::kOutput, [=] { return g_real.sendfile64(out, in, offset, count); });
 }
 
-// splice may wait for either descriptor. The one whose waker has the larger local delay is taken to
-// have ended the wait.
 ssize_t splice(int in, off64_t* in_offset, int out, off64_t* out_offset, size_t count,
                unsigned flags) {
   coz::interpose::PayBeforeIo(in, IoSide::kInput);
-  coz::interpose::PayBeforeIo(out, IoSide::kOutput);
   coz::interpose::NoteWakesThrough(in, IoSide::kInput);
-  coz::interpose::NoteWakesThrough(out, IoSide::kOutput);
-  return coz::interpose::WaitForIo(
-      [=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); },
-      [=](ssize_t result) {
-        if (result < 0) return uint64_t{0};
-        return std::max(coz::interpose::WakerThrough(in, IoSide::kInput),
-                        coz::interpose::WakerThrough(out, IoSide::kOutput));
-      });
+  return CallBetween(in, out,
+                     [=] { return g_real.splice(in, in_offset, out, out_offset, count, flags); });
+}
+
+// tee takes nothing from `in`, so it wakes nobody there.
+ssize_t tee(int in, int out, size_t count, unsigned flags) {
+  return CallBetween(in, out, [=] { return g_real.tee(in, out, count, flags); });
+}
+
+ssize_t vmsplice(int fd, const iovec* parts, size_t count, unsigned flags) {
+  return CallIo(fd, SideOf(fd), [=] { return g_real.vmsplice(fd, parts, count, flags); });
 }
 
 // The last close of one end wakes the threads that wait at the other end.

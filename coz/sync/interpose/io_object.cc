@@ -33,7 +33,8 @@ enum Kind : uint64_t {
   kQueue,
   kSemaphore,
   kMessages,
-  kFileLock
+  kFileLock,
+  kFifo
 };
 
 // The finalizer of SplitMix64 (Steele, Lea and Flood) over a running value. Never 0.
@@ -293,6 +294,11 @@ uint64_t FileLockKey(int fd) {
   struct stat status;
   if (HasLeftThreadSync() || RawSyscall(SYS_fstat, fd, &status) != 0) return 0;
   return Mix(Mix(kFileLock, status.st_dev), status.st_ino);
+}
+
+uint64_t FifoKey(const struct stat& fifo, IoSide side) {
+  const uint64_t opening = Mix(Mix(kFifo, fifo.st_dev), fifo.st_ino);
+  return side == IoSide::kOutput ? Arrival(opening) : Room(opening);
 }
 
 void NoteNewMeaning(int fd) { g_socket_flows.Drop(fd); }

@@ -18,6 +18,7 @@
 #define COZ_SYNC_INTERPOSE_IO_OBJECT_H_
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cstdint>
 
@@ -62,6 +63,9 @@ uint64_t MessagesKey(int queue, IoSide side);
 
 // The key of those that wait for a lock on the file that `fd` leads to.
 uint64_t FileLockKey(int fd);
+
+// The key of those that wait for the opening of one side of a FIFO.
+uint64_t FifoKey(const struct stat& fifo, IoSide side);
 
 // Notes that `fd` is being closed, or leads to something else from now on.
 void NoteNewMeaning(int fd);

@@ -16,6 +16,7 @@
 #ifndef COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
 #define COZ_SYNC_INTERPOSE_WRAPPED_CALLS_H_
 
+#include <aio.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -33,6 +34,7 @@
 #include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

@@ -114,6 +114,8 @@
   X(kRequired, nullptr, ssize_t, sendfile, (int o, int f, off_t* p, size_t n), (o, f, p, n))                                                    \
   X(kRequired, nullptr, ssize_t, sendfile64, (int o, int f, off64_t* p, size_t n), (o, f, p, n))                                                \
   X(kRequired, nullptr, ssize_t, splice, (int f, off64_t* p, int o, off64_t* q, size_t n, unsigned g), (f, p, o, q, n, g))                      \
+  X(kRequired, nullptr, ssize_t, tee, (int f, int o, size_t n, unsigned g), (f, o, n, g))                                                       \
+  X(kRequired, nullptr, ssize_t, vmsplice, (int f, const iovec* v, size_t n, unsigned g), (f, v, n, g))                                         \
   X(kRequired, nullptr, int, eventfd, (unsigned v, int g), (v, g))                                                                              \
   X(kRequired, nullptr, int, eventfd_read, (int f, eventfd_t* v), (f, v))                                                                       \
   X(kRequired, nullptr, int, eventfd_write, (int f, eventfd_t v), (f, v))                                                                       \
@@ -163,6 +165,23 @@
   X(kRequired, nullptr, int, lockf, (int f, int c, off_t n), (f, c, n))         \
   X(kRequired, nullptr, int, fcntl, (int f, int c, unsigned long a), (f, c, a))
 
+#define COZ_OPEN_CALLS(X)                                                                   \
+  X(kRequired, nullptr, int, open, (const char* p, int g, mode_t m), (p, g, m))             \
+  X(kRequired, nullptr, int, openat, (int d, const char* p, int g, mode_t m), (d, p, g, m)) \
+  X(kOptional, nullptr, int, __open_2, (const char* p, int g), (p, g))                      \
+  X(kOptional, nullptr, int, __open64_2, (const char* p, int g), (p, g))                    \
+  X(kOptional, nullptr, int, __openat_2, (int d, const char* p, int g), (d, p, g))          \
+  X(kOptional, nullptr, int, __openat64_2, (int d, const char* p, int g), (d, p, g))        \
+  X(kRequired, nullptr, int, creat, (const char* p, mode_t m), (p, m))                      \
+  X(kRequired, nullptr, FILE*, fopen, (const char* p, const char* m), (p, m))               \
+  X(kRequired, nullptr, int, mkfifo, (const char* p, mode_t m), (p, m))                     \
+  X(kRequired, nullptr, int, mkfifoat, (int d, const char* p, mode_t m), (d, p, m))
+
+#define COZ_ASYNCHRONOUS_CALLS(X)                                                                       \
+  X(kOptional, nullptr, int, aio_read, (aiocb* r), (r))                                                 \
+  X(kOptional, nullptr, int, aio_write, (aiocb* r), (r))                                                \
+  X(kOptional, nullptr, int, aio_suspend, (const aiocb* const* l, int n, const timespec* t), (l, n, t))
+
 #define COZ_SLEEP_CALLS(X)                                                                                        \
   X(kRequired, nullptr, int, nanosleep, (const timespec* t, timespec* r), (t, r))                                 \
   X(kRequired, nullptr, int, clock_nanosleep, (clockid_t c, int g, const timespec* t, timespec* r), (c, g, t, r)) \
@@ -208,6 +227,8 @@
   COZ_MESSAGE_CALLS(X)                                                                     \
   COZ_FILE_CALLS(X)                                                                        \
   COZ_FILE_LOCK_CALLS(X)                                                                   \
+  COZ_OPEN_CALLS(X)                                                                        \
+  COZ_ASYNCHRONOUS_CALLS(X)                                                                \
   COZ_SLEEP_CALLS(X)                                                                       \
   COZ_EXEC_CALLS(X)                                                                        \
   COZ_PROCESS_CALLS(X)                                                                     \
@@ -226,16 +247,19 @@
   X(sigset) X(sighold) X(sigrelse) X(sigignore) X(sigblock) X(sigsetmask) X(siggetmask)    \
   X(sigpause) X(__sigpause) X(__xpg_sigpause) X(sigpending)
 
-#define COZ_SECOND_NAMES(X)                                                                \
-  X(__sigaction, sigaction) X(ssignal, signal) X(bsd_signal, signal)                       \
-  X(__sysv_signal, sysv_signal) X(gsignal, raise) X(__sigsuspend, sigsuspend)              \
-  X(__poll, poll) X(__select, select) X(__read, read) X(__write, write)                    \
-  X(__close, close) X(__connect, connect) X(__send, send) X(__dup2, dup2)                  \
-  X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)      \
-  X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)          \
+#define COZ_SECOND_NAMES(X)                                                                 \
+  X(__sigaction, sigaction) X(ssignal, signal) X(bsd_signal, signal)                        \
+  X(__sysv_signal, sysv_signal) X(gsignal, raise) X(__sigsuspend, sigsuspend)               \
+  X(__poll, poll) X(__select, select) X(__read, read) X(__write, write)                     \
+  X(__close, close) X(__connect, connect) X(__send, send) X(__dup2, dup2)                   \
+  X(__nanosleep, nanosleep) X(__wait, wait) X(__waitpid, waitpid) X(_IO_popen, popen)       \
+  X(pread64, pread) X(__pread64, pread) X(pwrite64, pwrite) X(__pwrite64, pwrite)           \
   X(preadv64, preadv) X(pwritev64, pwritev) X(preadv64v2, preadv2) X(pwritev64v2, pwritev2) \
-  X(__pread64_chk, __pread_chk)                                                            \
-  X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)
+  X(__pread64_chk, __pread_chk)                                                             \
+  X(lockf64, lockf) X(fcntl64, fcntl) X(__fcntl, fcntl)                                     \
+  X(open64, open) X(__open, open) X(__open64, open) X(openat64, openat) X(creat64, creat)   \
+  X(fopen64, fopen) X(_IO_fopen, fopen)                                                     \
+  X(aio_read64, aio_read) X(aio_write64, aio_write) X(aio_suspend64, aio_suspend)
 // clang-format on
 
 #endif  // COZ_SYNC_INTERPOSE_WRAPPED_CALLS_TABLE_H_
