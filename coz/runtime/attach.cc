@@ -35,6 +35,7 @@
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/process_end.h"
 #include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -89,6 +90,7 @@ void Attach(shared::ControlBlock* control) {
   interpose::SetIoTables(&control->io);
   interpose::InitThreadSync(&control->ledger, RuntimeThreadHooks());
   interpose::g_process_hooks = RuntimeProcessHooks();
+  interpose::WrapStdio();
   interpose::InitThreadExit();
   g_modules.AddProgram(control, AddPointsOfMarks);
   process->counters_fs_offset = runtime_internal::CountersFsOffset();

@@ -36,6 +36,7 @@
 #include "coz/sync/interpose/call_slots.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/signal_shield.h"
+#include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/thread_exit.h"
 #include "coz/sync/interpose/thread_sync.h"
 
@@ -143,6 +144,7 @@ bool Enter(shared::ControlBlock* control, shared::ProcessSlot* process) {
   interpose::AdmitLateThreads(true);
   LetAllMarksAsk(MarksAsk::kAgain);
   interpose::WrapLoadedObjects();
+  interpose::WrapStdio();
   return true;
 }
 
@@ -163,6 +165,7 @@ void Leave(bool restores_disposition) {
   runtime_internal::ShareNoVisits();
   sampler::StopSampler();
   interpose::UnwrapObjects();
+  interpose::UnwrapStdio();
   LetAllMarksAsk(MarksAsk::kNoMore);
   // An int3 that stays needs its handler.
   if (is_restored) interpose::GiveMasksBack();

@@ -19,6 +19,7 @@
 #include "coz/base/sanitizer_runtime.h"
 #include "coz/sync/interpose/preload_environment.h"
 #include "coz/sync/interpose/process_hooks.h"
+#include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
@@ -227,7 +228,9 @@ int system(const char* command) {
 
 FILE* popen(const char* command, const char* type) {
   coz::interpose::DropUnreachablePreload();
-  return g_real.popen(command, type);
+  FILE* const stream = g_real.popen(command, type);
+  if (stream != nullptr) coz::interpose::WrapStreamOfChild(stream);
+  return stream;
 }
 COZ_SECOND_NAME(_IO_popen, popen);
 
