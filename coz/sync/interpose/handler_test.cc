@@ -1,14 +1,20 @@
 // What a wait returns when a signal handler interrupts it while delay is owed, and how much of its
 // time is left.
+#include <aio.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -159,6 +165,49 @@ const InterruptedWait kInterruptedWaits[] = {
        return result == 1 ? 0 : result;
      },
      [](WaitObjects& o) { RawSyscall(SYS_write, o.pipe_fds[1], "x", 1); }},
+    {"mq_receive", EINTR, 0,
+     [](WaitObjects& o) {
+       static char message[8192];
+       const int result = ErrorOf(mq_receive(o.queue, message, sizeof(message), nullptr));
+       return result == 1 ? 0 : result;
+     },
+     [](WaitObjects& o) { RawSyscall(SYS_mq_timedsend, o.queue, "x", 1, 0, nullptr); }},
+    {"semop", EINTR, EINTR,
+     [](WaitObjects& o) {
+       sembuf down = {0, -1, 0};
+       return ErrorOf(semop(o.semaphores, &down, 1));
+     }},
+    {"msgrcv", EINTR, EINTR,
+     [](WaitObjects& o) {
+       long message[2];
+       return ErrorOf(msgrcv(o.letters, message, sizeof(long), 0, 0));
+     }},
+    {"flock", EINTR, 0, [](WaitObjects& o) { return ErrorOf(flock(o.file, LOCK_EX)); },
+     [](WaitObjects& o) { RawSyscall(SYS_flock, o.locked_file, LOCK_UN); }},
+    {"fcntl_lock", EINTR, 0,
+     [](WaitObjects& o) {
+       struct flock all = {};
+       all.l_type = F_WRLCK;
+       return ErrorOf(fcntl(o.file, F_OFD_SETLKW, &all));
+     },
+     [](WaitObjects& o) {
+       struct flock all = {};
+       all.l_type = F_UNLCK;
+       RawSyscall(SYS_fcntl, o.locked_file, F_OFD_SETLK, &all);
+     }},
+    {"aio_suspend", EINTR, EINTR,
+     [](WaitObjects& o) {
+       aiocb request = {};
+       request.aio_fildes = o.pipe_fds[0];
+       request.aio_buf = g_bytes;
+       request.aio_nbytes = 1;
+       EXPECT_EQ(aio_read(&request), 0);
+       const aiocb* const list[] = {&request};
+       const int error = ErrorOf(aio_suspend(list, 1, &kLong));
+       RawSyscall(SYS_write, o.pipe_fds[1], "x", 1);
+       while (aio_error(&request) == EINPROGRESS) RawSyscall(SYS_sched_yield);
+       return error;
+     }},
     {"waitpid", EINTR, 0,
      [](WaitObjects& o) {
        const int result = ErrorOf(waitpid(o.child, nullptr, 0));

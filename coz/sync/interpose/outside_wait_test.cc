@@ -3,20 +3,28 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "coz/base/raw_syscall.h"
+#include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/testing/fake_process.h"
 #include "coz/sync/interpose/testing/io_channel.h"
 
@@ -199,6 +207,105 @@ TEST_F(OutsideWaitTest, EndOfAChildOfTheOutsideIsAWait) {
   }
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_EQ(Kinds(), std::vector{WaitKind::kChild});
+}
+
+// A wait that the outside ends, and one that a thread ends.
+TEST_F(OutsideWaitTest, LocksAndSemaphoresAndQueuesHaveKinds) {
+  const auto expect = [](WaitKind kind, const std::function<void()>& wait,
+                         const std::function<void()>& from_outside,
+                         const std::function<void()>& wake) {
+    waits_.clear();
+    WaitAndWake(wait, from_outside);
+    EXPECT_EQ(Kinds(), std::vector{kind});
+    waits_.clear();
+    WaitAndWake(wait, wake);
+    EXPECT_TRUE(waits_.empty());
+  };
+
+  const int held = memfd_create("test", 0);
+  const int wanted = open(("/proc/self/fd/" + std::to_string(held)).c_str(), O_RDWR);
+  const auto wait_for_lock = [&] {
+    EXPECT_EQ(flock(wanted, LOCK_EX), 0);
+    RawSyscall(SYS_flock, wanted, LOCK_UN);
+    RawSyscall(SYS_flock, held, LOCK_EX);
+  };
+  RawSyscall(SYS_flock, held, LOCK_EX);
+  expect(
+      WaitKind::kFileLock, wait_for_lock, [&] { RawSyscall(SYS_flock, held, LOCK_UN); },
+      [&] { EXPECT_EQ(flock(held, LOCK_UN), 0); });
+  close(held);
+  close(wanted);
+
+  const int set = semget(IPC_PRIVATE, 1, 0600);
+  sembuf down = {0, -1, 0};
+  sembuf up = {0, 1, 0};
+  expect(
+      WaitKind::kSemaphore, [&] { EXPECT_EQ(semop(set, &down, 1), 0); },
+      [&] { RawSyscall(SYS_semop, set, &up, 1); }, [&] { EXPECT_EQ(semop(set, &up, 1), 0); });
+  semctl(set, 0, IPC_RMID);
+
+  const int letters = msgget(IPC_PRIVATE, 0600);
+  const long letter[2] = {1, 0};
+  const auto receive = [&] {
+    long received[2];
+    EXPECT_EQ(msgrcv(letters, received, sizeof(long), 0, 0), static_cast<ssize_t>(sizeof(long)));
+  };
+  expect(
+      WaitKind::kMessages, receive,
+      [&] { RawSyscall(SYS_msgsnd, letters, letter, sizeof(long), 0); },
+      [&] { EXPECT_EQ(msgsnd(letters, letter, sizeof(long), 0), 0); });
+  msgctl(letters, IPC_RMID, nullptr);
+
+  const std::string name = "/coz-outside-" + std::to_string(getpid());
+  const mqd_t queue = mq_open(name.c_str(), O_RDWR | O_CREAT, 0600, nullptr);
+  ASSERT_GE(queue, 0);
+  mq_unlink(name.c_str());
+  expect(
+      WaitKind::kMessages,
+      [&] {
+        static char message[8192];
+        EXPECT_EQ(mq_receive(queue, message, sizeof(message), nullptr), 1);
+      },
+      [&] { RawSyscall(SYS_mq_timedsend, queue, "x", 1, 0, nullptr); },
+      [&] { EXPECT_EQ(mq_send(queue, "x", 1, 0), 0); });
+  mq_close(queue);
+}
+
+TEST_F(OutsideWaitTest, CallsThatMoveDataBetweenPipesAreWaits) {
+  const SharedChannel from = NewPipe();
+  const SharedChannel to = NewPipe();
+  const auto copy = [&] { EXPECT_EQ(tee(from->input, to->output, 1, 0), 1); };
+  WaitAndWake(copy, [&] { SendFromOutside(from->output); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPipe});
+  EXPECT_TRUE(Receives(from->input));
+  waits_.clear();
+  WaitAndWake(copy, [&] { Send(from->output); });
+  EXPECT_TRUE(waits_.empty());
+}
+
+TEST_F(OutsideWaitTest, StdioWaitsAreThoseOfItsDescriptors) {
+  WrapStdio();
+  const SharedChannel pipe = NewPipe();
+  FILE* const in = fdopen(dup(pipe->input), "r");
+  FILE* const out = fdopen(dup(pipe->output), "w");
+  setvbuf(in, nullptr, _IONBF, 0);
+  const auto get = [&] { EXPECT_EQ(getc(in), 'x'); };
+  WaitAndWake(get, [&] { RawSyscall(SYS_write, pipe->output, "x", 1); });
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kPipe});
+  waits_.clear();
+  WaitAndWake(get, [&] {
+    putc('x', out);
+    fflush(out);
+  });
+  EXPECT_TRUE(waits_.empty());
+  FILE* const child = popen("sleep 0.02", "r");
+  ASSERT_NE(child, nullptr);
+  waits_.clear();
+  EXPECT_EQ(pclose(child), 0);
+  EXPECT_EQ(Kinds(), std::vector{WaitKind::kChild});
+  fclose(in);
+  fclose(out);
+  UnwrapStdio();
 }
 
 TEST_F(OutsideWaitTest, FilesInMemoryAreNoWaits) {

@@ -1,12 +1,16 @@
 // What POSIX says about cancelled waits and invalid arguments holds while delay is owed.
+#include <aio.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -45,6 +49,8 @@ struct NamedWait {
 };
 
 char g_bytes[16];
+constexpr size_t kMessageBytes = 8192;  // as long as messages of a queue may be by default
+char g_message[kMessageBytes];
 iovec g_parts[] = {{g_bytes, sizeof(g_bytes)}};
 
 void ReadSelect(WaitObjects& o, const std::function<void(int, fd_set*)>& wait) {
@@ -161,6 +167,34 @@ const NamedWait kCancellationPoints[] = {
      }},
     {"accept", [](WaitObjects& o) { accept(o.listener, nullptr, nullptr); }},
     {"accept4", [](WaitObjects& o) { accept4(o.listener, nullptr, nullptr, 0); }},
+    {"mq_receive", [](WaitObjects& o) { mq_receive(o.queue, g_message, kMessageBytes, nullptr); }},
+    {"mq_timedreceive",
+     [](WaitObjects& o) {
+       const timespec far = FarRealtime();
+       mq_timedreceive(o.queue, g_message, kMessageBytes, nullptr, &far);
+     }},
+    {"msgrcv", [](WaitObjects& o) { msgrcv(o.letters, g_message, 8, 0, 0); }},
+    {"fcntl_lock",
+     [](WaitObjects& o) {
+       struct flock all = {};
+       all.l_type = F_WRLCK;
+       fcntl(o.file, F_OFD_SETLKW, &all);
+     }},
+    {"preadv2", [](WaitObjects& o) { preadv2(o.pipe_fds[0], g_parts, 1, -1, 0); }},
+    {"pwritev2", [](WaitObjects& o) { pwritev2(o.full_pipe[1], g_parts, 1, -1, 0); }},
+    {"tee", [](WaitObjects& o) { tee(o.pipe_fds[0], o.full_pipe[1], 1, 0); }},
+    {"vmsplice", [](WaitObjects& o) { vmsplice(o.full_pipe[1], g_parts, 1, 0); }},
+    {"aio_suspend",
+     [](WaitObjects& o) {
+       // A thread of libc uses the request until the pipe is closed.
+       auto* const request = new aiocb();
+       request->aio_fildes = o.pipe_fds[0];
+       request->aio_buf = g_bytes;
+       request->aio_nbytes = 1;
+       EXPECT_EQ(aio_read(request), 0);
+       const aiocb* const list[] = {request};
+       aio_suspend(list, 1, &kLong);
+     }},
     {"nanosleep", [](WaitObjects&) { nanosleep(&kLong, nullptr); }},
     {"clock_nanosleep", [](WaitObjects&) { clock_nanosleep(CLOCK_MONOTONIC, 0, &kLong, nullptr); }},
     {"usleep", [](WaitObjects&) { usleep(900 * 1000 * 1000); }},

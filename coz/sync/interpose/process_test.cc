@@ -1,16 +1,22 @@
 // Waits that another process ends. They bring credit where that process is profiled and so has paid
 // first.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +26,7 @@
 #include <string>
 
 #include "coz/base/clock.h"
+#include "coz/base/raw_syscall.h"
 #include "coz/sync/delay/io_tables.h"
 #include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/thread_sync.h"
@@ -44,8 +51,9 @@ struct Shared {
 Shared* g_shared = nullptr;
 
 struct Wake {
-  std::function<void()> wait;  // in the parent
-  std::function<void()> wake;  // in the child, which then ends
+  std::function<void()> wait;             // in the parent
+  std::function<void()> wake;             // in the child, which then ends
+  std::function<void()> prepare = [] {};  // in the child, before
 };
 
 struct Case {
@@ -208,6 +216,59 @@ Wake ThroughSharedCondition() {
           }};
 }
 
+Wake ThroughMessageQueue() {
+  const std::string name = "/coz-process-" + std::to_string(getpid());
+  const mqd_t queue = mq_open(name.c_str(), O_RDWR | O_CREAT, 0600, nullptr);
+  EXPECT_GE(queue, 0);
+  mq_unlink(name.c_str());
+  return {[=] {
+            static char message[8192];
+            EXPECT_EQ(mq_receive(queue, message, sizeof(message), nullptr), 1);
+          },
+          [=] { mq_send(queue, "x", 1, 0); }};
+}
+
+Wake ThroughSemaphoreSet() {
+  const int set = semget(IPC_PRIVATE, 1, 0600);
+  const auto change = [set](short by) {
+    sembuf operation = {0, by, 0};
+    return semop(set, &operation, 1);
+  };
+  return {[=] {
+            EXPECT_EQ(change(-1), 0);
+            semctl(set, 0, IPC_RMID);
+          },
+          [=] { change(1); }};
+}
+
+// The child takes the lock by `call`, and gives it back.
+Wake ThroughLockOfProcess(int (*call)(int fd, bool takes)) {
+  const int file = memfd_create("test", 0);
+  g_shared->ready = 0;
+  return {[=] {
+            while (__atomic_load_n(&g_shared->ready, __ATOMIC_ACQUIRE) == 0) {
+              RawSyscall(SYS_sched_yield);
+            }
+            EXPECT_EQ(call(file, true), 0);
+          },
+          [=] { call(file, false); },
+          [=] {
+            if (call(file, true) != 0) _exit(3);
+            __atomic_store_n(&g_shared->ready, 1, __ATOMIC_RELEASE);
+          }};
+}
+Wake ThroughFcntlLock() {
+  return ThroughLockOfProcess([](int fd, bool takes) {
+    struct flock all = {};
+    all.l_type = takes ? F_WRLCK : F_UNLCK;
+    return fcntl(fd, F_SETLKW, &all);
+  });
+}
+Wake ThroughLockf() {
+  return ThroughLockOfProcess(
+      [](int fd, bool takes) { return lockf(fd, takes ? F_LOCK : F_ULOCK, 0); });
+}
+
 void AwaitSleepOfParent() {
   const std::string path = "/proc/" + std::to_string(getppid()) + "/stat";
   const uint64_t give_up_ns = MonotonicNowNs() + 60 * kNsPerSecond;
@@ -240,6 +301,7 @@ class ProcessWaitTest : public ::testing::TestWithParam<Case> {
     if (child == 0) {
       LeaveThreadSync();
       if (waker_is_profiled) EnterThreadSync(&shared->waker, 0);
+      wake.prepare();
       AwaitSleepOfParent();
       shared->global.global_delay_ns += kDelayNs;
       wake.wake();
@@ -276,6 +338,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"EndByWait3", EndAwaitedByWait3}, Case{"EndByWait4", EndAwaitedByWait4},
                       Case{"EndByWaitid", EndAwaitedByWaitid}, Case{"Signal", ByASignal},
                       Case{"SignalOfEnd", ByTheSignalOfItsEnd}, Case{"Signalfd", ThroughSignalfd},
+                      Case{"MessageQueue", ThroughMessageQueue},
+                      Case{"SemaphoreSet", ThroughSemaphoreSet},
+                      Case{"FcntlLock", ThroughFcntlLock}, Case{"Lockf", ThroughLockf},
                       Case{"SharedSemaphore", ThroughSharedSemaphore},
                       Case{"SharedCondition", ThroughSharedCondition}),
     NameOf);
@@ -290,15 +355,16 @@ TEST_P(OutsideProcessTest, MakesTheWaiterPay) {
   EXPECT_GE(waiter_paused_ns_, kDelayNs);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OutsideProcessTest,
-                         ::testing::Values(Case{"Pipe", ThroughPipe},
-                                           Case{"SocketPair", ThroughSocketPair},
-                                           Case{"Eventfd", ThroughEventfd}, Case{"Tcp", ThroughTcp},
-                                           Case{"Epoll", ThroughEpoll},
-                                           Case{"End", EndAwaitedByWait},
-                                           Case{"EndByWait3", EndAwaitedByWait3},
-                                           Case{"EndByWaitid", EndAwaitedByWaitid}),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    All, OutsideProcessTest,
+    ::testing::Values(Case{"Pipe", ThroughPipe}, Case{"SocketPair", ThroughSocketPair},
+                      Case{"Eventfd", ThroughEventfd}, Case{"Tcp", ThroughTcp},
+                      Case{"Epoll", ThroughEpoll}, Case{"MessageQueue", ThroughMessageQueue},
+                      Case{"SemaphoreSet", ThroughSemaphoreSet},
+                      Case{"FcntlLock", ThroughFcntlLock}, Case{"End", EndAwaitedByWait},
+                      Case{"EndByWait3", EndAwaitedByWait3},
+                      Case{"EndByWaitid", EndAwaitedByWaitid}),
+    NameOf);
 
 }  // namespace
 }  // namespace coz::interpose

@@ -1,13 +1,17 @@
 // Time-outs of wrapped calls end in virtual time. If a thread owes delay when its wait times out,
 // the wait goes on for that long, and the thread may still be woken.
+#include <aio.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
@@ -58,6 +62,9 @@ struct Objects {
   std::atomic<bool> joined_may_end{false};
   pthread_t joined;
   bool was_joined = false;
+  mqd_t queue;
+  int semaphores;
+  uint64_t received = 0;
   sigset_t usr1;
 
   Objects() {
@@ -79,6 +86,11 @@ struct Objects {
       return nullptr;
     };
     EXPECT_EQ(g_real.pthread_create(&joined, nullptr, wait_for_end, &joined_may_end), 0);
+    const std::string name = "/coz-timeout-" + std::to_string(getpid());
+    queue = mq_open(name.c_str(), O_RDWR | O_CREAT, 0600, nullptr);
+    EXPECT_GE(queue, 0);
+    mq_unlink(name.c_str());
+    semaphores = semget(IPC_PRIVATE, 1, 0600);
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &usr1, nullptr);
@@ -87,6 +99,8 @@ struct Objects {
     joined_may_end = true;
     if (!was_joined) g_real.pthread_join(joined, nullptr);
     for (const int fd : {pipe_fds[0], pipe_fds[1], epoll}) g_real.close(fd);
+    mq_close(queue);
+    g_real.semctl(semaphores, 0, IPC_RMID, 0);
   }
   void WriteByte() { EXPECT_EQ(RawSyscall(SYS_write, pipe_fds[1], "x", 1), 1); }
 };
@@ -122,6 +136,13 @@ void EndJoined(Objects& o, std::thread&) { o.joined_may_end = true; }
 void WriteIntoPipe(Objects& o, std::thread&) { o.WriteByte(); }
 void SendUsr1(Objects&, std::thread& waiter) {
   g_real.pthread_kill(waiter.native_handle(), SIGUSR1);
+}
+void SendMessage(Objects& o, std::thread&) {
+  EXPECT_EQ(RawSyscall(SYS_mq_timedsend, o.queue, "x", 1, 0, nullptr), 0);
+}
+void RaiseSemaphore(Objects& o, std::thread&) {
+  sembuf up = {0, 1, 0};
+  EXPECT_EQ(RawSyscall(SYS_semop, o.semaphores, &up, 1), 0);
 }
 void WakeFutex(Objects& o, std::thread&) {
   RawSyscall(SYS_futex, &o.word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
@@ -316,6 +337,34 @@ const TimedWait kTimedWaits[] = {
        return ByErrno(WaitForAnyOfOne(o, &soon));
      },
      WakeFutex},
+    {"mq_timedreceive",
+     [](Objects& o) {
+       static char message[8192];
+       const timespec soon = Soon(CLOCK_REALTIME);
+       return ByErrno(mq_timedreceive(o.queue, message, sizeof(message), nullptr, &soon));
+     },
+     SendMessage},
+    {"semtimedop",
+     [](Objects& o) {
+       sembuf down = {0, -1, 0};
+       return ByErrno(semtimedop(o.semaphores, &down, 1, &kSoonDuration), EAGAIN);
+     },
+     RaiseSemaphore},
+    {"aio_suspend",
+     [](Objects& o) {
+       aiocb request = {};
+       request.aio_fildes = o.pipe_fds[0];
+       request.aio_buf = &o.received;
+       request.aio_nbytes = 1;
+       EXPECT_EQ(aio_read(&request), 0);
+       const aiocb* const list[] = {&request};
+       const Ended ended = ByErrno(aio_suspend(list, 1, &kSoonDuration), EAGAIN);
+       // The request must not outlive this call.
+       if (ended == Ended::kTimedOut) o.WriteByte();
+       while (aio_error(&request) == EINPROGRESS) RawSyscall(SYS_sched_yield);
+       return ended;
+     },
+     WriteIntoPipe},
     {"poll",
      [](Objects& o) {
        pollfd input = {o.pipe_fds[0], POLLIN, 0};

@@ -3,13 +3,19 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/interpose/wrapped_calls.h"
@@ -55,6 +61,19 @@ WaitObjects::WaitObjects() {
   EXPECT_EQ(listen(listener, 1), 0);
   epoll = interpose::g_real.epoll_create1(0);
   event = interpose::g_real.eventfd(0, 0);
+  const std::string name = "/coz-test-" + std::to_string(getpid());
+  queue = mq_open(name.c_str(), O_RDWR | O_CREAT, 0600, nullptr);
+  EXPECT_GE(queue, 0);
+  mq_unlink(name.c_str());
+  semaphores = semget(IPC_PRIVATE, 1, 0600);
+  letters = msgget(IPC_PRIVATE, 0600);
+  file = memfd_create("test", 0);
+  locked_file =
+      interpose::g_real.open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_RDWR, 0);
+  struct flock all = {};
+  all.l_type = F_WRLCK;
+  EXPECT_EQ(interpose::g_real.flock(locked_file, LOCK_EX), 0);
+  EXPECT_EQ(RawSyscall(SYS_fcntl, locked_file, F_OFD_SETLK, &all), 0);
   child = fork();
   if (child == 0) {
     RawSyscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
@@ -73,9 +92,12 @@ WaitObjects::~WaitObjects() {
   RawSyscall(SYS_kill, child, SIGKILL);
   interpose::g_real.waitpid(child, nullptr, 0);
   for (const int fd : {pipe_fds[0], pipe_fds[1], full_pipe[0], full_pipe[1], sockets[0], sockets[1],
-                       listener, epoll, event}) {
+                       listener, epoll, event, file, locked_file}) {
     interpose::g_real.close(fd);
   }
+  mq_close(queue);
+  interpose::g_real.semctl(semaphores, 0, IPC_RMID, 0);
+  msgctl(letters, IPC_RMID, nullptr);
 }
 
 IndebtedWaiter::IndebtedWaiter(FakeProcess& process, WaitObjects& objects,

@@ -9,6 +9,7 @@
 #ifndef COZ_SYNC_INTERPOSE_TESTING_INDEBTED_WAITER_H_
 #define COZ_SYNC_INTERPOSE_TESTING_INDEBTED_WAITER_H_
 
+#include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -51,6 +52,11 @@ struct WaitObjects {
   int listener;
   int epoll;
   int event;
+  mqd_t queue;      // empty
+  int semaphores;   // one of System V, with value 0
+  int letters;      // an empty queue of System V
+  int file;         // memory
+  int locked_file;  // another opening of it, which holds all its locks of openings
   pid_t child;
   std::atomic<bool> joined_may_end{false};
   pthread_t joined;
