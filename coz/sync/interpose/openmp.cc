@@ -17,8 +17,8 @@
 #include <atomic>
 
 #include "coz/sync/interpose/io_wait.h"
+#include "coz/sync/interpose/library_calls.h"
 #include "coz/sync/interpose/meetings.h"
-#include "coz/sync/interpose/openmp_calls.h"
 #include "coz/sync/interpose/openmp_calls_table.h"
 #include "coz/sync/interpose/thread_sync.h"
 
@@ -241,10 +241,10 @@ void RunTask(void* argument) {
 constexpr unsigned kDetachedTask = 1 << 13;  // GOMP_TASK_FLAG_DETACH
 
 // The real function for the caller of the entry point, since each caller may have its own libgomp.
-#define COZ_REAL(name) RealOpenmpCall<decltype(Coz##name)>(g_##name, __builtin_return_address(0))
+#define COZ_REAL(name) RealLibraryCall<decltype(Coz##name)>(g_##name, __builtin_return_address(0))
 
 #define COZ_X(shape, version, result, name, parameters, arguments) \
-  OpenmpCall g_##name{#name};                                      \
+  LibraryCall g_##name{#name};                                     \
   extern "C" result Coz##name parameters;                          \
   asm(".symver Coz" #name ", " #name "@" version);
 COZ_OPENMP_CALLS(COZ_X)

@@ -3,6 +3,7 @@
 // version.
 #include <cstdio>
 
+#include "coz/sync/interpose/io_uring_calls_table.h"
 #include "coz/sync/interpose/openmp_calls_table.h"
 #include "coz/sync/interpose/wrapped_calls_table.h"
 
@@ -23,6 +24,9 @@ int main() {
 #undef COZ_X
 #define COZ_X(shape, version, result, name, parameters, arguments) puts(#name "@" version);
   COZ_OPENMP_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(version, result, name, parameters, arguments) puts(#name "@" version);
+  COZ_IO_URING_CALLS(COZ_X)
 #undef COZ_X
 #define COZ_X(name) puts(#name);
   COZ_COMPOSED_CALLS(COZ_X)

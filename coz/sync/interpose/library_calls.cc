@@ -1,5 +1,6 @@
-// Binds libgomp's calls to the real ones. Process: target. Context: the program's threads.
-#include "coz/sync/interpose/openmp_calls.h"
+// Binds calls of other libraries than libc to the real ones. Process: target. Context: the
+// program's threads.
+#include "coz/sync/interpose/library_calls.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -11,9 +12,9 @@ namespace coz::interpose {
 namespace {
 
 // The function that a call from one place is bound to. Entries stay for ever. There are at most as
-// many as there are places in code that call libgomp.
+// many as there are places in code that make such calls.
 struct Binding {
-  const OpenmpCall* call;
+  const LibraryCall* call;
   const void* caller;
   void* function;
   Binding* next;
@@ -40,7 +41,7 @@ void* FindForCaller(const char* name, const void* caller) {
 
 }  // namespace
 
-void* FindOpenmpCall(OpenmpCall& call, const void* caller) {
+void* FindLibraryCall(LibraryCall& call, const void* caller) {
   std::atomic<Binding*>& bucket = BucketOf(caller);
   for (Binding* binding = bucket.load(std::memory_order_acquire); binding != nullptr;
        binding = binding->next) {
@@ -52,7 +53,7 @@ void* FindOpenmpCall(OpenmpCall& call, const void* caller) {
   }
   void* function = FindForCaller(call.name, caller);
   if (function == nullptr) {
-    fprintf(stderr, "coz: the OpenMP library of the program has no %s\n", call.name);
+    fprintf(stderr, "coz: no library of the program has %s\n", call.name);
     abort();
   }
   if (Binding* binding = static_cast<Binding*>(malloc(sizeof(Binding)))) {
