@@ -4,12 +4,19 @@
 //
 //   bazel-bin/bench/sync/fast_path_benchmark
 #include <benchmark/benchmark.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/sem.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 
+#include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/thread_sync.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
@@ -127,6 +134,100 @@ void PipeOfOneThread(benchmark::State& state) {
   close(fds[1]);
 }
 BENCHMARK(PipeOfOneThread)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void SystemVSemaphore(benchmark::State& state) {
+  Profile();
+  const int set = semget(IPC_PRIVATE, 1, 0600);
+  sembuf up = {0, 1, 0};
+  sembuf down = {0, -1, 0};
+  for ([[maybe_unused]] auto _ : state) {
+    if (state.range(0) == kLibc) {
+      interpose::g_real.semop(set, &up, 1);
+      interpose::g_real.semop(set, &down, 1);
+    } else {
+      semop(set, &up, 1);
+      semop(set, &down, 1);
+    }
+  }
+  semctl(set, 0, IPC_RMID);
+}
+BENCHMARK(SystemVSemaphore)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void FileLock(benchmark::State& state) {
+  Profile();
+  const int fd = memfd_create("bench", 0);
+  for ([[maybe_unused]] auto _ : state) {
+    if (state.range(0) == kLibc) {
+      interpose::g_real.flock(fd, LOCK_EX);
+      interpose::g_real.flock(fd, LOCK_UN);
+    } else {
+      flock(fd, LOCK_EX);
+      flock(fd, LOCK_UN);
+    }
+  }
+  close(fd);
+}
+BENCHMARK(FileLock)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void OpenFile(benchmark::State& state) {
+  Profile();
+  for ([[maybe_unused]] auto _ : state) {
+    const int fd = state.range(0) == kLibc ? interpose::g_real.open("/dev/null", O_RDONLY, 0)
+                                           : open("/dev/null", O_RDONLY);
+    interpose::g_real.close(fd);
+  }
+}
+BENCHMARK(OpenFile)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+void DescriptorFlags(benchmark::State& state) {
+  Profile();
+  for ([[maybe_unused]] auto _ : state) {
+    benchmark::DoNotOptimize(state.range(0) == kLibc ? interpose::g_real.fcntl(0, F_GETFL, 0)
+                                                     : fcntl(0, F_GETFL));
+  }
+}
+BENCHMARK(DescriptorFlags)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+// A byte at a time, to a file in memory and back.
+void StdioBytes(benchmark::State& state) {
+  Profile();
+  if (state.range(0) == kWrapped) interpose::WrapStdio();
+  FILE* const file = fdopen(memfd_create("bench", 0), "w+");
+  constexpr int kBytes = 16384;
+  for ([[maybe_unused]] auto _ : state) {
+    rewind(file);
+    for (int i = 0; i < kBytes; ++i) fputc('x', file);
+    rewind(file);
+    for (int i = 0; i < kBytes; ++i) benchmark::DoNotOptimize(fgetc(file));
+  }
+  state.SetItemsProcessed(state.iterations() * kBytes * 2);
+  fclose(file);
+  interpose::UnwrapStdio();
+}
+BENCHMARK(StdioBytes)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
+
+// A line at a time through a pipe.
+void StdioLines(benchmark::State& state) {
+  Profile();
+  if (state.range(0) == kWrapped) interpose::WrapStdio();
+  int fds[2];
+  if (pipe(fds) != 0) {
+    state.SkipWithError("no pipe");
+    return;
+  }
+  FILE* const in = fdopen(fds[0], "r");
+  FILE* const out = fdopen(fds[1], "w");
+  char line[16];
+  for ([[maybe_unused]] auto _ : state) {
+    fputs("line\n", out);
+    fflush(out);
+    benchmark::DoNotOptimize(fgets(line, sizeof(line), in));
+  }
+  fclose(in);
+  fclose(out);
+  interpose::UnwrapStdio();
+}
+BENCHMARK(StdioLines)->ArgNames({"wrapped"})->Arg(kLibc)->Arg(kWrapped);
 
 void* Return(void* argument) { return argument; }
 

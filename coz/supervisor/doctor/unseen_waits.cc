@@ -12,14 +12,10 @@
 namespace coz::supervisor {
 namespace {
 
-// Of libc. Those that nearly every program imports (stdio, fcntl) say nothing.
-constexpr std::string_view kCalls[] = {"aio_suspend",     "flock",         "flockfile",
-                                       "lockf",           "mq_receive",    "mq_send",
-                                       "mq_timedreceive", "mq_timedsend",  "msgrcv",
-                                       "msgsnd",          "omp_test_lock", "omp_test_nest_lock",
-                                       "preadv2",         "pwritev2",      "semop",
-                                       "semtimedop",      "tee",           "vmsplice"};
-constexpr std::string_view kLibraries[] = {"libomp.so", "libiomp5.so", "liburing.so"};
+// Of libc and libgomp.
+constexpr std::string_view kCalls[] = {"flockfile", "lio_listio", "omp_test_lock",
+                                       "omp_test_nest_lock"};
+constexpr std::string_view kLibraries[] = {"libomp.so", "libiomp5.so"};
 
 struct SystemCall {
   uint32_t number;
@@ -36,7 +32,7 @@ bool StartsWith(std::string_view text, std::string_view start) {
 }
 
 bool IsUnseenCall(std::string_view name) {
-  constexpr std::string_view kLarge = "64";  // "lockf64" is lockf for large files
+  constexpr std::string_view kLarge = "64";  // "lio_listio64" is lio_listio for large files
   name = name.substr(0, name.find('@'));
   if (name.size() > kLarge.size() && name.substr(name.size() - kLarge.size()) == kLarge) {
     name.remove_suffix(kLarge.size());
@@ -44,7 +40,7 @@ bool IsUnseenCall(std::string_view name) {
   for (const std::string_view call : kCalls) {
     if (name == call) return true;
   }
-  return StartsWith(name, "io_uring_");
+  return false;
 }
 
 void AddCalls(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, UnseenWaits* waits) {

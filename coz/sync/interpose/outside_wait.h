@@ -6,7 +6,7 @@
 // Shape    an OutsideClock around the call, then EndOutsideWait; a note of each wake by a profiled
 //          thread, under what a descriptor leads to
 // Units    ns of CLOCK_MONOTONIC
-// Errors   a wake that no wrapped call makes (output by stdio) is not noted, so the wait for it
+// Errors   a wake that no wrapped call makes (a raw system call) is not noted, so the wait for it
 //          counts as ended by the outside. After more than IoTables::kWakes flows the older of two
 //          in one place is forgotten
 // Threads  each thread its own waits
