@@ -180,8 +180,8 @@ const NamedWait kCancellationPoints[] = {
        all.l_type = F_WRLCK;
        fcntl(o.file, F_OFD_SETLKW, &all);
      }},
-    {"preadv2", [](WaitObjects& o) { preadv2(o.pipe_fds[0], g_parts, 1, -1, 0); }},
-    {"pwritev2", [](WaitObjects& o) { pwritev2(o.full_pipe[1], g_parts, 1, -1, 0); }},
+    {"preadv2", [](WaitObjects& o) { EXPECT_EQ(preadv2(o.pipe_fds[0], g_parts, 1, -1, 0), 1); }},
+    {"pwritev2", [](WaitObjects& o) { EXPECT_EQ(pwritev2(o.full_pipe[1], g_parts, 1, -1, 0), 1); }},
     {"tee", [](WaitObjects& o) { tee(o.pipe_fds[0], o.full_pipe[1], 1, 0); }},
     {"vmsplice", [](WaitObjects& o) { vmsplice(o.full_pipe[1], g_parts, 1, 0); }},
     {"aio_suspend",
