@@ -315,7 +315,8 @@ absl::Status Injector::MakeControl() {
   if (!borrowed.ok()) {
     made = borrowed;
   } else if (thread->Write(room.data, kControlName, sizeof(kControlName))) {
-    made = thread->Call(gadgets_, {SYS_memfd_create, {room.data, MFD_CLOEXEC, 0, 0, 0, 0}});
+    made = thread->Call(
+        gadgets_, {SYS_memfd_create, {room.data, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0}});
   }
   Step("control made");
   GiveBack(&*thread, room);

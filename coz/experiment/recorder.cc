@@ -67,8 +67,9 @@ uint64_t VisitsBetween(const PointCounts& start, const PointCounts& end) {
 }
 
 int64_t EffectiveBetween(const TargetSnapshot& start, const TargetSnapshot& end) {
-  return static_cast<int64_t>(end.now_ns - start.now_ns) -
-         static_cast<int64_t>(end.global_delay_ns - start.global_delay_ns);
+  // Modulo 2^64: the target may write any delay.
+  return static_cast<int64_t>((end.now_ns - start.now_ns) -
+                              (end.global_delay_ns - start.global_delay_ns));
 }
 
 // The share that running threads served, by pause or credit, of what they were to serve.

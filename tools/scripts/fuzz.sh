@@ -24,6 +24,7 @@ fuzzers=(
   "coz/sourcemap/dwarf/die_scanner coz/sourcemap/testdata/die_scanner_corpus"
   "coz/sampler/unwind/eh_frame coz/sampler/unwind/testdata/eh_frame_corpus"
   "tools/plot_server tools/testdata/plot_server_corpus"
+  "coz/supervisor/run/hostile_target coz/supervisor/run/testdata/hostile_corpus"
 )
 # An input in the tree is no longer than this, nor is a corpus.
 corpus_input_bytes=4096

@@ -16,6 +16,7 @@
 #include "coz/points/exported_functions.h"
 #include "coz/points/point_spec.h"
 #include "coz/supervisor/points/place_slots.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 namespace {
@@ -56,7 +57,7 @@ uint32_t PointSlotOf(const shared::ControlBlock& control, const std::string& nam
   for (uint32_t i = 0; i < shared::kMaxPoints; ++i) {
     const shared::PointSlot& slot = control.points[i];
     if (slot.state.load(std::memory_order_acquire) != shared::PointState::kReady) continue;
-    if (slot.kind == shared::PointKind::kPlace && slot.name == name) return i + 1;
+    if (slot.kind == shared::PointKind::kPlace && SharedText(slot.name) == name) return i + 1;
   }
   return 0;
 }
@@ -171,7 +172,7 @@ std::vector<TimedEnd> ApiFunctions::EndsOf(const PlaceInFile& entry, const Place
 void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& function,
                                const points::CodePlaces& binary, const std::string& path,
                                std::vector<Place>* places, std::vector<std::string>* left_out) {
-  const uint32_t number = control->api.count.load(std::memory_order_relaxed);
+  const uint32_t number = count_;
   PlaceInFile entry = {path, {}};
   PlacePlans plans;
   const bool has_restartable_code = binary.has_restartable_code();
@@ -188,7 +189,7 @@ void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& fu
   const std::string full_name = absl::StrCat(FileName(path), "!", name);
   absl::SNPrintF(written.name, sizeof(written.name), "%s", full_name);
   written.point = function.point;
-  control->api.count.store(number + 1, std::memory_order_release);
+  control->api.count.store(++count_, std::memory_order_release);
   const std::vector<TimedEnd> ends = EndsOf(entry, plans, has_restartable_code);
   // Ends first: a begin whose end is not there yet would be dropped later.
   for (const TimedEnd& end : ends) {

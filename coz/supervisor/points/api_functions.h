@@ -89,6 +89,7 @@ class ApiFunctions {
 
   bool times_ = true;
   size_t places_ = 0;
+  uint32_t count_ = 0;  // of ApiFunctions
   std::vector<Asked> asked_;
   std::vector<std::string> warnings_;
 };

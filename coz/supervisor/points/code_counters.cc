@@ -30,10 +30,13 @@ std::optional<size_t> CodeCounters::Add(const std::string& name, const PlaceInFi
 std::vector<size_t> CodeCounters::Poll() {
   std::vector<size_t> refused;
   std::vector<std::pair<pid_t, uint64_t>> live;
-  shared::ForEachProcess(control_, [&](shared::ProcessSlot& slot) {
+  const uint64_t now_ns = MonotonicNowNs();
+  shared::ForEachProcess(control_, [&](shared::ProcessSlot& slot, uint32_t index) {
     if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
-    live.emplace_back(slot.pid, slot.start_ns);
-    const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
+    ImageProcess process = {slot.pid, slot.start_ns, {}};
+    if (!members_.Has(control_, index, process.pid, now_ns)) return;
+    live.emplace_back(process.pid, process.start_ns);
+    process.mapped = ReadMappedCode(process.pid);
     for (const PatchedPlaces::Refused& told : patched_.Ask(control_, slot, process)) {
       for (size_t i = 0; i < counters_.size(); ++i) {
         if (counters_[i].place == told.place) refused.push_back(i);

@@ -21,6 +21,7 @@
 #include "coz/points/point_rating.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/points/patched_places.h"
+#include "coz/supervisor/target/tree_members.h"
 
 namespace coz::supervisor {
 
@@ -54,6 +55,7 @@ class CodeCounters {
   uint64_t Read(const Counter& counter) const;
 
   shared::ControlBlock& control_;
+  TreeMembers members_;
   PatchedPlaces patched_;
   std::vector<Counter> counters_;
 };

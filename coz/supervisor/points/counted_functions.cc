@@ -41,6 +41,18 @@ bool HasSteadyTicks() {
   return false;
 }
 
+// The number of a function that is timed. Processes take some too, for calls into libraries.
+std::optional<uint32_t> TakeTimedFunction(uint32_t slot, shared::ControlBlock* control) {
+  for (uint32_t i = 0; i < shared::kMaxTimedFunctions; ++i) {
+    uint32_t none = 0;
+    if (control->timed_functions[i].compare_exchange_strong(none, slot + 1,
+                                                            std::memory_order_release)) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
 // The file offsets that the places of progress points have in the program.
 std::set<uint64_t> OffsetsOf(const points::CodePlaces& binary,
                              const std::vector<std::string>& places) {
@@ -212,15 +224,20 @@ void CountedFunctions::TakeSlot(shared::ControlBlock* control, Function* functio
 void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function& function) {
   PlaceEdge begin;
   PlaceEdge end;
-  if (function.is_timed) {
-    uint32_t number = 0;
-    while (control->timed_functions[number].load(std::memory_order_relaxed) != 0) ++number;
-    control->timed_functions[number].store(function.slot + 1, std::memory_order_release);
-    begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | number, {0, 0}};
-    end = {PlaceEdge::Kind::kEnd, number, {0, 0}};
+  const std::optional<uint32_t> number =
+      function.is_timed ? TakeTimedFunction(function.slot, control) : std::nullopt;
+  if (number.has_value()) {
+    begin = {PlaceEdge::Kind::kBegin, function.slot << 8 | *number, {0, 0}};
+    end = {PlaceEdge::Kind::kEnd, *number, {0, 0}};
+  } else if (function.is_timed) {
+    Warn(
+        absl::StrFormat("calls of %s are counted, and not timed, for %d functions are timed "
+                        "already; name fewer",
+                        function.name, shared::kMaxTimedFunctions));
   }
   // Ends first: a begin whose end is not there yet would be dropped later.
   for (const TimedEnd& at : function.ends) {
+    if (!number.has_value()) break;
     end.frame = at.frame;
     patched_.Add({function.slot}, at.place, at.plans, end);
     refusals_.push_back(absl::StrFormat("calls of %s are not timed", function.name));
@@ -289,25 +306,30 @@ void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& 
 }
 
 void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases) {
+  const auto release = [releases](shared::ProcessSlot* slot, uint32_t image) {
+    if (releases) slot->armed.store(image + 1, std::memory_order_release);
+  };
   if (empty()) return;
   const bool look = look_pace_.IsDue(now_ns);
   uint64_t cost_ns = 0;
   std::vector<std::pair<pid_t, uint64_t>> live;
-  shared::ForEachProcess(control, [&](shared::ProcessSlot& slot) {
+  shared::ForEachProcess(control, [&](shared::ProcessSlot& slot, uint32_t index) {
     if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
-    live.emplace_back(slot.pid, slot.start_ns);
+    ImageProcess process = {slot.pid, slot.start_ns, {}};
     const uint32_t image = slot.image.load(std::memory_order_relaxed);
-    const bool is_new = seen_images_.insert(image).second;
+    if (!members_.Has(control, index, process.pid, now_ns)) return release(&slot, image);
+    live.emplace_back(process.pid, process.start_ns);
+    const bool is_new = seen_images_.Insert(image);
     // A child of fork has the changes of its parent.
-    const bool is_child = look && patched_.IsToBeAsked(slot.pid, slot.start_ns);
+    const bool is_child = look && patched_.IsToBeAsked(process.pid, process.start_ns);
     if (!is_new && !is_child && !(look && may_come_later_)) return;
     const uint64_t start_ns = MonotonicNowNs();
-    const ImageProcess process = {slot.pid, slot.start_ns, ReadMappedCode(slot.pid)};
+    process.mapped = ReadMappedCode(process.pid);
     FindInLibraries(&control, process);
     WarnOfRefused(is_new ? patched_.AskAtStart(control, slot, process)
                          : patched_.Ask(control, slot, process));
     if (!is_new) cost_ns += MonotonicNowNs() - start_ns;
-    if (is_new && releases) slot.armed.store(image + 1, std::memory_order_release);
+    if (is_new || seen_images_.is_full()) release(&slot, image);
   });
   if (!look) return;
   patched_.Forget(live);

@@ -31,7 +31,9 @@
 #include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/seen_images.h"
 #include "coz/supervisor/points/timed_ends.h"
+#include "coz/supervisor/target/tree_members.h"
 
 namespace coz::supervisor {
 
@@ -111,7 +113,8 @@ class CountedFunctions {
   std::vector<std::string> refusals_;  // what is said then, by the number of the patched place
   uint32_t timed_ = 0;                 // functions
   std::set<std::string> seen_files_;
-  std::set<uint32_t> seen_images_;
+  SeenImages seen_images_;
+  TreeMembers members_;
   LookPace look_pace_;
   std::vector<std::string> warnings_;
   std::set<std::string> warned_of_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
 
@@ -269,23 +270,27 @@ void OutsidePoints::ForgetEnded() {
   }
 }
 
-// The processes of each program that runs.
+// The processes of each program that runs. One that does not belong to the profile, or may not be
+// looked into, goes on.
 std::map<uint32_t, OutsidePoints::Image> OutsidePoints::ReadImages(shared::ControlBlock& control) {
   std::map<uint32_t, Image> images;
   live_images_.clear();
-  const uint32_t used =
-      std::min(control.processes_high_water.load(std::memory_order_acquire), shared::kMaxProcesses);
-  for (uint32_t i = 0; i < used; ++i) {
-    shared::ProcessSlot& slot = control.processes[i];
+  const uint64_t now_ns = MonotonicNowNs();
+  shared::ForEachProcess(control, [&](shared::ProcessSlot& slot, uint32_t index) {
     const shared::ProcessState state = slot.state.load(std::memory_order_acquire);
-    if (state == shared::ProcessState::kFree) continue;
+    if (state == shared::ProcessState::kFree) return;
     const uint32_t number = slot.image.load(std::memory_order_relaxed);
     live_images_.insert(number);
-    if (state != shared::ProcessState::kRunning) continue;
+    if (state != shared::ProcessState::kRunning) return;
+    const pid_t pid = slot.pid;
+    if (!members_.Has(control, index, pid, now_ns)) {
+      slot.armed.store(number + 1, std::memory_order_release);
+      return;
+    }
     Image& image = images[number];
     image.slots.push_back(&slot);
-    image.processes.push_back({slot.pid, slot.start_ns, {}});
-  }
+    image.processes.push_back({pid, slot.start_ns, {}});
+  });
   return images;
 }
 
@@ -314,13 +319,14 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
   }
   for (auto& [number, image] : images) {
     // Children of fork have their parent's image and its breakpoints.
-    const bool is_new = seen_images_.insert(number).second;
+    const bool is_new = seen_images_.Insert(number);
     const bool has_child =
         look && std::any_of(image.processes.begin(), image.processes.end(),
                             [this](const ImageProcess& process) {
                               return patched_.IsToBeAsked(process.pid, process.start_ns);
                             });
-    if (!is_new && !has_child && !(look && may_move_)) continue;
+    const bool is_told = is_new || seen_images_.is_full();
+    if (!is_told && !has_child && !(look && may_move_)) continue;
     const uint64_t start_ns = MonotonicNowNs();
     for (ImageProcess& process : image.processes) process.mapped = ReadMappedCode(process.pid);
     if (is_new) {
@@ -336,7 +342,7 @@ void OutsidePoints::Poll(shared::ControlBlock& control, uint64_t now_ns) {
     }
     for (size_t i = 0; i < image.slots.size(); ++i) {
       TellPlaces(image.slots[i], image.processes[i]);
-      if (is_new) image.slots[i]->armed.store(number + 1, std::memory_order_release);
+      if (is_told) image.slots[i]->armed.store(number + 1, std::memory_order_release);
     }
   }
   if (look) {

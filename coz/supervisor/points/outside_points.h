@@ -35,7 +35,9 @@
 #include "coz/supervisor/points/image_breakpoints.h"
 #include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
+#include "coz/supervisor/points/seen_images.h"
 #include "coz/supervisor/target/live_target.h"
+#include "coz/supervisor/target/tree_members.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -254,7 +256,8 @@ class OutsidePoints {
   PatchedPlaces patched_;
   LiveTarget* target_ = nullptr;
   std::set<std::string> seen_files_;
-  std::set<uint32_t> seen_images_;
+  SeenImages seen_images_;
+  TreeMembers members_;
   std::set<uint32_t> live_images_;  // of processes that run now
   LookPace look_pace_;
   const UnitIndex* units_ = nullptr;

@@ -189,7 +189,7 @@ bool OutsidePoints::CanChangeCode(shared::ControlBlock& control) {
 // Programs that run now have not waited for their points; later ones will.
 void OutsidePoints::ExpectChanges(shared::ControlBlock& control) {
   if (!has_places_) {
-    for (const auto& [number, image] : ReadImages(control)) seen_images_.insert(number);
+    for (const auto& [number, image] : ReadImages(control)) seen_images_.Insert(number);
   }
   has_places_ = true;
   may_move_ = true;

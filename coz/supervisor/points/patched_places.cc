@@ -22,6 +22,11 @@ namespace {
 
 // A process at its start answers at once, unless it is stopped.
 constexpr uint64_t kLongestAnswerNs = 1 * kNsPerSecond;
+// After so many in sequence that do not answer, no more are awaited for so long.
+constexpr int kMostUnanswered = 3;
+constexpr uint64_t kLongestAnswerOfSilentNs = 10 * kNsPerMs;
+// A process that answers at its start needs no more rounds.
+constexpr int kMostRoundsAtStart = 1000;
 // A process that is attached to mostly answers with a sample by then.
 constexpr uint64_t kBySampleNs = 30 * kNsPerMs;
 // A process that runs answers with its next sample. One that sleeps visits nothing meanwhile.
@@ -439,8 +444,10 @@ void PatchedPlaces::Withdraw(shared::ControlBlock& control) {
 void PatchedPlaces::AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused) {
   constexpr timespec kLook = {0, 50 * kNsPerUs};
   const uint64_t begin_ns = MonotonicNowNs();
+  const uint64_t longest_ns =
+      unanswered_ < kMostUnanswered ? kLongestAnswerNs : kLongestAnswerOfSilentNs;
   bool was_made_to = late_.answer == nullptr;
-  while (asked_.has_value() && MonotonicNowNs() < begin_ns + kLongestAnswerNs) {
+  while (asked_.has_value() && MonotonicNowNs() < begin_ns + longest_ns) {
     nanosleep(&kLook, nullptr);
     if (!was_made_to && MonotonicNowNs() > begin_ns + kBySampleNs) {
       late_.answer(asked_->process.first);
@@ -448,6 +455,7 @@ void PatchedPlaces::AwaitAnswer(shared::ControlBlock& control, std::vector<Refus
     }
     TakeAnswer(control, refused);
   }
+  unanswered_ = asked_.has_value() ? unanswered_ + 1 : 0;
 }
 
 std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlock& control,
@@ -459,7 +467,9 @@ std::vector<PatchedPlaces::Refused> PatchedPlaces::AskAtStart(shared::ControlBlo
   Withdraw(control);
   Process& known = Remember(slot, process);
   const bool waits = late_.answer == nullptr;
-  while (Write(control, slot, process, waits, &known, &refused)) {
+  for (int round = 0;
+       round < kMostRoundsAtStart && Write(control, slot, process, waits, &known, &refused);
+       ++round) {
     AwaitAnswer(control, &refused);
     if (!asked_.has_value()) continue;
     Withdraw(control);

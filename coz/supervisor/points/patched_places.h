@@ -155,6 +155,7 @@ class PatchedPlaces {
                        Process* known, shared::PatchRequest* request, Asked* asked,
                        std::vector<Refused>* refused);
   bool IsToInsert(size_t number, const Process& known, bool comes_last) const;
+  // Returns once it has come, or has not for long.
   void AwaitAnswer(shared::ControlBlock& control, std::vector<Refused>* refused);
   std::optional<patch::CodePatch> PatchFor(size_t number, uint64_t address,
                                            const shared::ProcessSlot& slot, Process* known);
@@ -172,6 +173,7 @@ class PatchedPlaces {
   std::vector<Place> places_;
   std::map<Identity, Process> processes_;
   std::optional<Asked> asked_;
+  int unanswered_ = 0;  // processes at their start, in sequence
 };
 
 }  // namespace coz::supervisor

@@ -1,8 +1,17 @@
 #include "coz/supervisor/points/patched_places.h"
 
-#include <cstddef>
-#include <string>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "coz/patch/patch_result.h"
+#include "coz/shared/control_block.h"
+#include "coz/supervisor/target/mapped_code.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
@@ -94,6 +103,36 @@ TEST_F(PatchedPlacesTest, PlaceIsGoneWhenItsLastPointIsRemoved) {
   EXPECT_TRUE(places_.IsGone(first));
   places_.Restore(second);
   EXPECT_FALSE(places_.IsGone(second));
+}
+
+// The test's own process, which says of each change that it is busy.
+TEST_F(PatchedPlacesTest, AProcessThatIsAlwaysBusyIsNotAskedForEver) {
+  const std::vector<MappedCode> mapped = ReadMappedCode(getpid());
+  ASSERT_FALSE(mapped.empty());
+  PlaceInFile place;
+  place.file = RealPath(mapped[0].path);
+  place.code.function_offset = mapped[0].file_offset;
+  place.code.file_offset = mapped[0].file_offset;
+  places_.Remove(places_.Add({0}, place, PlansOf(0, 0)));
+  const auto control = std::make_unique<shared::ControlBlock>();
+  shared::PatchRequest& request = control->patch_request;
+  std::atomic<bool> is_over{false};
+  std::thread process([&] {
+    while (!is_over) {
+      if (request.state.load() != shared::PatchRequestState::kAsked) {
+        std::this_thread::yield();
+        continue;
+      }
+      request.results[0] = static_cast<uint32_t>(patch::PatchResult::kBusy);
+      request.state.store(shared::PatchRequestState::kAnswered);
+    }
+  });
+  shared::ProcessSlot& slot = control->processes[0];
+  slot.counters_fs_offset = 8;
+  EXPECT_TRUE(places_.AskAtStart(*control, slot, {getpid(), 1, mapped}).empty());
+  EXPECT_FALSE(places_.IsSettled());
+  is_over = true;
+  process.join();
 }
 
 }  // namespace

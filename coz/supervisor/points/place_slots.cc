@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "absl/strings/str_format.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 
@@ -44,8 +45,8 @@ uint32_t TakeReleased(shared::ControlBlock* control, IsWanted is_wanted) {
 
 uint32_t TakePlaceSlot(const std::string& name, shared::ControlBlock* control) {
   const std::string kept = name.substr(0, shared::kPointNameBytes - 1);
-  uint32_t taken =
-      TakeReleased(control, [&kept](const shared::PointSlot& slot) { return kept == slot.name; });
+  uint32_t taken = TakeReleased(
+      control, [&kept](const shared::PointSlot& slot) { return kept == SharedText(slot.name); });
   if (taken == kNoSlot) taken = TakeFree(name, control);
   if (taken == kNoSlot) {
     taken = TakeReleased(control, [](const shared::PointSlot&) { return true; });

@@ -106,6 +106,7 @@ void Run::TakeSlots() {
 
 void Run::BeginRecords(report::ProfileWriter writer) {
   target_.emplace(&control_.block());
+  target_->SetUnits([this](experiment::UnitId unit) { return units_.Has(unit); });
   outside_->AddTo(&*target_, &units_);
   processes_.emplace(&control_.block());
   threads_.emplace(&control_.block());
@@ -447,9 +448,7 @@ void Run::ChooseSource(uint64_t now_ns) {
 // Beside the profiled processes and the one that was started, which may not be profiled yet.
 void Run::LookForNeighbours() {
   std::set<pid_t> own = {child_->pid()};
-  for (const ProcessWatch::Process& process : processes_->processes()) {
-    if (process.end_ns == 0) own.insert(process.pid);
-  }
+  for (const pid_t pid : processes_->Running()) own.insert(pid);
   neighbours_.Look(MonotonicNowNs(), own);
 }
 
@@ -458,8 +457,7 @@ SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
   const uint64_t switches = SwitchesOfChildren() - switches_before_;
   if (!UsesPerfEvents()) return {switches, 0};
   const sampler::SamplingSource source = control_.block().sampler_status.source;
-  const bool one_event =
-      source == sampler::SamplingSource::kPerfSigtrap && processes_->processes().size() <= 1;
+  const bool one_event = source == sampler::SamplingSource::kPerfSigtrap && processes_->seen() <= 1;
   return MeasureSwitchLoad(switches, last.now_ns - start_ns_, options_.sampling_period_ns,
                            one_event ? Switched::kThreads : Switched::kProcesses);
 }
@@ -509,7 +507,7 @@ RunResult Run::Finish() {
                                                            : profile::END_REASON_TARGET_EXITED;
   LookForNeighbours();
   const experiment::TargetSnapshot last = target_->Read();
-  recorder_->WriteProcesses(processes_->processes());
+  recorder_->WriteProcesses(*processes_);
   const std::vector<ThreadUse> threads = threads_->Threads();
   recorder_->WriteThreads(threads, ThreadCounterNames(control_.block()));
   for (const std::string& missing : ThreadsNeverSeen(options_.threads, threads)) Say(missing);

@@ -7,6 +7,7 @@
 #include "coz/base/clock.h"
 #include "coz/base/target_counters.h"
 #include "coz/supervisor/run/threads_in_profile.h"
+#include "coz/supervisor/run/valid_utf8.h"
 #include "coz/supervisor/target/sample_rate_limit.h"
 
 namespace coz::supervisor {
@@ -14,8 +15,6 @@ namespace {
 
 // In the profile, ids of points count from 1; this one is not among the target's.
 constexpr uint32_t kEndToEndPoint = shared::kMaxPoints + 1;
-
-constexpr size_t kMostProcesses = 1000;
 
 profile::Taint::Reason ReasonOf(experiment::TaintKind kind) {
   switch (kind) {
@@ -59,7 +58,7 @@ void AddTaints(const experiment::ExperimentRecord& record, Written* written) {
     if (!experiment::Invalidates(taint.kind)) continue;
     profile::Taint* added = written->add_taint();
     added->set_reason(ReasonOf(taint.kind));
-    added->set_detail(taint.reason);
+    added->set_detail(ValidUtf8(taint.reason));
   }
 }
 
@@ -130,7 +129,7 @@ void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
     binary->set_loaded_at_ns(MonotonicNowNs() - start_ns_);
     binary->set_debug_info_found(object.has_units());
     if (!object.has_units()) {
-      binary->add_debug_info_skipped(object.why_no_table);
+      binary->add_debug_info_skipped(ValidUtf8(object.why_no_table));
       continue;
     }
     binary->set_lines_in_scope(object.unit_count());
@@ -140,7 +139,7 @@ void ProfileRecorder::AddBinaries(profile::Profile* chunk) {
     binary->set_debug_file(statistics.debug_path);
     for (const sourcemap::SkippedPart& part : statistics.skipped) {
       binary->add_debug_info_skipped(
-          absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example));
+          ValidUtf8(absl::StrFormat("%s (%d, first: %s)", part.reason, part.count, part.example)));
     }
   }
 }
@@ -155,7 +154,7 @@ uint32_t ProfileRecorder::UnitOf(experiment::UnitId unit, profile::Profile* chun
   written->set_kind(KindInProfile(described.what.kind));
   written->set_file(described.what.file);
   written->set_line(described.what.line);
-  written->set_function(described.what.function);
+  written->set_function(ValidUtf8(described.what.function));
   written->set_binary_index(described.object);
   if (const std::optional<delay::WaitKind> kind = target_->WaitKindOf(unit)) {
     written->set_wait(delay::kWaitKindNames[static_cast<uint32_t>(*kind)]);
@@ -175,9 +174,9 @@ uint32_t ProfileRecorder::PointOf(uint32_t point, profile::Profile* chunk) {
     return id;
   }
   const LiveTarget::Point& described = target_->points()[point];
-  written->set_name(described.name);
+  written->set_name(ValidUtf8(described.name));
   written->set_kind(KindOf(described));
-  written->set_counted_by(described.counted_by);
+  written->set_counted_by(ValidUtf8(described.counted_by));
   written->set_visit_cost_ns(described.visit_cost_ns);
   return id;
 }
@@ -341,11 +340,10 @@ void ProfileRecorder::WritePointChange(const PointCame& came) {
   Append(chunk);
 }
 
-void ProfileRecorder::WriteProcesses(const std::vector<ProcessWatch::Process>& processes) {
-  processes_ = processes.size();
+void ProfileRecorder::WriteProcesses(const ProcessWatch& watch) {
+  processes_ = watch.seen();
   profile::Profile chunk;
-  for (size_t i = 0; i < processes.size() && i < kMostProcesses; ++i) {
-    const ProcessWatch::Process& process = processes[i];
+  for (const ProcessWatch::Process& process : watch.processes()) {
     profile::Process* written = chunk.add_process();
     written->set_session(session_);
     written->set_pid(process.pid);

@@ -65,7 +65,7 @@ class ProfileRecorder {
                 const std::vector<NeighbourWatch::Neighbour>& neighbours);
 
   // The processes that were profiled; before WriteEnd.
-  void WriteProcesses(const std::vector<ProcessWatch::Process>& processes);
+  void WriteProcesses(const ProcessWatch& watch);
 
   // What its threads have done. `counters`: names of the places that `visits` are of.
   void WriteThreads(const std::vector<ThreadUse>& threads,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/shared/api_calls.h"
+#include "coz/supervisor/run/valid_utf8.h"
 
 namespace coz::supervisor {
 namespace {
@@ -46,11 +47,11 @@ void AddThreads(const std::vector<ThreadUse>& threads, const std::vector<std::st
     counter->set_id(static_cast<uint32_t>(i + 1));
     const size_t separator = counters[i].find(shared::kApiSeparator);
     if (separator == std::string::npos) {
-      counter->set_name(counters[i]);
+      counter->set_name(ValidUtf8(counters[i]));
       continue;
     }
-    counter->set_api_function(counters[i].substr(0, separator));
-    counter->set_api_caller(counters[i].substr(separator + 1));
+    counter->set_api_function(ValidUtf8(counters[i].substr(0, separator)));
+    counter->set_api_caller(ValidUtf8(counters[i].substr(separator + 1)));
     counter->set_name(absl::StrCat(counter->api_function(), " from ", counter->api_caller()));
   }
   for (const ThreadUse& thread : threads) {

@@ -45,6 +45,11 @@ class LiveTarget : public experiment::ExperimentTarget {
   // As in SamplingSwitch.
   void SetOwnEvents(std::function<void(bool on)> set) { sampling_.SetOwnEvents(std::move(set)); }
 
+  // As in UnitSamples.
+  void SetUnits(std::function<bool(experiment::UnitId unit)> has) {
+    samples_.SetUnits(std::move(has));
+  }
+
   // From now on every experiment speeds `unit` up by `delay_per_sample_ns`, and none draws it.
   void SpeedUpAlways(experiment::UnitId unit, uint64_t delay_per_sample_ns);
 

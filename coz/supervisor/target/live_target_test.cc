@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -222,6 +224,23 @@ TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
   const experiment::TargetSnapshot read = target_.Read();
   EXPECT_EQ(read.points[0].charged_delay_ns, 10u);
   EXPECT_EQ(read.points[0].charged_in_flight_ns, 20u);
+}
+
+TEST_F(LiveTargetTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
+  AddPoint(shared::PointKind::kThroughput, "");
+  memset(&control_->points[0].name[0], 'a', sizeof(control_->points[0].name));
+  control_->points[0].shared.count = 0x6161616161616161;
+  target_.Poll();
+  const std::string name(shared::kPointNameBytes, 'a');
+  ASSERT_EQ(target_.points().size(), 1u);
+  EXPECT_EQ(target_.points()[0].name, name);
+  EXPECT_EQ(target_.Marks(), std::vector<std::string>{name});
+  EXPECT_EQ(target_.VisitsOfMark(name), 0x6161616161616161u);
+}
+
+TEST_F(LiveTargetTest, AKindThatIsNoneMakesNoPoint) {
+  AddPoint(static_cast<shared::PointKind>(77), "requests");
+  EXPECT_TRUE(target_.Read().points.empty());
 }
 
 }  // namespace

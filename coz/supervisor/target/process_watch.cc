@@ -10,26 +10,35 @@
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_slots.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 
-void ProcessWatch::Begin(const shared::ProcessSlot& slot, Watched* watched) {
-  if (watched->pid != slot.pid) {
-    watched->pid = slot.pid;
-    watched->pidfd.Reset(static_cast<int>(syscall(SYS_pidfd_open, slot.pid, 0)));
+void ProcessWatch::NoteEnd(const Watched& watched, uint64_t end_ns) {
+  if (watched.process < processes_.size()) processes_[watched.process].end_ns = end_ns;
+}
+
+void ProcessWatch::Begin(const shared::ProcessSlot& slot, pid_t pid, Watched* watched) {
+  const uint64_t start_ns = slot.start_ns;
+  if (watched->pid != pid) {
+    watched->pid = pid;
+    watched->pidfd.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   } else {
-    processes_[watched->process].end_ns = slot.start_ns;  // it has become another program
+    NoteEnd(*watched, start_ns);  // it has become another program
   }
   watched->image = slot.image.load(std::memory_order_relaxed);
   watched->process = processes_.size();
+  ++seen_;
+  if (processes_.size() == kMostKept) return;
   Process& process = processes_.emplace_back();
-  process.pid = slot.pid;
+  process.pid = pid;
   process.parent_pid = slot.parent_pid;
   process.image = watched->image;
   process.load_bias = slot.load_bias;
-  process.start_ns = slot.start_ns;
-  if (slot.program != 0 && slot.program <= shared::kMaxModules) {
-    process.program = control_.modules[slot.program - 1].path;
+  process.start_ns = start_ns;
+  const uint32_t program = slot.program;
+  if (program != 0 && program <= shared::kMaxModules) {
+    process.program = SharedText(control_.modules[program - 1].path);
   }
 }
 
@@ -44,18 +53,28 @@ void ProcessWatch::Look(shared::ProcessSlot& slot, Watched* watched) {
   if (state == shared::ProcessState::kFree) return;
   const bool readable =
       state == shared::ProcessState::kRunning || state == shared::ProcessState::kChanging;
+  const pid_t pid = slot.pid;
   const bool is_news =
-      watched->pid != slot.pid || watched->image != slot.image.load(std::memory_order_relaxed);
-  if (readable && is_news) Begin(slot, watched);
+      watched->pid != pid || watched->image != slot.image.load(std::memory_order_relaxed);
+  // No process has another number. kill(2) would ask for a group.
+  if (readable && is_news && pid > 0) Begin(slot, pid, watched);
   if (watched->pid == 0) return;  // it is being written
   if (!HasEnded(*watched)) {
     ++live_;
     return;
   }
-  processes_[watched->process].end_ns = MonotonicNowNs();
+  NoteEnd(*watched, MonotonicNowNs());
   shared::FreeThreadSlotsOf(control_, watched->pid);
   *watched = Watched();
   slot.state.store(shared::ProcessState::kFree, std::memory_order_release);
+}
+
+std::vector<pid_t> ProcessWatch::Running() const {
+  std::vector<pid_t> running;
+  for (const Watched& watched : watched_) {
+    if (watched.pid != 0) running.push_back(watched.pid);
+  }
+  return running;
 }
 
 void ProcessWatch::Poll() {

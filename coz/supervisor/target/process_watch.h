@@ -1,7 +1,7 @@
 // The profiled processes: which have come, what they run, which are gone. It frees what the gone
 // ones held, however they ended.
 //
-// Shape    a list that only grows, with an entry for each program that a process ran
+// Shape    a list of the first programs that processes ran, and how many there were in all
 // Units    ns of CLOCK_MONOTONIC
 // Errors   the end of a process is looked up by its number where no descriptor is left to watch it
 // Threads  compatible
@@ -39,8 +39,13 @@ class ProcessWatch {
   // At least every 50 ms.
   void Poll();
 
-  // In the order in which they were seen.
+  // The first kMostKept, in the order in which they were seen.
+  static constexpr size_t kMostKept = 1000;
   const std::vector<Process>& processes() const { return processes_; }
+  // Programs that were seen.
+  uint64_t seen() const { return seen_; }
+  // Numbers of those that run.
+  std::vector<pid_t> Running() const;
   // Profiled processes at the last poll.
   int live() const { return live_; }
 
@@ -49,16 +54,18 @@ class ProcessWatch {
     UniqueFd pidfd;
     pid_t pid = 0;
     uint32_t image = 0;
-    size_t process = 0;  // index into processes_
+    size_t process = kMostKept;  // index into processes_; kMostKept: it is not kept
   };
 
   void Look(shared::ProcessSlot& slot, Watched* watched);
-  void Begin(const shared::ProcessSlot& slot, Watched* watched);
+  void Begin(const shared::ProcessSlot& slot, pid_t pid, Watched* watched);
   bool HasEnded(const Watched& watched) const;
+  void NoteEnd(const Watched& watched, uint64_t end_ns);
 
   shared::ControlBlock& control_;
   std::vector<Watched> watched_;  // by process slot; pid 0: none
   std::vector<Process> processes_;
+  uint64_t seen_ = 0;
   int live_ = 0;
 };
 

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -23,21 +26,40 @@ namespace fs = std::filesystem;
 
 enum class Seen { kNothing, kOtherVersion, kBlock };
 
-// Null unless the file holds a control block.
+// Its head is the same in all versions.
+struct Head {
+  uint64_t magic;
+  uint32_t version;
+};
+static_assert(offsetof(shared::ControlBlock, magic) == offsetof(Head, magic));
+static_assert(offsetof(shared::ControlBlock, version) == offsetof(Head, version));
+
+// Whoever has the file cannot shorten it, which would end this process where it reads.
+bool KeepsItsLength(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+// Null unless the file holds a control block of this version.
 SessionView MapBlock(const std::string& path, Seen* seen) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  Head head = {};
+  if (!fd.ok() || pread(fd.get(), &head, sizeof(head), 0) != sizeof(head) ||
+      head.magic != shared::kControlMagic) {
+    return nullptr;
+  }
+  *seen = Seen::kOtherVersion;
   struct stat status;
-  // Its head is the same in all versions.
-  constexpr off_t kHeadBytes = sizeof(uint64_t) + 2 * sizeof(uint32_t);
-  if (!fd.ok() || fstat(fd.get(), &status) != 0 || status.st_size < kHeadBytes) return nullptr;
   const size_t bytes = sizeof(shared::ControlBlock);
+  if (head.version != shared::kControlVersion || fstat(fd.get(), &status) != 0 ||
+      static_cast<size_t>(status.st_size) < bytes || !KeepsItsLength(fd.get())) {
+    return nullptr;
+  }
   void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (mapped == MAP_FAILED) return nullptr;
   SessionView view(static_cast<const shared::ControlBlock*>(mapped));
-  if (view->magic != shared::kControlMagic) return nullptr;
-  const bool is_ours = view->version == shared::kControlVersion &&
-                       static_cast<size_t>(status.st_size) >= bytes && view->bytes == bytes;
-  *seen = is_ours ? Seen::kBlock : Seen::kOtherVersion;
+  if (view->bytes != bytes) return nullptr;
+  *seen = Seen::kBlock;
   return view;
 }
 

@@ -18,6 +18,7 @@
 
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/tree_members.h"
 
 namespace coz::supervisor {
 
@@ -52,6 +53,7 @@ class SamplingSwitch {
   shared::ControlBlock& control_;
   std::function<void(bool on)> set_own_events_;
   bool suspended_ = false;
+  TreeMembers members_;
   // By process slot, while suspended: a process may change its user meanwhile.
   std::map<uint32_t, Copy> copies_;
 };

@@ -1,5 +1,7 @@
 #include "coz/supervisor/target/sampling_switch.h"
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -73,6 +75,20 @@ TEST_F(SamplingSwitchTest, GivesUpWhereSamplesComeFromTimers) {
   control_->use_cpu_timers = 1;
   EXPECT_FALSE(switch_.Suspend());
   EXPECT_FALSE(sampler::IsSuspended(control_->suspensions));
+}
+
+// The target names a process of others, and an event that it has.
+TEST_F(SamplingSwitchTest, LeavesEventsOfProcessesAloneThatAreNotProfiled) {
+  ASSERT_EQ(sampler::EnablePerfEvent(event_.get()), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  control_->processes[0].pid = child;  // it has inherited the event under the same number
+  EXPECT_TRUE(switch_.Suspend());
+  EXPECT_GT(Counted(), 0u);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "coz/supervisor/target/shared_control.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,13 +16,20 @@
 #include "coz/shared/control_mapping.h"
 
 namespace coz::supervisor {
+namespace {
+
+// Who has the file may shorten it no more: this process would be killed where it reads behind the
+// end. And nobody adds a seal that keeps it from growing.
+bool KeepFromShrinking(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0; }
+
+}  // namespace
 
 absl::StatusOr<SharedControl> SharedControl::Create() {
-  return CreateIn(UniqueFd(memfd_create("coz-control", MFD_CLOEXEC)));
+  return CreateIn(UniqueFd(memfd_create("coz-control", MFD_CLOEXEC | MFD_ALLOW_SEALING)));
 }
 
 absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
-  if (!fd.ok() || !shared::FormatControl(fd.get())) {
+  if (!fd.ok() || !shared::FormatControl(fd.get()) || !KeepFromShrinking(fd.get())) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; %s",
                         sizeof(shared::ControlBlock) >> 20, strerror(errno),

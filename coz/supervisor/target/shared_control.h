@@ -5,8 +5,8 @@
 // Errors   RESOURCE_EXHAUSTED or UNAVAILABLE with what the system said
 // Threads  compatible
 // Signals  none
-// Source   memfd_create(2). The target opens /proc/SUPERVISOR/fd/N, so nothing is left behind
-//          whoever dies first
+// Source   memfd_create(2), fcntl(2) on file seals. The target opens /proc/SUPERVISOR/fd/N, so
+//          nothing is left behind whoever dies first
 #ifndef COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_
 #define COZ_SUPERVISOR_TARGET_SHARED_CONTROL_H_
 

@@ -6,6 +6,7 @@
 
 #include "coz/shared/charged_pairs.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 
@@ -18,20 +19,20 @@ void TargetPoints::Discover() {
     if (state == shared::PointState::kFree) break;
     if (state != shared::PointState::kReady || discovered_[i]) continue;
     discovered_[i] = true;
-    const bool is_of_program =
-        slot.kind != shared::PointKind::kPlace && slot.kind != shared::PointKind::kApi;
-    if (!is_of_program) continue;
-    const bool is_latency = slot.kind != shared::PointKind::kThroughput;
+    const shared::PointKind kind = slot.kind;
+    const bool is_latency = kind == shared::PointKind::kBegin || kind == shared::PointKind::kEnd;
+    // Others are not the program's.
+    if (!is_latency && kind != shared::PointKind::kThroughput) continue;
+    const std::string name = SharedText(slot.name);
     uint32_t id = 0;
-    while (id < points_.size() &&
-           !(points_[id].is_latency == is_latency && points_[id].name == slot.name &&
-             points_[id].counted_by.empty())) {
+    while (id < points_.size() && !(points_[id].is_latency == is_latency &&
+                                    points_[id].name == name && points_[id].counted_by.empty())) {
       ++id;
     }
     if (id == points_.size()) {
-      points_.push_back({slot.name, is_latency, OutsideKind::kNone, "", 0, "", "", 0, 0});
+      points_.push_back({name, is_latency, OutsideKind::kNone, "", 0, "", "", 0, 0});
     }
-    sources_.push_back({id, slot.kind, i});
+    sources_.push_back({id, kind, i});
     any_new = true;
   }
   if (any_new) ChargePairs();
@@ -46,8 +47,7 @@ std::optional<uint32_t> TargetPoints::SlotOf(uint32_t point, shared::PointKind k
 
 std::optional<uint32_t> TargetPoints::SlotOfMark(const std::string& name) const {
   for (const PointSource& source : sources_) {
-    if (source.kind == shared::PointKind::kThroughput &&
-        control_.points[source.slot].name == name) {
+    if (source.kind == shared::PointKind::kThroughput && points_[source.point].name == name) {
       return source.slot;
     }
   }
@@ -114,12 +114,13 @@ TargetPoints::TimedVisits TargetPoints::ReadTimed(uint32_t slot) const {
   TimedVisits sum;
   const uint32_t cell = control_.points[slot].timed_cell.load(std::memory_order_relaxed);
   if (cell == 0 || cell > shared::kMaxTimedPoints) return sum;
+  // Not for ever: a thread may be stopped or killed between its two stores.
+  int tries_left = 10000;
   shared::ForEachThread(control_, [&](const shared::ThreadSlot& thread) {
     const shared::TimedCell& timed = thread.timed[cell - 1];
     uint64_t visits = 0;
     uint64_t time_sum_ns = 0;
-    // Not for ever: a thread may be stopped or killed between its two stores.
-    for (int tries = 0; tries < 1000; ++tries) {
+    for (int tries = 0; tries == 0 || (tries < 1000 && tries_left > 0); ++tries, --tries_left) {
       const uint64_t changes = timed.changes.load(std::memory_order_acquire);
       visits = timed.visits.load(std::memory_order_relaxed);
       time_sum_ns = timed.time_sum_ns.load(std::memory_order_relaxed);
@@ -190,7 +191,7 @@ std::vector<std::string> TargetPoints::Marks() const {
   std::vector<std::string> names;
   for (const PointSource& source : sources_) {
     if (source.kind == shared::PointKind::kThroughput) {
-      names.emplace_back(control_.points[source.slot].name);
+      names.push_back(points_[source.point].name);
     }
   }
   return names;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 namespace {
@@ -40,6 +41,12 @@ uint64_t CpuTimeNs(int32_t pid, int32_t tid) {
   return cpu_ns;
 }
 
+// What has no room in the result, as a target may write it, is as much as has.
+uint64_t Rounded(double ns) {
+  constexpr double kEnd = 18446744073709551616.0;  // 2^64
+  return ns < kEnd ? static_cast<uint64_t>(ns) : ~uint64_t{0};
+}
+
 // ns of one tick so far.
 double NsPerTick(const shared::ControlBlock& control) {
   const uint64_t ticks = __builtin_ia32_rdtsc() - control.start_ticks;
@@ -56,8 +63,7 @@ std::vector<TimedCalls> TimesOf(const shared::ControlBlock& control, SumsOf sums
     const uint32_t slot = control.timed_functions[i].load(std::memory_order_acquire);
     if (slot == 0) break;
     const shared::CallSums sums = sums_of(i);
-    timed.push_back({slot - 1, sums.calls,
-                     static_cast<uint64_t>(static_cast<double>(sums.ticks) * ns_per_tick),
+    timed.push_back({slot - 1, sums.calls, Rounded(static_cast<double>(sums.ticks) * ns_per_tick),
                      CpuBySamples(control, sums.samples)});
   }
   return timed;
@@ -156,7 +162,7 @@ std::vector<std::string> ThreadCounterNames(const shared::ControlBlock& control)
         point.is_released.load(std::memory_order_relaxed) == 0 &&
         (point.kind == shared::PointKind::kThroughput || point.kind == shared::PointKind::kPlace ||
          point.kind == shared::PointKind::kApi);
-    names.emplace_back(is_counted ? point.name : "");
+    names.push_back(is_counted ? SharedText(point.name) : "");
   }
   return names;
 }
@@ -179,7 +185,8 @@ std::vector<ThreadUse> ReadThreads(const shared::ControlBlock& control) {
   return threads;
 }
 
-ThreadWatch::ThreadWatch(shared::ControlBlock* control) : control_(*control) {
+ThreadWatch::ThreadWatch(shared::ControlBlock* control)
+    : control_(*control), read_(control->ended_threads.read.load(kRelaxed)) {
   control_.ended_threads.has_reader.store(1, kRelaxed);
 }
 
@@ -205,18 +212,19 @@ bool ThreadWatch::GiveUp(uint64_t now_ns) {
 
 void ThreadWatch::Poll() {
   shared::EndedThreads& ring = control_.ended_threads;
-  uint64_t number = ring.read.load(kRelaxed);
-  const uint64_t end = ring.next.load(std::memory_order_acquire);
-  for (; number < end; ++number) {
-    const shared::EndedThread& ended = ring.threads[number % shared::kMaxEndedThreads];
-    if (ended.written.load(std::memory_order_acquire) == number + 1) {
+  // So many have room. More there are not, whatever the target has written.
+  const uint64_t written = ring.next.load(std::memory_order_acquire) - read_;
+  const uint64_t end = read_ + std::min<uint64_t>(written, shared::kMaxEndedThreads);
+  for (; read_ < end; ++read_) {
+    const shared::EndedThread& ended = ring.threads[read_ % shared::kMaxEndedThreads];
+    if (ended.written.load(std::memory_order_acquire) == read_ + 1) {
       Keep(Describe(control_, ended));
     } else if (!GiveUp(MonotonicNowNs())) {
       break;
     }
     stuck_since_ns_ = 0;
   }
-  ring.read.store(number, std::memory_order_release);
+  ring.read.store(read_, std::memory_order_release);
 }
 
 std::vector<ThreadUse> ThreadWatch::Threads() {

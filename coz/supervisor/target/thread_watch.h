@@ -65,6 +65,7 @@ class ThreadWatch {
   bool GiveUp(uint64_t now_ns);
 
   shared::ControlBlock& control_;
+  uint64_t read_;  // entries of the ring so far
   std::vector<ThreadUse> alone_;
   std::map<std::string, ThreadUse> by_name_;
   uint64_t stuck_since_ns_ = 0;  // the next entry's writer is still at it; 0: there is none

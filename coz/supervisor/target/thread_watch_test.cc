@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -144,6 +145,20 @@ TEST_F(ThreadWatchTest, AnEntryThatIsBeingWrittenIsAwaited) {
 
 TEST_F(ThreadWatchTest, PairsAreNoCounters) {
   EXPECT_EQ(ThreadCounterNames(*control_), (std::vector<std::string>{"", "requests"}));
+}
+
+TEST_F(ThreadWatchTest, KnowsItselfHowFarItHasRead) {
+  EndThread(StartThread("once", 3, 10));
+  watch_.Poll();
+  control_->ended_threads.read = 0;  // the target may write that
+  EXPECT_EQ(watch_.Threads().size(), 1u);
+  EXPECT_EQ(control_->ended_threads.read, 1u);
+}
+
+TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
+  memset(&control_->points[1].name[0], 'a', sizeof(control_->points[1].name));
+  control_->points[1].shared.count = 0x6161616161616161;
+  EXPECT_EQ(ThreadCounterNames(*control_)[1], std::string(shared::kPointNameBytes, 'a'));
 }
 
 }  // namespace

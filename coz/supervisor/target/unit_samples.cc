@@ -15,6 +15,10 @@ constexpr size_t kRecentSamples = 4096;
 void UnitSamples::Drain(uint64_t now_ns) {
   reader_.Drain(now_ns, [this](const shared::RingSample& sample) {
     const experiment::UnitId unit = are_waits_ ? shared::UnitOfWait(sample.unit) : sample.unit;
+    if (has_unit_ != nullptr && !total_.contains(unit) && !has_unit_(unit)) {
+      ++of_no_unit_;
+      return;
+    }
     total_[unit] += sample.weight;
     new_[unit] += sample.weight;
     if (are_waits_) {

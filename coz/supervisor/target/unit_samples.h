@@ -2,7 +2,7 @@
 //
 // Shape    counts that only grow, and the units of the last samples, a bounded number of them
 // Units    sampling periods
-// Errors   samples that were lost in the ring are counted
+// Errors   samples that were lost in the ring are counted, and with them those of no unit
 // Threads  compatible
 // Signals  none
 // Source   coz/shared/sample_ring.h
@@ -11,7 +11,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -30,6 +32,9 @@ class UnitSamples {
 
   // Counts what has come since the last call. `now_ns` is of CLOCK_MONOTONIC.
   void Drain(uint64_t now_ns);
+  // Which units there are; without it, all numbers. The target writes the numbers, and could name
+  // more than there is memory for.
+  void SetUnits(std::function<bool(experiment::UnitId unit)> has) { has_unit_ = std::move(has); }
   // From now on `unit` is not drawn.
   void NeverDraw(experiment::UnitId unit) { never_drawn_ = unit; }
 
@@ -42,7 +47,7 @@ class UnitSamples {
   // The unit of one of the last samples since the previous draw, each as likely as the others; of
   // waits, by their lengths.
   std::optional<experiment::UnitId> Draw(Random& random);
-  uint64_t lost() const { return reader_.lost(); }
+  uint64_t lost() const { return reader_.lost() + of_no_unit_; }
 
  private:
   void KeepForDraw(experiment::UnitId unit);
@@ -55,6 +60,8 @@ class UnitSamples {
   std::vector<experiment::UnitId> recent_;
   uint64_t recent_next_ = 0;  // where the next one goes, once `recent_` is full
   std::optional<experiment::UnitId> never_drawn_;
+  std::function<bool(experiment::UnitId unit)> has_unit_;
+  uint64_t of_no_unit_ = 0;
 };
 
 }  // namespace coz::supervisor

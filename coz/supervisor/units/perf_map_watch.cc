@@ -72,15 +72,17 @@ void PerfMapWatch::Warn(Watched* watched, const std::string& what) {
 std::vector<std::string> PerfMapWatch::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 // A child of fork runs the code that its parent has compiled.
-void PerfMapWatch::Begin(const shared::ProcessSlot& slot, uint64_t now_ns, Watched* watched) {
+void PerfMapWatch::Begin(const shared::ProcessSlot& slot, pid_t pid, uint64_t now_ns,
+                         Watched* watched) {
   Watched begun;
-  begun.pid = slot.pid;
+  begun.pid = pid;
   begun.image = slot.image.load(std::memory_order_relaxed);
   begun.since_ns = now_ns;
   begun.code = watched->code;
   begun.code_offset = watched->code_offset;
+  const pid_t parent = slot.parent_pid;
   for (const auto& [index, other] : watched_) {
-    if (other.pid == 0 || other.pid != slot.parent_pid || other.image != begun.image) continue;
+    if (other.pid == 0 || other.pid != parent || other.image != begun.image) continue;
     begun.ranges = other.ranges;
     begun.is_changed = !begun.ranges.ranges().empty();
   }
@@ -180,11 +182,14 @@ void PerfMapWatch::Publish(SharedControl& control, shared::ProcessSlot& slot, Wa
   watched->is_changed = false;
 }
 
-void PerfMapWatch::Look(SharedControl& control, shared::ProcessSlot& slot, Watched* watched,
+void PerfMapWatch::Look(SharedControl& control, shared::ProcessSlot& slot, uint32_t index,
                         uint64_t now_ns) {
   if (slot.state.load(std::memory_order_acquire) != shared::ProcessState::kRunning) return;
-  if (watched->pid != slot.pid || watched->image != slot.image.load(std::memory_order_relaxed)) {
-    Begin(slot, now_ns, watched);
+  const pid_t pid = slot.pid;
+  if (!members_.Has(control.block(), index, pid, now_ns)) return;
+  Watched* const watched = &watched_[index];
+  if (watched->pid != pid || watched->image != slot.image.load(std::memory_order_relaxed)) {
+    Begin(slot, pid, now_ns, watched);
   }
   if (now_ns < watched->next_look_ns) return;
   const bool is_slow = watched->read_bytes == 0 && now_ns > watched->since_ns + kStartNs;
@@ -196,7 +201,7 @@ void PerfMapWatch::Look(SharedControl& control, shared::ProcessSlot& slot, Watch
 void PerfMapWatch::Poll(SharedControl& control, uint64_t now_ns) {
   if (!units_->TakesJitCode()) return;
   shared::ForEachProcess(control.block(), [&](shared::ProcessSlot& slot, uint32_t index) {
-    Look(control, slot, &watched_[index], now_ns);
+    Look(control, slot, index, now_ns);
   });
 }
 

@@ -22,6 +22,7 @@
 #include "coz/shared/jit_code.h"
 #include "coz/sourcemap/perf_map.h"
 #include "coz/supervisor/target/shared_control.h"
+#include "coz/supervisor/target/tree_members.h"
 #include "coz/supervisor/units/unit_index.h"
 
 namespace coz::supervisor {
@@ -59,14 +60,15 @@ class PerfMapWatch {
     uint64_t code_offset = 0;
   };
 
-  void Look(SharedControl& control, shared::ProcessSlot& slot, Watched* watched, uint64_t now_ns);
-  void Begin(const shared::ProcessSlot& slot, uint64_t now_ns, Watched* watched);
+  void Look(SharedControl& control, shared::ProcessSlot& slot, uint32_t index, uint64_t now_ns);
+  void Begin(const shared::ProcessSlot& slot, pid_t pid, uint64_t now_ns, Watched* watched);
   void Read(Watched* watched);
   void ReadFrom(int fd, const struct stat& file, Watched* watched);
   void Publish(SharedControl& control, shared::ProcessSlot& slot, Watched* watched);
   void Warn(Watched* watched, const std::string& what);
 
   UnitIndex* units_;
+  TreeMembers members_;
   std::map<uint32_t, Watched> watched_;  // by process slot
   std::vector<std::string> warnings_;
 };

@@ -1,8 +1,10 @@
 #include "coz/supervisor/units/perf_map_watch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -110,10 +112,24 @@ TEST_F(PerfMapWatchTest, MapThatIsWrittenAnewHoldsAlone) {
 TEST_F(PerfMapWatchTest, ChildOfForkHasTheCodeOfItsParent) {
   WriteAnew("100 10 f\n");
   Poll();
-  constexpr pid_t kNobody = 1 << 30;
-  Enter(1, kNobody, getpid());
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  Enter(1, child, getpid());
   Poll();
   EXPECT_EQ(At(0x100, 1), "f");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+// Its number is all that the target writes.
+TEST_F(PerfMapWatchTest, ProcessThatIsNotProfiledHasNoCode) {
+  WriteAnew("100 10 f\n");
+  Poll();
+  Enter(1, getppid(), getpid());
+  Poll();
+  EXPECT_EQ(control_.block().processes[1].jit_code.load(), 0u);
 }
 
 TEST_F(PerfMapWatchTest, MapOfAnEarlierProcessIsNotUsed) {

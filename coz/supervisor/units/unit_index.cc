@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "coz/base/call_path_name.h"
 #include "coz/points/closest_names.h"
+#include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
 namespace {
@@ -28,6 +29,12 @@ std::string RealPath(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   return error ? path : real.string();
+}
+
+// What is none is not opened: a pipe would hold coz up.
+bool IsFile(const std::string& path) {
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 // Tells a file from another that has been put in its place; empty where there is none.
@@ -190,9 +197,9 @@ void UnitIndex::PassOver(const std::string& path) {
 }
 
 void UnitIndex::AnswerOne(SharedControl& control, shared::ModuleSlot& slot) {
-  const std::string path = RealPath(slot.path);
+  const std::string path = RealPath(SharedText(slot.path));
   // What has no file (the vDSO) has a path without a folder, or none.
-  if (path.find('/') == std::string::npos || path == left_out_ ||
+  if (path.find('/') == std::string::npos || path == left_out_ || !IsFile(path) ||
       !binary_scope_.Contains(path, slot.is_program != 0)) {
     slot.state.store(shared::ModuleState::kNotMapped, std::memory_order_release);
     return;
@@ -326,6 +333,7 @@ void UnitIndex::Preannounce(SharedControl& shared) {
   slot.modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1000000000 +
                      static_cast<uint64_t>(file.st_mtim.tv_nsec);
   memcpy(slot.path, program_.c_str(), program_.size() + 1);
+  answered_[0] = true;
   AnswerOne(shared, slot);
   control.module_count.store(1, std::memory_order_release);
 }
@@ -335,13 +343,15 @@ void UnitIndex::Answer(SharedControl& shared) {
   const uint32_t count =
       std::min(control.module_count.load(std::memory_order_acquire), shared::kMaxModules);
   for (uint32_t i = 0; i < count; ++i) {
-    // A process that was killed may have left a slot half-written.
-    if (control.modules[i].state.load(std::memory_order_acquire) ==
-        shared::ModuleState::kAnnounced) {
+    // A process that was killed may have left a slot half-written. Each is answered once: nobody
+    // else announces a file in it.
+    if (!answered_[i] && control.modules[i].state.load(std::memory_order_acquire) ==
+                             shared::ModuleState::kAnnounced) {
+      answered_[i] = true;
       AnswerOne(shared, control.modules[i]);
     }
   }
-  if (count != 0 && !objects_.empty() && objects_[0].path == control.modules[0].path) {
+  if (count != 0 && !objects_.empty() && objects_[0].path == SharedText(control.modules[0].path)) {
     objects_[0].load_bias = control.modules[0].load_bias;  // the process knows it only now
   }
 }

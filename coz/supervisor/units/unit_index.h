@@ -11,6 +11,7 @@
 #ifndef COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_
 #define COZ_TOOLS_SUPERVISOR_UNIT_INDEX_H_
 
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -184,6 +185,7 @@ class UnitIndex {
   std::map<std::string, int> functions_called_;     // how many have the name, where units are paths
   std::unique_ptr<shared::CallPaths> first_paths_;  // until there is a control block
   shared::CallPaths* paths_ = nullptr;
+  std::bitset<shared::kMaxModules> answered_;  // by module slot
   uint32_t next_unit_ = 0;
   size_t jit_object_ = 0;  // in objects_; there where jit_units_ is not empty
   absl::flat_hash_map<std::string, uint32_t> jit_units_;

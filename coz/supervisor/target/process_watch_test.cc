@@ -1,0 +1,73 @@
+#include "coz/supervisor/target/process_watch.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ProcessWatchTest : public ::testing::Test {
+ protected:
+  shared::ProcessSlot& AddProcess(pid_t pid) {
+    shared::ProcessSlot& slot = control_->processes[control_->processes_high_water++];
+    slot.pid = pid;
+    slot.image = ++images_;
+    slot.state = shared::ProcessState::kRunning;
+    return slot;
+  }
+
+  std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  ProcessWatch watch_{control_.get()};
+  uint32_t images_ = 0;
+};
+
+TEST_F(ProcessWatchTest, NamesTheProgramOfAProcessThatRuns) {
+  snprintf(control_->modules[0].path, sizeof(control_->modules[0].path), "/bin/served");
+  AddProcess(getpid()).program = 1;
+  watch_.Poll();
+  EXPECT_THAT(watch_.Running(), ElementsAre(getpid()));
+  ASSERT_EQ(watch_.processes().size(), 1u);
+  EXPECT_EQ(watch_.processes()[0].program, "/bin/served");
+}
+
+TEST_F(ProcessWatchTest, ANumberThatNoProcessHasIsNone) {
+  for (const pid_t pid : {0, -1, -getpid()}) AddProcess(pid);
+  watch_.Poll();
+  EXPECT_THAT(watch_.Running(), IsEmpty());
+  EXPECT_THAT(watch_.processes(), IsEmpty());
+  EXPECT_EQ(watch_.live(), 0);
+}
+
+TEST_F(ProcessWatchTest, APathWithoutAnEndIsNoLongerThanItsRoom) {
+  memset(&control_->modules[0].path[0], 'a', sizeof(control_->modules[0].path));
+  memset(&control_->modules[0].table_offset, 'b', sizeof(uint64_t));
+  AddProcess(getpid()).program = 1;
+  watch_.Poll();
+  ASSERT_EQ(watch_.processes().size(), 1u);
+  EXPECT_EQ(watch_.processes()[0].program, std::string(shared::kModulePathBytes, 'a'));
+}
+
+TEST_F(ProcessWatchTest, KeepsTheFirstProgramsAndCountsAll) {
+  shared::ProcessSlot& slot = AddProcess(getpid());
+  constexpr size_t kPrograms = ProcessWatch::kMostKept + 200;
+  for (size_t i = 0; i < kPrograms; ++i) {
+    slot.image = static_cast<uint32_t>(i);
+    watch_.Poll();
+  }
+  EXPECT_EQ(watch_.processes().size(), ProcessWatch::kMostKept);
+  EXPECT_EQ(watch_.seen(), kPrograms);
+  EXPECT_THAT(watch_.Running(), ElementsAre(getpid()));
+}
+
+}  // namespace
+}  // namespace coz::supervisor

@@ -1,0 +1,71 @@
+#include "coz/supervisor/units/unit_index.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "coz/sourcemap/scope.h"
+#include "coz/sourcemap/unit_table.h"
+#include "coz/supervisor/target/shared_control.h"
+#include "gtest/gtest.h"
+
+namespace coz::supervisor {
+namespace {
+
+sourcemap::UnitRules Libraries() {
+  sourcemap::UnitRules rules;
+  rules.kind = sourcemap::UnitKind::kLibrary;
+  return rules;
+}
+
+// What the target announces, whose libraries are the units.
+class UnitIndexTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(control_.ok()) << control_.status(); }
+
+  shared::ModuleSlot& Announce(uint32_t slot, const std::string& path) {
+    shared::ModuleSlot& module = control_->block().modules[slot];
+    memcpy(&module.path[0], path.data(), path.size());
+    control_->block().module_count = slot + 1;
+    module.state = shared::ModuleState::kAnnounced;
+    return module;
+  }
+
+  absl::StatusOr<SharedControl> control_ = SharedControl::Create();
+  UnitIndex units_{sourcemap::BinaryScope({"%"}),
+                   sourcemap::SourceScope(std::vector<std::string>()), Libraries()};
+};
+
+TEST_F(UnitIndexTest, AnswersAnAnnouncementOnce) {
+  shared::ModuleSlot& module = Announce(0, "/bin/true");
+  units_.Answer(*control_);
+  EXPECT_EQ(module.state, shared::ModuleState::kTableReady);
+  const uint32_t growth = units_.growth();
+  // Each would be read, and kept, as a hostile target names one after the other.
+  Announce(0, "/bin/false");
+  units_.Answer(*control_);
+  EXPECT_EQ(units_.growth(), growth);
+}
+
+TEST_F(UnitIndexTest, DoesNotOpenWhatIsNoFile) {
+  const std::string pipe = std::string(getenv("TEST_TMPDIR")) + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const shared::ModuleSlot& module = Announce(0, pipe);
+  units_.Answer(*control_);  // opening it would wait for a writer
+  EXPECT_EQ(module.state, shared::ModuleState::kNotMapped);
+  EXPECT_TRUE(units_.objects().empty());
+}
+
+TEST_F(UnitIndexTest, APathWithoutAnEndIsNoLongerThanItsRoom) {
+  const shared::ModuleSlot& module = Announce(0, std::string(shared::kModulePathBytes, '/'));
+  memset(&control_->block().modules[0].table_offset, '/', sizeof(uint64_t));
+  units_.Answer(*control_);
+  EXPECT_EQ(module.state, shared::ModuleState::kNotMapped);
+  EXPECT_TRUE(units_.objects().empty());
+}
+
+}  // namespace
+}  // namespace coz::supervisor
