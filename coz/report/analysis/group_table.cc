@@ -57,7 +57,7 @@ std::map<std::string, GroupPart> Split(const profile::Profile& profile, Experime
     GroupPart& part = by_name[name];
     part.row.name = name;
     if (!by_session.try_emplace(session.id(), &part).second) continue;
-    ++part.row.sessions;
+    part.row.sessions += static_cast<uint64_t>(std::max(1, session.pooled_session_size()));
     *part.profile.add_session() = session;
   }
   const auto part_of = [&](uint64_t session) {
@@ -82,41 +82,53 @@ std::map<std::string, GroupPart> Split(const profile::Profile& profile, Experime
   return by_name;
 }
 
+// What was counted. Those of a pooled row are at the pace of the baselines near them, so that they
+// are much the same at all hosts.
+double CountedVisits(const ExperimentRow& row, const PointSeen& seen) {
+  if (row.block == 0) return seen.visits;
+  if (seen.latency == nullptr) return static_cast<double>(seen.least_visits);
+  return (static_cast<double>(seen.latency->arrivals()) +
+          static_cast<double>(seen.latency->departures())) /
+         2;
+}
+
 // Cochran's ratio estimate from the untainted baselines of one group.
 struct Pace {
-  int baselines = 0;
+  uint64_t baselines = 0;
+  double degrees = 0;
   double ns_per_visit = 0;
   double relative_error = 0;
 };
 
 Pace PaceOf(const ExperimentTable& table, size_t point) {
-  std::vector<const PointSeen*> baselines;
+  std::vector<std::pair<double, double>> baselines;  // duration, visits
   double duration = 0;
   double visits = 0;
+  Pace pace;
   for (const ExperimentRow& row : table.experiments) {
     if (!row.IsBaseline() || row.taints != 0) continue;
     for (const PointSeen& seen : row.points) {
       if (seen.point != point || seen.visits <= 0) continue;
-      baselines.push_back(&seen);
+      baselines.emplace_back(seen.duration, CountedVisits(row, seen));
       duration += seen.duration;
-      visits += seen.visits;
+      visits += baselines.back().second;
+      pace.baselines += row.pooled;
     }
   }
-  Pace pace;
-  pace.baselines = static_cast<int>(baselines.size());
-  if (pace.baselines < kLeastBaselines || duration <= 0) return pace;
+  const auto n = static_cast<double>(baselines.size());
+  if (n < kLeastBaselines || duration <= 0) return pace;
+  pace.degrees = n - 1;
   pace.ns_per_visit = duration / visits;
   double squares = 0;
-  for (const PointSeen* seen : baselines) {
-    squares += std::pow(seen->duration - pace.ns_per_visit * seen->visits, 2);
+  for (const auto& [took, made] : baselines) {
+    squares += std::pow(took - pace.ns_per_visit * made, 2);
   }
-  const double n = pace.baselines;
   pace.relative_error = std::sqrt(squares * n / (n - 1)) / duration;
   return pace;
 }
 
 Estimate PaceEstimate(const Pace& pace) {
-  const double half = pace.ns_per_visit * pace.relative_error * StudentQuantile(pace.baselines - 1);
+  const double half = pace.ns_per_visit * pace.relative_error * StudentQuantile(pace.degrees);
   return {pace.ns_per_visit, pace.ns_per_visit - half, pace.ns_per_visit + half};
 }
 
@@ -170,10 +182,9 @@ class GroupTableBuilder {
       PointByGroup& point = table_.points[i];
       const Pace pace = PaceOf(part.table, point.point);
       if (pace.ns_per_visit > 0) {
-        point.pace.push_back({group, pace.baselines, PaceEstimate(pace), {}});
+        point.pace.push_back({group, static_cast<int>(pace.baselines), PaceEstimate(pace), {}});
         // Hosts differ by factors, so their logarithms are compared.
-        paces_[i].push_back(
-            {std::log(pace.ns_per_visit), pace.relative_error, pace.baselines - 1.0});
+        paces_[i].push_back({std::log(pace.ns_per_visit), pace.relative_error, pace.degrees});
       }
       for (size_t k = 0; k < point.lines.size(); ++k) {
         const LineAnalysis* line = FindLine(analysis, point.point, point.lines[k].unit);
@@ -252,7 +263,12 @@ GroupTable BuildGroupTable(const profile::Profile& profile, ExperimentTable* tab
                            const Analysis& analysis, GroupBy by, double gain_at, int max_lines) {
   GroupTableBuilder builder(analysis, by, gain_at, max_lines);
   for (auto& [name, part] : Split(profile, table, by)) builder.Add(std::move(part), *table);
-  return builder.Finish();
+  GroupTable groups = builder.Finish();
+  groups.put_together =
+      by != GroupBy::kBinary &&
+      std::any_of(profile.session().begin(), profile.session().end(),
+                  [](const profile::Session& session) { return session.pooled_machines(); });
+  return groups;
 }
 
 }  // namespace coz::report

@@ -79,6 +79,9 @@ struct GroupRow {
 };
 
 struct GroupTable {
+  // Some runs are of a compact profile in which hosts and kernels were put together: their group
+  // has no name.
+  bool put_together = false;
   GroupBy by = GroupBy::kHost;
   double gain_at = 0;
   int comparisons = 0;

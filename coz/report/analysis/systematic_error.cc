@@ -110,7 +110,8 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   SystematicError error;
   error.facts = facts;
   const auto add = [&error](const ErrorTerm& term) {
-    if (term.always > 0 || term.of_speedup > 0 || term.of_effect > 0) error.terms.push_back(term);
+    if (std::max({term.always, term.of_speedup, term.of_effect}) > kLeastTerm)
+      error.terms.push_back(term);
   };
   // What is wrong in any run: what is left in the accuracy study.
   add({ErrorCause::kMethod, kMethodError, 0, 0});

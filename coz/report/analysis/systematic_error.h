@@ -39,6 +39,9 @@ inline constexpr double kPauseLoss = 5.0 / 60;
 // them for nothing: coz/testing/sim/coverage_test.cc.
 inline constexpr double kVisitsAtEnds = 1.0;
 
+// Sums of figures that are added up in another order differ by less, so this is no cause.
+inline constexpr double kLeastTerm = 1e-9;
+
 // From here on a run's own figures say that it went wrong.
 inline constexpr double kMuchMissed = 0.1;   // of the virtual speedup asked for
 inline constexpr double kMuchUnseen = 0.1;   // of the CPU time

@@ -55,6 +55,14 @@ TEST(SystematicErrorTest, MissedSpeedupsWidenByWhatTheyMissed) {
   EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
 }
 
+TEST(SystematicErrorTest, RoundingOfSumsIsNoCause) {
+  ErrorFacts facts;
+  facts.achieved_share = 1 - 4.4e-16;
+  EXPECT_EQ(SystematicErrorOf(facts).terms.size(), 1u);
+  facts.achieved_share = 1 - 1e-6;
+  EXPECT_EQ(SystematicErrorOf(facts).terms.size(), 2u);
+}
+
 TEST(SystematicErrorTest, SharesWidenByTheirRatioToTheRest) {
   ErrorFacts facts;
   facts.sampling_share = 0.1;

@@ -77,6 +77,7 @@ Json GroupsJson(const GroupTable& table, const ExperimentTable& names) {
           {"schema_version", kReportJsonSchemaVersion},
           {"by", GroupWord(table.by)},
           {"gain_at", table.gain_at},
+          {"put_together", table.put_together},
           {"comparisons", table.comparisons},
           {"error_rate", kGroupErrorRate},
           {"groups", groups},

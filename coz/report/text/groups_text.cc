@@ -21,7 +21,8 @@ constexpr int kMostGroupColumns = 40;
 
 std::string GroupName(const GroupTable& groups, size_t group) {
   const std::string& name = groups.groups[group].name;
-  return name.empty() ? "(unknown)" : ElideEnd(Printable(name), kMostGroupColumns);
+  if (name.empty()) return groups.put_together ? "(put together)" : "(unknown)";
+  return ElideEnd(Printable(name), kMostGroupColumns);
 }
 
 // "1.23 ms", with the unit that has one to three digits before the point.
@@ -144,13 +145,19 @@ std::vector<std::string> Misfits(const GroupTable& groups, const ExperimentTable
 
 std::string Summary(const GroupTable& groups, const ExperimentTable& table, const UnitNames& names,
                     const TextOptions& options) {
-  if (groups.groups.size() < 2) {
+  std::string text;
+  if (groups.put_together) {
+    absl::StrAppend(&text,
+                    "  this is a compact profile with too many hosts to keep each apart, so ",
+                    GroupWord(groups.by), "s cannot be told apart; merge the ordinary profiles ",
+                    "without --compact\n");
+    if (groups.groups.size() < 2) return text;
+  } else if (groups.groups.size() < 2) {
     return absl::StrCat("  all runs are of one ", GroupWord(groups.by),
                         ", so there is nothing to compare\n");
   }
   const std::vector<std::string> found = Misfits(groups, table, names);
   const size_t shown = ShownOf(found.size(), options);
-  std::string text;
   for (size_t i = 0; i < shown; ++i) absl::StrAppend(&text, found[i]);
   if (shown < found.size()) {
     absl::StrAppend(&text, "  and ", found.size() - shown, " more; for all: -n 0\n");

@@ -62,6 +62,21 @@ TEST(GroupsTextTest, GroupsBeyondTheLimitAreCounted) {
   EXPECT_THAT(text, HasSubstr("and 1 more; for all: -n 0"));
 }
 
+TEST(GroupsTextTest, HostsThatWerePutTogetherAreNotCalledOne) {
+  const ExperimentTable table = Names();
+  GroupTable groups = ThreeHosts();
+  groups.put_together = true;
+  EXPECT_THAT(RenderGroups(groups, table, UnitNames(table), {}),
+              HasSubstr("  this is a compact profile with too many hosts to keep each apart, so "
+                        "hosts cannot be told apart; merge the ordinary profiles without "
+                        "--compact\n  host web-2 does not fit"));
+  groups.groups = {{"", 300, 6000}};
+  groups.points.clear();
+  const std::string text = RenderGroups(groups, table, UnitNames(table), {});
+  EXPECT_THAT(text, HasSubstr("hosts cannot be told apart"));
+  EXPECT_THAT(text, Not(HasSubstr("nothing to compare")));
+}
+
 TEST(GroupsTextTest, OneGroupAloneIsNotCompared) {
   const ExperimentTable table = Names();
   GroupTable groups = ThreeHosts();

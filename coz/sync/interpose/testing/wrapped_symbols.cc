@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "coz/sync/interpose/io_uring_calls_table.h"
+#include "coz/sync/interpose/mpi_calls_table.h"
 #include "coz/sync/interpose/openmp_calls_table.h"
 #include "coz/sync/interpose/wrapped_calls_table.h"
 
@@ -27,6 +28,9 @@ int main() {
 #undef COZ_X
 #define COZ_X(version, result, name, parameters, arguments) puts(#name "@" version);
   COZ_IO_URING_CALLS(COZ_X)
+#undef COZ_X
+#define COZ_X(shape, name, count) puts("MPI_" #name "\nPMPI_" #name);
+  COZ_MPI_CALLS(COZ_X)
 #undef COZ_X
 #define COZ_X(name) puts(#name);
   COZ_COMPOSED_CALLS(COZ_X)
