@@ -61,7 +61,7 @@ class VisitCounter {
   bool with_children_ = false;
 };
 
-// Whether breakpoints can be counted: a try on this process.
+// Whether breakpoints can be counted: some visits of this process to a breakpoint of its own.
 absl::Status CheckBreakpoints();
 absl::Status CheckProbes(const std::string& file, uint64_t offset);
 

@@ -24,21 +24,20 @@ void NoteFifo() { TheIoTables().has_fifos.store(1, std::memory_order_relaxed); }
 bool IsFifo(const struct stat& status) { return S_ISFIFO(status.st_mode); }
 
 bool FindFifo(int folder, const char* path, struct stat* status) {
-  return !HasLeftThreadSync() && RawSyscall(SYS_newfstatat, folder, path, status, 0) == 0 &&
-         IsFifo(*status);
+  return RawSyscall(SYS_newfstatat, folder, path, status, 0) == 0 && IsFifo(*status);
 }
 
 // Of what a call has opened; -1 where it has failed.
 int DescriptorOf(int fd) { return fd; }
 int DescriptorOf(FILE* stream) { return stream != nullptr ? fileno_unlocked(stream) : -1; }
 
-// Makes `call`, and notes a FIFO whose opening took so long that the caller has waited.
+// Makes `call` of a profiled thread, and notes a FIFO whose opening took so long that the caller has
+// waited.
 template <typename Call>
 auto CallAndLook(Call call) {
   const delay::ThreadLedger* const caller = CurrentThreadLedger();
   const bool matters =
-      caller != nullptr && !HasLeftThreadSync() &&
-      (WaitsAreUnits() || caller->local_delay_ns.load(std::memory_order_relaxed) != 0);
+      WaitsAreUnits() || caller->local_delay_ns.load(std::memory_order_relaxed) != 0;
   if (__builtin_expect(!matters, 1)) return call();
   constexpr uint64_t kLongestWithoutWaitNs = 20'000;
   const uint64_t start_ns = MonotonicNowNs();
@@ -74,12 +73,10 @@ auto OpenFifo(const struct stat& fifo, int flags, Call call) {
 
 template <typename Call>
 auto Open(int folder, const char* path, int flags, Call call) {
+  if (CurrentThreadLedger() == nullptr || HasLeftThreadSync()) return call();
   if (__builtin_expect(!HasFifos(), 1)) return CallAndLook(call);
   struct stat fifo;
-  if (CurrentThreadLedger() == nullptr || (flags & (O_PATH | O_DIRECTORY)) != 0 ||
-      !FindFifo(folder, path, &fifo)) {
-    return call();
-  }
+  if ((flags & (O_PATH | O_DIRECTORY)) != 0 || !FindFifo(folder, path, &fifo)) return call();
   return OpenFifo(fifo, flags, call);
 }
 
@@ -90,7 +87,7 @@ int AccessOf(const char* mode) {
 }
 
 int NoteIfMade(int result) {
-  if (result == 0 && LedgerSoFar() != nullptr) NoteFifo();
+  if (result == 0 && LedgerSoFar() != nullptr && !HasLeftThreadSync()) NoteFifo();
   return result;
 }
 
