@@ -1,5 +1,5 @@
-/* What PARSEC's programs call where -DENABLE_PARSEC_HOOKS is set. hooks.c prints how long the region
- * of interest took. */
+/* What PARSEC's programs call where -DENABLE_PARSEC_HOOKS is set. hooks.c prints how long the
+ * region of interest took. */
 #ifndef COZ_BENCH_PAPER_HOOKS_H_
 #define COZ_BENCH_PAPER_HOOKS_H_
 

@@ -1,5 +1,5 @@
-/* The example of the paper's introduction: two threads of nearly the same length, a round of which is
- * done when both are.
+/* The example of the paper's introduction: two threads of nearly the same length, a round of which
+ * is done when both are.
  *
  *   two_threads ROUNDS STEPS_OF_A STEPS_OF_B
  */

@@ -31,8 +31,8 @@ bool FindFifo(int folder, const char* path, struct stat* status) {
 int DescriptorOf(int fd) { return fd; }
 int DescriptorOf(FILE* stream) { return stream != nullptr ? fileno_unlocked(stream) : -1; }
 
-// Makes `call` of a profiled thread, and notes a FIFO whose opening took so long that the caller has
-// waited.
+// Makes `call` of a profiled thread, and notes a FIFO whose opening took so long that the caller
+// has waited.
 template <typename Call>
 auto CallAndLook(Call call) {
   const delay::ThreadLedger* const caller = CurrentThreadLedger();
