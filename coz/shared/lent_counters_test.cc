@@ -181,8 +181,10 @@ TEST_F(LentCountersTest, ThreadsReadAllVisitsOrNothingWhileProgramsComeAndGo) {
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> reads{0};
   std::atomic<uint64_t> wrong{0};
+  constexpr int kReaders = 3;
   std::vector<std::thread> readers;
-  for (int i = 0; i < 3; ++i) {
+  readers.reserve(kReaders);
+  for (int i = 0; i < kReaders; ++i) {
     readers.emplace_back([&] {
       while (!stop) {
         uint64_t visits = 0;

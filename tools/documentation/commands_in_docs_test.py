@@ -22,7 +22,7 @@ PLACEHOLDERS = {
 }
 # Options of other programs.
 OTHERS = {"--security-opt", "--cap-add", "--cxxopt", "--peer", "--only", "--rounds", "--config", "--cpus", "--cpuset-cpus",
-          "--all-units", "--attach", "--blocks", "--pairs", "--load", "--coz-option"}
+          "--all-units", "--attach", "--blocks", "--pairs", "--load", "--coz-option", "--parsec", "--partition", "--scheduler"}
 USAGE = "--help\n"  # how the sentence on a wrong command line ends
 
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/attach/process_view.h"
+#include "coz/points/visit_counter.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_session.h"
 #include "coz/testing/resident.h"
@@ -245,6 +246,9 @@ TEST_F(AttachPointsTest, ChangesOfACozThatWasKilledAreTakenOver) {
 }
 
 TEST_F(AttachPointsTest, ThreadsThatGetNoSamplesAreCounted) {
+  const absl::Status breakpoints = points::CheckBreakpoints();
+  COZ_REQUIRE_CAPABILITY(
+      breakpoints.ok() ? "" : absl::StrCat("required breakpoints, actual: ", breakpoints.message()));
   StartPuppet({Puppet("paced"), "blocking"});
   const CommandResult result =
       RunCommand({Coz(), "attach", "--unit=function", "--duration=1",

@@ -181,6 +181,8 @@ TEST_F(AttachTreeTest, ChildThatIsForkedMeanwhileIsInTheProfile) {
   const std::string before = StateOf(children_[0]);
   for (int cycle = 0; cycle < 3; ++cycle) {
     SCOPED_TRACE(cycle);
+    // A profile without a finished experiment does not replace one that has some.
+    unlink(Path("profile.pb").c_str());
     BeginSession({"--tree", "--progress=work"});
     children_.push_back(NumberOf(resident_.Ask("child\n")));
     EXPECT_TRUE(AwaitSamples(children_.back()));

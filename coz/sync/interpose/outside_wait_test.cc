@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/sync/interpose/stdio_tables.h"
 #include "coz/sync/interpose/testing/fake_process.h"
@@ -61,6 +62,9 @@ class OutsideWaitTest : public ::testing::Test {
     const pid_t waiter = gettid();
     std::thread waker([&] {
       WaitUntil("the thread waits", [&] { return SleepsInKernel(waiter); });
+      // A wait of some microseconds is the call's own time.
+      const uint64_t seen_ns = MonotonicNowNs();
+      WaitUntil("it has waited for long", [&] { return MonotonicNowNs() > seen_ns + kMs; });
       wake();
     });
     wait();

@@ -163,7 +163,7 @@ const NamedWait kCancellationPoints[] = {
        msghdr message = {};
        message.msg_iov = g_parts;
        message.msg_iovlen = 1;
-       recvmsg(o.sockets[0], &message, 0);
+       EXPECT_EQ(recvmsg(o.sockets[0], &message, 0), 1);
      }},
     {"accept", [](WaitObjects& o) { accept(o.listener, nullptr, nullptr); }},
     {"accept4", [](WaitObjects& o) { accept4(o.listener, nullptr, nullptr, 0); }},
@@ -288,7 +288,7 @@ TEST_F(InterposePosixTest, CleanupHandlersOfAnExitingDebtorSynchronise) {
 TEST_F(InterposePosixTest, InvalidTimesAreRefusedAsByLibc) {
   const auto results = [] {
     WaitObjects objects;
-    const timespec invalid = {1, 1000 * 1000 * 1000};
+    const timespec invalid = {1, 1'000'000'000};
     const timespec negative = {-1, 0};
     timeval negative_tv = {-1, 0};
     epoll_event event;

@@ -9,6 +9,7 @@ namespace coz::testing {
 namespace {
 
 constexpr uint64_t kDelayNs = 5 * kNsPerMs;
+constexpr uint64_t kLongWaitNs = kNsPerMs;
 
 struct AfterWait {
   bool woken = false;
@@ -34,6 +35,9 @@ AfterWait Run(FakeProcess& process, const NamedScenario& named) {
     after.blocked = ledger.blocked != 0;
   });
   WaitUntil("the waiter waits", [&] { return waiter.IsBlocked(scenario.sleeps()); });
+  // Output that takes less than a tenth of a millisecond has not waited for room.
+  const uint64_t seen_ns = MonotonicNowNs();
+  WaitUntil("it has waited for long", [&] { return MonotonicNowNs() > seen_ns + kLongWaitNs; });
   process.Impose(kDelayNs);
   scenario.WakeWaiter(thread);
   thread.join();
