@@ -20,7 +20,8 @@ bool TakeExtraSampleAfter(uint64_t cpu_ns) {
   // Another thread may have left this number to the program.
   if (HasExtraEvent() && !IsReservedDescriptor(t_thread.source.fd_plus_1 - 1)) t_thread.source = {};
   if (!HasExtraEvent()) {
-    if (StartThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0)
+    // It comes again until it is told otherwise: one may be lost, as only one SIGTRAP can wait.
+    if (OpenThreadSigtrap(cpu_ns, !sampled_process.kernel_included, &t_thread.source) != 0)
       return false;
   }
   if (ContinueThreadSigtrap(cpu_ns, t_thread.source) == 0) return true;

@@ -77,9 +77,9 @@ int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* sourc
   return result;
 }
 
-int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source) {
+int OpenThreadSigtrap(uint64_t sampling_period_ns, bool exclude_kernel, ThreadSource* source) {
   PerfEventOptions options;
-  options.sampling_period_ns = first_period_ns;
+  options.sampling_period_ns = sampling_period_ns;
   options.thread_sigtrap = true;
   options.exclude_kernel = exclude_kernel;
   const int fd = OpenTaskClock(options);
@@ -89,7 +89,13 @@ int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSour
     return -EMFILE;
   }
   source->fd_plus_1 = fd + 1;
-  const int result = EnablePerfEventOnce(fd);
+  return 0;
+}
+
+int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source) {
+  int result = OpenThreadSigtrap(first_period_ns, exclude_kernel, source);
+  if (result != 0) return result;
+  result = EnablePerfEventOnce(source->fd_plus_1 - 1);
   if (result != 0) StopThreadSource(source);
   return result;
 }

@@ -26,11 +26,14 @@ struct ThreadSource {
 // a poll or a nanosleep with EINTR.
 int StartThreadEvent(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
-// Opens a sigtrap event for a thread that also inherits one. It stops after one overflow: a first
-// period may be shorter than a sample takes, and the thread would do nothing but take samples.
+// Opens a sigtrap event for a thread that also inherits one. ContinueThreadSigtrap starts it.
+int OpenThreadSigtrap(uint64_t sampling_period_ns, bool exclude_kernel, ThreadSource* source);
+
+// Opens one and starts it. It stops after one overflow: a first period may be shorter than a sample
+// takes, and the thread would do nothing but take samples.
 int StartThreadSigtrap(uint64_t first_period_ns, bool exclude_kernel, ThreadSource* source);
 
-// Goes on with periods of this length after that overflow. 0, or -errno.
+// Goes on with periods of this length. 0, or -errno.
 int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& source);
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);

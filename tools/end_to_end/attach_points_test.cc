@@ -248,7 +248,8 @@ TEST_F(AttachPointsTest, ChangesOfACozThatWasKilledAreTakenOver) {
 TEST_F(AttachPointsTest, ThreadsThatGetNoSamplesAreCounted) {
   const absl::Status breakpoints = points::CheckBreakpoints();
   COZ_REQUIRE_CAPABILITY(
-      breakpoints.ok() ? "" : absl::StrCat("required breakpoints, actual: ", breakpoints.message()));
+      breakpoints.ok() ? ""
+                       : absl::StrCat("required breakpoints, actual: ", breakpoints.message()));
   StartPuppet({Puppet("paced"), "blocking"});
   const CommandResult result =
       RunCommand({Coz(), "attach", "--unit=function", "--duration=1",
