@@ -77,17 +77,10 @@ int aio_write(aiocb* request) noexcept {
 COZ_SECOND_NAME(aio_write64, aio_write);
 
 int aio_suspend(const aiocb* const* list, int count, const timespec* duration) {
-  const auto wait_for = [=](const timespec* most) { return g_real.aio_suspend(list, count, most); };
   const auto wait = [=] {
-    const int result = wait_for(duration);
-    if (duration == nullptr) return result;
-    return coz::interpose::GoOnInVirtualTime(
-        result,
-        [=](uint64_t owed_ns) {
-          const timespec more = coz::interpose::DurationOf(owed_ns);
-          return wait_for(&more);
-        },
-        [](int last) { return last < 0 && errno == EAGAIN; });
+    return coz::interpose::WaitForInVirtualTime(
+        duration, [=](const timespec* most) { return g_real.aio_suspend(list, count, most); },
+        [](int result) { return result < 0 && errno == EAGAIN; });
   };
   return coz::interpose::WaitForIo(
       wait,

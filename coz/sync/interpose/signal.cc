@@ -119,12 +119,8 @@ int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
 
 int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* timeout) {
   return coz::interpose::WaitForSignal(set, info, [timeout](const sigset_t* s, siginfo_t* i) {
-    return coz::interpose::GoOnInVirtualTime(
-        g_real.sigtimedwait(s, i, timeout),
-        [=](uint64_t owed_ns) {
-          const timespec more = coz::interpose::DurationOf(owed_ns);
-          return g_real.sigtimedwait(s, i, &more);
-        },
+    return coz::interpose::WaitForInVirtualTime(
+        timeout, [=](const timespec* most) { return g_real.sigtimedwait(s, i, most); },
         [](int result) { return result < 0 && errno == EAGAIN; });
   });
 }

@@ -145,19 +145,11 @@ int semop(int set, sembuf* operations, size_t count) noexcept {
 
 int semtimedop(int set, sembuf* operations, size_t count, const timespec* duration) noexcept {
   return CallSemaphores(set, {operations, count}, [=] {
-    const auto wait_for = [=](const timespec* most) {
-      return g_real.semtimedop(set, operations, count, most);
-    };
-    const int result = wait_for(duration);
-    if (duration == nullptr) return result;
-    return coz::interpose::GoOnInVirtualTime(
-        result,
-        [=](uint64_t owed_ns) {
-          const timespec more = coz::interpose::DurationOf(owed_ns);
-          return wait_for(&more);
-        },
-        [=](int last) {
-          return coz::interpose::HasTimedOut(last, {operations, count});
+    return coz::interpose::WaitForInVirtualTime(
+        duration,
+        [=](const timespec* most) { return g_real.semtimedop(set, operations, count, most); },
+        [=](int result) {
+          return coz::interpose::HasTimedOut(result, {operations, count});
         });
   });
 }

@@ -68,7 +68,21 @@ inline auto WaitInVirtualTime(const timespec* deadline, WaitUntil wait_until, Ti
       timed_out);
 }
 
-// The same for calls that return ETIMEDOUT.
+// `wait_for(duration)` in virtual time. A null duration never ends.
+template <typename WaitFor, typename TimedOut>
+inline auto WaitForInVirtualTime(const timespec* duration, WaitFor wait_for, TimedOut timed_out) {
+  const auto result = wait_for(duration);
+  if (duration == nullptr) return result;
+  return GoOnInVirtualTime(
+      result,
+      [wait_for](uint64_t owed_ns) {
+        const timespec more = DurationOf(owed_ns);
+        return wait_for(&more);
+      },
+      timed_out);
+}
+
+// As WaitInVirtualTime, for calls that return ETIMEDOUT.
 template <typename WaitUntil>
 inline int WaitInVirtualTime(const timespec* deadline, WaitUntil wait_until) {
   return WaitInVirtualTime(deadline, wait_until, [](int result) { return result == ETIMEDOUT; });
