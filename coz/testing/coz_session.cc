@@ -1,5 +1,8 @@
 #include "coz/testing/coz_session.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +15,14 @@ void CozSessionTest::StartSession(const std::vector<std::string>& command) {
   session_ = std::make_unique<Resident>(command, options_.folder);
   for (int tries = 0; tries < 1000 && Points({"--list"}).status != 0; ++tries) {
   }
+}
+
+void CozSessionTest::EndSession() {
+  kill(session_->pid(), SIGINT);
+  int status = -1;
+  session_->End(&status);
+  session_.reset();
+  EXPECT_TRUE(WIFEXITED(status)) << status;
 }
 
 CommandResult CozSessionTest::Points(const std::vector<std::string>& options) const {

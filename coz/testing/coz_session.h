@@ -25,6 +25,8 @@ class CozSessionTest : public CozRunTest {
  protected:
   // Returns when it can be asked.
   void StartSession(const std::vector<std::string>& command);
+  // Interrupts it, and expects that it exits.
+  void EndSession();
 
   // `coz points --session` with these options.
   CommandResult Points(const std::vector<std::string>& options) const;

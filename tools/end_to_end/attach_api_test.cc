@@ -1,7 +1,5 @@
 // Calls into a library of a process that coz attaches to: they are counted, and the process is as
 // before afterwards.
-#include <signal.h>
-#include <sys/wait.h>
 
 #include <cstdint>
 #include <map>
@@ -42,13 +40,6 @@ class AttachApiTest : public testing::CozSessionTest {
   std::vector<std::string> States() const {
     return {testing::StateFromOutside(resident_.pid(), program_),
             testing::StateFromOutside(resident_.pid(), Puppet("libapi.so"))};
-  }
-  void EndSession() {
-    kill(session_->pid(), SIGINT);
-    int status = -1;
-    session_->End(&status);
-    session_.reset();
-    EXPECT_TRUE(WIFEXITED(status)) << status;
   }
   struct Calls {
     uint64_t all = 0;

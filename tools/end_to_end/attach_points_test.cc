@@ -53,13 +53,6 @@ class AttachPointsTest : public testing::CozSessionTest {
     command.push_back(absl::StrCat(paced_->pid()));
     StartSession(command);
   }
-  void Detach() {
-    kill(session_->pid(), SIGINT);
-    int status = -1;
-    session_->End(&status);
-    session_.reset();
-    EXPECT_TRUE(WIFEXITED(status)) << status;
-  }
 
   void Turn(int64_t rounds) { EXPECT_NE(paced_->Ask(absl::StrCat("run ", rounds, "\n")), ""); }
   // Each thread gets its counters by a sample or at its next wait. A request that is under way
@@ -123,7 +116,7 @@ TEST_F(AttachPointsTest, CountsExactlyAndLeavesCodeAsItWasInTwentyCycles) {
     EXPECT_EQ(Visits(kPair), requests + kRounds * kThreads);
     EXPECT_THAT(Points({"--list"}).output, HasSubstr("jump to a stub"));
     EXPECT_THAT(Points({"--list"}).output, HasSubstr("int3"));
-    Detach();
+    EndSession();
     ExpectAsBefore();
     Turn(kRounds);
     if (cycle == 1) mappings = attach::ReadMappings(paced_->pid()).size();
@@ -151,7 +144,7 @@ TEST_F(AttachPointsTest, CodeComesAndGoesWhileThreadsRunIt) {
     EXPECT_EQ(Visits("turn"), turns + 1000 * kThreads);
     EXPECT_EQ(Visits("looped"), loops + 1000 * kThreads);
     ASSERT_EQ(paced_->Ask("start\n"), "started\n");
-    Detach();
+    EndSession();
     ExpectAsBefore();
     ASSERT_NE(paced_->Ask("stop\n"), "");
   }
@@ -176,7 +169,7 @@ TEST_F(AttachPointsTest, PointsComeAndGo) {
   ASSERT_EQ(Points({absl::StrCat("--add=", kPair)}).status, 0);
   Turn(1000);
   EXPECT_EQ(Visits(kPair), 1000 * kThreads);
-  Detach();
+  EndSession();
   ExpectAsBefore();
 }
 
@@ -187,7 +180,7 @@ TEST_F(AttachPointsTest, CallsOfEachThreadAreThoseOfTheSession) {
     WarmUp();
     Turn(3000);
     EXPECT_EQ(Visits("end_turn"), kWarmUp + 3000 * kThreads);
-    Detach();
+    EndSession();
     ExpectAsBefore();
     const profile::Profile profile = Profile(output);
     // Calls of the first warm-up are those of no thread.
@@ -211,7 +204,7 @@ TEST_F(AttachPointsTest, ProgramRunsOnWhereCozIsKilledAndTheNextOneRestoresItsCo
   Attach({"--progress=end_turn"});
   Turn(1000);
   EXPECT_EQ(Visits("end_turn"), 1000 * kThreads);
-  Detach();
+  EndSession();
   EXPECT_EQ(paced_->Ask("bytes\n"), bytes_);
 }
 
@@ -220,7 +213,7 @@ TEST_F(AttachPointsTest, CodeOfLibcStays) {
   Attach({"--progress=libc.so*!getenv"});
   EXPECT_THAT(Points({"--list"}).output, HasSubstr("hardware breakpoint"));
   EXPECT_THAT(Points({"--add=libc.so*!setenv"}).errors, HasSubstr("blocks SIGTRAP inside"));
-  Detach();
+  EndSession();
   ExpectAsBefore();
 }
 
@@ -240,7 +233,7 @@ TEST_F(AttachPointsTest, ChangesOfACozThatWasKilledAreTakenOver) {
     Turn(500);
     EXPECT_EQ(Visits(next), kWarmUp + 500 * kThreads);
     EXPECT_EQ(Visits("begin_turn"), -1);
-    Detach();
+    EndSession();
     ExpectAsBefore();
   }
 }
@@ -265,7 +258,7 @@ TEST_F(AttachPointsTest, CodeStaysWhereAThreadBlocksTheSignal) {
   EXPECT_EQ(paced_->Ask("bytes\n"), bytes_);
   EXPECT_THAT(Points({"--list"}).output, HasSubstr("hardware breakpoint"));
   EXPECT_THAT(Points({"--add=end_turn"}).errors, HasSubstr("blocks SIGTRAP"));
-  Detach();
+  EndSession();
   ExpectAsBefore();
 }
 

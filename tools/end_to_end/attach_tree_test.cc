@@ -96,13 +96,6 @@ class AttachTreeTest : public testing::CozSessionTest {
     }
     return false;
   }
-  void EndSession() {
-    kill(session_->pid(), SIGINT);
-    int status = -1;
-    session_->End(&status);
-    session_.reset();
-    EXPECT_TRUE(WIFEXITED(status)) << status;
-  }
   // By process, with visits to the named point.
   std::map<pid_t, Done> DoneByProcess(const std::string& point) {
     std::map<pid_t, Done> done;
