@@ -7,7 +7,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/group_table.h"
-#include "coz/report/compact/compact.h"
+#include "coz/report/compact/testing/put_together.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
@@ -48,28 +48,6 @@ std::vector<profile::Profile> Fleet(int sessions, Hosts hosts) {
     fleet.push_back(std::move(made.profile()));
   }
   return fleet;
-}
-
-profile::Profile Together(const std::vector<profile::Profile>& fleet) {
-  profile::Profile all;
-  for (const profile::Profile& one : fleet) all.MergeFrom(one);
-  return all;
-}
-
-profile::Profile Compacted(const std::vector<profile::Profile>& fleet, size_t most) {
-  Compactor compactor(most);
-  for (const profile::Profile& one : fleet) {
-    compactor.Add(one);
-    compactor.EndInput();
-  }
-  profile::Profile result;
-  EXPECT_TRUE(compactor
-                  .Finish([&result](const profile::Profile& record) {
-                    result.MergeFrom(record);
-                    return absl::OkStatus();
-                  })
-                  .ok());
-  return result;
 }
 
 GroupTable TableOf(const profile::Profile& profile, GroupBy by) {

@@ -10,6 +10,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/analyzed_profile.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/compact/testing/put_together.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "gtest/gtest.h"
@@ -40,22 +41,6 @@ profile::Profile SessionOf(uint64_t id, int experiments) {
   return made.profile();
 }
 
-profile::Profile Compacted(const std::vector<profile::Profile>& inputs, size_t most) {
-  Compactor compactor(most);
-  for (const profile::Profile& input : inputs) {
-    compactor.Add(input);
-    compactor.EndInput();
-  }
-  profile::Profile result;
-  EXPECT_TRUE(compactor
-                  .Finish([&result](const profile::Profile& record) {
-                    result.MergeFrom(record);
-                    return absl::OkStatus();
-                  })
-                  .ok());
-  return result;
-}
-
 std::vector<profile::Profile> Sessions(uint64_t first, int count, int experiments) {
   std::vector<profile::Profile> sessions;
   sessions.reserve(static_cast<size_t>(count));
@@ -63,12 +48,6 @@ std::vector<profile::Profile> Sessions(uint64_t first, int count, int experiment
     sessions.push_back(SessionOf(first + static_cast<uint64_t>(i), experiments));
   }
   return sessions;
-}
-
-profile::Profile Together(const std::vector<profile::Profile>& inputs) {
-  profile::Profile all;
-  for (const profile::Profile& input : inputs) all.MergeFrom(input);
-  return all;
 }
 
 const LineAnalysis* LineOf(const AnalyzedProfile& whole, const std::string& name) {
