@@ -7,7 +7,7 @@ import subprocess
 
 import original
 from program import AFTER, BEFORE, ORIGINAL
-from servers_modules import intervals, processes, under_coz
+from other_benches import intervals, processes, under_coz
 
 _RUN_LIMIT_S = 300
 

@@ -1,36 +1,19 @@
-"""The original Coz: Debian's package, unpacked beside, and what its profiles say of some lines."""
+"""What the original Coz says of some lines of a program."""
 import os
-import pathlib
 import re
-import subprocess
 
-from servers_modules import original_profile, processes
-
-_PACKAGES = ("coz-profiler", "libdwarf++0", "libelf++0")
-_UNPACK = pathlib.Path(__file__).resolve().parents[2] / "third_party/debian/unpack.sh"
-
-
-def fetch(folder, say):
-    """Its command; None where it cannot be had."""
-    place = folder / "original"
-    if not list(place.glob("usr/lib/*/libelf++.so*")):
-        for package in _PACKAGES:
-            if subprocess.run([_UNPACK, package, place], check=False).returncode != 0:
-                say("the original is left out")
-                return None
-    return place / "usr/bin/coz"
+from other_benches import original_profile, processes, subjects
 
 
 def profile(program, peer, seconds, variant):
     """The text of profiles of runs that last `seconds` together, without delays; the number of runs that failed."""
     output = program.folder / "original.coz"
-    libraries = ":".join(str(folder) for folder in peer.parents[1].glob("lib/*-linux-gnu"))
     text, failed, spent_s = "", 0, 0.0
     while spent_s < seconds and failed < 2:
         output.unlink(missing_ok=True)
         try:
             program.run(variant, [peer, "run", "--output", output, "--source-scope", "%", "---"], 4 * seconds + 60,
-                        program.folder / "original.log", {"LD_LIBRARY_PATH": libraries})
+                        program.folder / "original.log", {"LD_LIBRARY_PATH": subjects.libraries_of(peer)})
         except processes.Failed:
             failed += 1
         found = output.read_text(errors="replace") if output.exists() else ""

@@ -9,24 +9,15 @@ after the change. Runs of both in turn tell the real gain. A profile of all line
 cheaper, tell what coz says; the original Coz (Debian's, unpacked beside) profiles the same program as long.
 """
 import argparse
-import os
 import pathlib
 import signal
-import subprocess
 import sys
 
 import measure_program
-import original
 import parsec
 import paper_table
 import programs
-from servers_modules import packages, processes
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
+from other_benches import packages, processes, servers, subjects
 
 
 def options(arguments):
@@ -46,29 +37,23 @@ def options(arguments):
         chosen.programs = programs.chosen([name for name in chosen.only.split(",") if name])
     except ValueError as error:
         parser.error(str(error))
-    # `bazel run` has changed the folder.
-    caller = os.environ.get("COZ_CALLER_PWD") or os.environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()
     if chosen.markdown:
-        chosen.markdown = pathlib.Path(caller) / chosen.markdown
-    chosen.folder = pathlib.Path(caller) / chosen.folder
+        chosen.markdown = servers.of_caller(chosen.markdown)
+    chosen.folder = servers.of_caller(chosen.folder)
     return chosen
 
 
-def installed_coz(folder):
-    prefix = folder / "prefix"
-    subprocess.run([ROOT / "bazel-bin/tools/package/install", "--prefix=%s" % prefix], check=True, stdout=sys.stderr)
-    return prefix / "bin/coz"
-
-
 def row_of(kind, chosen, coz, peer, repository):
-    program = kind(chosen.folder, repository() if kind.sources else None, peer)
+    program = kind(chosen.folder, peer)
     row = paper_table.Row(program)
     try:
-        packages.install(program.packages, chosen.folder, say)
-        say("%s: building it in %s" % (program.name, program.folder))
+        if program.sources:
+            program.repository = repository()
+        packages.install(program.packages, chosen.folder, servers.say)
+        servers.say("%s: building it in %s" % (program.name, program.folder))
         program.folder.mkdir(parents=True, exist_ok=True)
         program.build()
-        measure_program.Measurement(program, coz, chosen.pairs, chosen.seconds, say).fill(row)
+        measure_program.Measurement(program, coz, chosen.pairs, chosen.seconds, servers.say).fill(row)
     except processes.FAILURES as failure:
         row.failure = str(failure)
     finally:
@@ -81,14 +66,17 @@ def main(arguments):
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda *_: sys.exit(1))  # by way of `finally`
     chosen.folder.mkdir(parents=True, exist_ok=True)
-    peer = None if chosen.no_peer else original.fetch(chosen.folder, say)
+    awake = servers.keep_cpus_awake()
+    peer = None if chosen.no_peer else subjects.fetch_original()
     rows = []
     try:
-        coz = chosen.coz or installed_coz(chosen.folder)
+        coz = chosen.coz or servers.installed_coz(chosen.folder)
         for kind in chosen.programs:
             rows.append(row_of(kind, chosen, coz, peer, lambda: parsec.repository(chosen.parsec, chosen.folder)))
     finally:
         processes.end_all()
+        if awake:
+            awake.close()
         if rows:
             print(paper_table.text(rows))
             if chosen.markdown:

@@ -1,7 +1,7 @@
 """The table of the bench, as text and as Markdown."""
 import dataclasses
 
-from servers_modules import intervals, table
+from other_benches import intervals, table
 
 HEADINGS = ("program", "paper: line", "paper: gain", "its place here", "first here", "unit faster by", "predicted", "real", "agree",
             "the original")

@@ -12,7 +12,7 @@ import paper_table
 import parsec
 import program
 import programs
-from servers_modules import intervals, processes
+from other_benches import intervals, processes
 
 
 class EditTest(unittest.TestCase):
@@ -113,12 +113,12 @@ class OriginalTest(unittest.TestCase):
 
 class TableTest(unittest.TestCase):
     def test_names_what_failed(self):
-        row = paper_table.Row(programs.Dedup("/x", None, None), failure="it ran for too long")
+        row = paper_table.Row(programs.Dedup("/x", None), failure="it ran for too long")
         self.assertIn("dedup: it ran for too long", paper_table.text([row]))
         self.assertIn("* dedup: it ran for too long", paper_table.markdown([row]))
 
     def test_says_whether_intervals_meet(self):
-        row = paper_table.Row(programs.Dedup("/x", None, None), real=intervals.Interval(0.1, 0.08, 0.12), share=0.9,
+        row = paper_table.Row(programs.Dedup("/x", None), real=intervals.Interval(0.1, 0.08, 0.12), share=0.9,
                               predicted=intervals.Interval(0.15, 0.13, 0.17), place=1)
         self.assertEqual(paper_table.cells(row)[3:9], ("1", "", "90 %", "15.0 % (13.0 to 17.0)", "10.0 % (8.0 to 12.0)", "no"))
 
@@ -135,7 +135,7 @@ class ProgramsTest(unittest.TestCase):
 
     def test_two_threads_run_with_our_mark(self):
         with tempfile.TemporaryDirectory() as folder:
-            two = programs.TwoThreads(folder, None, None)
+            two = programs.TwoThreads(folder, None)
             two.folder.mkdir()
             two.build()
             two.arguments = lambda variant: (3, 1000, 1000)

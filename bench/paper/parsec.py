@@ -6,7 +6,7 @@ import re
 import subprocess
 import tarfile
 
-from servers_modules import processes
+from other_benches import processes
 
 URL = "https://github.com/bamos/parsec-benchmark"
 COMMIT = "2e492f771c6749577fe4e7610d516a9e7f8ad580"

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import parsec
-from servers_modules import processes
+from other_benches import processes
 
 HERE = pathlib.Path(__file__).resolve().parent
 BEFORE, AFTER, ORIGINAL = "before", "after", "original"  # the last: before, built for the original Coz
@@ -34,10 +34,11 @@ class Program:
     paper_line = ""      # what the paper found
     paper_gain = ""      # the program's, there
 
-    def __init__(self, folder, repository, peer):
-        """`repository`: a git folder with PARSEC's commit; `peer`: the original's command, or None."""
+    repository = None    # a git folder with PARSEC's commit, where it has sources there
+
+    def __init__(self, folder, peer):
+        """`peer`: the original's command, or None."""
         self.folder = pathlib.Path(folder) / self.name
-        self.repository = repository
         self.peer = peer
 
     def variants(self):

@@ -7,7 +7,7 @@ import inputs
 
 from parsec import Edit, mark
 from program import AFTER, BEFORE, FLAGS, HERE, ORIGINAL, Program
-from servers_modules import SERVERS, processes
+from other_benches import SERVERS, processes
 
 # A barrier of PARSEC's own: the change puts pthread's in its place, under the same name.
 _OWN_BARRIER = r'#include "parsec_barrier\.hpp"'

@@ -9,7 +9,6 @@ somewhere within that, and the next one attaches. Clients compare every answer w
 function's code, and the dispositions and descriptors of the server, have to be as before.
 """
 import argparse
-import os
 import pathlib
 import random
 import signal
@@ -50,10 +49,9 @@ def options(arguments):
         if name not in _BY_NAME:
             parser.error("--only: there is no server %s" % name)
     chosen.targets = [_BY_NAME[name] for name in names]
-    caller = os.environ.get("COZ_CALLER_PWD") or os.environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()
-    chosen.folder = pathlib.Path(caller) / chosen.folder
+    chosen.folder = servers.of_caller(chosen.folder)
     if chosen.markdown:
-        chosen.markdown = pathlib.Path(caller) / chosen.markdown
+        chosen.markdown = servers.of_caller(chosen.markdown)
     return chosen
 
 

@@ -32,6 +32,11 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def of_caller(path):
+    """As the user has meant it: `bazel run` has changed the folder."""
+    return pathlib.Path(os.environ.get("COZ_CALLER_PWD") or os.environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()) / path
+
+
 def options(arguments):
     parser = argparse.ArgumentParser(prog="servers", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -56,11 +61,9 @@ def options(arguments):
         parser.error(str(error))
     if chosen.pairs < 1 or chosen.seconds < 1 or chosen.run_seconds < 1:
         parser.error("--pairs, --seconds and --run-seconds are 1 or more")
-    # `bazel run` has changed the folder.
-    caller = os.environ.get("COZ_CALLER_PWD") or os.environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()
     if chosen.markdown:
-        chosen.markdown = pathlib.Path(caller) / chosen.markdown
-    chosen.folder = pathlib.Path(caller) / chosen.folder
+        chosen.markdown = of_caller(chosen.markdown)
+    chosen.folder = of_caller(chosen.folder)
     return chosen
 
 

@@ -1,15 +1,17 @@
-"""What bench/servers has for this bench, too."""
+"""What other benches have for this one, too."""
 import pathlib
 import sys
 
-SERVERS = pathlib.Path(__file__).resolve().parent.parent / "servers"
-sys.path.insert(0, str(SERVERS))
-sys.path.insert(0, str(SERVERS.parent / "verdicts"))
+_BENCHES = pathlib.Path(__file__).resolve().parent.parent
+SERVERS = _BENCHES / "servers"
+sys.path[:0] = [str(SERVERS), str(_BENCHES / "verdicts")]
 
 # pylint: disable=wrong-import-position,unused-import
 import intervals  # noqa: E402
 import original_profile  # noqa: E402
 import packages  # noqa: E402
 import processes  # noqa: E402
+import servers  # noqa: E402
+import subjects  # noqa: E402
 import table  # noqa: E402
 import under_coz  # noqa: E402
