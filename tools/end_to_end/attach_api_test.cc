@@ -21,7 +21,7 @@ using testing::Coz;
 using testing::Puppet;
 using testing::Resident;
 
-constexpr int kThreads = 2;
+constexpr int64_t kThreads = 2;
 constexpr int kWarmUp = 10;  // of each thread, which gets its counters by its next wait
 constexpr int kRounds = 2000;
 constexpr char kPoint[] = "api:libapi.so:ApiPlain";

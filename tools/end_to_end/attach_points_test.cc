@@ -96,7 +96,7 @@ int Cycles() {
 
 // By a jump, by an int3, and with the number of requests under way.
 TEST_F(AttachPointsTest, CountsExactlyAndLeavesCodeAsItWasInTwentyCycles) {
-  constexpr int kRounds = 2000;
+  constexpr int64_t kRounds = 2000;
   size_t mappings = 0;
   for (int cycle = 0; cycle < Cycles(); ++cycle) {
     SCOPED_TRACE(cycle);
