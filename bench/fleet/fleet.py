@@ -34,6 +34,10 @@ def _coz(*words):
     return done.stdout
 
 
+def _megabytes(*paths):
+    return f"{sum(path.stat().st_size for path in paths) / 1e6:.1f} MB"
+
+
 def _steps(state):
     """The hosts of all steps so far, and where each wrote."""
     path = state / "steps"
@@ -93,10 +97,12 @@ def _measure(options, work):
     os.mkfifo(state / "never_written")
     subprocess.run([_MAKE_PROFILES, profiles, *map(str, (options.profiles, options.experiments, options.hosts))],
                    stdout=subprocess.DEVNULL, check=True)
+    made = sorted(profiles.glob("*.pb"))
+    print(f"{len(made)} profiles: {_megabytes(*made)}", flush=True)
     at_once, tree = work / "at_once.pb", work / "tree.pb"
     start = time.monotonic()
-    _coz("merge", "--compact", "-o", at_once, *sorted(profiles.glob("*.pb")))
-    print(f"one merge of {options.profiles} profiles: {time.monotonic() - start:.1f} s", flush=True)
+    _coz("merge", "--compact", "-o", at_once, *made)
+    print(f"one merge of them: {time.monotonic() - start:.1f} s, {_megabytes(at_once)}", flush=True)
     environment = {**os.environ, "COZ": str(_INTERRUPTED.resolve()), "FLEET_COZ": str(_COZ.resolve()),
                    "FLEET_STATE": str(state)}
     folder = work / options.engine
@@ -104,7 +110,7 @@ def _measure(options, work):
     with engines.ENGINES[options.engine](folder, environment) as engine:
         start = time.monotonic()
         steps = _merge_with_a_death(engine, state, tree, profiles, options.fan)
-        print(f"{options.engine}: {steps} steps, one of them twice: {time.monotonic() - start:.1f} s", flush=True)
+        print(f"{options.engine}: {steps} steps, one of them twice: {time.monotonic() - start:.1f} s, {_megabytes(tree)}", flush=True)
     _check_same(tree, at_once, options.profiles, options.experiments)
     print("the result says the same as the one merge: coz report --json, coz export --format=jsonl", flush=True)
 
