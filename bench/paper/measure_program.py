@@ -23,11 +23,8 @@ class Measurement:
     def fill(self, row):
         program = self.program
         row.real = self._real()
-        row.share = self._share()
-        try:
-            row.predicted = self._predicted(row.share)
-        except processes.Failed as failure:
-            row.failure = str(failure)  # the lines may be ranked all the same
+        if not program.unlike:
+            self._predict(row)
         row.place, row.first, row.slope = self._ranked()
         if program.peer:
             text, failed = original.profile(program, program.peer, self.seconds, ORIGINAL)
@@ -36,6 +33,13 @@ class Measurement:
             row.original_lines = sum(1 for estimate, _ in found.values() if estimate)
             row.original_failed = failed
         return row
+
+    def _predict(self, row):
+        try:
+            row.share = self._share()
+            row.predicted = self._predicted(row.share)
+        except processes.Failed as failure:
+            row.failure = str(failure)  # the lines may be ranked all the same
 
     def _rate(self, variant):
         log = self.program.folder / ("%s.log" % variant)

@@ -53,4 +53,5 @@ def text(rows):
 
 
 def _failures(rows, bullet):
-    return ["%s%s: %s" % (bullet, row.program.name, row.failure) for row in rows if row.failure]
+    said = [(row.program.name, sentence) for row in rows for sentence in (row.program.unlike, row.failure) if sentence]
+    return ["%s%s: %s" % (bullet, name, sentence) for name, sentence in said]

@@ -117,6 +117,10 @@ class TableTest(unittest.TestCase):
         self.assertIn("dedup: it ran for too long", paper_table.text([row]))
         self.assertIn("* dedup: it ran for too long", paper_table.markdown([row]))
 
+    def test_says_why_nothing_is_predicted(self):
+        row = paper_table.Row(programs.Ferret(pathlib.Path("/nowhere"), None))
+        self.assertIn("* ferret: the second thread", paper_table.markdown([row]))
+
     def test_says_whether_intervals_meet(self):
         row = paper_table.Row(programs.Dedup("/x", None), real=intervals.Interval(0.1, 0.08, 0.12), share=0.9,
                               predicted=intervals.Interval(0.15, 0.13, 0.17), place=1)

@@ -29,6 +29,7 @@ class Program:
     patterns = ()        # of coz's --group
     named = ""           # a regular expression for "file:line function": the lines that the paper names
     change = ""          # in a few words
+    unlike = ""          # why the change is not what a faster unit would be, so that no prediction is compared with it
     share = None         # by which the change makes the unit faster, where it is not measured
     run_s = 5            # about how long a run takes
     paper_line = ""      # what the paper found

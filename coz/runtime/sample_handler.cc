@@ -138,12 +138,14 @@ class SampleSeam {
     shared::ChargePairs(*g_control, shared::RiseBy(g_control->ledger, ledger_, delay_ns),
                         &g_charge_budget);
   }
-  // Whether the sample is in a loop that tells the CPU that it spins, or computes nothing.
+  // Whether the sample is in a loop that tells the CPU that it spins, computes nothing, or tries to
+  // take a lock again and again.
   bool Spins() {
+    const bool tries = ledger_.spinning.TakeTries() >= delay::SpinShare::kTriesOfALoop;
     uint32_t unit = shared::kNoUnit;
     const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
-    const bool spins =
-        is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip));
+    const bool spins = tries || (is_in_file && (delay::IsInSpinLoop(sample_.ip) ||
+                                                delay::IsInPollingLoop(sample_.ip)));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
     }

@@ -83,6 +83,9 @@ TEST_F(CozTest, SeesLoopsThatWaitOnTheirCpu) {
   const CommandResult unhinted = Run({}, {Puppet("rounds"), "2", "unhinted"});
   EXPECT_EQ(unhinted.status, 0) << unhinted.errors;
   EXPECT_GT(SpinningShare(Profile()), 0.1);
+  const CommandResult tries = Run({}, {Puppet("rounds"), "2", "tries"});
+  EXPECT_EQ(tries.status, 0) << tries.errors;
+  EXPECT_GT(SpinningShare(Profile()), 0.1);
   const CommandResult told = Run({}, {Puppet("rounds"), "2", "told"});
   EXPECT_EQ(told.status, 0) << told.errors;
   EXPECT_LT(SpinningShare(Profile()), 0.01);

@@ -138,8 +138,12 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
   constexpr double kWorthSaying = 0.05;
   double spinning = 0;
   double samples = 0;
+  int crowded = 0;
+  int baselines = 0;
   for (const ExperimentRow& row : table.experiments) {
     if (!row.IsBaseline()) continue;
+    baselines += static_cast<int>(row.pooled);
+    if (row.IsCrowded()) crowded += static_cast<int>(row.pooled);
     spinning += static_cast<double>(row.spinning_samples);
     samples += static_cast<double>(row.total_samples);
   }
@@ -149,6 +153,12 @@ void AddSpinning(const ExperimentTable& table, std::vector<std::string>* notes) 
       "wait is guessed from samples, so lines that end such waits are less certain than they look; "
       "COZ_PRE_BLOCK and COZ_POST_BLOCK around the loop tell coz exactly",
       100 * spinning / samples));
+  if (2 * crowded <= baselines) return;
+  notes->push_back(absl::StrFormat(
+      "such loops hold CPUs that other threads of the program are queued for, and no speedup of the "
+      "loop frees these; a wait that gives up its CPU, as pthread_cond_wait does, may bring up to "
+      "%.0f %% more, whatever the table says of the loop's own lines",
+      100 * spinning / std::max(samples - spinning, 1.0)));
 }
 
 void AddUnsampled(const BaselineUse& use, std::vector<std::string>* notes) {
@@ -307,13 +317,15 @@ std::string WhenThere(const PointRow& row, const PointAnalysis& point) {
 
 std::string CostOfSampling(const PointAnalysis& point) {
   constexpr double kWorthSaying = 0.02;
+  constexpr double kMuch = 0.1;
   if (!point.sampling_slowdown.has_value()) return "";
   const Estimate& share = point.sampling_slowdown->share;
   if (share.value < kWorthSaying || share.low < 0) return "";
   return absl::StrFormat(
       "being sampled takes %.0f %% (%.0f to %.0f) of the time here, which predictions are shares "
-      "of",
-      100 * share.value, 100 * share.low, 100 * share.high);
+      "of%s",
+      100 * share.value, 100 * share.low, 100 * share.high,
+      share.low >= kMuch ? "; `coz run --sampler=cpu-timer` may take less" : "");
 }
 
 const char* TaintWords(int reason) {

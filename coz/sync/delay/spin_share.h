@@ -46,15 +46,35 @@ class SpinShare {
   // As Note, for a probe. Returns whether another probe is to follow.
   bool NoteProbe(bool spins) {
     Note(spins);
-    probes_left_ = spins ? kProbesInVain : probes_left_ - 1;
+    probes_left_ = static_cast<uint16_t>(spins ? kProbesInVain : probes_left_ - 1);
     return probes_left_ != 0;
+  }
+
+  // A thread that tries to take a lock again and again spins, too. So many vain tries before a
+  // sample tell it: a loop of them makes thousands in a sampling period.
+  static constexpr uint32_t kTriesOfALoop = 64;
+  // Behind each call that takes a lock or fails at once. A sample in between may add to the tries
+  // that it has taken.
+  void NoteTry(bool is_vain) {
+    if (!is_vain) {
+      vain_tries_ = 0;
+    } else if (vain_tries_ < kTriesOfALoop) {
+      ++vain_tries_;
+    }
+  }
+  // Called by a sample: since the last one, or since the last try that took the lock.
+  uint32_t TakeTries() {
+    const uint32_t tries = vain_tries_;
+    vain_tries_ = 0;
+    return tries;
   }
 
   uint64_t Of(uint64_t ran_ns) const { return ran_ns * share_ / kWhole; }
 
  private:
   uint32_t share_ = 0;
-  uint32_t probes_left_ = 0;
+  uint16_t probes_left_ = 0;
+  uint16_t vain_tries_ = 0;
 };
 
 }  // namespace coz::delay

@@ -57,7 +57,7 @@ int mtx_timedlock(mtx_t* mutex, const timespec* deadline) {
 
 int mtx_trylock(mtx_t* mutex) {
   coz::interpose::PayBeforeAcquire(mutex);
-  return g_real.mtx_trylock(mutex);
+  return coz::interpose::NoteTry(g_real.mtx_trylock(mutex), thrd_busy);
 }
 
 int mtx_unlock(mtx_t* mutex) {

@@ -108,7 +108,7 @@ int sem_wait(sem_t* semaphore) {
 
 int sem_trywait(sem_t* semaphore) noexcept {
   coz::interpose::PayIfBehind();
-  return g_real.sem_trywait(semaphore);
+  return coz::interpose::NoteTry(g_real.sem_trywait(semaphore), -1);
 }
 
 int sem_timedwait(sem_t* semaphore, const timespec* deadline) {

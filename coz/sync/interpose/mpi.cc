@@ -40,7 +40,12 @@ template <typename Call>
 long WaitForRanks(Call call) {
   const Nested nested;
   if (!nested.IsFirst()) return call();
-  return WaitForIo(call, [](long) {
+  // Open MPI polls descriptors in its loop, which are waits of their own elsewhere.
+  const auto unseen_call = [call] {
+    const UnseenScope unseen;
+    return call();
+  };
+  return WaitForIo(unseen_call, [](long) {
     return sync_internal::g_ledger->global_delay_ns.load(std::memory_order_acquire);
   });
 }

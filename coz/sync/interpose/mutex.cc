@@ -101,6 +101,7 @@ using coz::interpose::AcquireMutex;
 using coz::interpose::g_real;
 using coz::interpose::IsSupportedClock;
 using coz::interpose::IsValidDeadline;
+using coz::interpose::NoteTry;
 using coz::interpose::PayAndCall;
 using coz::interpose::PayAndRelease;
 using coz::interpose::WaitInVirtualTime;
@@ -113,7 +114,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   coz::interpose::PayBeforeAcquire(mutex);
-  return g_real.pthread_mutex_trylock(mutex);
+  return NoteTry(g_real.pthread_mutex_trylock(mutex), EBUSY);
 }
 
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* deadline) noexcept {
@@ -150,12 +151,12 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
   coz::interpose::PayIfBehind();
-  return g_real.pthread_rwlock_tryrdlock(lock);
+  return NoteTry(g_real.pthread_rwlock_tryrdlock(lock), EBUSY);
 }
 
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
   coz::interpose::PayIfBehind();
-  return g_real.pthread_rwlock_trywrlock(lock);
+  return NoteTry(g_real.pthread_rwlock_trywrlock(lock), EBUSY);
 }
 
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* lock, const timespec* deadline) noexcept {
@@ -211,7 +212,7 @@ int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
 
 int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
   coz::interpose::PayIfBehind();
-  return g_real.pthread_spin_trylock(lock);
+  return NoteTry(g_real.pthread_spin_trylock(lock), EBUSY);
 }
 
 int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {

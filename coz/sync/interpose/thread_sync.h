@@ -64,6 +64,8 @@ struct ThreadHooks {
 namespace sync_internal {
 // Initial-exec works because the runtime is loaded with the program: its thread-local storage is at
 // a fixed offset from %fs.
+extern __thread bool t_is_unseen
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern __thread delay::ThreadLedger* t_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern delay::GlobalLedger* g_ledger __attribute__((visibility("hidden")));
@@ -102,6 +104,25 @@ inline delay::ThreadLedger* CurrentThreadLedger() {
 }
 // The same for a thread that is to have no ledger if it has none.
 inline delay::ThreadLedger* LedgerSoFar() { return sync_internal::t_ledger; }
+
+// While it lives, wrapped calls of the calling thread are libc's alone: they neither pay, nor end a
+// wait that is under way around them. Samples of the thread go on. Scopes do not nest.
+class UnseenScope {
+ public:
+  UnseenScope() : ledger_(sync_internal::t_ledger) {
+    sync_internal::t_is_unseen = true;
+    sync_internal::t_ledger = nullptr;
+  }
+  ~UnseenScope() {
+    sync_internal::t_ledger = ledger_;
+    sync_internal::t_is_unseen = false;
+  }
+  UnseenScope(const UnseenScope&) = delete;
+  UnseenScope& operator=(const UnseenScope&) = delete;
+
+ private:
+  delay::ThreadLedger* const ledger_;
+};
 
 // Whether the caller owes delay, or accrues delay that it has to impose before it goes on.
 inline bool CallerIsBehind(const delay::ThreadLedger& caller) {
@@ -290,6 +311,14 @@ inline constexpr uint64_t kLongestWithoutWaitNs = 2000;
 inline void EndMarkedWait(delay::ThreadLedger& caller, const delay::Wait& wait, uint64_t now_ns) {
   const bool has_waited = now_ns - wait.start_ns > kLongestWithoutWaitNs || HasBlocked(wait);
   delay::EndWaitCredited(*sync_internal::g_ledger, caller, wait, now_ns, 0, has_waited);
+}
+
+// Behind a call that only tries: `result` where it has taken the lock, or `busy`.
+inline int NoteTry(int result, int busy) {
+  if (delay::ThreadLedger* thread = CurrentThreadLedger(); thread != nullptr) {
+    thread->spinning.NoteTry(result == busy);
+  }
+  return result;
 }
 
 // Whether a wait may be over before it begins. The join of a thread that has ended is. A wait for a

@@ -1,10 +1,11 @@
 /*
  * Two threads work beside each other and meet after each round, by spinning.
  *
- *   rounds SECONDS [told | unhinted]
+ *   rounds SECONDS [told | unhinted | tries]
  *
  * The main thread visits "rounds" after each, and has less to do. With `told` the loops that spin
- * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`.
+ * say that they wait. With `unhinted` they do not even give the CPU the hint `pause`. With `tries`
+ * they try to take a lock that the other holds until it has finished.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,9 @@ static atomic_int started;
 static atomic_int finished;
 static int told;
 static int unhinted;
+static int tries;
+/* In each round the helper holds one while it works, and the main thread waits for it by trying. */
+static pthread_mutex_t working = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline)) static uint64_t short_half(uint64_t x) {
   for (int i = 0; i < 300000; ++i) x = x * 6364136223846793005u + (x >> 29);
@@ -31,6 +35,9 @@ __attribute__((noinline)) static uint64_t long_half(uint64_t x) {
 }
 
 static void await(atomic_int* count, int wanted) {
+  while (tries && atomic_load(count) < wanted) {
+    if (pthread_mutex_trylock(&working) == 0) pthread_mutex_unlock(&working);
+  }
   if (unhinted) {
     while (atomic_load(count) < wanted) {
     }
@@ -57,7 +64,9 @@ static void* help(void* unused) {
   for (int round = 1;; ++round) {
     await(&started, round);
     if (atomic_load(&started) != round) return NULL;
+    if (tries) pthread_mutex_lock(&working);
     x = long_half(x);
+    if (tries) pthread_mutex_unlock(&working);
     announce(&finished, round);
   }
 }
@@ -66,6 +75,7 @@ int main(int argc, char** argv) {
   const time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1) + 1;
   told = argc > 2 && strcmp(argv[2], "told") == 0;
   unhinted = argc > 2 && strcmp(argv[2], "unhinted") == 0;
+  tries = argc > 2 && strcmp(argv[2], "tries") == 0;
   pthread_t helper;
   if (pthread_create(&helper, NULL, help, NULL) != 0) return 1;
   volatile uint64_t x = 1;

@@ -1,5 +1,6 @@
 /* What a call of MPI does for the delays of its rank. Another rank is simulated: it imposes delay,
  * and has paid when it ends the wait. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -39,12 +40,15 @@ static int ReturnAtOnce(void) {
   g_paused_in_call_ns = PausedNs();
   return 7;
 }
-/* Polls, as an MPI library does, for longer than the delay that another rank imposes meanwhile. */
+/* Polls memory and descriptors, as an MPI library does, for longer than the delay that another rank
+ * imposes meanwhile. */
 static int WaitAmidDelay(void) {
   Expect(coz_test_is_blocked(g_ledger), "wait", "the thread does not count as waiting");
   const uint64_t start_ns = NowNs();
   coz_test_impose(kDelayNs);
   while (NowNs() - start_ns < 2 * kDelayNs) {
+    poll(NULL, 0, 0);
+    Expect(coz_test_is_blocked(g_ledger), "poll in a wait", "it has ended the wait");
   }
   return 7;
 }
