@@ -59,7 +59,7 @@ bool IsGuardOnly() {
 
 void PayAtExit() {
   interpose::PayBeforeProcessEnds();
-  delay::ThreadLedger* const ledger = interpose::LedgerSoFar();
+  delay::ThreadLedger* const ledger = interpose::LedgerEvenIfUnseen();
   if (ledger != nullptr) shared::NoteCpuTime(runtime_internal::SlotOf(ledger));
 }
 

@@ -108,7 +108,7 @@ void GoOnIn(shared::ProcessSlot* process, shared::ThreadSlot* slot, pid_t pid) {
 // The one thread of the child goes on at the virtual time of the thread that forked.
 bool ContinueProfiled() {
   shared::ControlBlock& control = *g_control;
-  delay::ThreadLedger* const inherited = interpose::CurrentThreadLedger();
+  delay::ThreadLedger* const inherited = interpose::LedgerEvenIfUnseen();
   if (!MayJoin(control)) return false;
   const pid_t pid = getpid();
   shared::ThreadSlot* slot = nullptr;
@@ -142,7 +142,8 @@ bool ContinueAttached() {
   }
   const pid_t pid = getpid();
   shared::ThreadSlot* slot = nullptr;
-  shared::ProcessSlot* const process = TakeSlots(control, interpose::LedgerSoFar(), pid, &slot);
+  shared::ProcessSlot* const process =
+      TakeSlots(control, interpose::LedgerEvenIfUnseen(), pid, &slot);
   if (process == nullptr) return false;
   process->armed.store(shared::kWithoutEvents);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -163,7 +164,7 @@ bool ContinueAttached() {
 
 void OnFork() {
   if (g_control == nullptr || HasLeftProfile()) return;
-  const delay::ThreadLedger* forker = interpose::CurrentThreadLedger();
+  const delay::ThreadLedger* forker = interpose::LedgerEvenIfUnseen();
   t_fork_local_delay_ns =
       (forker != nullptr ? forker->local_delay_ns : g_control->ledger.global_delay_ns)
           .load(std::memory_order_relaxed);

@@ -36,7 +36,7 @@ void KeepBlock(int32_t pid) {
 }
 
 void KeepBlockInChild() {
-  delay::ThreadLedger* const ledger = interpose::LedgerSoFar();
+  delay::ThreadLedger* const ledger = interpose::LedgerEvenIfUnseen();
   const shared::ThreadSlot* const own = ledger == nullptr ? nullptr : &SlotOf(ledger);
   if (g_process != nullptr) {
     KeepBlockAs([own](shared::ControlBlock& kept) { shared::KeepOnly(*g_control, own, kept); });

@@ -35,7 +35,7 @@ void OccupySlot(shared::ThreadSlot& slot) {
 }
 
 shared::ThreadSlot* CurrentSlot() {
-  delay::ThreadLedger* ledger = interpose::LedgerSoFar();
+  delay::ThreadLedger* ledger = interpose::LedgerEvenIfUnseen();
   const shared::ProcessSlot* const process = g_process;
   if (ledger == nullptr && process != nullptr && !t_left && !interpose::HasLeftThreadSync()) {
     shared::ThreadSlot* slot =

@@ -144,8 +144,9 @@ class SampleSeam {
     const bool tries = ledger_.spinning.TakeTries() >= delay::SpinShare::kTriesOfALoop;
     uint32_t unit = shared::kNoUnit;
     const bool is_in_file = g_modules.UnitAt(sample_.ip, &unit) != UnitLookup::kUnmapped;
-    const bool spins = tries || (is_in_file && (delay::IsInSpinLoop(sample_.ip) ||
-                                                delay::IsInPollingLoop(sample_.ip)));
+    const bool spins =
+        tries ||
+        (is_in_file && (delay::IsInSpinLoop(sample_.ip) || delay::IsInPollingLoop(sample_.ip)));
     if (spins && !sample_.is_extra) {
       shared::Add(g_control->counters.spinning_samples, sample_.weight);
     }

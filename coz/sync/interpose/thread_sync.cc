@@ -15,15 +15,15 @@ namespace coz::interpose {
 
 namespace sync_internal {
 __thread delay::ThreadLedger* t_ledger = nullptr;
+__thread delay::ThreadLedger* t_unseen_ledger = nullptr;
 delay::GlobalLedger* g_ledger = nullptr;
 ThreadHooks g_hooks = {};
 std::atomic<bool> g_left_for_good{false};
 std::atomic<bool> g_admits_late_threads{false};
 
-__thread bool t_is_unseen __attribute__((tls_model("initial-exec"))) = false;
-
 delay::ThreadLedger* LateLedger() {
-  if (t_is_unseen || !g_admits_late_threads.load(std::memory_order_relaxed) || g_hooks.admit == nullptr) {
+  if (t_unseen_ledger != nullptr) return nullptr;
+  if (!g_admits_late_threads.load(std::memory_order_relaxed) || g_hooks.admit == nullptr) {
     return nullptr;
   }
   return g_hooks.admit();

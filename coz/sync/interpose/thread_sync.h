@@ -64,7 +64,7 @@ struct ThreadHooks {
 namespace sync_internal {
 // Initial-exec works because the runtime is loaded with the program: its thread-local storage is at
 // a fixed offset from %fs.
-extern __thread bool t_is_unseen
+extern __thread delay::ThreadLedger* t_unseen_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern __thread delay::ThreadLedger* t_ledger
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -104,18 +104,25 @@ inline delay::ThreadLedger* CurrentThreadLedger() {
 }
 // The same for a thread that is to have no ledger if it has none.
 inline delay::ThreadLedger* LedgerSoFar() { return sync_internal::t_ledger; }
+// The same, also while the thread's calls are unseen.
+inline delay::ThreadLedger* LedgerEvenIfUnseen() {
+  delay::ThreadLedger* const ledger = LedgerSoFar();
+  return ledger != nullptr ? ledger : sync_internal::t_unseen_ledger;
+}
 
 // While it lives, wrapped calls of the calling thread are libc's alone: they neither pay, nor end a
 // wait that is under way around them. Samples of the thread go on. Scopes do not nest.
 class UnseenScope {
  public:
   UnseenScope() : ledger_(sync_internal::t_ledger) {
-    sync_internal::t_is_unseen = true;
+    if (ledger_ == nullptr) return;
+    sync_internal::t_unseen_ledger = ledger_;
     sync_internal::t_ledger = nullptr;
   }
   ~UnseenScope() {
+    if (ledger_ == nullptr) return;
     sync_internal::t_ledger = ledger_;
-    sync_internal::t_is_unseen = false;
+    sync_internal::t_unseen_ledger = nullptr;
   }
   UnseenScope(const UnseenScope&) = delete;
   UnseenScope& operator=(const UnseenScope&) = delete;
