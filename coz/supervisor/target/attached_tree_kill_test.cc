@@ -51,7 +51,7 @@ int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
     fprintf(stderr, "%s\n", refused.c_str());
     return 4;
   }
-  if (tree->Running().size() != 2) return 5;
+  if (tree->Running().size() != 3) return 5;
   options.on_step("joined");
   control->block().stop.store(1);
   return tree->Leave().ok() ? 0 : 6;
@@ -68,7 +68,7 @@ class AttachedTreeKillTest : public ::testing::Test {
       ASSERT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(word), &pid)) << ready;
       processes_.push_back(pid);
     }
-    ASSERT_EQ(processes_.size(), 2u);
+    ASSERT_EQ(processes_.size(), 3u);
   }
 
   // In a process of its own, which is killed when it has come to step `kill_at`, from 1; 0: it is
@@ -109,7 +109,7 @@ class AttachedTreeKillTest : public ::testing::Test {
   }
 
   std::string library_ = RealPath(RunfilePath("coz/runtime/libcoz.so"));
-  Resident resident_{{RunfilePath(kResidents), "1"}};
+  Resident resident_{{RunfilePath(kResidents), "2"}};
   std::vector<pid_t> processes_{resident_.pid()};
 };
 
@@ -126,8 +126,8 @@ TEST_F(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
     if (HasFailure()) break;
   }
-  // A stop, memory, a call and its end for each of two processes that come and go, at least.
-  EXPECT_GE(kills, 2 * 2 * 4);
+  // A stop, memory, a call and its end for each of three processes that come and go, at least.
+  EXPECT_GE(kills, 3 * 2 * 4);
   EXPECT_LT(kills, kMostSteps);
   int status = -1;
   EXPECT_EQ(resident_.End(&status), "right\n");

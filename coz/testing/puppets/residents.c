@@ -4,8 +4,8 @@
  *
  * Each process has two threads: one works for some 100 us of CPU time again and again, and hands a
  * number over to the other; every hand-over is a visit to "handed". The program begins with
- * "ready", and the numbers of its children. Lines of standard input:
- *   child   makes one more child, and prints its number
+ * "ready", and the numbers of its children, when all work. Lines of standard input:
+ *   child   makes one more child, and prints its number when its threads work
  *   short N makes N children one after the other, each of which calls once(), visits "short" 10
  *           times, and ends; prints how many ended well
  *   true N  the same with children that become /bin/true
@@ -116,7 +116,7 @@ static void describe(char* text, size_t bytes) {
   snprintf(text, bytes, " %p %d", action.handler, descriptors());
 }
 
-static int live_as_child(void) {
+static int live_as_child(int begun) {
   char asked;
   char text[64];
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -126,6 +126,7 @@ static int live_as_child(void) {
   pthread_mutex_init(&mutex, NULL);
   pthread_cond_init(&changed, NULL);
   begin();
+  close(begun);
   while (read(alive[0], &asked, 1) == 1) {
     describe(text, sizeof(text));
     if (write(answers[1], text, sizeof(text)) != sizeof(text)) wrong = 1;
@@ -133,9 +134,26 @@ static int live_as_child(void) {
   return end();
 }
 
-static pid_t make_child(const char* program) {
+/* It has its threads when this returns, and what libc sets up with the first one. */
+static pid_t make_working_child(void) {
+  int begun[2];
+  char nothing;
+  if (pipe(begun) != 0) return -1;
   const pid_t pid = fork();
-  if (pid == 0 && program != NULL) {
+  if (pid == 0) {
+    close(begun[0]);
+    _exit(live_as_child(begun[1]));
+  }
+  close(begun[1]);
+  if (read(begun[0], &nothing, 1) != 0) wrong = 1;
+  close(begun[0]);
+  children[used++] = pid;
+  return pid;
+}
+
+static pid_t make_other_program(const char* program) {
+  const pid_t pid = fork();
+  if (pid == 0) {
     // What is said to this program is not for that one, and the other way round.
     const int nothing = open("/dev/null", O_RDWR);
     dup2(nothing, STDIN_FILENO);
@@ -143,7 +161,6 @@ static pid_t make_child(const char* program) {
     execl(program, program, "60", (char*)NULL);
     _exit(127);
   }
-  if (pid == 0) _exit(live_as_child());
   children[used++] = pid;
   return pid;
 }
@@ -186,7 +203,7 @@ int main(int argc, char** argv) {
   char line[4096];
   if (pipe(alive) != 0 || pipe(answers) != 0) return 2;
   const int wanted = argc > 1 ? argv[1][0] - '0' : 0;
-  for (int i = 0; i < wanted; ++i) make_child(NULL);
+  for (int i = 0; i < wanted; ++i) make_working_child();
   begin();
   printf("ready");
   for (int i = 0; i < used; ++i) printf(" %d", children[i]);
@@ -195,12 +212,12 @@ int main(int argc, char** argv) {
   while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "end\n") != 0) {
     line[strcspn(line, "\n")] = '\0';
     if (strcmp(line, "state") == 0) print_state();
-    if (strcmp(line, "child") == 0) printf("%d\n", make_child(NULL));
+    if (strcmp(line, "child") == 0) printf("%d\n", make_working_child());
     if (strncmp(line, "short ", 6) == 0) printf("%d\n", make_short_children(atoi(line + 6), NULL));
     if (strncmp(line, "true ", 5) == 0) {
       printf("%d\n", make_short_children(atoi(line + 5), "/bin/true"));
     }
-    if (strncmp(line, "exec ", 5) == 0) printf("%d\n", make_child(line + 5));
+    if (strncmp(line, "exec ", 5) == 0) printf("%d\n", make_other_program(line + 5));
     fflush(stdout);
   }
   int is_wrong = end();
