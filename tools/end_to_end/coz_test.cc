@@ -324,12 +324,12 @@ TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {
   }
 }
 
-// Figures of one line need five speedups and baselines: several runs of some tenths of a second,
-// and not all forty.
+// A figure needs a baseline and three speedups, of a tenth of a second at least. So no run of 0.35 s
+// has one alone, and not all forty are needed.
 TEST_F(CozTest, RepeatsUntilTheProfileIsPreciseEnough) {
   const std::string line = "--fixed-line=" + Line();
   const CommandResult result =
-      Run({"--repeat=40", "--until=60", "--seed=3", line}, {Puppet("busy"), "0.5"});
+      Run({"--repeat=40", "--until=60", "--seed=3", line}, {Puppet("busy"), "0.35"});
   const profile::Profile profile = Profile();
   EXPECT_GT(profile.session_size(), 1);
   EXPECT_LT(profile.session_size(), 40);

@@ -59,6 +59,21 @@ TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedKeepsExcess) {
   EXPECT_EQ(process_.main_ledger().local_delay_ns, ahead_ns);
 }
 
+// A sample that finds a thread so must not take it for one without a ledger.
+TEST_F(InterposeThreadTest, UnseenThreadKeepsItsLedger) {
+  delay::ThreadLedger* const ledger = CurrentThreadLedger();
+  ASSERT_NE(ledger, nullptr);
+  {
+    const UnseenScope unseen;
+    EXPECT_EQ(CurrentThreadLedger(), nullptr);
+    EXPECT_EQ(LedgerEvenIfUnseen(), ledger);
+    process_.Impose(kDelayNs);
+    usleep(1);
+    EXPECT_EQ(ledger->pauses, 0u) << "an unseen call pays";
+  }
+  EXPECT_EQ(CurrentThreadLedger(), ledger);
+}
+
 // The thread that joins has imposed delay that the ended thread did not have to pay any more.
 TEST_F(InterposeThreadTest, JoinOfAThreadThatHasEndedIsNotBeforeItsEndInVirtualTime) {
   const uint64_t level_ns = process_.main_ledger().local_delay_ns;
