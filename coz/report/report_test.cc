@@ -342,6 +342,11 @@ TEST(ReportTest, SaysThatThreadsSpin) {
   EXPECT_THAT(
       ReportOf(made),
       HasSubstr("20 % of the samples fell into loops that wait for something on their CPU"));
+  EXPECT_THAT(ReportOf(made), Not(HasSubstr("such loops hold CPUs")));
+  for (profile::Experiment& experiment : *made.mutable_experiment()) {
+    experiment.mutable_validity()->set_runnable_threads_average(50);
+  }
+  EXPECT_THAT(ReportOf(made), HasSubstr("may bring up to 25 % more"));
 }
 
 TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
@@ -511,7 +516,7 @@ TEST(ReportTest, UnwritableOutputIsAStatus) {
 }
 
 TEST(ReportTest, SaysWhatSamplingTakesWhereItIsMuch) {
-  for (const double share : {0.09, 0.01}) {
+  for (const double share : {0.3, 0.09, 0.01}) {
     SyntheticOptions options;
     options.noise = 0.002;
     options.bare_share = share;
@@ -521,8 +526,12 @@ TEST(ReportTest, SaysWhatSamplingTakesWhereItIsMuch) {
       made.AddBareInterval();
     }
     const std::string report = ReportOf(made.profile());
-    const bool says = report.find("being sampled takes 9 % (") != std::string::npos;
+    const bool says = report.find("being sampled takes ") != std::string::npos;
     EXPECT_EQ(says, share > 0.02) << report;
+    const bool says_nine = report.find("being sampled takes 9 % (") != std::string::npos;
+    EXPECT_EQ(says_nine, share == 0.09) << report;
+    const bool advises = report.find("--sampler=cpu-timer` may take less") != std::string::npos;
+    EXPECT_EQ(advises, share > 0.1) << report;
   }
 }
 
