@@ -83,11 +83,13 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
           absl::StrCat("no binary in scope that was loaded has code of ", Printable(context.unit)),
           "name another, or widen --binary-scope and --source-scope"};
     case MissingPart::kPoint:
-      return {"no progress point was seen",
-              absl::StrCat("put COZ_PROGRESS of coz.h where a unit of work is done (a request, a "
-                           "transaction), build with -g and run ",
-                           run, " again; or measure the whole run with `coz run --end-to-end --- ",
-                           context.command, "`")};
+      return {
+          "no progress point was seen",
+          absl::StrCat("name a function that is called once for each unit of work (a request, a "
+                       "block), with --progress=FUNCTION: `coz points --- ",
+                       context.command,
+                       "` lists some; or put COZ_PROGRESS of coz.h there, build with -g and run ",
+                       run, " again; or measure the whole run, with --end-to-end")};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the program has ", Printable(absl::StrJoin(context.points, ", ")),

@@ -96,7 +96,7 @@ TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
             "and run `coz run --- ./app 1` again");
   EXPECT_THAT(Explain(MissingPart::kUnit, context).what, HasSubstr("code of server.cc:12"));
   EXPECT_THAT(Explain(MissingPart::kPoint, context).remedy,
-              HasSubstr("`coz run --end-to-end --- ./app 1`"));
+              HasSubstr("`coz points --- ./app 1` lists some"));
 }
 
 TEST(NothingMeasuredTest, EachMissingPartHasWordsOfItsOwn) {

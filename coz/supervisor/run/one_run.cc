@@ -263,7 +263,7 @@ void Run::OnNoProgress(uint64_t waited_ns) {
   Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
                       static_cast<double>(waited_ns) / 1e9,
                       names.empty()
-                          ? "the program has none"
+                          ? "the program has none; `coz points` lists functions that would do"
                           : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
 }
 
