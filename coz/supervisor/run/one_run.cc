@@ -450,6 +450,7 @@ void Run::LookForNeighbours() {
   std::set<pid_t> own = {child_->pid()};
   for (const pid_t pid : processes_->Running()) own.insert(pid);
   neighbours_.Look(MonotonicNowNs(), own);
+  target_->SetBeside(neighbours_.CpusOfTireless());
 }
 
 // Measures where samples come by perf events. kPerfSigtrap has one for all threads of a process.
