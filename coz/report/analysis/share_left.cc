@@ -26,7 +26,8 @@ void Scale(double share_left, ExperimentRow* row) {
   row->share_left = share_left;
   row->achieved_virtual_speedup *= share_left;
   if (row->IsBaseline() || share_left >= kAll) return;
-  row->virtual_speedup = kStep * std::max(1.0, std::round(row->virtual_speedup * share_left / kStep));
+  row->virtual_speedup =
+      kStep * std::max(1.0, std::round(row->virtual_speedup * share_left / kStep));
 }
 
 // Experiments of one session, in the order of time.
@@ -35,10 +36,12 @@ void ScaleInOrder(const std::vector<ExperimentRow*>& rows) {
   size_t begin = 0;
   size_t end = 0;
   for (ExperimentRow* const row : rows) {
-    while (end < rows.size() && rows[end]->start_ns <= row->start_ns + kAroundNs) {
+    // A hostile profile may hold any time.
+    while (end < rows.size() && (rows[end]->start_ns <= row->start_ns ||
+                                 rows[end]->start_ns - row->start_ns <= kAroundNs)) {
       Add(*rows[end++], 1, &sum);
     }
-    while (rows[begin]->start_ns + kAroundNs < row->start_ns) Add(*rows[begin++], -1, &sum);
+    while (row->start_ns - rows[begin]->start_ns > kAroundNs) Add(*rows[begin++], -1, &sum);
     Scale(ShareLeft(sum), row);
   }
 }

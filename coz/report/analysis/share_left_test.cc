@@ -9,25 +9,20 @@ namespace coz::report {
 namespace {
 
 TEST(ShareLeftTest, IsAllWhereNothingIsBeside) {
-  EXPECT_EQ(ShareLeft({8, 24, 0, 8}), 1)
-      << "threads are queued for each other";
-  EXPECT_EQ(ShareLeft({4, 0, 4, 8}), 1)
-      << "the others have CPUs of their own";
+  EXPECT_EQ(ShareLeft({8, 24, 0, 8}), 1) << "threads are queued for each other";
+  EXPECT_EQ(ShareLeft({4, 0, 4, 8}), 1) << "the others have CPUs of their own";
   EXPECT_EQ(ShareLeft({}), 1) << "nothing is known";
   EXPECT_EQ(ShareLeft({0, 5, 5, 5}), 1);
 }
 
 TEST(ShareLeftTest, IsWhatThreadsGetWhoHaveToWait) {
   EXPECT_DOUBLE_EQ(ShareLeft({4, 4, 4, 8}), 0.5);
-  EXPECT_DOUBLE_EQ(ShareLeft({6, 2, 4, 8}), 0.75)
-      << "they sleep now and then, and are queued less";
+  EXPECT_DOUBLE_EQ(ShareLeft({6, 2, 4, 8}), 0.75) << "they sleep now and then, and are queued less";
   EXPECT_DOUBLE_EQ(ShareLeft({6, 30, 2, 8}), 0.75)
       << "a crowd: each thread is queued for the program's others, too";
 }
 
-TEST(ShareLeftTest, IsNeverNothing) {
-  EXPECT_DOUBLE_EQ(ShareLeft({1, 99, 9, 8}), 0.1);
-}
+TEST(ShareLeftTest, IsNeverNothing) { EXPECT_DOUBLE_EQ(ShareLeft({1, 99, 9, 8}), 0.1); }
 
 // Half of the CPU time is others' from the third second on.
 ExperimentRow Row(uint64_t session, uint64_t start_ms) {
@@ -56,6 +51,17 @@ TEST(ShareLeftTest, IsOfTheExperimentsAround) {
   EXPECT_DOUBLE_EQ(rows[13].share_left, 0.5) << "whatever the order";
   EXPECT_DOUBLE_EQ(rows[23].share_left, 0.5);
   EXPECT_EQ(rows[24].share_left, 1) << "another session";
+}
+
+TEST(ShareLeftTest, ImpossibleTimesDoNoHarm) {
+  std::deque<ExperimentRow> rows;
+  for (int i = 0; i < 3; ++i) rows.push_back(Row(1, 4000));
+  rows[0].start_ns = 0;
+  rows[1].start_ns = ~uint64_t{0};
+  rows[2].start_ns = ~uint64_t{0} - 1'000'000'000;
+  rows[2].ran_beside_ns = rows[2].queued_beside_ns = ~uint64_t{0};
+  ScaleSpeedups(&rows);
+  for (const ExperimentRow& row : rows) EXPECT_DOUBLE_EQ(row.share_left, 0.5);
 }
 
 TEST(ShareLeftTest, PooledExperimentsStandForThemselves) {
