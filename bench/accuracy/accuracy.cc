@@ -289,6 +289,7 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   bool realtime = false;
   bool may_halt = false;
+  int beside = 0;
   CLI::App app(
       "Predicted against real speedups of programs whose lines can really be made faster.");
   app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
@@ -320,10 +321,17 @@ int Main(int argc, char** argv) {
   app.add_flag("--cpus-may-halt", may_halt, "do not keep idle CPUs from halting");
   app.add_flag("--crowded", arguments.crowded,
                "the programs with more threads than CPUs, with the slices that the system gives");
+  app.add_option("--beside", beside,
+                 "processes that compute all the time beside the programs (default 0)");
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   CLI11_PARSE(app, argc, argv);
-  // In a crowd the slices stay as they are, because their effect is measured.
-  if (!arguments.crowded) UseShortSlices();
+  // In a crowd, or beside others, the slices stay as they are, because their effect is measured.
+  if (!arguments.crowded && beside == 0) UseShortSlices();
+  if (beside > 0) {
+    arguments.prediction.by_curve = true;
+    arguments.speedups = {0.15, 0.3, 0.45};
+    arguments.truth.patience = {/*tolerated_disturbance=*/1, /*reruns=*/0};
+  }
   if (realtime && !UseRealtime()) {
     fprintf(stderr, "--realtime needs the right to use SCHED_RR: run as root\n");
     return 1;
@@ -335,6 +343,8 @@ int Main(int argc, char** argv) {
   arguments.prediction.scratch_folder = testing::TemporaryFolder();
   arguments.truth.steps_per_us = workload::CalibrateStepsPerUs();
   arguments.prediction.steps_per_us = arguments.truth.steps_per_us;
+  // The calibration is of a CPU that nobody else uses.
+  const BusyNeighbours neighbours(beside);
   Study(arguments).Run();
   return 0;
 }

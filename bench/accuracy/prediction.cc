@@ -30,9 +30,10 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
                                     uint64_t seed) {
   std::vector<std::string> percents = {"0"};
   for (double s : speedups) percents.push_back(absl::StrFormat("%g", 100 * s));
-  std::vector<std::string> command = {
-      RepositoryFile("tools/coz"), options.attaches ? "attach" : "run",
-      "--fixed-line=" + FixedLine(line), "--fixed-speedup=" + absl::StrJoin(percents, ",")};
+  std::vector<std::string> command = {RepositoryFile("tools/coz"),
+                                      options.attaches ? "attach" : "run",
+                                      "--fixed-line=" + FixedLine(line)};
+  if (!options.by_curve) command.push_back("--fixed-speedup=" + absl::StrJoin(percents, ","));
   for (const std::string& pattern : one_case.binary_scope) {
     command.push_back("--binary-scope=" + pattern);
   }
@@ -75,7 +76,8 @@ const report::LineAnalysis* FindLine(const report::Analysis& analysis,
 }
 
 absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case& one_case,
-                                          const Line& line, const std::vector<double>& speedups) {
+                                          const Line& line, const std::vector<double>& speedups,
+                                          bool by_curve) {
   const absl::StatusOr<report::ReadResult> read = report::ParseProfile(merged, one_case.name);
   if (!read.ok()) return read.status();
   const report::ExperimentTable table = report::BuildExperimentTable(read->profile);
@@ -91,12 +93,11 @@ absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case&
   prediction.tainted = analysis.tainted;
   prediction.program_speedups.resize(speedups.size());
   for (size_t i = 0; i < speedups.size(); ++i) {
-    // Beside other programs pauses make less than was asked for, and so the speedup has no figure of
-    // its own.
     const std::vector<report::CurvePoint>& curve = found->curve.points;
-    if (!curve.empty() && speedups[i] <= curve.back().virtual_speedup) {
+    if (by_curve && !curve.empty() && speedups[i] <= curve.back().virtual_speedup) {
       prediction.program_speedups[i] = found->curve.At(speedups[i]);
     }
+    if (by_curve) continue;
     for (const report::SpeedupEstimate& estimate : found->speedups) {
       if (report::SpeedupKey(estimate.virtual_speedup) == report::SpeedupKey(speedups[i])) {
         prediction.program_speedups[i] = estimate.program_speedup;
@@ -207,13 +208,14 @@ absl::StatusOr<Prediction> PredictWithCoz(const Case& one_case, const Line& line
     merged += *profile;
     if (i == 0) first_session = merged.size();
   }
-  absl::StatusOr<Prediction> prediction = ReadPrediction(merged, one_case, line, speedups);
+  absl::StatusOr<Prediction> prediction =
+      ReadPrediction(merged, one_case, line, speedups, options.by_curve);
   if (!prediction.ok()) return prediction;
   prediction->reruns = disturbance.reruns;
   prediction->disturbed = disturbance.disturbed;
   if (sessions > 1) {
     const absl::StatusOr<Prediction> first =
-        ReadPrediction(merged.substr(0, first_session), one_case, line, speedups);
+        ReadPrediction(merged.substr(0, first_session), one_case, line, speedups, options.by_curve);
     prediction->after_first_session.resize(speedups.size());
     if (first.ok()) prediction->after_first_session = first->program_speedups;
   }

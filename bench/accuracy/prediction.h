@@ -35,6 +35,9 @@ struct PredictionOptions {
   double sampling_period_ms = 0;
   // The program is started without coz, which attaches to it at once.
   bool attaches = false;
+  // Other programs run beside. Pauses then make less than is asked for, so all speedups are tried
+  // and figures are read from the curve.
+  bool by_curve = false;
   std::string scratch_folder;
   Patience patience;
 };

@@ -1,7 +1,10 @@
 #include "bench/accuracy/scheduling.h"
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -35,6 +38,26 @@ void UseShortSlices() {
 bool UseRealtime() {
   const sched_param above_the_programs = {2};
   return sched_setscheduler(0, SCHED_RR, &above_the_programs) == 0;
+}
+
+BusyNeighbours::BusyNeighbours(int count) {
+  const pid_t parent = getpid();
+  for (int i = 0; i < count; ++i) {
+    const pid_t pid = fork();
+    if (pid > 0) pids_.push_back(pid);
+    if (pid != 0) continue;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    for (volatile uint64_t turns = 0;; turns = turns + 1) {
+    }
+  }
+}
+
+BusyNeighbours::~BusyNeighbours() {
+  for (const pid_t pid : pids_) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
 }
 
 }  // namespace coz::accuracy

@@ -1,6 +1,10 @@
-// Protection from neighbours, for measurements on a machine that others use too.
+// Protection from neighbours, for measurements on a machine that others use too; or neighbours.
 #ifndef COZ_BENCH_ACCURACY_SCHEDULING_H_
 #define COZ_BENCH_ACCURACY_SCHEDULING_H_
+
+#include <sys/types.h>
+
+#include <vector>
 
 namespace coz::accuracy {
 
@@ -13,6 +17,19 @@ void UseShortSlices();
 // accuracy programs then put themselves one step lower, so that the supervisor is not starved. The
 // kernel still gives 5 % of a CPU to the others. Returns false without the right to do this.
 bool UseRealtime();
+
+// Processes that compute and never wait, as compilers do. They end with this object, or with the
+// process.
+class BusyNeighbours {
+ public:
+  explicit BusyNeighbours(int count);
+  ~BusyNeighbours();
+  BusyNeighbours(const BusyNeighbours&) = delete;
+  BusyNeighbours& operator=(const BusyNeighbours&) = delete;
+
+ private:
+  std::vector<pid_t> pids_;
+};
 
 }  // namespace coz::accuracy
 

@@ -408,7 +408,7 @@ TEST(AnalysisTest, SlopeIsOverWhatWasAchieved) {
   EXPECT_NEAR(speedup.achieved_virtual_speedup, 0.7 * speedup.virtual_speedup, 1e-9);
 }
 
-TEST(AnalysisTest, SlopeIsOverWhatOtherProgramsLeftOfTheSpeedup) {
+TEST(AnalysisTest, DelayBesideOtherProgramsTakesAsMuchLongerAsWork) {
   const auto make = [](uint64_t seed) {
     SyntheticOptions options;
     options.seed = seed;
@@ -419,12 +419,6 @@ TEST(AnalysisTest, SlopeIsOverWhatOtherProgramsLeftOfTheSpeedup) {
     return made.profile();
   };
   EXPECT_COVERAGE_95(CoverageOver(300, make));
-  const Analysis analysis = AnalyzeOf(make(1));
-  const LineAnalysis& line = analysis.points.at(0).lines.at(0);
-  EXPECT_NEAR(line.speedups.back().virtual_speedup, 0.6, 1e-9);
-  for (const SpeedupEstimate& speedup : line.speedups) {
-    EXPECT_NEAR(speedup.achieved_virtual_speedup, speedup.virtual_speedup, 0.025);
-  }
 }
 
 TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {

@@ -111,7 +111,7 @@ class ExperimentTableBuilder::Impl {
     for (ExperimentRow& row : table_.experiments) Complete(&row);
     for (BareRow& row : table_.bare) Complete(&row);
     for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
-    ScaleSpeedups(&table_.experiments);
+    SetEffectiveDurations(&table_.experiments);
     for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;

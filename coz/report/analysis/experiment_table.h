@@ -121,8 +121,8 @@ struct ExperimentRow {
   uint32_t pooled = 1;
   uint64_t block = 0;  // 0: by time
 
-  // Of the CPU time that the program's threads could use, what other programs left. The speedups
-  // above are scaled by it (share_left.h).
+  // Of the CPU time that the program's threads could use, what other programs left. Delay took so
+  // much more time by the clock (share_left.h).
   double share_left = 1;
 
   bool IsBaseline() const;

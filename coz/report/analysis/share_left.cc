@@ -1,7 +1,6 @@
 #include "coz/report/analysis/share_left.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,8 +11,6 @@ namespace coz::report {
 namespace {
 
 constexpr uint64_t kAroundNs = 2'000'000'000;
-constexpr double kAll = 0.95;
-constexpr double kStep = 0.05;
 
 void Add(const ExperimentRow& row, double sign, CpuContention* sum) {
   sum->ran_ns += sign * static_cast<double>(row.ran_beside_ns);
@@ -22,16 +19,20 @@ void Add(const ExperimentRow& row, double sign, CpuContention* sum) {
   sum->busy_ns += sign * static_cast<double>(row.busy_beside_ns);
 }
 
-void Scale(double share_left, ExperimentRow* row) {
+// Delay was inserted as CPU time.
+void SetEffectiveDuration(double share_left, ExperimentRow* row) {
   row->share_left = share_left;
-  row->achieved_virtual_speedup *= share_left;
-  if (row->IsBaseline() || share_left >= kAll) return;
-  row->virtual_speedup =
-      kStep * std::max(1.0, std::round(row->virtual_speedup * share_left / kStep));
+  if (share_left >= 1 || row->effective_duration_ns == 0) return;
+  const double elapsed_ns = static_cast<double>(row->elapsed_ns);
+  const double effective_ns = static_cast<double>(row->effective_duration_ns);
+  const double by_clock_ns =
+      std::max(0.0, elapsed_ns - std::max(0.0, elapsed_ns - effective_ns) / share_left);
+  row->effective_duration_ns = static_cast<uint64_t>(by_clock_ns);
+  for (PointSeen& seen : row->points) seen.duration *= by_clock_ns / effective_ns;
 }
 
 // Experiments of one session, in the order of time.
-void ScaleInOrder(const std::vector<ExperimentRow*>& rows) {
+void SetInOrder(const std::vector<ExperimentRow*>& rows) {
   CpuContention sum;
   size_t begin = 0;
   size_t end = 0;
@@ -42,7 +43,7 @@ void ScaleInOrder(const std::vector<ExperimentRow*>& rows) {
       Add(*rows[end++], 1, &sum);
     }
     while (row->start_ns - rows[begin]->start_ns > kAroundNs) Add(*rows[begin++], -1, &sum);
-    Scale(ShareLeft(sum), row);
+    SetEffectiveDuration(ShareLeft(sum), row);
   }
 }
 
@@ -58,7 +59,7 @@ double ShareLeft(const CpuContention& contention) {
   return std::max({unqueued, untaken, kLeast});
 }
 
-void ScaleSpeedups(std::deque<ExperimentRow>* experiments) {
+void SetEffectiveDurations(std::deque<ExperimentRow>* experiments) {
   std::map<uint64_t, std::vector<ExperimentRow*>> by_session;
   for (ExperimentRow& row : *experiments) {
     if (row.block == 0) {
@@ -66,14 +67,14 @@ void ScaleSpeedups(std::deque<ExperimentRow>* experiments) {
     } else {
       CpuContention own;
       Add(row, 1, &own);
-      Scale(ShareLeft(own), &row);
+      SetEffectiveDuration(ShareLeft(own), &row);
     }
   }
   for (auto& [session, rows] : by_session) {
     std::stable_sort(rows.begin(), rows.end(), [](const ExperimentRow* a, const ExperimentRow* b) {
       return a->start_ns < b->start_ns;
     });
-    ScaleInOrder(rows);
+    SetInOrder(rows);
   }
 }
 

@@ -1,9 +1,9 @@
 // What other programs leave a program of the CPU time that its threads could use, and what that
-// makes of virtual speedups.
+// makes of inserted delay.
 //
-// A sample stands for a period of CPU time. Where another program has the CPU for a part of the
-// time, the period takes longer by the clock, but a pause does not. So a pause of half a period
-// speeds the line up by less than half: by half times the share that is left.
+// Delay is CPU time: a share of the periods that samples stand for, paid by threads that hold their
+// CPUs meanwhile. Where another program has the CPU for half of the time, all CPU time takes twice
+// as long by the clock, delay too.
 //
 // Shape    pure functions of what experiments have recorded
 // Units    ns of CPU time, or of waiting for a CPU; shares
@@ -29,10 +29,9 @@ struct CpuContention {
 
 double ShareLeft(const CpuContention& contention);
 
-// Makes virtual speedups what pauses made of them by the clock, by what the experiments around each
-// one have recorded: looks at other programs are 2 s apart, and some experiments are shorter. Those
-// asked for stay multiples of 5 %, and stay as they are where others took less than that.
-void ScaleSpeedups(std::deque<ExperimentRow>* experiments);
+// Sets what is left of each experiment's time when its delay is taken off, by what the experiments
+// around it have recorded: looks at other programs are 2 s apart, and some experiments are shorter.
+void SetEffectiveDurations(std::deque<ExperimentRow>* experiments);
 
 }  // namespace coz::report
 

@@ -1,6 +1,5 @@
 #include "coz/report/analysis/share_left.h"
 
-#include <cmath>
 #include <deque>
 
 #include "gtest/gtest.h"
@@ -44,7 +43,7 @@ TEST(ShareLeftTest, IsOfTheExperimentsAround) {
   rows[12].busy_beside_ns = rows[12].beside_cpu_ns = 0;
   rows[12].ran_beside_ns = rows[12].queued_beside_ns = 0;  // shorter than the time between looks
   std::swap(rows[13], rows[20]);
-  ScaleSpeedups(&rows);
+  SetEffectiveDurations(&rows);
   EXPECT_EQ(rows[0].share_left, 1);
   EXPECT_DOUBLE_EQ(rows[3].share_left, 0.5) << "looks come too late for those at the start";
   EXPECT_DOUBLE_EQ(rows[12].share_left, 0.5) << "as those around it";
@@ -60,7 +59,7 @@ TEST(ShareLeftTest, ImpossibleTimesDoNoHarm) {
   rows[1].start_ns = ~uint64_t{0};
   rows[2].start_ns = ~uint64_t{0} - 1'000'000'000;
   rows[2].ran_beside_ns = rows[2].queued_beside_ns = ~uint64_t{0};
-  ScaleSpeedups(&rows);
+  SetEffectiveDurations(&rows);
   for (const ExperimentRow& row : rows) EXPECT_DOUBLE_EQ(row.share_left, 0.5);
 }
 
@@ -69,30 +68,28 @@ TEST(ShareLeftTest, PooledExperimentsStandForThemselves) {
   rows.push_back(Row(1, 0));
   rows.push_back(Row(1, 4000));
   rows[0].block = rows[1].block = 7;
-  ScaleSpeedups(&rows);
+  SetEffectiveDurations(&rows);
   EXPECT_EQ(rows[0].share_left, 1);
   EXPECT_DOUBLE_EQ(rows[1].share_left, 0.5);
 }
 
-TEST(ShareLeftTest, SpeedupsAreWhatPausesMadeByTheClock) {
+TEST(ShareLeftTest, DelayTakesLongerByTheClock) {
+  const auto add = [](uint64_t effective_ns, std::deque<ExperimentRow>* rows) {
+    ExperimentRow& row = rows->emplace_back(Row(1, 4000));
+    row.elapsed_ns = 1000;
+    row.effective_duration_ns = effective_ns;
+    row.points.push_back({0, 10, 10, static_cast<double>(effective_ns), nullptr});
+  };
   std::deque<ExperimentRow> rows;
-  for (int i = 0; i < 4; ++i) rows.push_back(Row(1, 4000));
-  rows.push_back(Row(2, 0));
-  rows[0].virtual_speedup = 0.75;
-  rows[0].achieved_virtual_speedup = 0.7;
-  rows[1].virtual_speedup = 0.05;
-  rows[2].virtual_speedup = 0;
-  rows[3].virtual_speedup = 0.5;
-  rows[3].achieved_virtual_speedup = std::nan("");
-  rows[4].virtual_speedup = 0.33;
-  ScaleSpeedups(&rows);
-  EXPECT_DOUBLE_EQ(rows[0].virtual_speedup, 0.4) << "a multiple of 5 %";
-  EXPECT_DOUBLE_EQ(rows[0].achieved_virtual_speedup, 0.35);
-  EXPECT_DOUBLE_EQ(rows[1].virtual_speedup, 0.05) << "never a baseline";
-  EXPECT_TRUE(rows[2].IsBaseline());
-  EXPECT_DOUBLE_EQ(rows[3].virtual_speedup, 0.25);
-  EXPECT_TRUE(std::isnan(rows[3].achieved_virtual_speedup)) << "still not known";
-  EXPECT_DOUBLE_EQ(rows[4].virtual_speedup, 0.33) << "nothing ran beside";
+  for (const uint64_t effective_ns : {1000, 800, 400, 1003, 0}) add(effective_ns, &rows);
+  SetEffectiveDurations(&rows);
+  EXPECT_EQ(rows[0].effective_duration_ns, 1000u) << "a baseline";
+  EXPECT_EQ(rows[1].effective_duration_ns, 600u);
+  EXPECT_DOUBLE_EQ(rows[1].points[0].duration, 600);
+  EXPECT_EQ(rows[2].effective_duration_ns, 0u) << "more delay than time";
+  EXPECT_EQ(rows[2].points[0].duration, 0);
+  EXPECT_EQ(rows[3].effective_duration_ns, 1000u) << "no experiment inserts less than nothing";
+  EXPECT_EQ(rows[4].effective_duration_ns, 0u);
 }
 
 }  // namespace

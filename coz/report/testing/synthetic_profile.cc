@@ -79,18 +79,18 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   const SyntheticLine& selected = lines_[line];
   const double virtual_speedup = nominal_speedup * options_.achieved_share;
   const double normal_ns = options_.ns_per_visit * Drift();
-  const double by_clock = virtual_speedup * options_.share_left;
-  const double remaining = 1 - ProgramSpeedup(selected, by_clock);
+  const double remaining = 1 - ProgramSpeedup(selected, virtual_speedup);
   const double noise = std::exp(std::normal_distribution<double>(0, options_.noise)(random_));
   const double ns_per_visit = normal_ns * remaining * noise;
   // Each visit holds share·ns_per_visit·threads of the line's time, and each sample there inserts
   // delay.
-  const double delay_per_visit = by_clock * selected.share * normal_ns * options_.running_threads;
+  const double delay_per_visit =
+      virtual_speedup * selected.share * normal_ns * options_.running_threads;
   const double visits = std::max(
       0.0,
       std::floor(static_cast<double>(options_.experiment_ns) / (ns_per_visit + delay_per_visit) +
                  std::uniform_real_distribution<double>(0, 1)(random_)));
-  const auto delay = static_cast<uint64_t>(visits * delay_per_visit);
+  const auto delay = static_cast<uint64_t>(visits * delay_per_visit * options_.share_left);
 
   profile::Experiment* experiment = profile_.add_experiment();
   experiment->set_session(options_.session);

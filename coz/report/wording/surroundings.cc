@@ -72,9 +72,8 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
       left < kNearlyAllLeft
           ? absl::StrFormat(
                 "they left its threads %.0f %% of the CPU time that these could use; "
-                "effects are set right for that, and known for speedups up to %.0f %%; "
-                "to be surer, ",
-                100 * left, 100 * left)
+                "effects are set right for that; to be surer, ",
+                100 * left)
           : "they take what a paused thread leaves, so effects may look smaller than they are, or "
             "larger; ";
   notes->push_back(absl::StrCat(

@@ -80,7 +80,7 @@ TEST_F(SurroundingsTest, WhatOtherProgramsLeftIsSaidWhereEffectsAreSetRightForIt
   EXPECT_THAT(Notes(), ElementsAre(HasSubstr("smaller than they are")));
   row().share_left = 0.6;
   EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("they left its threads 60 % of the CPU time"),
-                                         HasSubstr("for speedups up to 60 %"),
+                                         HasSubstr("set right for that"),
                                          Not(HasSubstr("smaller than they are")))));
 }
 

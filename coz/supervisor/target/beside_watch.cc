@@ -10,12 +10,14 @@ namespace {
 
 // A look takes some 10 us for each thread of the target.
 constexpr uint64_t kLookNs = 200 * kNsPerMs;
-constexpr double kLeastCpus = 0.02;
+constexpr double kLeastCpus = 0.1;
 
 }  // namespace
 
+bool BesideWatch::is_beside() const { return cpus_ >= kLeastCpus; }
+
 void BesideWatch::Poll(uint64_t now_ns, uint64_t busy_ns) {
-  if (cpus_ < kLeastCpus) {
+  if (!is_beside()) {
     times_.reset();
     return;
   }

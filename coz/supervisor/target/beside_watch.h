@@ -26,6 +26,7 @@ class BesideWatch {
   // How many CPUs such programs keep busy from now on.
   void SetCpus(double cpus) { cpus_ = cpus; }
 
+  bool is_beside() const;
   // Looks again where the last look is some time ago. `busy_ns`: of CpuUse.
   void Poll(uint64_t now_ns, uint64_t busy_ns);
   const experiment::BesideUse& use() const { return use_; }

@@ -159,6 +159,7 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.cpu_use = cpu_use_.use();
   beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns);
   snapshot.beside = beside_.use();
+  control_.ledger.cpus_are_shared.store(beside_.is_beside() ? 1 : 0, std::memory_order_relaxed);
   control_.ledger.cpus_of_crowd.store(load_.is_crowd() ? static_cast<uint32_t>(snapshot.cpus) : 0,
                                       std::memory_order_relaxed);
   last_read_ = snapshot;

@@ -57,6 +57,9 @@ struct GlobalLedger {
   std::atomic<uint64_t> selection;
   // In a crowd the number of CPUs, else 0. Written by the supervisor.
   alignas(64) std::atomic<uint32_t> cpus_of_crowd;
+  // Whether programs that hardly wait use the target's CPUs, too. Pauses then hold their CPUs: the
+  // kernel would make up for a sleep. Written by the supervisor.
+  std::atomic<uint32_t> cpus_are_shared;
   // Until when the last thread that was found queued for a CPU makes pauses hold their CPUs.
   std::atomic<uint64_t> crowded_until_ns;
   CpuTable cpus;

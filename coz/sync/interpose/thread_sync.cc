@@ -142,14 +142,16 @@ bool PayOnce(delay::ThreadLedger& thread, Owed owed, PauseBy by) {
   const uint64_t owed_ns = owed(start_ns);
   if (owed_ns == 0 || delay::IsCarriedOn(global, owed_ns, by)) return false;
   if (delay::Accrues(thread)) thread.stretches.Stop(start_ns);
-  // The thread may hold its CPU only if it has got its credit for the time in the queue.
-  const bool holds = by == PauseBy::kWhatIsBest && has_looked && delay::IsCrowded(global, start_ns);
+  // In a crowd the thread may hold its CPU only if it has got its credit for the time in the queue.
+  const bool in_crowd = has_looked && delay::IsCrowded(global, start_ns);
+  const bool holds = by == PauseBy::kWhatIsBest &&
+                     (in_crowd || global.cpus_are_shared.load(std::memory_order_relaxed) != 0);
   const Pause pause =
       holds ? HoldCpu(thread, start_ns, owed_ns) : SleepInPause(thread, start_ns, owed_ns);
   const uint64_t nested_ns = thread.paused_ns.load(std::memory_order_relaxed) - paid_ns;
   delay::RecordPause(thread, owed_ns - std::min(owed_ns, nested_ns), pause.passed_ns - nested_ns);
   NotePauseCpu(thread, pause.cpu_ns);
-  if (holds) delay::LeaveToCpu(*sync_internal::g_ledger, thread, CurrentCpu());
+  if (holds && in_crowd) delay::LeaveToCpu(*sync_internal::g_ledger, thread, CurrentCpu());
   return true;
 }
 
