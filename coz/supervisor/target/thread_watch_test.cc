@@ -155,6 +155,19 @@ TEST_F(ThreadWatchTest, KnowsItselfHowFarItHasRead) {
   EXPECT_EQ(control_->ended_threads.read, 1u);
 }
 
+// The target may write any sum. Here a tick lasts for years.
+TEST_F(ThreadWatchTest, ATimeThatHasNoRoomIsAsLongAsHas) {
+  control_->start_ns = MonotonicNowNs() + 3'600'000'000'000;
+  control_->timed_functions[0] = 2;
+  ThreadSlot& slot = StartThread("t", 0, 0);
+  slot.timers.times[0].calls = 1;
+  slot.timers.times[0].ticks = ~uint64_t{0};
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  ASSERT_EQ(threads.size(), 1u);
+  ASSERT_EQ(threads[0].timed.size(), 1u);
+  EXPECT_EQ(threads[0].timed[0].wall_ns, ~uint64_t{0});
+}
+
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
   memset(&control_->points[1].name[0], 'a', sizeof(control_->points[1].name));
   control_->points[1].shared.count = 0x6161616161616161;
