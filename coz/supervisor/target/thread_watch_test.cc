@@ -168,6 +168,23 @@ TEST_F(ThreadWatchTest, ATimeThatHasNoRoomIsAsLongAsHas) {
   EXPECT_EQ(threads[0].timed[0].wall_ns, ~uint64_t{0});
 }
 
+// The target may write any number of functions, at any time.
+TEST_F(ThreadWatchTest, ThreadsOfOneNameMayHaveMoreTimesThanTheFirst) {
+  constexpr int kAlone = 1000;
+  for (int i = 0; i <= kAlone; ++i) EndThread(StartThread("t", 0, 0));
+  watch_.Poll();
+  for (auto& function : control_->timed_functions) function = 2;
+  control_->api.count = 2;  // it lies behind the table
+  ThreadSlot& slot = StartThread("t", 0, 0);
+  slot.timers.times[shared::kMaxTimedFunctions - 1].calls += 7;
+  EndThread(slot);
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  ASSERT_EQ(threads.size(), kAlone + 1u);
+  EXPECT_EQ(threads.back().threads, 2u);
+  ASSERT_EQ(threads.back().timed.size(), shared::kMaxTimedFunctions);
+  EXPECT_EQ(threads.back().timed.back().calls, 7u);
+}
+
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
   memset(&control_->points[1].name[0], 'a', sizeof(control_->points[1].name));
   control_->points[1].shared.count = 0x6161616161616161;
