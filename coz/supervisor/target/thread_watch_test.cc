@@ -185,6 +185,13 @@ TEST_F(ThreadWatchTest, ThreadsOfOneNameMayHaveMoreTimesThanTheFirst) {
   EXPECT_EQ(threads.back().timed.back().calls, 7u);
 }
 
+// The last entry, in the place of the first, is still being written.
+TEST_F(ThreadWatchTest, ALookSeesNoMoreEntriesThanTheRingHas) {
+  control_->ended_threads.threads[0].written = 1;
+  control_->ended_threads.next = shared::kMaxEndedThreads + 1;
+  EXPECT_TRUE(ReadThreads(*control_).empty());
+}
+
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
   memset(&control_->points[1].name[0], 'a', sizeof(control_->points[1].name));
   control_->points[1].shared.count = 0x6161616161616161;
