@@ -1,8 +1,11 @@
 #include "coz/supervisor/target/thread_watch.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -190,6 +193,33 @@ TEST_F(ThreadWatchTest, ALookSeesNoMoreEntriesThanTheRingHas) {
   control_->ended_threads.threads[0].written = 1;
   control_->ended_threads.next = shared::kMaxEndedThreads + 1;
   EXPECT_TRUE(ReadThreads(*control_).empty());
+}
+
+shared::EndedThreads* ring_to_write;
+void* last_page;
+
+void WriteFirstEntryAgain(int) {
+  mprotect(last_page, 4096, PROT_READ | PROT_WRITE);
+  ring_to_write->threads[0].written = shared::kMaxEndedThreads + 1;
+}
+
+// A hostile target runs ahead of the supervisor: it writes an entry anew as soon as that was read,
+// here when the last one is. The supervisor must come back from its look.
+TEST_F(ThreadWatchTest, ALookTakesNoMoreEntriesThanTheRingHas) {
+  shared::EndedThreads& ring = control_->ended_threads;
+  for (uint32_t i = 0; i < shared::kMaxEndedThreads; ++i) ring.threads[i].written = i + 1;
+  ring.next = uint64_t{1} << 63;
+  ring_to_write = &ring;
+  const auto last = reinterpret_cast<uintptr_t>(&ring.threads[shared::kMaxEndedThreads - 1]);
+  last_page = reinterpret_cast<void*>(last / 4096 * 4096);
+  const auto before = signal(SIGSEGV, WriteFirstEntryAgain);
+  ASSERT_EQ(mprotect(last_page, 4096, PROT_NONE), 0);
+  watch_.Poll();
+  signal(SIGSEGV, before);
+  ASSERT_EQ(ring.threads[0].written, shared::kMaxEndedThreads + 1u) << "nothing was read";
+  EXPECT_EQ(ring.read, uint64_t{shared::kMaxEndedThreads});
+  watch_.Poll();
+  EXPECT_EQ(ring.read, shared::kMaxEndedThreads + 1u);
 }
 
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {
