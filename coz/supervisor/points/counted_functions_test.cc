@@ -1,9 +1,15 @@
 #include "coz/supervisor/points/counted_functions.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "coz/base/clock.h"
 #include "coz/shared/control_block.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,6 +39,34 @@ TEST(CountedFunctionsTest, DoesNotTimeWhereTheTargetHasTakenAllNumbers) {
   (*counted)->TakeSlots(control.get());
   EXPECT_EQ(control->api.count, 0u) << "it lies behind the table";
   EXPECT_THAT((*counted)->TakeWarnings(), Contains(HasSubstr("counted, and not timed")));
+}
+
+// A block in private memory is the test's own. The child runs the same program, so that its code
+// lies where the function is looked for.
+TEST(CountedFunctionsTest, HasNoProcessOfOthersChangeItsCode) {
+  CountedFunctionOptions options;
+  options.count = {"TimedByTest"};
+  auto counted = CountedFunctions::Prepare(options, "/proc/self/exe", false);
+  ASSERT_TRUE(counted.ok()) << counted.status();
+  const auto control = std::make_unique<shared::ControlBlock>();
+  (*counted)->TakeSlots(control.get());
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) pause();
+  }
+  shared::ProcessSlot& process = control->processes[0];
+  control->processes_high_water = 1;
+  process.pid = child;
+  process.image = 6;
+  process.counters_fs_offset = 8;
+  process.state = shared::ProcessState::kRunning;
+  (*counted)->Poll(*control, MonotonicNowNs(), true);
+  EXPECT_EQ(control->patch_request.count, 0u);
+  EXPECT_EQ(control->patch_request.pid, 0);
+  EXPECT_EQ(process.armed, 7u) << "a process of the profile must not wait for ever";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 }  // namespace

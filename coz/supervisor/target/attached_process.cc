@@ -148,10 +148,9 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
 }
 
 // It may be in an exec already: then no sample may come. See shared::kWithoutEvents.
-absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(shared::ProcessSlot* slot,
+absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(pid_t pid, shared::ProcessSlot* slot,
                                                        const Options& options,
                                                        shared::ControlBlock* control) {
-  const pid_t pid = slot->pid;
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   auto events = std::make_unique<ThreadEvents>();
   attach::InjectorOptions injected;

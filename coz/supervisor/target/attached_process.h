@@ -53,8 +53,9 @@ class AttachedProcess {
   static absl::StatusOr<AttachedProcess> Prepare(pid_t pid, const Options& options,
                                                  int control = -1);
   // A child of fork of one that has joined, which is in `slot` of the block by itself. Nothing of
-  // it is stopped for that.
-  static absl::StatusOr<AttachedProcess> Adopt(shared::ProcessSlot* slot, const Options& options,
+  // it is stopped for that. What number the slot has now is the program's word.
+  static absl::StatusOr<AttachedProcess> Adopt(pid_t pid, shared::ProcessSlot* slot,
+                                               const Options& options,
                                                shared::ControlBlock* control);
 
   // Of the first one: the file for the control block, to be filled before Join.

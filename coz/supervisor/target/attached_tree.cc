@@ -97,18 +97,20 @@ absl::Status AttachedTree::JoinOne(pid_t pid, int control_fd) {
   return absl::OkStatus();
 }
 
-// A process that is in the block by itself. False where it is not.
+// A process that is in the block by itself. False where it is not: samples would end it, as no
+// handler is there.
 bool AttachedTree::Adopt(pid_t pid) {
   if (Find(pid) != nullptr) return true;
+  const uint64_t now_ns = MonotonicNowNs();
   shared::ProcessSlot* found = nullptr;
-  shared::ForEachProcess(*control_, [&](shared::ProcessSlot& slot) {
+  shared::ForEachProcess(*control_, [&](shared::ProcessSlot& slot, uint32_t index) {
     const bool is_there =
         slot.state.load(std::memory_order_acquire) == shared::ProcessState::kRunning;
-    if (is_there && slot.pid == pid) found = &slot;
+    if (is_there && slot.pid == pid && members_.Has(*control_, index, pid, now_ns)) found = &slot;
     return found == nullptr;
   });
   if (found == nullptr) return false;
-  absl::StatusOr<AttachedProcess> process = AttachedProcess::Adopt(found, options_, control_);
+  absl::StatusOr<AttachedProcess> process = AttachedProcess::Adopt(pid, found, options_, control_);
   if (!process.ok()) return false;
   if (changes_code_) process->RestoreCodeInTheEnd();
   if (is_suspended_) process->SetSampling(false);

@@ -23,6 +23,7 @@
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/attached_process.h"
+#include "coz/supervisor/target/tree_members.h"
 
 namespace coz::supervisor {
 
@@ -64,6 +65,7 @@ class AttachedTree {
   shared::ControlBlock* control_ = nullptr;
   std::deque<AttachedProcess> processes_;
   std::set<pid_t> seen_;
+  TreeMembers members_;
   bool has_told_of_threads_ = false;
   bool changes_code_ = false;
   bool is_suspended_ = false;

@@ -110,27 +110,13 @@ void TargetPoints::ReadLatencies() {
   }
 }
 
-TargetPoints::TimedVisits TargetPoints::ReadTimed(uint32_t slot) const {
-  TimedVisits sum;
+TimedReader TargetPoints::ReadTimed(uint32_t slot) const {
+  TimedReader reader;
   const uint32_t cell = control_.points[slot].timed_cell.load(std::memory_order_relaxed);
-  if (cell == 0 || cell > shared::kMaxTimedPoints) return sum;
-  // Not for ever: a thread may be stopped or killed between its two stores.
-  int tries_left = 10000;
-  shared::ForEachThread(control_, [&](const shared::ThreadSlot& thread) {
-    const shared::TimedCell& timed = thread.timed[cell - 1];
-    uint64_t visits = 0;
-    uint64_t time_sum_ns = 0;
-    for (int tries = 0; tries == 0 || (tries < 1000 && tries_left > 0); ++tries, --tries_left) {
-      const uint64_t changes = timed.changes.load(std::memory_order_acquire);
-      visits = timed.visits.load(std::memory_order_relaxed);
-      time_sum_ns = timed.time_sum_ns.load(std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_acquire);
-      if (changes % 2 == 0 && timed.changes.load(std::memory_order_relaxed) == changes) break;
-    }
-    sum.visits += visits;
-    sum.time_sum_ns += time_sum_ns;
-  });
-  return sum;
+  if (cell == 0 || cell > shared::kMaxTimedPoints) return reader;
+  shared::ForEachThread(
+      control_, [&](const shared::ThreadSlot& thread) { reader.Add(thread.timed[cell - 1]); });
+  return reader;
 }
 
 void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
@@ -155,17 +141,17 @@ void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
       case shared::PointKind::kApi:
         break;
       case shared::PointKind::kBegin: {
-        const TimedVisits timed = ReadTimed(source.slot);
-        point.timed_arrivals = timed.visits;
-        point.arrival_time_sum_ns = timed.time_sum_ns;
-        point.arrivals = shared::UntimedVisits(control_, source.slot) + timed.visits;
+        const TimedReader timed = ReadTimed(source.slot);
+        point.timed_arrivals = timed.visits();
+        point.arrival_time_sum_ns = timed.time_sum_ns();
+        point.arrivals = shared::UntimedVisits(control_, source.slot) + timed.visits();
         break;
       }
       case shared::PointKind::kEnd: {
-        const TimedVisits timed = ReadTimed(source.slot);
-        point.timed_departures = timed.visits;
-        point.departure_time_sum_ns = timed.time_sum_ns;
-        point.departures = shared::UntimedVisits(control_, source.slot) + timed.visits;
+        const TimedReader timed = ReadTimed(source.slot);
+        point.timed_departures = timed.visits();
+        point.departure_time_sum_ns = timed.time_sum_ns();
+        point.departures = shared::UntimedVisits(control_, source.slot) + timed.visits();
         break;
       }
     }

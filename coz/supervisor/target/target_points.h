@@ -20,6 +20,7 @@
 
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/timed_reader.h"
 
 namespace coz::supervisor {
 
@@ -83,10 +84,6 @@ class TargetPoints {
     CountVisits visits_or_arrivals;
     CountVisits departures;  // null where the point is no pair
   };
-  struct TimedVisits {
-    uint64_t visits = 0;
-    uint64_t time_sum_ns = 0;
-  };
 
   // Has the target note, for pairs without times, how many requests are under way when delay is
   // imposed.
@@ -96,7 +93,7 @@ class TargetPoints {
   // As ChargedPair has it.
   std::optional<uint32_t> ChargedEnd(uint32_t point, shared::PairEnd end) const;
   void ReadCharges(std::vector<experiment::PointCounts>* counts) const;
-  TimedVisits ReadTimed(uint32_t slot) const;
+  TimedReader ReadTimed(uint32_t slot) const;
 
   shared::ControlBlock& control_;
   std::vector<TargetPoint> points_;

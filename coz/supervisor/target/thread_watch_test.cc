@@ -1,8 +1,11 @@
 #include "coz/supervisor/target/thread_watch.h"
 
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -153,6 +156,70 @@ TEST_F(ThreadWatchTest, KnowsItselfHowFarItHasRead) {
   control_->ended_threads.read = 0;  // the target may write that
   EXPECT_EQ(watch_.Threads().size(), 1u);
   EXPECT_EQ(control_->ended_threads.read, 1u);
+}
+
+// The target may write any sum. Here a tick lasts for years.
+TEST_F(ThreadWatchTest, ATimeThatHasNoRoomIsAsLongAsHas) {
+  control_->start_ns = MonotonicNowNs() + 3'600'000'000'000;
+  control_->timed_functions[0] = 2;
+  ThreadSlot& slot = StartThread("t", 0, 0);
+  slot.timers.times[0].calls = 1;
+  slot.timers.times[0].ticks = ~uint64_t{0};
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  ASSERT_EQ(threads.size(), 1u);
+  ASSERT_EQ(threads[0].timed.size(), 1u);
+  EXPECT_EQ(threads[0].timed[0].wall_ns, ~uint64_t{0});
+}
+
+// The target may write any number of functions, at any time.
+TEST_F(ThreadWatchTest, ThreadsOfOneNameMayHaveMoreTimesThanTheFirst) {
+  constexpr int kAlone = 1000;
+  for (int i = 0; i <= kAlone; ++i) EndThread(StartThread("t", 0, 0));
+  watch_.Poll();
+  for (auto& function : control_->timed_functions) function = 2;
+  control_->api.count = 2;  // it lies behind the table
+  ThreadSlot& slot = StartThread("t", 0, 0);
+  slot.timers.times[shared::kMaxTimedFunctions - 1].calls += 7;
+  EndThread(slot);
+  const std::vector<ThreadUse> threads = watch_.Threads();
+  ASSERT_EQ(threads.size(), kAlone + 1u);
+  EXPECT_EQ(threads.back().threads, 2u);
+  ASSERT_EQ(threads.back().timed.size(), shared::kMaxTimedFunctions);
+  EXPECT_EQ(threads.back().timed.back().calls, 7u);
+}
+
+// The last entry, in the place of the first, is still being written.
+TEST_F(ThreadWatchTest, ALookSeesNoMoreEntriesThanTheRingHas) {
+  control_->ended_threads.threads[0].written = 1;
+  control_->ended_threads.next = shared::kMaxEndedThreads + 1;
+  EXPECT_TRUE(ReadThreads(*control_).empty());
+}
+
+shared::EndedThreads* ring_to_write;
+void* last_page;
+
+void WriteFirstEntryAgain(int) {
+  mprotect(last_page, 4096, PROT_READ | PROT_WRITE);
+  ring_to_write->threads[0].written = shared::kMaxEndedThreads + 1;
+}
+
+// A hostile target runs ahead of the supervisor: it writes an entry anew as soon as that was read,
+// here when the last one is. The supervisor must come back from its look.
+TEST_F(ThreadWatchTest, ALookTakesNoMoreEntriesThanTheRingHas) {
+  shared::EndedThreads& ring = control_->ended_threads;
+  for (uint32_t i = 0; i < shared::kMaxEndedThreads; ++i) ring.threads[i].written = i + 1;
+  ring.next = uint64_t{1} << 63;
+  ring_to_write = &ring;
+  const auto last = reinterpret_cast<uintptr_t>(&ring.threads[shared::kMaxEndedThreads - 1]);
+  last_page = reinterpret_cast<void*>(last / 4096 * 4096);
+  const auto before = signal(SIGSEGV, WriteFirstEntryAgain);
+  ASSERT_EQ(mprotect(last_page, 4096, PROT_NONE), 0);
+  watch_.Poll();
+  signal(SIGSEGV, before);
+  ASSERT_EQ(ring.threads[0].written, shared::kMaxEndedThreads + 1u) << "nothing was read";
+  EXPECT_EQ(ring.read, uint64_t{shared::kMaxEndedThreads});
+  watch_.Poll();
+  EXPECT_EQ(ring.read, shared::kMaxEndedThreads + 1u);
 }
 
 TEST_F(ThreadWatchTest, ANameWithoutAnEndIsNoLongerThanItsRoom) {

@@ -2,8 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -59,12 +61,32 @@ TEST_F(UnitIndexTest, DoesNotOpenWhatIsNoFile) {
   EXPECT_TRUE(units_.objects().empty());
 }
 
+// A program whose path is so long.
+std::string ProgramWithPathOf(size_t bytes) {
+  constexpr size_t kLongestName = 200;
+  std::string path = std::filesystem::canonical(getenv("TEST_TMPDIR")).string();
+  while (path.size() + kLongestName + 2 < bytes) path += "/" + std::string(kLongestName, 'd');
+  std::filesystem::create_directories(path);
+  path += "/" + std::string(bytes - path.size() - 1, 'p');
+  std::filesystem::copy_file("/bin/true", path);
+  return path;
+}
+
+// What follows it in memory is no part of it.
 TEST_F(UnitIndexTest, APathWithoutAnEndIsNoLongerThanItsRoom) {
-  const shared::ModuleSlot& module = Announce(0, std::string(shared::kModulePathBytes, '/'));
-  memset(&control_->block().modules[0].table_offset, '/', sizeof(uint64_t));
+  static_assert(offsetof(shared::ModuleSlot, table_offset) ==
+                offsetof(shared::ModuleSlot, path) + shared::kModulePathBytes);
+  const std::string path = ProgramWithPathOf(shared::kModulePathBytes);
+  shared::ModuleSlot& module = Announce(0, path);
+  memset(&module.table_offset, 'a', sizeof(module.table_offset));
   units_.Answer(*control_);
-  EXPECT_EQ(module.state, shared::ModuleState::kNotMapped);
-  EXPECT_TRUE(units_.objects().empty());
+  EXPECT_EQ(module.state, shared::ModuleState::kTableReady);
+  ASSERT_EQ(units_.objects().size(), 1u);
+  EXPECT_EQ(units_.objects()[0].path, path);
+  module.load_bias = 0x5000;
+  memset(&module.table_offset, 'a', sizeof(module.table_offset));
+  units_.Answer(*control_);
+  EXPECT_EQ(units_.objects()[0].load_bias, 0x5000u);
 }
 
 }  // namespace
