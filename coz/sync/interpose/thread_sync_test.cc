@@ -195,6 +195,21 @@ TEST_F(CrowdTest, CallsWithASmallDebtDoNotLook) {
   EXPECT_GT(g_looks, looks);
 }
 
+TEST_F(CrowdTest, PauseKeepsItsCpuBesideOtherProgramsWithoutACrowd) {
+  global_->cpus_of_crowd = 0;
+  global_->cpus_are_shared = 1;
+  global_->global_delay_ns += 2 * kNsPerMs;
+  const long sleeps = Sleeps();
+  PayDebt(thread_);
+  EXPECT_EQ(Sleeps(), sleeps);
+  EXPECT_GE(thread_.paused_ns, 2 * kNsPerMs);
+  EXPECT_FALSE(IsLeft()) << "no crowd: each thread pays";
+  constexpr uint64_t kDebtNs = 100 * kNsPerMs;
+  global_->global_delay_ns += kDebtNs;
+  PayAfterWait();
+  EXPECT_GT(Sleeps(), sleeps) << "it had no CPU in its wait";
+}
+
 class CrowdWithoutClockTest : public CrowdTest {
  protected:
   CrowdWithoutClockTest() : CrowdTest(QueuedUnknown) {}
