@@ -87,12 +87,12 @@ TEST(RepeatCommandTest, AttachedProcessIsAttachedToAgain) {
   profile::Profile profile;
   profile::Session& session = *profile.add_session();
   session = PlainSession();
-  EXPECT_EQ(AttachCommand(profile), "");
+  EXPECT_EQ(CommandAgain(session), "coz run --- './my server' --port=80");
   EXPECT_EQ(CommandWith("-b %", profile), "coz run -b % --- './my server' --port=80");
   session.mutable_options()->set_attached_pid(4711);
   session.mutable_options()->add_progress("Serve");
   session.mutable_options()->set_duration_ns(3'000'000'000);
-  EXPECT_EQ(AttachCommand(profile), "coz attach --progress=Serve --duration=3 4711");
+  EXPECT_EQ(CommandAgain(session), "coz attach --progress=Serve --duration=3 4711");
   EXPECT_EQ(CommandWith("-b %", profile), "coz attach -b % 4711");
   session.mutable_options()->set_attached_tree(true);
   EXPECT_EQ(RepeatCommand(session),
