@@ -80,7 +80,11 @@ TEST_F(ProgramsRunTest, ExecMakesAProcessAnotherProgram) {
 
 TEST_F(ProgramsRunTest, OtherSessionsTellNothing) {
   Add(1, "/bin/sh", 0, 5);
-  Add(2, "/home/me/solver", 10, 50)->set_session(kSession + 1);
+  profile::Thread* thread = Add(1, "/home/me/solver", 10, 50);
+  thread->set_session(kSession + 1);
+  EXPECT_EQ(Worker(), "");
+  thread->set_session(kSession);
+  EXPECT_EQ(Worker(), "solver");
   profile_.mutable_process(1)->set_session(kSession + 1);
   EXPECT_EQ(Worker(), "");
   EXPECT_EQ(FindProgramsRun({}).worker, "");

@@ -130,6 +130,11 @@ TEST(NothingMeasuredTest, FailureIsSaidAsItWas) {
   EXPECT_EQ(OneSentence(*nothing),
             "nothing was measured: mpirun ended with exit status 1 after 0.12 s, before it started "
             "another program; try it without coz: `/usr/bin/mpirun ./app`");
+  for (const char* program : {"/usr/bin/orterun", "/bin/uname"}) {
+    profile.add_process()->set_program(program);
+  }
+  EXPECT_EQ(ContextOf(profile).failure, "mpirun ended with exit status 1 after 0.12 s");
+  profile.clear_process();
   session->mutable_options()->clear_follow();
   session->mutable_options()->set_min_experiment_ns(5'000'000'000);
   end->set_exit_signal(11);

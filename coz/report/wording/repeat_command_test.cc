@@ -101,6 +101,10 @@ TEST(RepeatCommandTest, AttachedProcessIsAttachedToAgain) {
             "coz attach --tree --progress=Serve --fixed-line a.cc:5 4711");
 }
 
+TEST(RepeatCommandTest, UnknownProgramIsLeftToTheReader) {
+  EXPECT_EQ(CommandAgain({}), "coz run --- PROGRAM ARGS");
+}
+
 TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {
   profile::Session session = PlainSession();
   session.set_seed(102);
