@@ -111,8 +111,8 @@ TEST_F(LauncherTest, EndSaysThatTheLauncherFailed) {
 
 // The launcher's status is its own, also where the profile has ended before.
 TEST_F(LauncherTest, RunsOnAfterTheDuration) {
-  const CommandResult result = Run(
-      {"--follow=all", "--duration=0.6"}, {Puppet("starter"), Puppet("busy"), "1.5", "status", "7"});
+  const CommandResult result = Run({"--follow=all", "--duration=0.6"},
+                                   {Puppet("starter"), Puppet("busy"), "1.5", "status", "7"});
   EXPECT_EQ(result.status, 7);
   EXPECT_EQ(result.output, "hello\nbye\n");
   EXPECT_EQ(Profile().session_end(0).reason(), profile::END_REASON_DURATION_REACHED);

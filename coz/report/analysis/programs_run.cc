@@ -33,9 +33,8 @@ std::string ProgramOf(const profile::Thread& thread, const ProcessesByPid& proce
 
 const profile::SessionEnd* EndOf(const profile::Profile& profile, uint64_t session) {
   const auto& ends = profile.session_end();
-  const auto end = std::find_if(ends.begin(), ends.end(), [session](const auto& one) {
-    return one.session() == session;
-  });
+  const auto end = std::find_if(ends.begin(), ends.end(),
+                                [session](const auto& one) { return one.session() == session; });
   return end == ends.end() ? nullptr : &*end;
 }
 

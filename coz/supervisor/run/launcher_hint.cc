@@ -71,7 +71,8 @@ sourcemap::UnitKind KindFor(Known known, sourcemap::UnitKind asked) {
 
 // "./a has no debug information (...), so ...; build it with ..." without what follows from it.
 absl::string_view Reason(absl::string_view message) {
-  return message.substr(0, std::min({message.find("; "), message.find(" ("), message.find(", so ")}));
+  return message.substr(0,
+                        std::min({message.find("; "), message.find(" ("), message.find(", so ")}));
 }
 
 }  // namespace
@@ -88,9 +89,8 @@ absl::Status WithCommandForWorker(absl::Status status, const RunOptions& options
   *session.mutable_options() = AskedOptions(followed, series);
   report::FollowWorker(worker.word.substr(worker.word.rfind('/') + 1), session.mutable_options());
   return absl::Status(
-      status.code(),
-      absl::StrFormat("%s; if it only starts %s, run `%s`", Reason(status.message()), worker.word,
-                      report::CommandAgain(session)));
+      status.code(), absl::StrFormat("%s; if it only starts %s, run `%s`", Reason(status.message()),
+                                     worker.word, report::CommandAgain(session)));
 }
 
 }  // namespace coz::supervisor
