@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "coz/report/analysis/session_facts.h"
+
 namespace coz::report {
 namespace {
 
@@ -29,13 +31,6 @@ std::string ProgramOf(const profile::Thread& thread, const ProcessesByPid& proce
     if (process->start_ns() <= thread.start_ns()) program = process;
   }
   return program->program();
-}
-
-const profile::SessionEnd* EndOf(const profile::Profile& profile, uint64_t session) {
-  const auto& ends = profile.session_end();
-  const auto end = std::find_if(ends.begin(), ends.end(),
-                                [session](const auto& one) { return one.session() == session; });
-  return end == ends.end() ? nullptr : &*end;
 }
 
 // Of the session: whether a progress point was seen, or a sample fell on a line in scope.
@@ -78,16 +73,18 @@ ProgramsRun FindProgramsRun(const profile::Profile& profile) {
   return run;
 }
 
+bool IsLauncher(const profile::Session& session) {
+  return session.options().follow() == "all" || session.options().follow() == "exec";
+}
+
 bool FailedEarly(const profile::Profile& profile) {
   if (profile.session_size() == 0) return false;
   const profile::Session& session = *profile.session().rbegin();
-  const profile::SessionEnd* const end = EndOf(profile, session.id());
+  const profile::SessionEnd* const end = SessionEnds(profile).Of(session);
   if (end == nullptr || end->reason() != profile::END_REASON_TARGET_EXITED) return false;
   if (end->experiments() != 0 || (end->exit_status() == 0 && end->exit_signal() == 0)) return false;
-  const profile::Options& options = session.options();
-  if (end->run_time_ns() < options.min_experiment_ns()) return true;
-  const bool is_launcher = options.follow() == "all" || options.follow() == "exec";
-  return is_launcher && FindProgramsRun(profile).worker.empty() &&
+  if (end->run_time_ns() < session.options().min_experiment_ns()) return true;
+  return IsLauncher(session) && FindProgramsRun(profile).worker.empty() &&
          !HasPointOrSample(profile, session.id());
 }
 

@@ -24,6 +24,9 @@ struct ProgramsRun {
 
 ProgramsRun FindProgramsRun(const profile::Profile& profile);
 
+// Whether the program is said to start another one, which matters: --follow=all or --follow=exec.
+bool IsLauncher(const profile::Session& session);
+
 // Whether the started program failed before anything could be measured: within the time of one
 // experiment, or, where it is said to start another program, before such a one did any work.
 bool FailedEarly(const profile::Profile& profile);

@@ -11,6 +11,7 @@
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/programs_run.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -146,16 +147,17 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
 
 // "mpirun ended with exit status 1 after 0.12 s, before it started another program".
 std::string FailureOf(const profile::Profile& profile, const ProgramsRun& programs) {
-  if (profile.session_size() == 0 || profile.session_end_size() == 0) return "";
-  const profile::SessionEnd& end = *profile.session_end().rbegin();
-  const double seconds = static_cast<double>(end.run_time_ns()) / 1e9;
-  const std::string& follow = profile.session().rbegin()->options().follow();
-  const bool is_launcher = follow == "all" || follow == "exec";
+  if (profile.session_size() == 0) return "";
+  const profile::Session& session = *profile.session().rbegin();
+  const profile::SessionEnd* const end = SessionEnds(profile).Of(session);
+  if (end == nullptr) return "";
+  const double seconds = static_cast<double>(end->run_time_ns()) / 1e9;
   return absl::StrFormat(
       "%s %s %d after %.*f s%s", Printable(programs.started),
-      end.exit_signal() != 0 ? "was ended by signal" : "ended with exit status",
-      end.exit_signal() != 0 ? end.exit_signal() : end.exit_status(), seconds < 1 ? 2 : 1, seconds,
-      is_launcher && !programs.others_ran ? ", before it started another program" : "");
+      end->exit_signal() != 0 ? "was ended by signal" : "ended with exit status",
+      end->exit_signal() != 0 ? end->exit_signal() : end->exit_status(), seconds < 1 ? 2 : 1,
+      seconds,
+      IsLauncher(session) && !programs.others_ran ? ", before it started another program" : "");
 }
 
 }  // namespace
