@@ -7,6 +7,7 @@
 #include "coz/supervisor/target/awake_cpus.h"
 #include "tools/command_line.h"
 #include "tools/report_output.h"
+#include "tools/seconds.h"
 
 namespace coz {
 namespace {
@@ -43,6 +44,7 @@ void AddDemoCommand(CLI::App& app, int* exit_status) {
   };
   auto arguments = std::make_shared<Arguments>();
   command->add_option("--seconds", arguments->seconds, "how long (default 20)")
+      ->transform(TimesWithUnits())
       ->check(CLI::Range(2, 3600))
       ->type_name("SECONDS");
   command->add_option("-o,--output", arguments->output, "profile to write (default profile.pb)")

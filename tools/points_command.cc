@@ -12,6 +12,7 @@
 #include "coz/supervisor/points/find_points.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/seconds.h"
 #include "tools/session_points.h"
 
 namespace coz {
@@ -191,6 +192,7 @@ void AddPointsCommand(CLI::App& app, int* exit_status) {
   command
       ->add_option("--duration", arguments->duration_s,
                    "count calls for so long (default 10); the program then runs on to its end")
+      ->transform(TimesWithUnits())
       ->check(CLI::Range(1.0, 86400.0))
       ->type_name("SECONDS");
   command->add_flag("--stop", arguments->find.stop,

@@ -6,6 +6,7 @@
 #include "coz/supervisor/run/until_goal.h"
 #include "tools/command_line.h"
 #include "tools/output_file.h"
+#include "tools/seconds.h"
 
 namespace coz {
 namespace {
@@ -159,7 +160,8 @@ void AddLengthOptions(CLI::App* command, RunArguments* a) {
   command->option_defaults()->group("How long");
   command
       ->add_option("--duration", a->duration_s,
-                   "end the profile after so many seconds; the program runs on")
+                   "end the profile after so many seconds (or 90s, 5m, 1h); the program runs on")
+      ->transform(TimesWithUnits())
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS");
   command
@@ -201,6 +203,7 @@ void AddExperimentOptions(CLI::App* command, RunArguments* a) {
   command->add_option("--seed", a->seed,
                       "seed of the choice of lines and speedups (default: random)");
   command->add_option("--experiment-length", a->experiment_s, "shortest experiment (default 0.5)")
+      ->transform(TimesWithUnits())
       ->check(CLI::Range(0.05, 600.0))
       ->type_name("SECONDS");
   command

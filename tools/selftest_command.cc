@@ -25,6 +25,7 @@
 #include "nlohmann/json.hpp"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
+#include "tools/seconds.h"
 
 namespace coz {
 namespace {
@@ -266,6 +267,7 @@ void AddSelftestCommand(CLI::App& app, int* exit_status) {
       "selftest", "measure how far predictions are off on this machine, by known answers");
   auto arguments = std::make_shared<SelftestArguments>();
   command->add_option("--seconds", arguments->seconds, "how long in all (default 30)")
+      ->transform(TimesWithUnits())
       ->check(CLI::Range(3.0, 3600.0))
       ->type_name("SECONDS");
   command->add_flag("--awake", arguments->awake,

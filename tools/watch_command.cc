@@ -20,6 +20,7 @@
 #include "coz/report/text/live_table.h"
 #include "coz/report/wording/text_layout.h"
 #include "tools/command_line.h"
+#include "tools/seconds.h"
 
 namespace coz {
 namespace {
@@ -126,6 +127,7 @@ void AddWatchCommand(CLI::App& app, int* exit_status) {
   auto arguments = std::make_shared<WatchArguments>();
   command->add_option("profile", arguments->path, "profile to follow (default profile.pb)");
   command->add_option("--interval", arguments->interval_s, "time between two looks (default 1)")
+      ->transform(TimesWithUnits())
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
   command->add_flag("--once", arguments->once, "show it once and end");

@@ -91,6 +91,12 @@ absl::StatusOr<Prediction> ReadPrediction(const std::string& merged, const Case&
   prediction.tainted = analysis.tainted;
   prediction.program_speedups.resize(speedups.size());
   for (size_t i = 0; i < speedups.size(); ++i) {
+    // Beside other programs pauses make less than was asked for, and so the speedup has no figure of
+    // its own.
+    const std::vector<report::CurvePoint>& curve = found->curve.points;
+    if (!curve.empty() && speedups[i] <= curve.back().virtual_speedup) {
+      prediction.program_speedups[i] = found->curve.At(speedups[i]);
+    }
     for (const report::SpeedupEstimate& estimate : found->speedups) {
       if (report::SpeedupKey(estimate.virtual_speedup) == report::SpeedupKey(speedups[i])) {
         prediction.program_speedups[i] = estimate.program_speedup;

@@ -93,6 +93,7 @@ struct ExperimentRecord : ExperimentCounters {
   int cpus = 0;
   uint64_t quota_throttled_ns = 0;  // summed over CPUs
   CpuUse cpu_use;
+  BesideUse beside;
   int most_realtime_threads = 0;  // at any look
 
   std::vector<Taint> taints;

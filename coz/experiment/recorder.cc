@@ -206,6 +206,9 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.cpus = end.cpus;
   record.quota_throttled_ns = end.quota_throttled_ns - start_.quota_throttled_ns;
   record.cpu_use = UseBetween(start_.cpu_use, end.cpu_use);
+  record.beside = {
+      end.beside.cpu_ns - start_.beside.cpu_ns, end.beside.busy_ns - start_.beside.busy_ns,
+      end.beside.ran_ns - start_.beside.ran_ns, end.beside.queued_ns - start_.beside.queued_ns};
   record.most_realtime_threads = most_realtime_threads_;
 
   // Not by what was inserted: delays that threads impose on each other cancel.

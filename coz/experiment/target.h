@@ -46,6 +46,15 @@ struct CpuUse {
   uint64_t stolen_ns = 0;  // the host of a virtual machine ran something else
 };
 
+// What other programs that hardly wait take from the target. Cumulative, to a fifth of a second.
+// Grows only while there are such programs.
+struct BesideUse {
+  uint64_t cpu_ns = 0;     // of these programs, on the target's CPUs
+  uint64_t busy_ns = 0;    // meanwhile, those CPUs, for whatever program but the profiler
+  uint64_t ran_ns = 0;     // meanwhile, threads of the target
+  uint64_t queued_ns = 0;  // the same threads, for a CPU
+};
+
 // Every counter is cumulative and never falls, unless said otherwise. The base holds what the
 // target counts of itself.
 struct TargetSnapshot : ExperimentCounters {
@@ -73,6 +82,7 @@ struct TargetSnapshot : ExperimentCounters {
   // For which a CPU quota stopped threads that wanted to run, summed over CPUs.
   uint64_t quota_throttled_ns = 0;
   CpuUse cpu_use;
+  BesideUse beside;
   int realtime_threads = 0;         // now: with a real-time priority
   std::vector<PointCounts> points;  // may grow, never shrinks
 };

@@ -75,17 +75,19 @@ double SpinningShare(const profile::Profile& profile) {
 
 // One of two threads spins for half of the time; coz sees it by the loop's instructions, or is told
 // by the program.
+// A sixth of the samples where both threads have a CPU, and fewer beside other programs.
 TEST_F(CozTest, SeesLoopsThatWaitOnTheirCpu) {
+  constexpr double kWorthSaying = 0.05;  // as in the report's note
   const CommandResult unknown = Run({}, {Puppet("rounds"), "2"});
   EXPECT_EQ(unknown.status, 0) << unknown.errors;
-  EXPECT_GT(SpinningShare(Profile()), 0.1);
+  EXPECT_GT(SpinningShare(Profile()), kWorthSaying);
   EXPECT_THAT(unknown.errors, HasSubstr("loops that wait for something on their CPU"));
   const CommandResult unhinted = Run({}, {Puppet("rounds"), "2", "unhinted"});
   EXPECT_EQ(unhinted.status, 0) << unhinted.errors;
-  EXPECT_GT(SpinningShare(Profile()), 0.1);
+  EXPECT_GT(SpinningShare(Profile()), kWorthSaying);
   const CommandResult tries = Run({}, {Puppet("rounds"), "2", "tries"});
   EXPECT_EQ(tries.status, 0) << tries.errors;
-  EXPECT_GT(SpinningShare(Profile()), 0.1);
+  EXPECT_GT(SpinningShare(Profile()), kWorthSaying);
   const CommandResult told = Run({}, {Puppet("rounds"), "2", "told"});
   EXPECT_EQ(told.status, 0) << told.errors;
   EXPECT_LT(SpinningShare(Profile()), 0.01);
@@ -324,8 +326,8 @@ TEST_F(CozTest, RepeatsShortRunsIntoOneProfile) {
   }
 }
 
-// A figure needs a baseline and three speedups, of a tenth of a second at least. So no run of 0.35 s
-// has one alone, and not all forty are needed.
+// A figure needs a baseline and three speedups, of a tenth of a second at least. So no run of 0.35
+// s has one alone, and not all forty are needed.
 TEST_F(CozTest, RepeatsUntilTheProfileIsPreciseEnough) {
   const std::string line = "--fixed-line=" + Line();
   const CommandResult result =

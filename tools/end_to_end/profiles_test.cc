@@ -96,6 +96,12 @@ TEST_F(ProfilesTest, WrongCommandLinesGetOneSentence) {
   refused({"report", "--lines"}, "--lines needs a value behind it");
   refused({"run", "--seed=x", "true"}, "--seed: x is not a number");
   refused({"run", "--repeat=0", "---", "true"}, "--repeat: 0 is not a number from 1 to 1000000");
+  refused({"run", "--duration=2 hours", "true"},
+          "--duration: 2 hours is not a number of 0 or more");
+  refused({"points", "--duration=1ms", "true"},
+          "--duration: 0.001 is not a number from 1 to 86400");
+  refused({"points", "--duration=25h", "true"},
+          "--duration: 90000 is not a number from 1 to 86400");
   refused({"diff", "a.pb", "b.pb", "--json", "--markdown"}, "cannot be given together");
   refused({"run"}, "run --- PROGRAM ARGUMENTS");
   refused({"report", "a.pb", "b.pb"}, "coz report has no use for the word b.pb");

@@ -408,6 +408,25 @@ TEST(AnalysisTest, SlopeIsOverWhatWasAchieved) {
   EXPECT_NEAR(speedup.achieved_virtual_speedup, 0.7 * speedup.virtual_speedup, 1e-9);
 }
 
+TEST(AnalysisTest, SlopeIsOverWhatOtherProgramsLeftOfTheSpeedup) {
+  const auto make = [](uint64_t seed) {
+    SyntheticOptions options;
+    options.seed = seed;
+    options.noise = 0.05;
+    options.share_left = 0.6;
+    SyntheticProfile made(options, Truth());
+    made.AddRandomExperiments(120);
+    return made.profile();
+  };
+  EXPECT_COVERAGE_95(CoverageOver(300, make));
+  const Analysis analysis = AnalyzeOf(make(1));
+  const LineAnalysis& line = analysis.points.at(0).lines.at(0);
+  EXPECT_NEAR(line.speedups.back().virtual_speedup, 0.6, 1e-9);
+  for (const SpeedupEstimate& speedup : line.speedups) {
+    EXPECT_NEAR(speedup.achieved_virtual_speedup, speedup.virtual_speedup, 0.025);
+  }
+}
+
 TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {
   SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
   AddSweep(&made);

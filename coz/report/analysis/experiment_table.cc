@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "coz/report/analysis/share_left.h"
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
@@ -65,6 +66,10 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.busy_cpu_ns = validity.busy_cpu_ns();
   row.idle_cpu_ns = validity.idle_cpu_ns();
   row.stolen_cpu_ns = validity.stolen_cpu_ns();
+  row.beside_cpu_ns = validity.beside_cpu_ns();
+  row.busy_beside_ns = validity.busy_beside_ns();
+  row.ran_beside_ns = validity.ran_beside_ns();
+  row.queued_beside_ns = validity.queued_beside_ns();
   row.realtime_threads = validity.realtime_threads();
   row.taints = TaintBits(validity);
   if (record.pooled() == 0) return row;
@@ -106,6 +111,7 @@ class ExperimentTableBuilder::Impl {
     for (ExperimentRow& row : table_.experiments) Complete(&row);
     for (BareRow& row : table_.bare) Complete(&row);
     for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
+    ScaleSpeedups(&table_.experiments);
     for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;

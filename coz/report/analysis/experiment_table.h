@@ -109,6 +109,10 @@ struct ExperimentRow {
   uint64_t busy_cpu_ns = 0;
   uint64_t idle_cpu_ns = 0;
   uint64_t stolen_cpu_ns = 0;
+  uint64_t beside_cpu_ns = 0;
+  uint64_t busy_beside_ns = 0;
+  uint64_t ran_beside_ns = 0;
+  uint64_t queued_beside_ns = 0;
   uint32_t realtime_threads = 0;
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 
@@ -116,6 +120,10 @@ struct ExperimentRow {
   // with. Then `points` have as visits what the baselines near each experiment would have made.
   uint32_t pooled = 1;
   uint64_t block = 0;  // 0: by time
+
+  // Of the CPU time that the program's threads could use, what other programs left. The speedups
+  // above are scaled by it (share_left.h).
+  double share_left = 1;
 
   bool IsBaseline() const;
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself

@@ -31,6 +31,10 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_busy_cpu_ns(sum->busy_cpu_ns() + one.busy_cpu_ns());
   sum->set_idle_cpu_ns(sum->idle_cpu_ns() + one.idle_cpu_ns());
   sum->set_stolen_cpu_ns(sum->stolen_cpu_ns() + one.stolen_cpu_ns());
+  sum->set_beside_cpu_ns(sum->beside_cpu_ns() + one.beside_cpu_ns());
+  sum->set_busy_beside_ns(sum->busy_beside_ns() + one.busy_beside_ns());
+  sum->set_ran_beside_ns(sum->ran_beside_ns() + one.ran_beside_ns());
+  sum->set_queued_beside_ns(sum->queued_beside_ns() + one.queued_beside_ns());
   sum->set_realtime_threads(std::max(sum->realtime_threads(), one.realtime_threads()));
   sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
   // NaN: unknown, which is never crowded.

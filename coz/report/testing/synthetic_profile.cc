@@ -79,13 +79,13 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   const SyntheticLine& selected = lines_[line];
   const double virtual_speedup = nominal_speedup * options_.achieved_share;
   const double normal_ns = options_.ns_per_visit * Drift();
-  const double remaining = 1 - ProgramSpeedup(selected, virtual_speedup);
+  const double by_clock = virtual_speedup * options_.share_left;
+  const double remaining = 1 - ProgramSpeedup(selected, by_clock);
   const double noise = std::exp(std::normal_distribution<double>(0, options_.noise)(random_));
   const double ns_per_visit = normal_ns * remaining * noise;
   // Each visit holds share·ns_per_visit·threads of the line's time, and each sample there inserts
   // delay.
-  const double delay_per_visit =
-      virtual_speedup * selected.share * normal_ns * options_.running_threads;
+  const double delay_per_visit = by_clock * selected.share * normal_ns * options_.running_threads;
   const double visits = std::max(
       0.0,
       std::floor(static_cast<double>(options_.experiment_ns) / (ns_per_visit + delay_per_visit) +
@@ -106,6 +106,15 @@ void SyntheticProfile::AddExperiment(size_t line, double nominal_speedup) {
   experiment->mutable_validity()->set_live_threads(2);
   experiment->mutable_validity()->set_excess_ns(
       static_cast<uint64_t>(options_.overslept_share * static_cast<double>(delay)));
+  if (options_.share_left < 1) {
+    const auto of_time = [this](double share) {
+      return static_cast<uint64_t>(share * static_cast<double>(options_.experiment_ns));
+    };
+    experiment->mutable_validity()->set_busy_beside_ns(of_time(1));
+    experiment->mutable_validity()->set_ran_beside_ns(of_time(options_.share_left));
+    experiment->mutable_validity()->set_queued_beside_ns(of_time(1 - options_.share_left));
+    experiment->mutable_validity()->set_beside_cpu_ns(of_time(1 - options_.share_left));
+  }
   AddSamples(experiment, static_cast<double>(experiment->effective_duration_ns()), 1 / remaining,
              line);
   profile::PointCounts* counts = experiment->add_point();

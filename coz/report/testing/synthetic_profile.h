@@ -47,6 +47,8 @@ struct SyntheticOptions {
   std::function<double(double)> drift;
   // Share of each virtual speedup that the pauses really make.
   double achieved_share = 1;
+  // What other programs leave of the CPU time. Pauses make so much less by the clock.
+  double share_left = 1;
   std::string point = "requests";
   profile::ProgressPointKind kind = profile::PROGRESS_POINT_KIND_THROUGHPUT;
   // Latency pairs: time in flight per request when nothing is sped up; speedups shorten it.

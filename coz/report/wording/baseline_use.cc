@@ -20,6 +20,8 @@ double BaselineUse::OthersShare() const {
 
 double BaselineUse::IdleShare() const { return Ratio(idle_ns, Whole(*this)); }
 
+double BaselineUse::LeftShare() const { return elapsed_ns > 0 ? left_ns / elapsed_ns : 1; }
+
 double BaselineUse::StolenShare() const { return Ratio(stolen_ns, Whole(*this)); }
 
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
@@ -37,6 +39,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
                            static_cast<double>(row.lost_samples) +
                            static_cast<double>(row.lost_periods);
     use.elapsed_ns += static_cast<double>(row.elapsed_ns);
+    use.left_ns += row.share_left * static_cast<double>(row.elapsed_ns);
     use.unsampled_ns += static_cast<double>(row.unsampled_ns);
     use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
     use.quota_throttled_ns += static_cast<double>(row.quota_throttled_ns);

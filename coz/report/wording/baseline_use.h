@@ -27,11 +27,14 @@ struct BaselineUse {
   double busy_ns = 0;  // by whatever program
   double idle_ns = 0;
   double stolen_ns = 0;
+  double left_ns = 0;  // of elapsed_ns, the share that ExperimentRow::share_left is
 
   // CPU time that other programs used, as a share of what these CPUs can give.
   double OthersShare() const;
   double IdleShare() const;
   double StolenShare() const;
+  // Mean of ExperimentRow::share_left.
+  double LeftShare() const;
 };
 
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table);

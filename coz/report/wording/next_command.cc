@@ -51,12 +51,6 @@ std::string Widened(profile::Session session, const std::string& worker) {
   return CommandAgain(session);
 }
 
-std::string EndToEnd(profile::Session session) {
-  session.mutable_options()->clear_until_width();  // which needs many runs
-  session.mutable_options()->set_end_to_end(true);
-  return CommandAgain(session);
-}
-
 }  // namespace
 
 void FollowWorker(const std::string& worker, profile::Options* options) {
@@ -65,14 +59,13 @@ void FollowWorker(const std::string& worker, profile::Options* options) {
 }
 
 NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker) {
-  if (session.options().attached_pid() != 0) return {CommandAgain(session), "", ""};
+  if (session.options().attached_pid() != 0) return {CommandAgain(session), ""};
   profile::Session next = session;
   if (next.options().duration_ns() < kLongEnoughNs) next.mutable_options()->clear_duration_ns();
   NextCommands commands;
   commands.widened = Widened(next, worker);
   if (!worker.empty()) FollowWorker(worker, next.mutable_options());
   commands.again = CommandAgain(next);
-  commands.end_to_end = EndToEnd(next);
   return commands;
 }
 

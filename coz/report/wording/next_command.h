@@ -23,9 +23,9 @@ void FollowWorker(const std::string& worker, profile::Options* options);
 
 struct NextCommands {
   std::string again;
-  // Of a session that coz attach did not make:
-  std::string end_to_end;  // measures the whole run
-  std::string widened;     // has more code in scope: all, or the worker's without debug information
+  // Has more code in scope: all, or the worker's without debug information. Empty of a session that
+  // coz attach made.
+  std::string widened;
 };
 
 NextCommands NextCommandsOf(const profile::Session& session, const std::string& worker);

@@ -27,7 +27,6 @@ TEST(NextCommandTest, OptionsAreKept) {
   EXPECT_EQ(next.widened,
             "coz run --progress=Serve --binary-scope=% --source-scope=% --follow=all --- ./app "
             "./app");
-  EXPECT_EQ(next.end_to_end, "coz run --progress=Serve --end-to-end --follow=all --- ./app ./app");
 }
 
 TEST(NextCommandTest, DurationThatMayBeTooShortIsNotKept) {
@@ -38,18 +37,9 @@ TEST(NextCommandTest, DurationThatMayBeTooShortIsNotKept) {
   EXPECT_EQ(NextCommandsOf(session, "").again, "coz run --duration=60 --- ./app ./app");
 }
 
-TEST(NextCommandTest, WholeRunsAreNotRepeatedUntilTheyArePrecise) {
-  profile::Session session = Started("./app");
-  session.mutable_options()->set_until_width(0.1);
-  EXPECT_EQ(NextCommandsOf(session, "").again, "coz run --until=10 --- ./app ./app");
-  EXPECT_EQ(NextCommandsOf(session, "").end_to_end, "coz run --end-to-end --- ./app ./app");
-}
-
 TEST(NextCommandTest, WorkerIsFollowedAndInScope) {
   const NextCommands next = NextCommandsOf(Started("timeout"), "app");
   EXPECT_EQ(next.again, "coz run --binary-scope=%app --follow=all --- timeout ./app");
-  EXPECT_EQ(next.end_to_end,
-            "coz run --binary-scope=%app --end-to-end --follow=all --- timeout ./app");
 }
 
 TEST(NextCommandTest, ScopeThatWasAskedForIsKept) {
@@ -78,7 +68,7 @@ TEST(NextCommandTest, AttachedProcessIsAttachedToAgain) {
   session.mutable_options()->set_duration_ns(2 * kSecondNs);
   const NextCommands next = NextCommandsOf(session, "app");
   EXPECT_EQ(next.again, "coz attach --duration=2 4711");
-  EXPECT_EQ(next.end_to_end, "");
+  EXPECT_EQ(next.widened, "");
 }
 
 }  // namespace

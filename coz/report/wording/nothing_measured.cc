@@ -68,12 +68,16 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
                        again)};
 }
 
-// Where to put a progress point.
-std::string PlaceOfWork(const ProgramsRun& programs) {
-  constexpr absl::string_view kSuch = "a unit of work is done (a request, a transaction)";
-  if (programs.worker.empty()) return absl::StrCat("where ", kSuch, ", build with -g");
-  return absl::StrCat("where ", kSuch, " in ", Printable(programs.worker), ", which ",
-                      Printable(programs.started), " ran, build that with -g");
+// " that is called once for each unit of work ...". `coz points` looks at the started program.
+std::string PlaceOfWork(const NothingContext& context) {
+  constexpr absl::string_view kOnce =
+      " that is called once for each unit of work (a request, a block), with --progress=FUNCTION";
+  const ProgramsRun& programs = context.programs;
+  if (programs.worker.empty()) {
+    return absl::StrCat(kOnce, ": `coz points --- ", context.command, "` lists some;");
+  }
+  return absl::StrCat(" of ", Printable(programs.worker), ", which ", Printable(programs.started),
+                      " ran,", kOnce, ";");
 }
 
 NothingMeasured ExplainUnscoped(const NothingContext& context) {
@@ -114,9 +118,10 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
       return ExplainUnit(context);
     case MissingPart::kPoint:
       return {"no progress point was seen",
-              absl::StrCat("put COZ_PROGRESS of coz.h ", PlaceOfWork(context.programs), " and run ",
-                           run, " again; or measure the whole run with `", context.next.end_to_end,
-                           "`")};
+              absl::StrCat("name a function", PlaceOfWork(context),
+                           " or put COZ_PROGRESS of coz.h "
+                           "there, build with -g and run ",
+                           run, " again; or measure the whole run, with --end-to-end")};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the program has ", Printable(absl::StrJoin(context.points, ", ")),

@@ -87,7 +87,8 @@ TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
 
 TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
   NothingContext context;
-  context.next = {"coz run --- ./app 1", "coz run --end-to-end --- ./app 1", ""};
+  context.command = "./app 1";
+  context.next.again = "coz run --- ./app 1";
   context.points = {"requests", "replies"};
   context.unit = "server.cc:12";
   EXPECT_EQ(OneSentence(Explain(MissingPart::kVisit, context)),
@@ -96,19 +97,21 @@ TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
             "and run `coz run --- ./app 1` again");
   EXPECT_THAT(Explain(MissingPart::kUnit, context).what, HasSubstr("code of server.cc:12"));
   EXPECT_THAT(Explain(MissingPart::kPoint, context).remedy,
-              HasSubstr("`coz run --end-to-end --- ./app 1`"));
+              HasSubstr("`coz points --- ./app 1` lists some"));
 }
 
 TEST(NothingMeasuredTest, RemedyNamesTheProgramThatALauncherRan) {
   NothingContext context;
   context.programs = {"mpirun", "solver", true};
-  context.next = {"coz run -b %solver", "coz run --end-to-end", "coz run --unit=function"};
+  context.next = {"coz run -b %solver", "coz run --unit=function"};
   EXPECT_EQ(OneSentence(Explain(MissingPart::kSampleInScope, context)),
             "nothing was measured: no sample fell on a line in scope; the program that mpirun ran "
             "is solver; take it in with `coz run --unit=function`");
-  EXPECT_THAT(Explain(MissingPart::kPoint, context).remedy,
-              HasSubstr(" in solver, which mpirun ran, build that with -g and run `coz run -b "
-                        "%solver` again; or measure the whole run with `coz run --end-to-end`"));
+  EXPECT_EQ(Explain(MissingPart::kPoint, context).remedy,
+            "name a function of solver, which mpirun ran, that is called once for each unit of "
+            "work (a request, a block), with --progress=FUNCTION; or put COZ_PROGRESS of coz.h "
+            "there, build with -g and run `coz run -b %solver` again; or measure the whole run, "
+            "with --end-to-end");
   EXPECT_EQ(Explain(MissingPart::kUnit, context).remedy,
             "name another, or take in solver, which mpirun ran: `coz run -b %solver`");
 }

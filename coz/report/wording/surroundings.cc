@@ -16,6 +16,7 @@ namespace {
 // Where more than half of the CPUs are idle, there is room for everybody.
 constexpr double kRoom = 0.5;
 constexpr double kMuchOfOthers = 0.1;
+constexpr double kNearlyAllLeft = 0.95;
 
 struct Neighbour {
   std::string name;
@@ -66,11 +67,21 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
         "…`, and coz on the rest) or on another machine"));
     return;
   }
+  const double left = use.LeftShare();
+  const std::string effect =
+      left < kNearlyAllLeft
+          ? absl::StrFormat(
+                "they left its threads %.0f %% of the CPU time that these could use; "
+                "effects are set right for that, and known for speedups up to %.0f %%; "
+                "to be surer, ",
+                100 * left, 100 * left)
+          : "they take what a paused thread leaves, so effects may look smaller than they are, or "
+            "larger; ";
   notes->push_back(absl::StrCat(
       "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
       idle, neighbours.empty() ? "" : absl::StrCat(", most of it ", Described(neighbours.front())),
-      "; they take what a paused thread leaves, so effects may look smaller than they are, or "
-      "larger; stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
+      "; ", effect,
+      "stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
 }
 
 // The same share as coz/experiment/recorder.cc judges by.

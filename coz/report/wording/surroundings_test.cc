@@ -73,6 +73,17 @@ TEST_F(SurroundingsTest, OtherProgramsAreNamedWithTheirShare) {
                                          HasSubstr("taskset"), Not(HasSubstr("talks")))));
 }
 
+TEST_F(SurroundingsTest, WhatOtherProgramsLeftIsSaidWhereEffectsAreSetRightForIt) {
+  row().busy_cpu_ns = 18 * kSecond / 10;
+  row().idle_cpu_ns = 2 * kSecond / 10;
+  row().share_left = 0.96;
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("smaller than they are")));
+  row().share_left = 0.6;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("they left its threads 60 % of the CPU time"),
+                                         HasSubstr("for speedups up to 60 %"),
+                                         Not(HasSubstr("smaller than they are")))));
+}
+
 TEST_F(SurroundingsTest, OtherProgramsWithRoomEnoughDoNotMatter) {
   row().busy_cpu_ns = 14 * kSecond / 10;
   row().idle_cpu_ns = 26 * kSecond / 10;

@@ -264,7 +264,7 @@ void Run::OnNoProgress(uint64_t waited_ns) {
   Say(absl::StrFormat("no progress point was visited in the first %.0f s (%s); still waiting",
                       static_cast<double>(waited_ns) / 1e9,
                       names.empty()
-                          ? "the program has none"
+                          ? "the program has none; `coz points` lists functions that would do"
                           : absl::StrCat("the program has ", absl::StrJoin(names, ", "))));
 }
 
@@ -451,6 +451,7 @@ void Run::LookForNeighbours() {
   std::set<pid_t> own = {child_->pid()};
   for (const pid_t pid : processes_->Running()) own.insert(pid);
   neighbours_.Look(MonotonicNowNs(), own);
+  target_->SetBeside(neighbours_.CpusOfTireless());
 }
 
 // Measures where samples come by perf events. kPerfSigtrap has one for all threads of a process.

@@ -77,6 +77,10 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   validity->set_busy_cpu_ns(record.cpu_use.busy_ns);
   validity->set_idle_cpu_ns(record.cpu_use.idle_ns);
   validity->set_stolen_cpu_ns(record.cpu_use.stolen_ns);
+  validity->set_beside_cpu_ns(record.beside.cpu_ns);
+  validity->set_busy_beside_ns(record.beside.busy_ns);
+  validity->set_ran_beside_ns(record.beside.ran_ns);
+  validity->set_queued_beside_ns(record.beside.queued_ns);
   validity->set_realtime_threads(static_cast<uint32_t>(record.most_realtime_threads));
   AddTaints(record, validity);
 }

@@ -29,6 +29,7 @@ LiveTarget::LiveTarget(shared::ControlBlock* control)
       points_(control),
       samples_(&control->ring, control->waits_are_units != 0),
       load_(control),
+      beside_(control),
       // Processes that are attached to bring debts of earlier sessions, which nobody collects.
       selection_start_delay_ns_(control->ledger.global_delay_ns.load(std::memory_order_relaxed)) {}
 
@@ -156,6 +157,8 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.quota_throttled_ns = cpu_quota_.ThrottledNs();
   cpu_use_.Poll(snapshot.now_ns);
   snapshot.cpu_use = cpu_use_.use();
+  beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns);
+  snapshot.beside = beside_.use();
   control_.ledger.cpus_of_crowd.store(load_.is_crowd() ? static_cast<uint32_t>(snapshot.cpus) : 0,
                                       std::memory_order_relaxed);
   last_read_ = snapshot;

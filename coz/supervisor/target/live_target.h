@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/beside_watch.h"
 #include "coz/supervisor/target/cpu_quota.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/sampling_switch.h"
@@ -38,6 +39,9 @@ class LiveTarget : public experiment::ExperimentTarget {
   // Takes what has happened since the last call: samples and new points. It is also the sign of
   // life for the target. At least every 50 ms.
   void Poll();
+
+  // How many CPUs other programs that hardly wait keep busy.
+  void SetBeside(double cpus) { beside_.SetCpus(cpus); }
 
   // How often the target was stopped. Whoever reaps it knows.
   void set_stops(uint64_t stops) { stops_ = stops; }
@@ -121,6 +125,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   ThreadLoad load_;
   CpuQuota cpu_quota_;
   CpuUseWatch cpu_use_;
+  BesideWatch beside_;
   uint64_t stops_ = 0;
   experiment::TargetSnapshot last_read_;
   uint64_t given_delay_ns_ = 0;

@@ -22,10 +22,17 @@ namespace {
 
 // A look takes about 10 us for each process of the machine.
 constexpr uint64_t kLookNs = 2 * kNsPerSecond;
+// Until the second look, the first that tells anything.
+constexpr uint64_t kFirstLookNs = 300 * kNsPerMs;
 // Of a process; and processes whose descriptors are looked at. Bounds the time of a look.
 constexpr size_t kMostDescriptors = 4096;
 constexpr size_t kMostProcesses = 64;
 constexpr size_t kMostBytes = 4 << 20;
+// Of the time between two looks. What gains less need not be judged.
+constexpr double kLeastGain = 0.05;
+// Waits for each second of CPU time. A load generator waits thousands of times, a compiler a few.
+constexpr uint64_t kFewWaits = 50;
+constexpr size_t kMostThreads = 32;
 
 std::string ReadStart(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,6 +54,8 @@ std::vector<std::string> NamesIn(const std::string& folder, size_t most) {
   }
   return names;
 }
+
+uint64_t TickNs() { return kNsPerSecond / static_cast<uint64_t>(sysconf(_SC_CLK_TCK)); }
 
 // An IPv4 address of a socket for IPv6 is written with a prefix.
 absl::string_view WithoutMapping(absl::string_view address) {
@@ -81,6 +90,17 @@ std::optional<ProcessTimes> ParseProcessStat(absl::string_view stat) {
   times.name = std::string(stat.substr(open + 1, close - open - 1));
   times.ticks = user + system;
   return times;
+}
+
+std::optional<uint64_t> ParseWaits(absl::string_view status) {
+  constexpr absl::string_view kName = "\nvoluntary_ctxt_switches:";
+  const size_t name = status.find(kName);
+  if (name == absl::string_view::npos) return std::nullopt;
+  const absl::string_view behind = status.substr(name + kName.size());
+  uint64_t waits = 0;
+  // SimpleAtoi passes over blanks.
+  if (!absl::SimpleAtoi(behind.substr(0, behind.find('\n')), &waits)) return std::nullopt;
+  return waits;
 }
 
 bool AreConnected(absl::string_view tcp, const std::set<uint64_t>& sockets,
@@ -120,6 +140,22 @@ std::set<uint64_t> NeighbourWatch::SocketsOf(pid_t pid) const {
   return inodes;
 }
 
+bool NeighbourWatch::IsTireless(pid_t pid, uint64_t ticks) const {
+  const std::string folder = absl::StrCat(proc_, "/", pid, "/task");
+  uint64_t waits = 0;
+  size_t threads = 0;
+  // One more than may be, "." and "..".
+  for (const std::string& name : NamesIn(folder, kMostThreads + 3)) {
+    const std::optional<uint64_t> of_one =
+        ParseWaits(ReadStart(absl::StrCat(folder, "/", name, "/status")));
+    if (!of_one.has_value()) continue;
+    waits += *of_one;
+    ++threads;
+  }
+  const uint64_t whole_seconds = ticks * TickNs() / kNsPerSecond + 1;
+  return threads != 0 && threads <= kMostThreads && waits <= kFewWaits * whole_seconds;
+}
+
 bool NeighbourWatch::Talks(pid_t pid, const std::set<pid_t>& own) const {
   const std::set<uint64_t> sockets = SocketsOf(pid);
   if (sockets.empty()) return false;
@@ -134,7 +170,10 @@ bool NeighbourWatch::Talks(pid_t pid, const std::set<pid_t>& own) const {
                       others);
 }
 
-pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t>& own) {
+pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t>& own,
+                            uint64_t elapsed_ns) {
+  const double least_gain =
+      kLeastGain * static_cast<double>(elapsed_ns) / static_cast<double>(TickNs());
   absl::flat_hash_map<pid_t, Seen> now;
   pid_t busiest = 0;
   uint64_t most = 0;
@@ -144,7 +183,7 @@ pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t
         ParseProcessStat(ReadStart(absl::StrCat(proc_, "/", pid, "/stat")));
     if (!times.has_value()) continue;
     now[pid] = {times->start_tick, times->ticks};
-    if (!has_looked_) continue;
+    if (looks_ == 0) continue;
     // One that was not there at the last look counts from its start.
     const auto found = seen_.find(pid);
     const bool is_known = found != seen_.end() && found->second.start_tick == times->start_tick;
@@ -152,6 +191,8 @@ pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t
     const uint64_t gained = times->ticks - std::min(times->ticks, before);
     if (gained == 0 || times->cpu >= cpus_.size() || !cpus_[times->cpu]) continue;
     ticks_by_name_[times->name] += gained;
+    if (static_cast<double>(gained) >= least_gain && IsTireless(pid, times->ticks))
+      tireless_ticks_ += gained;
     if (gained > most && judged_.count(pid) == 0) std::tie(most, busiest) = std::pair(gained, pid);
   }
   seen_ = std::move(now);
@@ -159,18 +200,22 @@ pid_t NeighbourWatch::Count(const std::vector<pid_t>& pids, const std::set<pid_t
 }
 
 bool NeighbourWatch::IsDue(uint64_t now_ns) const {
-  return !has_looked_ || now_ns >= read_ns_ + kLookNs;
+  return looks_ == 0 || now_ns >= read_ns_ + (looks_ == 1 ? kFirstLookNs : kLookNs);
 }
 
 void NeighbourWatch::Look(uint64_t now_ns, const std::set<pid_t>& own) {
-  read_ns_ = now_ns;
+  const uint64_t elapsed_ns = now_ns - std::exchange(read_ns_, now_ns);
+  tireless_ticks_ = 0;
   std::vector<pid_t> pids;
   for (const std::string& name : NamesIn(proc_, ~size_t{0})) {
     pid_t pid = 0;
     if (absl::SimpleAtoi(name, &pid) && pid != getpid()) pids.push_back(pid);
   }
-  const pid_t busiest = Count(pids, own);
-  has_looked_ = true;
+  const pid_t busiest = Count(pids, own, elapsed_ns);
+  tireless_cpus_ = elapsed_ns == 0 ? 0
+                                   : static_cast<double>(tireless_ticks_ * TickNs()) /
+                                         static_cast<double>(elapsed_ns);
+  ++looks_;
   if (busiest == 0) return;
   judged_.insert(busiest);
   if (!Talks(busiest, own)) return;
@@ -180,7 +225,7 @@ void NeighbourWatch::Look(uint64_t now_ns, const std::set<pid_t>& own) {
 }
 
 std::vector<NeighbourWatch::Neighbour> NeighbourWatch::Busiest(size_t most) const {
-  const uint64_t tick_ns = kNsPerSecond / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const uint64_t tick_ns = TickNs();
   std::vector<Neighbour> neighbours;
   for (const auto& [name, ticks] : ticks_by_name_) {
     neighbours.push_back({name, ticks * tick_ns, talkers_.count(name) != 0});

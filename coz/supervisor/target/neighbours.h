@@ -1,14 +1,15 @@
 // Which other programs use the most CPU time while the target is profiled, and whether one of them
-// talks to the target: a load generator.
+// talks to the target: a load generator. And how much those use that hardly ever wait, whatever the
+// target does: a compiler, say.
 //
-// Shape    CPU time by the name of the program (comm), gained between looks 2 s apart. A process
-//          counts with the CPU on which it ran last
+// Shape    CPU time by the name of the program (comm), gained between looks 2 s apart, and 0.3 s at
+//          first. A process counts with the CPU on which it ran last
 // Units    ns of CPU time, to a clock tick
 // Errors   none: what cannot be read counts as nothing; without the right to read its descriptors
 //          nobody talks to the target
 // Threads  compatible
 // Signals  none
-// Source   proc(5), /proc/PID/stat, /proc/PID/net/tcp
+// Source   proc(5), /proc/PID/stat, /proc/PID/task/TID/status, /proc/PID/net/tcp
 #ifndef COZ_SUPERVISOR_TARGET_NEIGHBOURS_H_
 #define COZ_SUPERVISOR_TARGET_NEIGHBOURS_H_
 
@@ -40,6 +41,9 @@ std::optional<ProcessTimes> ParseProcessStat(absl::string_view stat);
 bool AreConnected(absl::string_view tcp, const std::set<uint64_t>& sockets,
                   const std::set<uint64_t>& others);
 
+// "voluntary_ctxt_switches" of /proc/PID/task/TID/status.
+std::optional<uint64_t> ParseWaits(absl::string_view status);
+
 class NeighbourWatch {
  public:
   struct Neighbour {
@@ -60,6 +64,9 @@ class NeighbourWatch {
   // Those with the most CPU time since the first look, at most `most` of them.
   std::vector<Neighbour> Busiest(size_t most) const;
 
+  // How many CPUs those kept busy between the last two looks that hardly wait.
+  double CpusOfTireless() const { return tireless_cpus_; }
+
  private:
   struct Seen {
     uint64_t start_tick = 0;
@@ -68,14 +75,18 @@ class NeighbourWatch {
 
   // Adds what each gained since the last look. Returns the one that gained most of those whose
   // connections were not looked at yet, or 0.
-  pid_t Count(const std::vector<pid_t>& pids, const std::set<pid_t>& own);
+  pid_t Count(const std::vector<pid_t>& pids, const std::set<pid_t>& own, uint64_t elapsed_ns);
+  // Whether the process, which has used so many ticks in all, seldom waits.
+  bool IsTireless(pid_t pid, uint64_t ticks) const;
   bool Talks(pid_t pid, const std::set<pid_t>& own) const;
   std::set<uint64_t> SocketsOf(pid_t pid) const;
 
   const std::vector<bool> cpus_;
   const std::string proc_;
   uint64_t read_ns_ = 0;
-  bool has_looked_ = false;
+  uint64_t tireless_ticks_ = 0;  // gained at the last look
+  double tireless_cpus_ = 0;
+  uint64_t looks_ = 0;
   absl::flat_hash_map<pid_t, Seen> seen_;
   absl::flat_hash_map<std::string, uint64_t> ticks_by_name_;
   std::set<std::string> talkers_;

@@ -54,6 +54,16 @@ TEST(NeighboursTest, TwoEndsOfAConnectionFindEachOther) {
   EXPECT_FALSE(AreConnected("1 2\nx\n", {20}, {11}));
 }
 
+TEST(NeighboursTest, StatusTellsHowOftenAThreadHasWaited) {
+  EXPECT_EQ(ParseWaits("Name:\tcc1\nvoluntary_ctxt_switches:\t42\n"
+                       "nonvoluntary_ctxt_switches:\t7\n"),
+            42u);
+  EXPECT_EQ(ParseWaits("Name:\tcc1\nvoluntary_ctxt_switches:\t42"), 42u);
+  EXPECT_FALSE(ParseWaits("Name:\tcc1\nnonvoluntary_ctxt_switches:\t7\n").has_value());
+  EXPECT_FALSE(ParseWaits("\nvoluntary_ctxt_switches:\tmany\n").has_value());
+  EXPECT_FALSE(ParseWaits("").has_value());
+}
+
 class NeighbourWatchTest : public ::testing::Test {
  protected:
   NeighbourWatchTest() { Write("self/stat", "not a number"); }
@@ -66,6 +76,10 @@ class NeighbourWatchTest : public ::testing::Test {
     std::filesystem::create_directories(absl::StrCat(proc_, pid, "/fd"));
     std::filesystem::create_symlink(absl::StrCat("socket:[", inode, "]"),
                                     absl::StrCat(proc_, pid, "/fd/3"));
+  }
+  void SetWaits(int pid, int tid, int waits) {
+    Write(absl::StrCat(pid, "/task/", tid, "/status"),
+          absl::StrCat("Name:\ta\nvoluntary_ctxt_switches:\t", waits, "\n"));
   }
   uint64_t TicksNs(int ticks) {
     return static_cast<uint64_t>(ticks) * kNsPerSecond /
@@ -109,11 +123,14 @@ TEST_F(NeighbourWatchTest, ANumberThatIsUsedAgainIsAnotherProcess) {
   EXPECT_EQ(busiest[0].cpu_ns, TicksNs(8));
 }
 
-TEST_F(NeighbourWatchTest, LooksEveryTwoSeconds) {
+TEST_F(NeighbourWatchTest, LooksEveryTwoSecondsAndSoonerAtFirst) {
   EXPECT_TRUE(watch_.IsDue(0));
   watch_.Look(0, {});
-  EXPECT_FALSE(watch_.IsDue(kNsPerSecond));
-  EXPECT_TRUE(watch_.IsDue(2 * kNsPerSecond));
+  EXPECT_FALSE(watch_.IsDue(200 * kNsPerMs));
+  EXPECT_TRUE(watch_.IsDue(300 * kNsPerMs));
+  watch_.Look(kNsPerSecond, {});
+  EXPECT_FALSE(watch_.IsDue(2 * kNsPerSecond));
+  EXPECT_TRUE(watch_.IsDue(3 * kNsPerSecond));
 }
 
 TEST_F(NeighbourWatchTest, ProgramsOnOtherCpusAreNoNeighbours) {
@@ -152,6 +169,41 @@ TEST_F(NeighbourWatchTest, NextBusiestHasItsTurnAtTheNextLook) {
     EXPECT_EQ(watch_.Busiest(9).back().name, "wrk");
     EXPECT_EQ(watch_.Busiest(9).back().talks_to_target, look == 2);
   }
+}
+
+TEST_F(NeighbourWatchTest, WhoHardlyWaitsIsTireless) {
+  const int second = static_cast<int>(sysconf(_SC_CLK_TCK));
+  for (const int pid : {10, 11, 12, 13}) Write(absl::StrCat(pid, "/stat"), Stat("a", 0, 0));
+  SetWaits(10, 10, 60);
+  SetWaits(10, 110, 30);
+  SetWaits(11, 11, 9000);
+  SetWaits(12, 12, 0);
+  SetWaits(13, 13, 0);
+  watch_.Look(kNsPerSecond, {13});
+  EXPECT_EQ(watch_.CpusOfTireless(), 0) << "nothing was gained yet";
+  Write("10/stat", Stat("compiler", second, 0));
+  Write("11/stat", Stat("wrk", second, 0));
+  Write("12/stat", Stat("little", second / 50, 0));
+  Write("13/stat", Stat("target", second, 0));
+  watch_.Look(3 * kNsPerSecond, {13});
+  EXPECT_DOUBLE_EQ(watch_.CpusOfTireless(), 0.5);
+  SetWaits(10, 110, 3000);
+  Write("10/stat", Stat("compiler", 2 * second, 0));
+  watch_.Look(5 * kNsPerSecond, {13});
+  EXPECT_EQ(watch_.CpusOfTireless(), 0);
+}
+
+TEST_F(NeighbourWatchTest, WhoseWaitsAreNotKnownIsNotTireless) {
+  const int second = static_cast<int>(sysconf(_SC_CLK_TCK));
+  Write("10/stat", Stat("a", 0, 0));
+  watch_.Look(kNsPerSecond, {});
+  Write("10/stat", Stat("a", second, 0));
+  watch_.Look(3 * kNsPerSecond, {});
+  EXPECT_EQ(watch_.CpusOfTireless(), 0) << "no status";
+  for (int tid = 100; tid < 140; ++tid) SetWaits(10, tid, 0);
+  Write("10/stat", Stat("a", 2 * second, 0));
+  watch_.Look(5 * kNsPerSecond, {});
+  EXPECT_EQ(watch_.CpusOfTireless(), 0) << "more threads than are looked at";
 }
 
 }  // namespace

@@ -5,22 +5,20 @@
 // Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it
 //          has found that perf events are too dear
 // Units    ns of CLOCK_MONOTONIC; CPU ns; switches of profiled threads onto a CPU
-// Errors   none: where /proc/PID/task/TID/schedstat is missing, nothing is ever too dear
+// Errors   none: where the kernel counts no switches, nothing is ever too dear
 // Threads  compatible
 // Signals  none
-// Source   kernel/sched/stats.h, sched_info_arrive; docs/design/sampling.md
+// Source   docs/design/sampling.md
 #ifndef COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_
 #define COZ_SUPERVISOR_TARGET_SOURCE_CHOICE_H_
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/switch_cost.h"
+#include "coz/supervisor/target/thread_times.h"
 
 namespace coz::supervisor {
 
@@ -29,24 +27,16 @@ struct SwitchRates {
   double cpu_ns_per_second = 0;  // of the same threads
 };
 
-// For the first 256 live threads of the profiled processes.
+// For the threads that ThreadTimesMeter sees.
 class SwitchMeter {
  public:
-  explicit SwitchMeter(const shared::ControlBlock* control) : control_(*control) {}
+  explicit SwitchMeter(const shared::ControlBlock* control) : times_(control) {}
 
   // Since the last call; nothing at the first.
   std::optional<SwitchRates> Read(uint64_t now_ns);
 
  private:
-  struct Seen {
-    uint64_t switches = 0;
-    uint64_t cpu_ns = 0;
-  };
-
-  static std::optional<Seen> Look(pid_t pid, pid_t tid);
-
-  const shared::ControlBlock& control_;
-  absl::flat_hash_map<pid_t, Seen> seen_;  // by thread
+  ThreadTimesMeter times_;
   uint64_t read_ns_ = 0;
 };
 
