@@ -5,10 +5,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
+#include "coz/report/analysis/programs_run.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/report.h"
 #include "coz/report/wording/nothing_measured.h"
-#include "coz/report/wording/repeat_command.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -19,6 +19,7 @@ constexpr int kHeadLines = 10;
 // For a run without an experiment. The result knows more than the profile, which has only counts.
 report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
   if (!result.runtime_attached) return report::MissingPart::kRuntime;
+  if (report::FailedEarly(result.profile)) return report::MissingPart::kSuccess;
   if (!result.missing_unit.empty()) return report::MissingPart::kUnit;
   if (!result.end_to_end && !result.visited_points) {
     return result.points.empty() ? report::MissingPart::kPoint : report::MissingPart::kVisit;
@@ -30,9 +31,7 @@ report::MissingPart WhatIsMissing(const supervisor::RunResult& result) {
 }
 
 std::string WhyNothing(const supervisor::RunResult& result) {
-  report::NothingContext context;
-  context.command = report::TargetCommand(result.profile);
-  context.attach = report::AttachCommand(result.profile);
+  report::NothingContext context = report::ContextOf(result.profile);
   context.points = result.points;
   context.unit = result.missing_unit;
   context.binary = result.not_shared;

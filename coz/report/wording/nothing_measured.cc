@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/programs_run.h"
+#include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -20,6 +23,7 @@ std::optional<MissingPart> FindMissing(const profile::Profile& profile,
   const bool visited = std::any_of(table.points.begin(), table.points.end(),
                                    [](const PointRow& point) { return point.visits > 0; });
   if (visited && analysis.experiments > 0) return std::nullopt;
+  if (FailedEarly(profile)) return MissingPart::kSuccess;
   const bool end_to_end =
       profile.session_size() > 0 &&
       std::all_of(profile.session().begin(), profile.session().end(),
@@ -34,7 +38,7 @@ std::optional<MissingPart> FindMissing(const profile::Profile& profile,
 
 // Of a process that was attached to. It is not to be started anew, nor built otherwise first.
 NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& context) {
-  const std::string again = absl::StrCat("`", context.attach, "`");
+  const std::string again = absl::StrCat("`", context.next.again, "`");
   switch (missing) {
     case MissingPart::kPoint:
       return {"no progress point was seen",
@@ -64,9 +68,42 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
                        again)};
 }
 
+// " that is called once for each unit of work ...". `coz points` looks at the started program.
+std::string PlaceOfWork(const NothingContext& context) {
+  constexpr absl::string_view kOnce =
+      " that is called once for each unit of work (a request, a block), with --progress=FUNCTION";
+  const ProgramsRun& programs = context.programs;
+  if (programs.worker.empty()) {
+    return absl::StrCat(kOnce, ": `coz points --- ", context.command, "` lists some;");
+  }
+  return absl::StrCat(" of ", Printable(programs.worker), ", which ", Printable(programs.started),
+                      " ran,", kOnce, ";");
+}
+
+NothingMeasured ExplainUnscoped(const NothingContext& context) {
+  constexpr char kWhat[] = "no sample fell on a line in scope";
+  if (context.programs.worker.empty()) {
+    return {kWhat, absl::StrCat("build with -g, or widen the scope: `", context.next.widened, "`")};
+  }
+  return {kWhat, absl::StrCat("the program that ", Printable(context.programs.started), " ran is ",
+                              Printable(context.programs.worker), "; take it in with `",
+                              context.next.widened, "`")};
+}
+
+NothingMeasured ExplainUnit(const NothingContext& context) {
+  const std::string& worker = context.programs.worker;
+  return {absl::StrCat("no binary in scope that was loaded has code of ", Printable(context.unit)),
+          worker.empty() ? "name another, or widen --binary-scope and --source-scope"
+                         : absl::StrCat("name another, or take in ", Printable(worker), ", which ",
+                                        Printable(context.programs.started), " ran: `",
+                                        context.next.again, "`")};
+}
+
 NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
-  const std::string run = absl::StrCat("`coz run --- ", context.command, "`");
+  const std::string run = absl::StrCat("`", context.next.again, "`");
   switch (missing) {
+    case MissingPart::kSuccess:
+      return {context.failure, absl::StrCat("try it without coz: `", context.command, "`")};
     case MissingPart::kRuntime:
       return {"the program did not join the profile",
               "unless it says why above, it did not load the preload library: is it setuid, or "
@@ -76,20 +113,15 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
       return {absl::StrCat("the program knows no line of ", Printable(context.binary), ", for ",
                            context.why_no_table),
               absl::StrCat("free some memory, or narrow the scope with --binary-scope, and run ",
-                           context.attach.empty() ? run : absl::StrCat("`", context.attach, "`"),
-                           " again")};
+                           run, " again")};
     case MissingPart::kUnit:
-      return {
-          absl::StrCat("no binary in scope that was loaded has code of ", Printable(context.unit)),
-          "name another, or widen --binary-scope and --source-scope"};
+      return ExplainUnit(context);
     case MissingPart::kPoint:
-      return {
-          "no progress point was seen",
-          absl::StrCat("name a function that is called once for each unit of work (a request, a "
-                       "block), with --progress=FUNCTION: `coz points --- ",
-                       context.command,
-                       "` lists some; or put COZ_PROGRESS of coz.h there, build with -g and run ",
-                       run, " again; or measure the whole run, with --end-to-end")};
+      return {"no progress point was seen",
+              absl::StrCat("name a function", PlaceOfWork(context),
+                           " or put COZ_PROGRESS of coz.h "
+                           "there, build with -g and run ",
+                           run, " again; or measure the whole run, with --end-to-end")};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the program has ", Printable(absl::StrJoin(context.points, ", ")),
@@ -103,9 +135,7 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
                        "seconds with real work: ",
                        run)};
     case MissingPart::kSampleInScope:
-      return {"no sample fell on a line in scope",
-              absl::StrCat("build with -g, or widen the scope: `coz run -b % -s % --- ",
-                           context.command, "`")};
+      return ExplainUnscoped(context);
     case MissingPart::kChoice:
       return {"the run ended before its line was chosen by the samples of its first 0.1 s",
               "run it again and again with --repeat=40, or name a line with "
@@ -120,13 +150,41 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
               run, ", or try --experiment-length=0.1")};
 }
 
+// "mpirun ended with exit status 1 after 0.12 s, before it started another program".
+std::string FailureOf(const profile::Profile& profile, const ProgramsRun& programs) {
+  if (profile.session_size() == 0) return "";
+  const profile::Session& session = *profile.session().rbegin();
+  const profile::SessionEnd* const end = SessionEnds(profile).Of(session);
+  if (end == nullptr) return "";
+  const double seconds = static_cast<double>(end->run_time_ns()) / 1e9;
+  return absl::StrFormat(
+      "%s %s %d after %.*f s%s", Printable(programs.started),
+      end->exit_signal() != 0 ? "was ended by signal" : "ended with exit status",
+      end->exit_signal() != 0 ? end->exit_signal() : end->exit_status(), seconds < 1 ? 2 : 1,
+      seconds,
+      IsLauncher(session) && !programs.others_ran ? ", before it started another program" : "");
+}
+
 }  // namespace
+
+NothingContext ContextOf(const profile::Profile& profile) {
+  NothingContext context;
+  context.command = TargetCommand(profile);
+  context.programs = FindProgramsRun(profile);
+  context.failure = FailureOf(profile, context.programs);
+  const profile::Session session =
+      profile.session_size() == 0 ? profile::Session() : *profile.session().rbegin();
+  context.is_attached = session.options().attached_pid() != 0;
+  if (context.is_attached) context.programs.worker.clear();  // coz has started none
+  context.next = NextCommandsOf(session, context.programs.worker);
+  return context;
+}
 
 NothingMeasured Explain(MissingPart missing, const NothingContext& context) {
   const bool is_same_for_both = missing == MissingPart::kUnit || missing == MissingPart::kRuntime ||
                                 missing == MissingPart::kTable;
-  return context.attach.empty() || is_same_for_both ? ExplainRun(missing, context)
-                                                    : ExplainAttached(missing, context);
+  return !context.is_attached || is_same_for_both ? ExplainRun(missing, context)
+                                                  : ExplainAttached(missing, context);
 }
 
 std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profile,
@@ -134,9 +192,7 @@ std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profi
                                                    const Analysis& analysis) {
   const std::optional<MissingPart> missing = FindMissing(profile, table, analysis);
   if (!missing.has_value()) return std::nullopt;
-  NothingContext context;
-  context.command = TargetCommand(profile);
-  context.attach = AttachCommand(profile);
+  NothingContext context = ContextOf(profile);
   for (const PointRow& point : table.points) context.points.push_back(point.name);
   return Explain(*missing, context);
 }

@@ -16,11 +16,14 @@
 
 #include "coz/report/analysis/analysis.h"
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/analysis/programs_run.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/wording/next_command.h"
 
 namespace coz::report {
 
 enum class MissingPart {
+  kSuccess,        // the program failed early
   kRuntime,        // the program did not load the preload library
   kTable,          // the program could not be given a line table
   kUnit,           // no binary has code of the unit that was asked for
@@ -39,17 +42,23 @@ struct NothingMeasured {
 
 // What the words depend on.
 struct NothingContext {
-  std::string command;              // of the target, for commands to copy
-  std::string attach;               // `coz attach` with the session's options; empty: coz ran it
+  bool is_attached = false;
+  std::string command;  // of the target
+  NextCommands next;
+  std::string failure;  // kSuccess: a clause
+  ProgramsRun programs;
   std::vector<std::string> points;  // kVisit: names of the known ones
   std::string unit;                 // kUnit
   std::string binary;               // kTable
   std::string why_no_table;         // kTable: a clause
 };
 
+// As far as a profile tells.
+NothingContext ContextOf(const profile::Profile& profile);
+
 NothingMeasured Explain(MissingPart missing, const NothingContext& context);
 
-// As far as a profile tells; nullopt where something was measured.
+// The same of a profile; nullopt where something was measured.
 std::optional<NothingMeasured> FindNothingMeasured(const profile::Profile& profile,
                                                    const ExperimentTable& table,
                                                    const Analysis& analysis);

@@ -75,8 +75,8 @@ TEST(NothingMeasuredTest, ExperimentsOfVisitedPointsAreSomething) {
 
 TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
   NothingContext context;
-  context.command = "./app 1";
-  context.attach = "coz attach --progress=Serve 4711";
+  context.is_attached = true;
+  context.next.again = "coz attach --progress=Serve 4711";
   for (const MissingPart part : {MissingPart::kPoint, MissingPart::kVisit, MissingPart::kSample,
                                  MissingPart::kSampleInScope, MissingPart::kExperiment}) {
     const std::string remedy = Explain(part, context).remedy;
@@ -88,6 +88,7 @@ TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
 TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
   NothingContext context;
   context.command = "./app 1";
+  context.next.again = "coz run --- ./app 1";
   context.points = {"requests", "replies"};
   context.unit = "server.cc:12";
   EXPECT_EQ(OneSentence(Explain(MissingPart::kVisit, context)),
@@ -99,6 +100,67 @@ TEST(NothingMeasuredTest, RemedyNamesWhatTheProgramHas) {
               HasSubstr("`coz points --- ./app 1` lists some"));
 }
 
+TEST(NothingMeasuredTest, RemedyNamesTheProgramThatALauncherRan) {
+  NothingContext context;
+  context.programs = {"mpirun", "solver", true};
+  context.next = {"coz run -b %solver", "coz run --unit=function"};
+  EXPECT_EQ(OneSentence(Explain(MissingPart::kSampleInScope, context)),
+            "nothing was measured: no sample fell on a line in scope; the program that mpirun ran "
+            "is solver; take it in with `coz run --unit=function`");
+  EXPECT_EQ(Explain(MissingPart::kPoint, context).remedy,
+            "name a function of solver, which mpirun ran, that is called once for each unit of "
+            "work (a request, a block), with --progress=FUNCTION; or put COZ_PROGRESS of coz.h "
+            "there, build with -g and run `coz run -b %solver` again; or measure the whole run, "
+            "with --end-to-end");
+  EXPECT_EQ(Explain(MissingPart::kUnit, context).remedy,
+            "name another, or take in solver, which mpirun ran: `coz run -b %solver`");
+}
+
+// A launcher that has failed before its program came.
+TEST(NothingMeasuredTest, FailureIsSaidAsItWas) {
+  profile::Profile profile;
+  profile::Session* session = profile.add_session();
+  session->add_command("/usr/bin/mpirun");
+  session->add_command("./app");
+  session->mutable_options()->set_follow("all");
+  profile::SessionEnd* end = profile.add_session_end();
+  end->set_reason(profile::END_REASON_TARGET_EXITED);
+  end->set_exit_status(1);
+  end->set_run_time_ns(120'000'000);
+  const ExperimentTable table = BuildExperimentTable(profile);
+  const auto nothing = FindNothingMeasured(profile, table, Analyze(profile, table));
+  ASSERT_TRUE(nothing.has_value());
+  EXPECT_EQ(OneSentence(*nothing),
+            "nothing was measured: mpirun ended with exit status 1 after 0.12 s, before it started "
+            "another program; try it without coz: `/usr/bin/mpirun ./app`");
+  for (const char* program : {"/usr/bin/orterun", "/bin/uname"}) {
+    profile.add_process()->set_program(program);
+  }
+  EXPECT_EQ(ContextOf(profile).failure, "mpirun ended with exit status 1 after 0.12 s");
+  profile.clear_process();
+  session->mutable_options()->clear_follow();
+  session->mutable_options()->set_min_experiment_ns(5'000'000'000);
+  end->set_exit_signal(11);
+  end->set_run_time_ns(2'540'000'000);
+  EXPECT_EQ(ContextOf(profile).failure, "mpirun was ended by signal 11 after 2.5 s");
+}
+
+// Whatever a process that was attached to has started, coz is not to start it.
+TEST(NothingMeasuredTest, WorkersOfAttachedProcessesAreNotNamed) {
+  profile::Profile profile;
+  profile.add_session()->mutable_options()->set_attached_pid(4711);
+  for (const char* program : {"/bin/sh", "/bin/app"}) {
+    profile::Process* process = profile.add_process();
+    process->set_pid(profile.process_size());
+    process->set_program(program);
+  }
+  profile::Thread* thread = profile.add_thread();
+  thread->set_pid(2);
+  thread->set_cpu_ns(5);
+  EXPECT_EQ(FindProgramsRun(profile).worker, "app");
+  EXPECT_EQ(ContextOf(profile).programs.worker, "");
+}
+
 TEST(NothingMeasuredTest, EachMissingPartHasWordsOfItsOwn) {
   std::set<std::string> whats, remedies;
   for (int i = 0; i <= static_cast<int>(MissingPart::kExperiment); ++i) {
@@ -106,8 +168,8 @@ TEST(NothingMeasuredTest, EachMissingPartHasWordsOfItsOwn) {
     whats.insert(nothing.what);
     remedies.insert(nothing.remedy);
   }
-  EXPECT_EQ(whats.size(), 9u);
-  EXPECT_EQ(remedies.size(), 9u);
+  EXPECT_EQ(whats.size(), 10u);
+  EXPECT_EQ(remedies.size(), 10u);
 }
 
 }  // namespace

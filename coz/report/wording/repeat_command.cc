@@ -110,7 +110,8 @@ std::string TargetOf(const profile::Session& session) {
   if (session.options().attached_pid() != 0) {
     return absl::StrCat(" ", session.options().attached_pid());
   }
-  return absl::StrCat(" --- ", CommandText(session));
+  const std::string command = CommandText(session);
+  return absl::StrCat(" --- ", command.empty() ? "PROGRAM ARGS" : command);
 }
 
 void AddSessionOptions(const profile::Session& session, Words* words) {
@@ -167,12 +168,10 @@ std::string CommandWith(absl::string_view options, const profile::Profile& profi
   return absl::StrCat(verb, options.empty() ? "" : " ", options, TargetWords(profile));
 }
 
-std::string AttachCommand(const profile::Profile& profile) {
-  if (!IsAttached(profile)) return "";
-  const profile::Session& session = *profile.session().rbegin();
+std::string CommandAgain(const profile::Session& session) {
   Words words = Command(session.options());
   AddSessionOptions(session, &words);
-  return absl::StrCat(absl::StrJoin(words, " "), TargetWords(profile));
+  return Printable(absl::StrCat(absl::StrJoin(words, " "), TargetOf(session)));
 }
 
 std::string RepeatCommand(const profile::Session& session) {

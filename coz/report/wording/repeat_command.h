@@ -31,8 +31,8 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options);
 // `coz run OPTIONS --- PROGRAM ARGS`, or `coz attach OPTIONS PID`, with `options` as given.
 std::string CommandWith(absl::string_view options, const profile::Profile& profile);
 
-// `coz attach` with the options of the last session; empty where coz has started the program.
-std::string AttachCommand(const profile::Profile& profile);
+// The command that made the session, for a new one: without its seed.
+std::string CommandAgain(const profile::Session& session);
 
 // The command that repeats the session, with its seed and all options; for one of a series
 // (--repeat), the whole series.

@@ -87,18 +87,22 @@ TEST(RepeatCommandTest, AttachedProcessIsAttachedToAgain) {
   profile::Profile profile;
   profile::Session& session = *profile.add_session();
   session = PlainSession();
-  EXPECT_EQ(AttachCommand(profile), "");
+  EXPECT_EQ(CommandAgain(session), "coz run --- './my server' --port=80");
   EXPECT_EQ(CommandWith("-b %", profile), "coz run -b % --- './my server' --port=80");
   session.mutable_options()->set_attached_pid(4711);
   session.mutable_options()->add_progress("Serve");
   session.mutable_options()->set_duration_ns(3'000'000'000);
-  EXPECT_EQ(AttachCommand(profile), "coz attach --progress=Serve --duration=3 4711");
+  EXPECT_EQ(CommandAgain(session), "coz attach --progress=Serve --duration=3 4711");
   EXPECT_EQ(CommandWith("-b %", profile), "coz attach -b % 4711");
   session.mutable_options()->set_attached_tree(true);
   EXPECT_EQ(RepeatCommand(session),
             "coz attach --seed=18446744073709551615 --tree --progress=Serve --duration=3 4711");
   EXPECT_EQ(FixedUnitCommand(session.options(), "a.cc:5") + TargetWords(profile),
             "coz attach --tree --progress=Serve --fixed-line a.cc:5 4711");
+}
+
+TEST(RepeatCommandTest, UnknownProgramIsLeftToTheReader) {
+  EXPECT_EQ(CommandAgain({}), "coz run --- PROGRAM ARGS");
 }
 
 TEST(RepeatCommandTest, RunsOfASeriesAreRepeatedByOneCommand) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "coz/sourcemap/scope.h"
 #include "coz/supervisor/run/run_checks.h"
@@ -10,7 +11,8 @@
 namespace coz::supervisor {
 
 std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
-                                    const OutsidePoints& points, const LiveTarget& target) {
+                                    const OutsidePoints& points, const LiveTarget& target,
+                                    const std::string& worker) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < units.group_has_code().size(); ++i) {
     if (units.group_has_code()[i]) continue;
@@ -32,8 +34,9 @@ std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& 
           "no profiled process has said in /tmp/perf-PID.map which functions it compiles; start "
           "node with --perf-basic-prof, or type jcmd PID Compiler.perfmap for java");
     } else if (!is_found) {
-      missing.push_back(
-          absl::StrFormat("--binary-scope=%s matched no binary that was loaded", pattern));
+      missing.push_back(absl::StrFormat(
+          "--binary-scope=%s matched no binary that was loaded%s", pattern,
+          worker.empty() ? "" : absl::StrCat("; the program that ran is ", worker)));
     }
   }
   for (const std::string& pattern : options.source_scope) {

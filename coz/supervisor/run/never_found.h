@@ -20,8 +20,10 @@
 namespace coz::supervisor {
 
 // Groups, excluded patterns, progress points. Fixed and given units are RunResult::missing_unit.
+// `worker` is the file name of the program that the started one ran to do the work, or empty.
 std::vector<std::string> NeverFound(const RunOptions& options, const UnitIndex& units,
-                                    const OutsidePoints& points, const LiveTarget& target);
+                                    const OutsidePoints& points, const LiveTarget& target,
+                                    const std::string& worker);
 
 }  // namespace coz::supervisor
 

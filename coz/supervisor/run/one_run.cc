@@ -18,6 +18,7 @@
 #include "coz/base/command_name.h"
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/seed.h"
+#include "coz/report/analysis/programs_run.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/run/earlier_runs.h"
 #include "coz/supervisor/run/never_found.h"
@@ -463,6 +464,17 @@ SwitchLoad Run::SwitchesOfRun(const experiment::TargetSnapshot& last) const {
                            one_event ? Switched::kThreads : Switched::kProcesses);
 }
 
+// What was named and never came. Of a program that failed before it could come, that tells nothing.
+void Run::SayWhatIsMissing(const std::vector<ThreadUse>& threads) {
+  if (report::FailedEarly(recorder_->written())) return;
+  const std::string worker = report::FindProgramsRun(recorder_->written()).worker;
+  for (const std::string& missing : counted_->Missing()) Say(missing);
+  for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_, worker)) {
+    Say(missing);
+  }
+  for (const std::string& missing : ThreadsNeverSeen(options_.threads, threads)) Say(missing);
+}
+
 RunResult Run::Finish() {
   display_.Clear();
   target_->Poll();
@@ -496,10 +508,6 @@ RunResult Run::Finish() {
   result.programs_unreachable = counters.programs_unreachable != 0;
   result.processes_unfollowed = static_cast<uint32_t>(counters.processes_unfollowed);
   if (!scheduler_) result.missing_unit = MissingUnit(options_, units_);
-  for (const std::string& missing : counted_->Missing()) Say(missing);
-  for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_)) {
-    Say(missing);
-  }
   const bool is_interrupted = attached_ != nullptr && inbox_.interrupted();
   const profile::EndReason reason = is_interrupted         ? profile::END_REASON_INTERRUPTED
                                     : ended_by_duration_   ? profile::END_REASON_DURATION_REACHED
@@ -511,9 +519,9 @@ RunResult Run::Finish() {
   recorder_->WriteProcesses(*processes_);
   const std::vector<ThreadUse> threads = threads_->Threads();
   recorder_->WriteThreads(threads, ThreadCounterNames(control_.block()));
-  for (const std::string& missing : ThreadsNeverSeen(options_.threads, threads)) Say(missing);
   recorder_->WriteEnd(reason, result.exit, last, SwitchesOfRun(last), counters,
                       neighbours_.Busiest(kMostNeighbours));
+  SayWhatIsMissing(threads);
   for (const experiment::PointCounts& point : last.points) {
     result.visited_points |= point.visits + point.arrivals + point.departures != 0;
   }

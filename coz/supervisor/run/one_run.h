@@ -94,6 +94,7 @@ class Run : public experiment::ExperimentSink {
   SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;
   void PursueGoal(bool at_end = false);
   void SayGoalIsReached(bool at_end);
+  void SayWhatIsMissing(const std::vector<ThreadUse>& threads);
   std::vector<std::string> PointNames() const;
 
   RunOptions options_;

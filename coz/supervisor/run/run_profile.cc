@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/sampling_period.h"
@@ -13,6 +14,7 @@
 #include "coz/supervisor/points/counted_functions.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/run/earlier_profiles.h"
+#include "coz/supervisor/run/launcher_hint.h"
 #include "coz/supervisor/run/one_run.h"
 #include "coz/supervisor/run/open_output.h"
 #include "coz/supervisor/run/run_checks.h"
@@ -99,14 +101,17 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   }
   absl::StatusOr<std::string> program = FindProgram(options.command.front());
   if (!program.ok()) return program.status();
-  if (absl::Status status = CheckProgram(options, *program); !status.ok()) return status;
+  if (absl::Status status = CheckProgram(options, *program); !status.ok()) {
+    return WithCommandForWorker(std::move(status), options, series);
+  }
   if (absl::Status status = CheckThreadPatterns(options.threads); !status.ok()) return status;
   UnitIndex units{sourcemap::BinaryScope(BinaryScopeOf(options)),
                   sourcemap::SourceScope(options.source_scope), options.units};
   units.LeaveOut(options.runtime_library);
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
-      !status.ok())
-    return status;
+      !status.ok()) {
+    return WithCommandForWorker(std::move(status), options, series);
+  }
   if (absl::Status status = CheckScopes(options, *program, units); !status.ok()) return status;
   if (absl::Status status = CheckUnits(options, units); !status.ok()) return status;
   if (absl::Status status = CheckSampledLines(options, units); !status.ok()) return status;

@@ -1,0 +1,122 @@
+// A stranger's first run of a program that another one starts (mpirun, timeout, env, a shell): what
+// coz says names the program, and the command that it prints profiles it.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/testing/coz_run.h"
+#include "coz/testing/one_sentence.h"
+#include "coz/testing/run_command.h"
+#include "coz/testing/whole_run.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::coz::testing::CommandResult;
+using ::coz::testing::ExpectOneSentence;
+using ::coz::testing::Puppet;
+using ::coz::testing::SamplesInRun;
+using ::coz::testing::VisitsInRun;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LauncherTest : public ::coz::testing::CozRunTest {
+ protected:
+  // Runs the first command between backquotes.
+  CommandResult Paste(const std::string& text) {
+    const size_t begin = text.find('`') + 1;
+    const std::string command = text.substr(begin, text.find('`', begin) - begin);
+    const CommandResult result = testing::RunCommand({"/bin/bash", "-c", command}, options_);
+    EXPECT_EQ(result.status, 0) << command << result.errors;
+    EXPECT_EQ(result.output, "hello\nbye\n");
+    EXPECT_GT(VisitsInRun(Profile(), "work"), 0u) << result.errors;
+    return result;
+  }
+};
+
+TEST_F(LauncherTest, RefusalPrintsTheCommandThatProfilesItsProgram) {
+  const CommandResult refused = Run({}, {Puppet("starter"), Puppet("busy"), "1"});
+  ExpectOneSentence(refused, "starter has no debug information; if it only starts ");
+  EXPECT_THAT(refused.errors, HasSubstr("--binary-scope=%busy --follow=all --- "));
+  Paste(refused.errors);
+  EXPECT_GT(SamplesInRun(Profile())["spin"], 10u);
+}
+
+TEST_F(LauncherTest, RefusalKeepsTheOptions) {
+  const CommandResult refused =
+      Run({"--unit=function", "--progress=spin"}, {Puppet("starter"), Puppet("busy"), "1"});
+  EXPECT_THAT(refused.errors, HasSubstr("starter has neither debug information nor a symbol table; "
+                                        "if it only starts "));
+  EXPECT_THAT(refused.errors, HasSubstr(" run --unit=function --progress=spin --binary-scope="));
+  Paste(refused.errors);
+  EXPECT_GT(VisitsInRun(Profile(), "spin"), 0u);
+}
+
+TEST_F(LauncherTest, RefusalChoosesUnitsThatTheProgramHas) {
+  const CommandResult symbols = Run({}, {Puppet("starter"), Puppet("busy_symbols"), "1"});
+  Paste(symbols.errors);
+  EXPECT_GT(SamplesInRun(Profile())["spin"], 10u);
+  const CommandResult stripped = Run({}, {Puppet("starter"), Puppet("busy_stripped"), "1"});
+  EXPECT_THAT(stripped.errors, HasSubstr("--unit=library"));
+  Paste(stripped.errors);
+}
+
+TEST_F(LauncherTest, RefusalLooksIntoTheCommandOfAShell) {
+  const std::string shell = absl::StrCat("exec ", Puppet("starter"), " '", Puppet("busy"), "' 1");
+  const CommandResult refused = Run({}, {Puppet("starter"), "/bin/sh", "-c", shell});
+  EXPECT_THAT(refused.errors, HasSubstr("--binary-scope=%busy --follow=all --- "));
+  Paste(refused.errors);
+}
+
+TEST_F(LauncherTest, RefusalIsPlainWhereNoWordIsAProgram) {
+  const CommandResult refused = Run({}, {Puppet("starter"), "no-such-program", "1"});
+  ExpectOneSentence(refused, "build it with -g");
+}
+
+TEST_F(LauncherTest, EndNamesTheProgramThatRan) {
+  const CommandResult nothing =
+      Run({"--follow=all"}, {Puppet("starter"), Puppet("busy_symbols"), "1"});
+  EXPECT_EQ(nothing.output, "hello\nbye\n");
+  EXPECT_THAT(nothing.errors,
+              HasSubstr("no sample fell on a line in scope; the program that starter ran is "
+                        "busy_symbols; take it in with `"));
+  EXPECT_THAT(nothing.errors, HasSubstr("--unit=function --binary-scope=%busy_symbols "));
+  Paste(nothing.errors);
+  EXPECT_GT(SamplesInRun(Profile())["spin"], 10u);
+}
+
+TEST_F(LauncherTest, EndNamesTheProgramThatAScopeMissed) {
+  const CommandResult nothing =
+      Run({"--follow=all", "-b", "%bussy"}, {Puppet("starter"), Puppet("busy"), "1"});
+  EXPECT_THAT(nothing.errors, HasSubstr("--binary-scope=%bussy matched no binary that was loaded; "
+                                        "the program that ran is busy\n"));
+  Paste(nothing.errors);
+}
+
+TEST_F(LauncherTest, EndSaysThatTheLauncherFailed) {
+  const CommandResult failed =
+      Run({"--follow=all", "-b", "%busy", "--progress=spin", "--thread=worker"},
+          {Puppet("starter"), "fail", "3"});
+  EXPECT_EQ(failed.status, 3);
+  EXPECT_THAT(failed.errors, HasSubstr("coz: nothing was measured: starter ended with exit status "
+                                       "3 after 0."));
+  EXPECT_THAT(failed.errors, HasSubstr(" s, before it started another program; try it without "
+                                       "coz: `"));
+  for (const char* no_help : {"COZ_PROGRESS", "%busy", "spin", "worker"}) {
+    EXPECT_THAT(failed.errors, Not(HasSubstr(no_help)));
+  }
+}
+
+// The launcher's status is its own, also where the profile has ended before.
+TEST_F(LauncherTest, RunsOnAfterTheDuration) {
+  const CommandResult result = Run({"--follow=all", "--duration=0.6"},
+                                   {Puppet("starter"), Puppet("busy"), "1.5", "status", "7"});
+  EXPECT_EQ(result.status, 7);
+  EXPECT_EQ(result.output, "hello\nbye\n");
+  EXPECT_EQ(Profile().session_end(0).reason(), profile::END_REASON_DURATION_REACHED);
+}
+
+}  // namespace
+}  // namespace coz
