@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "CLI/Validators.hpp"
+#include "CLI/App.hpp"
 
 namespace coz {
 

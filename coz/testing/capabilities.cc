@@ -14,7 +14,7 @@ namespace {
 
 std::string Missing(bool exclude_kernel) {
   sampler::PerfEventOptions options;
-  options.sampling_period_ns = 1000 * 1000;
+  options.sampling_period_ns = 1'000'000;
   options.inherited_sigtrap = true;
   options.exclude_kernel = exclude_kernel;
   const int fd = sampler::OpenTaskClock(options);

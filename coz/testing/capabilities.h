@@ -27,7 +27,7 @@ bool MissingCapabilityIsFailure();
 // In a test body, from gtest: leaves the test unless `check` returns an empty text.
 #define COZ_REQUIRE_CAPABILITY(check)                                                       \
   do {                                                                                      \
-    const std::string coz_missing_capability = (check);                                     \
+    const std::string& coz_missing_capability = (check);                                    \
     if (coz_missing_capability.empty()) break;                                              \
     if (coz::testing::MissingCapabilityIsFailure()) GTEST_FAIL() << coz_missing_capability; \
     GTEST_SKIP() << coz_missing_capability;                                                 \

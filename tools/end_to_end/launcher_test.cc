@@ -28,7 +28,7 @@ class LauncherTest : public ::coz::testing::CozRunTest {
   CommandResult Paste(const std::string& text) {
     const size_t begin = text.find('`') + 1;
     const std::string command = text.substr(begin, text.find('`', begin) - begin);
-    const CommandResult result = testing::RunCommand({"/bin/bash", "-c", command}, options_);
+    CommandResult result = testing::RunCommand({"/bin/bash", "-c", command}, options_);
     EXPECT_EQ(result.status, 0) << command << result.errors;
     EXPECT_EQ(result.output, "hello\nbye\n");
     EXPECT_GT(VisitsInRun(Profile(), "work"), 0u) << result.errors;

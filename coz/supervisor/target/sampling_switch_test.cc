@@ -87,8 +87,10 @@ TEST_F(SamplingSwitchTest, StopsTheEventUntilSamplingIsResumed) {
 }
 
 TEST_F(SamplingSwitchTest, StopsAllEventsThatAreHeldForEver) {
+  constexpr int kEvents = 20;
   std::vector<UniqueFd> events;
-  for (int i = 0; i < 20; ++i) events.push_back(AddProcess(control_.get()));
+  events.reserve(kEvents);
+  for (int i = 0; i < kEvents; ++i) events.push_back(AddProcess(control_.get()));
   for (const UniqueFd& event : events) ASSERT_EQ(sampler::EnablePerfEvent(event.get()), 0);
   HoldAll();
   ASSERT_TRUE(switch_.Suspend());

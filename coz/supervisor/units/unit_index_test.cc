@@ -53,7 +53,7 @@ TEST_F(UnitIndexTest, AnswersAnAnnouncementOnce) {
 }
 
 TEST_F(UnitIndexTest, DoesNotOpenWhatIsNoFile) {
-  const std::string pipe = std::string(getenv("TEST_TMPDIR")) + "/pipe";
+  const std::string pipe = ::testing::TempDir() + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const shared::ModuleSlot& module = Announce(0, pipe);
   units_.Answer(*control_);  // opening it would wait for a writer
