@@ -202,7 +202,8 @@ std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
   return bends;
 }
 
-std::optional<BentFit> FindBend(const std::vector<Pool>& pools,
+// Whether it is proven or not.
+std::optional<BentFit> BestBend(const std::vector<Pool>& pools,
                                 const std::vector<RateObservation>& observations) {
   if (observations.size() < kMinObservations) return std::nullopt;
   std::optional<BentFit> best;
@@ -213,8 +214,19 @@ std::optional<BentFit> FindBend(const std::vector<Pool>& pools,
   }
   if (!best.has_value()) return std::nullopt;
   best->AddScatter(observations);
-  if (best->Proof() < kProof) return std::nullopt;
   return best;
+}
+
+// How likely a bend is that is not proven, against a straight line: by the Bayesian information
+// criterion, with the bend's place and its second slope as what it has more. Small weights are no
+// evidence.
+double WeightOf(const BentFit& bent, size_t observations) {
+  constexpr double kLeast = 0.05;
+  constexpr double kOfSearch = 1.5;  // the best of some ten places looks better than it is
+  const double evidence =
+      std::pow(bent.Proof(), 2) - kOfSearch - 2 * std::log(static_cast<double>(observations));
+  const double weight = 1 / (1 + std::exp(-evidence / 2));
+  return weight < kLeast ? 0 : weight;
 }
 
 // Sets the interval. A place that lies between speedups, or beside which fewer were tried than the
@@ -251,6 +263,20 @@ Estimate Wedge(const Estimate& slope, double s) {
 
 double Mix(double a, double b, double share) { return a + (b - a) * share; }
 
+// Of two that exclude each other. Half widths are 1.96 standard errors; to be right about which one
+// it is, is a part of the error.
+Estimate Mix(const Estimate& a, const Estimate& b, double weight_of_b) {
+  constexpr double kErrors = 1.959963985;
+  const double value = Mix(a.value, b.value, weight_of_b);
+  const double between =
+      kErrors * std::sqrt(weight_of_b * (1 - weight_of_b)) * std::fabs(a.value - b.value);
+  const auto half = [&](double of_a, double of_b) {
+    return std::hypot(std::sqrt(Mix(of_a * of_a, of_b * of_b, weight_of_b)), between);
+  };
+  return {value, value - half(a.value - a.low, b.value - b.low),
+          value + half(a.high - a.value, b.high - b.value)};
+}
+
 }  // namespace
 
 Estimate Curve::At(double virtual_speedup) const {
@@ -277,15 +303,25 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
   }
   if (SpeedupKey(largest) == 0) return curve;
   const std::vector<Pool> pools = PoolBySpeedup(observations);
-  const std::optional<BentFit> bent = FindBend(pools, observations);
-  if (bent.has_value()) {
+  const std::optional<BentFit> bent = BestBend(pools, observations);
+  const bool is_proven = bent.has_value() && bent->Proof() >= kProof;
+  if (is_proven) {
     curve.bend = {bent->bend(), 0, 1, bent->Slope(false), bent->Slope(true)};
     FindPlaces(pools, *bent, &*curve.bend);
+  } else if (bent.has_value()) {
+    curve.weight_of_bent = WeightOf(*bent, observations.size());
   }
   const int steps = static_cast<int>(std::ceil(largest / kGrid - 1e-9));
   for (int i = 0; i <= steps; ++i) {
     const double s = std::min(i * kGrid, largest);
-    curve.points.push_back({s, bent.has_value() ? bent->At(s) : Wedge(slope, s)});
+    const Estimate straight = Wedge(slope, s);
+    if (is_proven) {
+      curve.points.push_back({s, bent->At(s)});
+    } else if (curve.weight_of_bent == 0) {
+      curve.points.push_back({s, straight});
+    } else {
+      curve.points.push_back({s, Mix(straight, bent->At(s), curve.weight_of_bent)});
+    }
   }
   return curve;
 }

@@ -41,6 +41,9 @@ struct Bend {
 struct Curve {
   std::vector<CurvePoint> points;  // ascending, the first at 0; empty if unknown
   std::optional<Bend> bend;
+  // Without a bend: the weight of the best bent curve, which is not proven, in `points`. The rest is
+  // the straight one's.
+  double weight_of_bent = 0;
 
   // Between grid points; beyond the last one its value. The origin if the curve is empty.
   Estimate At(double virtual_speedup) const;

@@ -102,6 +102,41 @@ TEST(CurveTest, BandOfABentCurveHoldsTheTruth) {
   EXPECT_GE(held, curves * 88 / 100) << held << " of " << curves;
 }
 
+// Share of 95 % intervals that hold the truth at 30 %, and their mean width.
+struct Band {
+  double held = 0;
+  double width = 0;
+};
+Band BandAt30(const std::function<double(double)>& truth, bool of_the_slope) {
+  constexpr int kCurves = 400;
+  std::mt19937_64 random(6);
+  Band band;
+  for (int i = 0; i < kCurves; ++i) {
+    const auto observations = Observe(truth, 24, 0.04, &random);
+    const Curve curve = Fit(observations);
+    const Estimate slope = *EstimateSlope(observations);
+    const Estimate at = of_the_slope
+                            ? Estimate{0.3 * slope.value, 0.3 * slope.low, 0.3 * slope.high}
+                            : curve.At(0.3);
+    if (at.low <= truth(0.3) && truth(0.3) <= at.high) band.held += 1.0 / kCurves;
+    band.width += (at.high - at.low) / kCurves;
+  }
+  return band;
+}
+
+TEST(CurveTest, BendThatIsNotProvenIsInTheBand) {
+  const auto bent = [](double s) { return 0.6 * std::min(s, 0.5); };
+  EXPECT_GE(BandAt30(bent, false).held, 0.8);
+  EXPECT_LE(BandAt30(bent, true).held, 0.4) << "as if all were straight";
+}
+
+TEST(CurveTest, StraightLinesHaveHardlyWiderBands) {
+  const auto straight = [](double s) { return 0.4 * s; };
+  const Band band = BandAt30(straight, false);
+  EXPECT_GE(band.held, 0.93);
+  EXPECT_LE(band.width, 1.3 * BandAt30(straight, true).width);
+}
+
 TEST(CurveTest, StraightCurveIsTheWedgeOfItsSlope) {
   std::mt19937_64 random(4);
   const auto observations = Observe([](double s) { return 0.4 * s; }, 40, 0.01, &random);

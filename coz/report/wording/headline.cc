@@ -13,6 +13,8 @@ namespace {
 // The widest interval of a bend's place that is shown as one figure, and as two.
 constexpr double kWidthOfPlace = 0.15;
 constexpr double kWidthOfRange = 0.45;
+// From here on a curve is not called straight.
+constexpr double kMayBend = 0.3;
 
 double SpeedupOf(const LineAnalysis& line) {
   const Curve& curve = line.curve;
@@ -66,6 +68,13 @@ std::string WithSign(const Estimate& gain) {
   return text;
 }
 
+// Of a curve whose shape is not known.
+std::string AtTheEnd(const Curve& curve) {
+  const CurvePoint& last = curve.points.back();
+  return absl::StrCat("at ", PercentText(last.virtual_speedup),
+                      " %: ", WithSign(last.program_speedup));
+}
+
 Estimate Scaled(const Estimate& slope, double speedup) {
   return {slope.value * speedup, slope.low * speedup, slope.high * speedup};
 }
@@ -107,15 +116,12 @@ std::string HeadlineText(const LineAnalysis& line) {
 bool IsPlaced(const Bend& bend) { return bend.high - bend.low <= kWidthOfPlace; }
 
 std::string BeyondBend(const Curve& curve) {
-  if (!curve.bend.has_value()) return "";
+  if (!curve.bend.has_value()) return curve.weight_of_bent < kMayBend ? "" : AtTheEnd(curve);
   const Bend& bend = *curve.bend;
   if (IsPlaced(bend)) {
     return absl::StrCat(After(bend), " beyond ", PercentText(bend.virtual_speedup), " %");
   }
-  if (HasRange(curve)) return AfterRange(bend);
-  const CurvePoint& last = curve.points.back();
-  return absl::StrCat("at ", PercentText(last.virtual_speedup),
-                      " %: ", WithSign(last.program_speedup));
+  return HasRange(curve) ? AfterRange(bend) : AtTheEnd(curve);
 }
 
 std::string PlaceOfBend(const Curve& curve) {
