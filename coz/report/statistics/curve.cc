@@ -16,6 +16,7 @@ namespace coz::report {
 namespace {
 
 constexpr double kGrid = 0.05;
+constexpr double k95 = 1.959963985;  // standard errors to either side
 constexpr double kGridOfBends = 0.01;
 // With fewer experiments, or fewer speedups on either side of a bend, none is looked for.
 constexpr size_t kMinObservations = 12;
@@ -120,6 +121,10 @@ class BentFit {
     }
   }
 
+  double ValueAt(double s) const {
+    return 1 - Dot(coefficients_, Regressors(s)) / coefficients_[0];
+  }
+
   // 1 - p(s)/p_0.
   Estimate At(double s) const {
     const Vec3 x = Regressors(s);
@@ -137,13 +142,15 @@ class BentFit {
     return WithInterval(-coefficients_[i] / coefficients_[0], gradient);
   }
 
-  // By how much the squares of another bend may exceed these, if that is the true one: the error of
-  // a row of weight 1, by the distances of all rows from this fit, times what chance does in 95 %.
-  double SquaresOfChance() const {
+  // The error of a row of weight 1, squared, by the distances of all rows from this fit.
+  double SquaresOfError() const {
     double sum = 0;
     for (const Row& row : rows_) sum += row.weight * std::pow(Residual(row), 2);
-    const double freedom = DegreesOfFreedom() - 1;  // the bend was sought, too
-    return sum / freedom * std::pow(StudentQuantile(freedom), 2);
+    return sum / FreedomOfPlace();
+  }
+  // By how much the squares of another bend may exceed these, if that is the true one.
+  double SquaresOfChance() const {
+    return SquaresOfError() * std::pow(StudentQuantile(FreedomOfPlace()), 2);
   }
 
   // How many standard errors the slopes differ by, after an allowance for few observations.
@@ -151,7 +158,7 @@ class BentFit {
     const double error = Error({0, 1, -1});
     if (!(error > 0)) return 0;
     const double t = std::fabs(coefficients_[1] - coefficients_[2]) / error;
-    return t * 1.959963985 / StudentQuantile(DegreesOfFreedom());
+    return t * k95 / StudentQuantile(DegreesOfFreedom());
   }
 
  private:
@@ -163,6 +170,8 @@ class BentFit {
   Vec3 Regressors(double s) const { return {1, std::min(s, bend_), std::max(s - bend_, 0.0)}; }
   double Residual(const Row& row) const { return row.p - Dot(coefficients_, row.x); }
   double DegreesOfFreedom() const { return static_cast<double>(rows_.size()) - 3; }
+  // The bend was sought, too.
+  double FreedomOfPlace() const { return DegreesOfFreedom() - 1; }
 
   double Error(const Vec3& gradient) const {
     const Vec3 direction = Times(inverse_, gradient);
@@ -229,27 +238,53 @@ double WeightOf(const BentFit& bent, size_t observations) {
   return weight < kLeast ? 0 : weight;
 }
 
+// Fits whose bend is at every hundredth between the first speedup and the last.
+std::vector<BentFit> FitEverywhere(const std::vector<Pool>& pools) {
+  const std::vector<double> tried = Tried(pools);
+  const auto steps = static_cast<int>(std::ceil((tried.back() - tried.front()) / kGridOfBends));
+  std::vector<BentFit> fits;
+  for (int i = 1; i < steps; ++i) {
+    BentFit fit(pools, tried.front() + i * kGridOfBends);
+    if (fit.ok()) fits.push_back(std::move(fit));
+  }
+  return fits;
+}
+
+// The band of the best fit, with what other places of the bend make of it, as likely as they are.
+Estimate OverPlaces(const BentFit& best, const std::vector<BentFit>& fits, double s) {
+  const double error = 2 * best.SquaresOfError();
+  Estimate at = best.At(s);
+  double least = best.squares();
+  for (const BentFit& fit : fits) least = std::min(least, fit.squares());
+  double weights = 0;
+  double squares = 0;
+  for (const BentFit& fit : fits) {
+    const double weight = error > 0 ? std::exp((least - fit.squares()) / error) : 0;
+    weights += weight;
+    squares += weight * std::pow(fit.ValueAt(s) - at.value, 2);
+  }
+  if (!(weights > 0)) return at;
+  const double between = k95 * std::sqrt(squares / weights);
+  at.low = at.value - std::hypot(at.value - at.low, between);
+  at.high = at.value + std::hypot(at.high - at.value, between);
+  return at;
+}
+
 // Sets the interval. A place that lies between speedups, or beside which fewer were tried than the
 // proof of a bend needs, may still be the true one.
-void FindPlaces(const std::vector<Pool>& pools, const BentFit& best, Bend* bend) {
+void FindPlaces(const std::vector<Pool>& pools, const BentFit& best,
+                const std::vector<BentFit>& fits, Bend* bend) {
   const std::vector<double> tried = Tried(pools);
   const double first = tried.front();
   const double last = tried.back();
-  const auto steps = static_cast<int>(std::ceil((last - first) / kGridOfBends));
-  std::vector<std::pair<double, double>> squares_of_bends;
   double least = best.squares();
-  for (int i = 1; i < steps; ++i) {
-    const BentFit fit(pools, first + i * kGridOfBends);
-    if (!fit.ok()) continue;
-    least = std::min(least, fit.squares());
-    squares_of_bends.emplace_back(fit.bend(), fit.squares());
-  }
+  for (const BentFit& fit : fits) least = std::min(least, fit.squares());
   const double most = least + best.SquaresOfChance();
   bend->low = bend->high = bend->virtual_speedup;
-  for (const auto& [place, squares] : squares_of_bends) {
-    if (squares > most) continue;
-    bend->low = std::min(bend->low, place - kGridOfBends);
-    bend->high = std::max(bend->high, place + kGridOfBends);
+  for (const BentFit& fit : fits) {
+    if (fit.squares() > most) continue;
+    bend->low = std::min(bend->low, fit.bend() - kGridOfBends);
+    bend->high = std::max(bend->high, fit.bend() + kGridOfBends);
   }
   if (bend->low <= first) bend->low = 0;
   bend->high = std::min(bend->high, last);
@@ -266,10 +301,9 @@ double Mix(double a, double b, double share) { return a + (b - a) * share; }
 // Of two that exclude each other. Half widths are 1.96 standard errors; to be right about which one
 // it is, is a part of the error.
 Estimate Mix(const Estimate& a, const Estimate& b, double weight_of_b) {
-  constexpr double kErrors = 1.959963985;
   const double value = Mix(a.value, b.value, weight_of_b);
   const double between =
-      kErrors * std::sqrt(weight_of_b * (1 - weight_of_b)) * std::fabs(a.value - b.value);
+      k95 * std::sqrt(weight_of_b * (1 - weight_of_b)) * std::fabs(a.value - b.value);
   const auto half = [&](double of_a, double of_b) {
     return std::hypot(std::sqrt(Mix(of_a * of_a, of_b * of_b, weight_of_b)), between);
   };
@@ -304,10 +338,12 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
   if (SpeedupKey(largest) == 0) return curve;
   const std::vector<Pool> pools = PoolBySpeedup(observations);
   const std::optional<BentFit> bent = BestBend(pools, observations);
+  std::vector<BentFit> fits;
   const bool is_proven = bent.has_value() && bent->Proof() >= kProof;
   if (is_proven) {
     curve.bend = {bent->bend(), 0, 1, bent->Slope(false), bent->Slope(true)};
-    FindPlaces(pools, *bent, &*curve.bend);
+    fits = FitEverywhere(pools);
+    FindPlaces(pools, *bent, fits, &*curve.bend);
   } else if (bent.has_value()) {
     curve.weight_of_bent = WeightOf(*bent, observations.size());
   }
@@ -316,7 +352,7 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
     const double s = std::min(i * kGrid, largest);
     const Estimate straight = Wedge(slope, s);
     if (is_proven) {
-      curve.points.push_back({s, bent->At(s)});
+      curve.points.push_back({s, OverPlaces(*bent, fits, s)});
     } else if (curve.weight_of_bent == 0) {
       curve.points.push_back({s, straight});
     } else {
