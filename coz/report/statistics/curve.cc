@@ -18,9 +18,14 @@ namespace {
 constexpr double kGrid = 0.05;
 constexpr double k95 = 1.959963985;  // standard errors to either side
 constexpr double kGridOfBends = 0.01;
-// With fewer experiments, or fewer speedups on either side of a bend, none is looked for.
-constexpr size_t kMinObservations = 12;
-constexpr size_t kMinSpeedupsBeside = 3;
+// With fewer experiments, or fewer speedups on either side of a bend, none is proven, or none is
+// looked for at all.
+struct Enough {
+  size_t observations;
+  size_t speedups_beside;
+};
+constexpr Enough kToProve = {12, 3};
+constexpr Enough kToSuspect = {8, 2};
 // How many standard errors the two slopes must differ by. Some ten places are tried, so 1.96 would
 // find a bend in every third straight line; this one finds it in fewer than one of fifty
 // (curve_test.cc).
@@ -202,10 +207,10 @@ std::vector<double> Tried(const std::vector<Pool>& pools) {
 }
 
 // Speedups with enough others below and above.
-std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
+std::vector<double> PossibleBends(const std::vector<Pool>& pools, size_t beside) {
   const std::vector<double> tried = Tried(pools);
   std::vector<double> bends;
-  for (size_t i = kMinSpeedupsBeside; i + kMinSpeedupsBeside <= tried.size(); ++i) {
+  for (size_t i = beside; i + beside <= tried.size(); ++i) {
     bends.push_back(tried[i - 1]);
   }
   return bends;
@@ -213,10 +218,11 @@ std::vector<double> PossibleBends(const std::vector<Pool>& pools) {
 
 // Whether it is proven or not.
 std::optional<BentFit> BestBend(const std::vector<Pool>& pools,
-                                const std::vector<RateObservation>& observations) {
-  if (observations.size() < kMinObservations) return std::nullopt;
+                                const std::vector<RateObservation>& observations,
+                                const Enough& enough) {
+  if (observations.size() < enough.observations) return std::nullopt;
   std::optional<BentFit> best;
-  for (double bend : PossibleBends(pools)) {
+  for (double bend : PossibleBends(pools, enough.speedups_beside)) {
     BentFit fit(pools, bend);
     if (!fit.ok() || (best.has_value() && best->squares() <= fit.squares())) continue;
     best.emplace(std::move(fit));
@@ -337,15 +343,19 @@ Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate&
   }
   if (SpeedupKey(largest) == 0) return curve;
   const std::vector<Pool> pools = PoolBySpeedup(observations);
-  const std::optional<BentFit> bent = BestBend(pools, observations);
+  std::optional<BentFit> bent = BestBend(pools, observations, kToProve);
   std::vector<BentFit> fits;
   const bool is_proven = bent.has_value() && bent->Proof() >= kProof;
   if (is_proven) {
     curve.bend = {bent->bend(), 0, 1, bent->Slope(false), bent->Slope(true)};
     fits = FitEverywhere(pools);
     FindPlaces(pools, *bent, fits, &*curve.bend);
-  } else if (bent.has_value()) {
-    curve.weight_of_bent = WeightOf(*bent, observations.size());
+  } else {
+    auto suspected = BestBend(pools, observations, kToSuspect);
+    if (suspected.has_value()) {
+      bent.emplace(std::move(*suspected));
+      curve.weight_of_bent = WeightOf(*bent, observations.size());
+    }
   }
   const int steps = static_cast<int>(std::ceil(largest / kGrid - 1e-9));
   for (int i = 0; i <= steps; ++i) {
