@@ -77,6 +77,7 @@ std::vector<Pool> PoolBySpeedup(const std::vector<RateObservation>& observations
     if (o.visits * o.weight > 0) pools[SpeedupKey(o.virtual_speedup)].Add(o);
   }
   std::vector<Pool> ascending;
+  ascending.reserve(pools.size());
   for (const auto& [key, pool] : pools) ascending.push_back(pool);
   return ascending;
 }
@@ -246,9 +247,13 @@ double WeightOf(const BentFit& bent, size_t observations) {
 
 // Fits whose bend is at every hundredth between the first speedup and the last.
 std::vector<BentFit> FitEverywhere(const std::vector<Pool>& pools) {
+  constexpr double kFar = 2;  // a corrupt profile may have achieved anything
   const std::vector<double> tried = Tried(pools);
-  const auto steps = static_cast<int>(std::ceil((tried.back() - tried.front()) / kGridOfBends));
+  const double last = std::min(tried.back(), kFar);
+  const auto steps =
+      static_cast<int>(std::ceil(std::max(0.0, last - tried.front()) / kGridOfBends));
   std::vector<BentFit> fits;
+  fits.reserve(static_cast<size_t>(steps));
   for (int i = 1; i < steps; ++i) {
     BentFit fit(pools, tried.front() + i * kGridOfBends);
     if (fit.ok()) fits.push_back(std::move(fit));

@@ -41,7 +41,7 @@ struct Bend {
 struct Curve {
   std::vector<CurvePoint> points;  // ascending, the first at 0; empty if unknown
   std::optional<Bend> bend;
-  // Without a bend: the weight of the best bent curve, which is not proven, in `points`. The rest is
+  // Without a bend: the weight in `points` of the best bent curve, which is not proven. The rest is
   // the straight one's.
   double weight_of_bent = 0;
 

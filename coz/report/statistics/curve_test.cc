@@ -159,6 +159,15 @@ TEST(CurveTest, EndsAtTheLargestSpeedupTried) {
   EXPECT_DOUBLE_EQ(curve.At(0.9).value, curve.points.back().program_speedup.value);
 }
 
+TEST(CurveTest, AchievedSpeedupsOfACorruptProfileDoNoHarm) {
+  std::mt19937_64 random(7);
+  std::vector<RateObservation> observations = Observe(Plateau, 60, 0.01, &random);
+  for (RateObservation& o : observations) {
+    o.achieved_virtual_speedup = o.virtual_speedup > 0.9 ? 1e12 : o.virtual_speedup;
+  }
+  EXPECT_FALSE(Fit(observations).points.empty());
+}
+
 TEST(CurveTest, BaselinesAloneHaveNoCurve) {
   EXPECT_TRUE(FitCurve({{0, 1000, 1000, 1}}, {}).points.empty());
   EXPECT_EQ(Curve().At(0.5).value, 0);

@@ -5,7 +5,8 @@
 // Shape    "30 % faster: +18 % (17 to 19), nothing more beyond 50 %"; of a straight curve
 //          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02". Where the place of the bend is known
 //          less well: "gains less beyond about 30 to 60 %". Where it is not known at all, or
-//          whether there is a bend, the gain at the largest speedup tried: "at 100 %: +27 % (22 to 31)". UTF-8
+//          whether there is a bend, the gain at the largest speedup tried:
+//          "at 100 %: +27 % (22 to 31)". UTF-8
 // Units    fractions; text in percent
 // Errors   none; "(? to ?)" is left out where an interval is unknown
 // Threads  safe: pure functions
