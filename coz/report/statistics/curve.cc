@@ -261,12 +261,17 @@ std::vector<BentFit> FitEverywhere(const std::vector<Pool>& pools) {
   return fits;
 }
 
+double LeastSquares(const BentFit& best, const std::vector<BentFit>& fits) {
+  double least = best.squares();
+  for (const BentFit& fit : fits) least = std::min(least, fit.squares());
+  return least;
+}
+
 // The band of the best fit, with what other places of the bend make of it, as likely as they are.
 Estimate OverPlaces(const BentFit& best, const std::vector<BentFit>& fits, double s) {
   const double error = 2 * best.SquaresOfError();
   Estimate at = best.At(s);
-  double least = best.squares();
-  for (const BentFit& fit : fits) least = std::min(least, fit.squares());
+  const double least = LeastSquares(best, fits);
   double weights = 0;
   double squares = 0;
   for (const BentFit& fit : fits) {
@@ -288,9 +293,7 @@ void FindPlaces(const std::vector<Pool>& pools, const BentFit& best,
   const std::vector<double> tried = Tried(pools);
   const double first = tried.front();
   const double last = tried.back();
-  double least = best.squares();
-  for (const BentFit& fit : fits) least = std::min(least, fit.squares());
-  const double most = least + best.SquaresOfChance();
+  const double most = LeastSquares(best, fits) + best.SquaresOfChance();
   bend->low = bend->high = bend->virtual_speedup;
   for (const BentFit& fit : fits) {
     if (fit.squares() > most) continue;
