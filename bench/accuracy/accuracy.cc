@@ -24,6 +24,7 @@
 #include "bench/accuracy/truth.h"
 #include "bench/accuracy/workload.h"
 #include "coz/supervisor/target/awake_cpus.h"
+#include "coz/testing/quota_cgroup.h"
 #include "coz/testing/run_command.h"
 
 namespace coz::accuracy {
@@ -290,6 +291,7 @@ int Main(int argc, char** argv) {
   bool realtime = false;
   bool may_halt = false;
   int beside = 0;
+  double quota = 0;
   CLI::App app(
       "Predicted against real speedups of programs whose lines can really be made faster.");
   app.add_option("--seconds", arguments.prediction.seconds, "of profiling per line (default 60)");
@@ -323,11 +325,12 @@ int Main(int argc, char** argv) {
                "the programs with more threads than CPUs, with the slices that the system gives");
   app.add_option("--beside", beside,
                  "processes that compute all the time beside the programs (default 0)");
+  app.add_option("--quota", quota, "CPUs that a cgroup allows the programs (default: no quota)");
   app.add_flag("--waits", arguments.waits, "the programs whose waits are made shorter");
   CLI11_PARSE(app, argc, argv);
   // In a crowd, or beside others, the slices stay as they are, because their effect is measured.
   if (!arguments.crowded && beside == 0) UseShortSlices();
-  if (beside > 0) {
+  if (beside > 0 || quota > 0) {
     arguments.prediction.by_curve = true;
     arguments.speedups = {0.15, 0.3, 0.45};
     arguments.truth.patience = {/*tolerated_disturbance=*/1, /*reruns=*/0};
@@ -345,6 +348,11 @@ int Main(int argc, char** argv) {
   arguments.prediction.steps_per_us = arguments.truth.steps_per_us;
   // The calibration is of a CPU that nobody else uses.
   const BusyNeighbours neighbours(beside);
+  std::optional<testing::QuotaCgroup> cgroup;
+  if (quota > 0 && !cgroup.emplace(quota).Enter()) {
+    fprintf(stderr, "--quota: %s\n", cgroup->missing().c_str());
+    return 1;
+  }
   Study(arguments).Run();
   return 0;
 }

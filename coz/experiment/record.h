@@ -86,12 +86,13 @@ struct ExperimentRecord : ExperimentCounters {
   uint64_t paid_ns = 0;
   uint64_t credited_ns = 0;
   uint64_t excess_ns = 0;
+  uint64_t pause_cpu_ns = 0;
 
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;
   double oversubscribed_share = 0;  // share of looks that saw more runnable threads than CPUs
   int cpus = 0;
-  uint64_t quota_throttled_ns = 0;  // summed over CPUs
+  QuotaUse quota;
   CpuUse cpu_use;
   BesideUse beside;
   int most_realtime_threads = 0;  // at any look

@@ -94,14 +94,26 @@ CpuUse UseBetween(const CpuUse& start, const CpuUse& end) {
           grown(start.stolen_ns, end.stolen_ns)};
 }
 
-// The share of the time for which threads wanted to run that a CPU quota took from them. At least
-// the time of one thread is wanted: figures are by the clock, and so are their errors.
+QuotaUse UseBetween(const QuotaUse& start, const QuotaUse& end) {
+  QuotaUse use;
+  use.throttled_ns = end.throttled_ns - start.throttled_ns;
+  use.throttled_elsewhere_ns = end.throttled_elsewhere_ns - start.throttled_elsewhere_ns;
+  use.periods = end.periods - start.periods;
+  use.throttled_periods = end.throttled_periods - start.throttled_periods;
+  use.used_ns = end.used_ns - start.used_ns;
+  use.allowed_ns = end.allowed_ns - start.allowed_ns;
+  return use;
+}
+
+// The share of the time for which threads wanted to run that CPU quotas took from them whose use is
+// not recorded. At least the time of one thread is wanted: figures are by the clock, and so are
+// their errors.
 double QuotaShare(const SchedulerOptions& options, const ExperimentRecord& record) {
   const double ran_ns =
       static_cast<double>((record.total_samples + record.lost_samples + record.lost_periods) *
                               options.sampling_period_ns +
                           record.unsampled_ns);
-  const double throttled_ns = static_cast<double>(record.quota_throttled_ns);
+  const double throttled_ns = static_cast<double>(record.quota.throttled_elsewhere_ns);
   return Ratio(throttled_ns,
                throttled_ns + std::max(ran_ns, static_cast<double>(record.elapsed_ns)));
 }
@@ -196,6 +208,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.max_owed_asleep_at_end_ns = end.max_owed_asleep_ns;
   record.paid_ns = end.paid_ns - start_.paid_ns;
   record.credited_ns = end.credited_ns - start_.credited_ns;
+  record.pause_cpu_ns = end.pause_cpu_ns - start_.pause_cpu_ns;
   // A pause in progress may be asked for and not have passed yet.
   record.excess_ns = end.excess_ns - std::min(end.excess_ns, start_.excess_ns);
 
@@ -204,7 +217,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.mean_runnable_threads = static_cast<double>(runnable_thread_sum_) / looks;
   record.oversubscribed_share = static_cast<double>(oversubscribed_looks_) / looks;
   record.cpus = end.cpus;
-  record.quota_throttled_ns = end.quota_throttled_ns - start_.quota_throttled_ns;
+  record.quota = UseBetween(start_.quota, end.quota);
   record.cpu_use = UseBetween(start_.cpu_use, end.cpu_use);
   record.beside = {
       end.beside.cpu_ns - start_.beside.cpu_ns, end.beside.busy_ns - start_.beside.busy_ns,
@@ -271,9 +284,10 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
   if (const double share = QuotaShare(options, *record); share > kQuotaShare) {
     taint(
         TaintKind::kCpuQuota,
-        absl::StrFormat("A CPU quota stopped threads for %.0f %% of the time for which they wanted "
-                        "to run (%.1f ms).",
-                        share * 100, static_cast<double>(record->quota_throttled_ns) / kNsPerMs));
+        absl::StrFormat("The quota of an outer cgroup stopped threads for %.0f %% of the time for "
+                        "which they wanted to run (%.1f ms).",
+                        share * 100,
+                        static_cast<double>(record->quota.throttled_elsewhere_ns) / kNsPerMs));
   }
   if (late_ns_ > 0) {
     taint(TaintKind::kSupervisorLate,

@@ -55,6 +55,18 @@ struct BesideUse {
   uint64_t queued_ns = 0;  // the same threads, for a CPU
 };
 
+// Of a CPU quota (cpu.max). Cumulative; all 0 where there is none.
+struct QuotaUse {
+  // For which quotas stopped threads that wanted to run, summed over CPUs: this one, and others.
+  uint64_t throttled_ns = 0;
+  uint64_t throttled_elsewhere_ns = 0;
+  // Of the quota's periods in which somebody wanted to run: all, and those in which it was used up.
+  uint64_t periods = 0;
+  uint64_t throttled_periods = 0;
+  uint64_t used_ns = 0;     // CPU time, by all for whom the quota is; 0: unknown
+  uint64_t allowed_ns = 0;  // the time that has passed, times the CPUs that the quota allows
+};
+
 // Every counter is cumulative and never falls, unless said otherwise. The base holds what the
 // target counts of itself.
 struct TargetSnapshot : ExperimentCounters {
@@ -75,12 +87,12 @@ struct TargetSnapshot : ExperimentCounters {
   uint64_t paid_ns = 0;        // slept in pauses, over all threads
   uint64_t credited_ns = 0;    // credited, over all threads
   uint64_t excess_ns = 0;      // slept longer than asked, over all threads; part of paid_ns
+  uint64_t pause_cpu_ns = 0;   // CPU time of pauses, over all threads
   uint64_t interruptions = 0;  // times the target was stopped, or the machine suspended
   int live_threads = 0;        // now
   int runnable_threads = 0;    // now: on a CPU or waiting for one
   int cpus = 1;                // now: that the target may run on
-  // For which a CPU quota stopped threads that wanted to run, summed over CPUs.
-  uint64_t quota_throttled_ns = 0;
+  QuotaUse quota;
   CpuUse cpu_use;
   BesideUse beside;
   int realtime_threads = 0;         // now: with a real-time priority

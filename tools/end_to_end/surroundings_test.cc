@@ -2,19 +2,16 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
+#include "coz/testing/quota_cgroup.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,48 +25,6 @@ using ::coz::testing::Puppet;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// A cgroup with a quota of half a CPU, as long as it lives.
-class HalfCpu {
- public:
-  HalfCpu() {
-    const std::string name = absl::StrCat("/coz_surroundings_test_", getpid());
-    folder_ = absl::StrCat("/sys/fs/cgroup/cpu", name);  // cgroup v1
-    missing_ = Make("cpu.cfs_quota_us", "50000");
-    if (missing_.empty()) return;
-    folder_ = absl::StrCat("/sys/fs/cgroup", name);  // cgroup v2
-    missing_ = Make("cpu.max", "50000 100000");
-  }
-  ~HalfCpu() { rmdir(folder_.c_str()); }
-  HalfCpu(const HalfCpu&) = delete;
-  HalfCpu& operator=(const HalfCpu&) = delete;
-
-  const std::string& missing() const { return missing_; }
-  // The command, run within.
-  std::vector<std::string> With(std::vector<std::string> command) const {
-    std::vector<std::string> all = {"/bin/sh", "-c", "echo $$ > \"$0\" && exec \"$@\"",
-                                    folder_ + "/cgroup.procs"};
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
-  }
-
- private:
-  // Empty: it is there. Else "required …, actual …".
-  std::string Make(const std::string& file, const std::string& quota) {
-    const std::string required = absl::StrCat("required: to make ", folder_, " with ", file);
-    if (mkdir(folder_.c_str(), 0755) != 0) {
-      return absl::StrCat(required, "; actual: ", strerror(errno));
-    }
-    std::ofstream out(folder_ + "/" + file);
-    out << quota << std::flush;
-    if (out.good()) return "";
-    rmdir(folder_.c_str());
-    return absl::StrCat(required, "; actual: no such file, or it is not for us to write");
-  }
-
-  std::string folder_;
-  std::string missing_;
-};
 
 // A program of a process that computes on one CPU, until it is destroyed.
 class Spinner {
@@ -135,12 +90,12 @@ TEST_F(SurroundingsTest, OtherProgramsOnItsCpusAreNoted) {
   EXPECT_TRUE(is_named) << profile.session_end(0).DebugString();
 }
 
-TEST_F(SurroundingsTest, CpuQuotaIsNotedAndItsExperimentsAreNotUsed) {
-  const HalfCpu half;
+TEST_F(SurroundingsTest, CpuQuotaIsNotedAndItsExperimentsAreUsed) {
+  const testing::QuotaCgroup half(0.5);
   COZ_REQUIRE_CAPABILITY(half.missing());
   const CommandResult result = testing::RunCommand(half.With(CozRun()), options_);
   ASSERT_EQ(result.output.substr(0, 6), "hello\n") << result.errors;
-  EXPECT_THAT(Report(), AllOf(HasSubstr("stopped by a CPU quota"),
+  EXPECT_THAT(Report(), AllOf(Not(HasSubstr("not used")),
                               HasSubstr("note: a quota of 0.5 CPUs (cpu.max of the cgroup)")));
   EXPECT_THAT(Report("--json"), AllOf(HasSubstr("a quota of 0.5 CPUs"), HasSubstr("cpu_quota")));
 }

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "coz/report/analysis/share_left.h"
+#include "coz/report/analysis/effective_durations.h"
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
@@ -70,6 +70,11 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.busy_beside_ns = validity.busy_beside_ns();
   row.ran_beside_ns = validity.ran_beside_ns();
   row.queued_beside_ns = validity.queued_beside_ns();
+  row.quota_periods = validity.quota_periods();
+  row.quota_throttled_periods = validity.quota_throttled_periods();
+  row.quota_used_ns = validity.quota_used_ns();
+  row.quota_allowed_ns = validity.quota_allowed_ns();
+  row.pause_cpu_ns = validity.pause_cpu_ns();
   row.realtime_threads = validity.realtime_threads();
   row.taints = TaintBits(validity);
   if (record.pooled() == 0) return row;

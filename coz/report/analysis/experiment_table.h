@@ -113,6 +113,11 @@ struct ExperimentRow {
   uint64_t busy_beside_ns = 0;
   uint64_t ran_beside_ns = 0;
   uint64_t queued_beside_ns = 0;
+  uint64_t quota_periods = 0;
+  uint64_t quota_throttled_periods = 0;
+  uint64_t quota_used_ns = 0;
+  uint64_t quota_allowed_ns = 0;
+  uint64_t pause_cpu_ns = 0;
   uint32_t realtime_threads = 0;
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 
@@ -122,8 +127,10 @@ struct ExperimentRow {
   uint64_t block = 0;  // 0: by time
 
   // Of the CPU time that the program's threads could use, what other programs left. Delay took so
-  // much more time by the clock (share_left.h).
+  // much more time by the clock (effective_durations.h).
   double share_left = 1;
+  // Of the periods of a CPU quota, those in which it was used up.
+  double share_throttled = 0;
 
   bool IsBaseline() const;
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself

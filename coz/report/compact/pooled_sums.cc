@@ -35,6 +35,11 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_busy_beside_ns(sum->busy_beside_ns() + one.busy_beside_ns());
   sum->set_ran_beside_ns(sum->ran_beside_ns() + one.ran_beside_ns());
   sum->set_queued_beside_ns(sum->queued_beside_ns() + one.queued_beside_ns());
+  sum->set_quota_periods(sum->quota_periods() + one.quota_periods());
+  sum->set_quota_throttled_periods(sum->quota_throttled_periods() + one.quota_throttled_periods());
+  sum->set_quota_used_ns(sum->quota_used_ns() + one.quota_used_ns());
+  sum->set_quota_allowed_ns(sum->quota_allowed_ns() + one.quota_allowed_ns());
+  sum->set_pause_cpu_ns(sum->pause_cpu_ns() + one.pause_cpu_ns());
   sum->set_realtime_threads(std::max(sum->realtime_threads(), one.realtime_threads()));
   sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
   // NaN: unknown, which is never crowded.

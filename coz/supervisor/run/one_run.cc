@@ -106,7 +106,7 @@ void Run::TakeSlots() {
 }
 
 void Run::BeginRecords(report::ProfileWriter writer) {
-  target_.emplace(&control_.block());
+  target_.emplace(&control_.block(), CpuQuota(options_.attach_pid));
   target_->SetUnits([this](experiment::UnitId unit) { return units_.Has(unit); });
   outside_->AddTo(&*target_, &units_);
   processes_.emplace(&control_.block());
@@ -198,7 +198,7 @@ void Run::WriteHead() {
   head_written_ = true;
   const sampler::SamplerStatus sampler = control_.block().sampler_status;
   recorder_->WriteSession(DescribeSession(options_, series_, scheduler_options_, sampler,
-                                          target_->Read().cpus, target_->cpu_quota().cpus()),
+                                          target_->Read().cpus, target_->quota_cpus()),
                           start_ns_);
   // A program that never joined says why itself.
   if (control_.block().sampler_ready.load(std::memory_order_acquire) == 0) return;

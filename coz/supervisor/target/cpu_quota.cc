@@ -82,6 +82,17 @@ double QuotaOfFolder(const std::string& folder) {
                                 FileText(folder + "/cpu.cfs_period_us"));
 }
 
+// Of v1, whose hierarchies for CPU time and for its use may be two, and their cgroups others. Then a
+// process is taken to be in those of the same name. `folder`: of CgroupFolders.
+std::string UsageFile(absl::string_view cgroup, absl::string_view mountinfo,
+                      absl::string_view folder) {
+  absl::string_view below = folder;
+  const Mount use = FindMount(mountinfo, "cpuacct");
+  const bool is_named_alike = PathIn(cgroup, "cpu") == PathIn(cgroup, "cpuacct") &&
+                              absl::ConsumePrefix(&below, FindMount(mountinfo, "cpu").folder);
+  return is_named_alike ? absl::StrCat(use.folder, below, "/cpuacct.usage") : "";
+}
+
 }  // namespace
 
 std::vector<std::string> CgroupFolders(absl::string_view cgroup, absl::string_view mountinfo) {
@@ -107,25 +118,46 @@ double QuotaOfCfs(absl::string_view quota_us, absl::string_view period_us) {
   return static_cast<double>(quota) / static_cast<double>(period);
 }
 
-uint64_t ThrottledNs(absl::string_view cpu_stat) {
-  return ValueOf(cpu_stat, "throttled_usec") * kNsPerUs + ValueOf(cpu_stat, "throttled_time");
+CgroupUse UseByCpuStat(absl::string_view cpu_stat) {
+  CgroupUse use;
+  use.throttled_ns =
+      ValueOf(cpu_stat, "throttled_usec") * kNsPerUs + ValueOf(cpu_stat, "throttled_time");
+  use.periods = ValueOf(cpu_stat, "nr_periods");
+  use.throttled_periods = ValueOf(cpu_stat, "nr_throttled");
+  use.used_ns = ValueOf(cpu_stat, "usage_usec") * kNsPerUs;
+  return use;
 }
 
-CpuQuota::CpuQuota(const std::string& root) {
-  for (const std::string& folder : CgroupFolders(FileText(root + "/proc/self/cgroup"),
-                                                 FileText(root + "/proc/self/mountinfo"))) {
-    std::string at = absl::StrCat(root, folder);
-    const double quota = QuotaOfFolder(at);
+CpuQuota::CpuQuota(pid_t pid, const std::string& root) {
+  const std::string process = pid == 0 ? "self" : std::to_string(pid);
+  const std::string cgroup = FileText(absl::StrCat(root, "/proc/", process, "/cgroup"));
+  const std::string mountinfo = FileText(root + "/proc/self/mountinfo");
+  std::string least;
+  for (const std::string& folder : CgroupFolders(cgroup, mountinfo)) {
+    const double quota = QuotaOfFolder(root + folder);
     if (quota == 0) continue;
-    cpus_ = cpus_ == 0 ? quota : std::min(cpus_, quota);
-    folders_.push_back(std::move(at));
+    folders_.push_back(root + folder);
+    if (cpus_ != 0 && quota >= cpus_) continue;
+    cpus_ = quota;
+    least = folder;
   }
+  if (least.empty()) return;
+  least_ = root + least;
+  usage_ = root + UsageFile(cgroup, mountinfo, least);
 }
 
-uint64_t CpuQuota::ThrottledNs() const {
+CgroupUse CpuQuota::Use() const {
+  if (least_.empty()) return {};
+  CgroupUse use = UseByCpuStat(FileText(least_ + "/cpu.stat"));
+  uint64_t usage_ns = 0;
+  if (use.used_ns == 0 && absl::SimpleAtoi(FileText(usage_), &usage_ns)) use.used_ns = usage_ns;
+  return use;
+}
+
+uint64_t CpuQuota::ThrottledElsewhereNs() const {
   uint64_t sum_ns = 0;
   for (const std::string& folder : folders_) {
-    sum_ns += supervisor::ThrottledNs(FileText(folder + "/cpu.stat"));
+    if (folder != least_) sum_ns += UseByCpuStat(FileText(folder + "/cpu.stat")).throttled_ns;
   }
   return sum_ns;
 }

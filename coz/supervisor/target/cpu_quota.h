@@ -12,6 +12,8 @@
 #ifndef COZ_SUPERVISOR_TARGET_CPU_QUOTA_H_
 #define COZ_SUPERVISOR_TARGET_CPU_QUOTA_H_
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,23 +30,38 @@ double QuotaOfCpuMax(absl::string_view cpu_max);
 // The same by those of cpu.cfs_quota_us and cpu.cfs_period_us.
 double QuotaOfCfs(absl::string_view quota_us, absl::string_view period_us);
 
-// By the text of cpu.stat of either version.
-uint64_t ThrottledNs(absl::string_view cpu_stat);
+// Cumulative.
+struct CgroupUse {
+  uint64_t throttled_ns = 0;  // summed over CPUs
+  // Of the quota's periods in which somebody wanted to run: all, and those in which it was used up.
+  uint64_t periods = 0;
+  uint64_t throttled_periods = 0;
+  uint64_t used_ns = 0;  // CPU time of all in the cgroup; 0: unknown
+};
 
-// Of this process, whose cgroup its children inherit: the quotas that hold when it is made. Where
-// there is none, nothing is read later on; the kernel makes cpu.stat at some cost.
+// By the text of cpu.stat of either version. Only that of v2 tells the CPU time.
+CgroupUse UseByCpuStat(absl::string_view cpu_stat);
+
+// The quotas that hold for a process when the object is made. Where there is none, nothing is read
+// later on; the kernel makes cpu.stat at some cost.
 class CpuQuota {
  public:
-  // `root`: what stands for "/", in tests.
-  explicit CpuQuota(const std::string& root = "");
+  // `pid`: 0 for this process, whose cgroup its children inherit. `root`: what stands for "/", in
+  // tests.
+  explicit CpuQuota(pid_t pid = 0, const std::string& root = "");
 
   // The least of all quotas; 0: none.
   double cpus() const { return cpus_; }
-  uint64_t ThrottledNs() const;
+  // Of the cgroup with that quota.
+  CgroupUse Use() const;
+  // Of those around it whose quota is not the least.
+  uint64_t ThrottledElsewhereNs() const;
 
  private:
   double cpus_ = 0;
   std::vector<std::string> folders_;  // with a quota
+  std::string least_;                 // the one with the least
+  std::string usage_;                 // of v1: the file with the CPU time of that cgroup
 };
 
 }  // namespace coz::supervisor

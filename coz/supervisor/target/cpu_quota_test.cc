@@ -56,11 +56,16 @@ TEST(CpuQuotaTest, QuotaIsRunningTimeByPeriod) {
   EXPECT_DOUBLE_EQ(QuotaOfCfs("-1\n", "100000\n"), 0);
 }
 
-TEST(CpuQuotaTest, ThrottledTimeIsInMicrosecondsOrNanoseconds) {
-  EXPECT_EQ(ThrottledNs("usage_usec 9\nnr_periods 3\nnr_throttled 2\nthrottled_usec 71\n"), 71000u);
-  EXPECT_EQ(ThrottledNs("nr_periods 3\nnr_throttled 2\nthrottled_time 72\n"), 72u);
-  EXPECT_EQ(ThrottledNs("usage_usec 9\n"), 0u);
-  EXPECT_EQ(ThrottledNs("throttled_usec x\nthrottled_usec_more 5\n"), 0u);
+TEST(CpuQuotaTest, UseIsInMicrosecondsOrNanoseconds) {
+  const CgroupUse second =
+      UseByCpuStat("usage_usec 9\nnr_periods 3\nnr_throttled 2\nthrottled_usec 71\n");
+  EXPECT_EQ(second.throttled_ns, 71000u);
+  EXPECT_EQ(second.periods, 3u);
+  EXPECT_EQ(second.throttled_periods, 2u);
+  EXPECT_EQ(second.used_ns, 9000u);
+  EXPECT_EQ(UseByCpuStat("nr_periods 3\nnr_throttled 2\nthrottled_time 72\n").throttled_ns, 72u);
+  EXPECT_EQ(UseByCpuStat("usage_usec 9\n").throttled_ns, 0u);
+  EXPECT_EQ(UseByCpuStat("throttled_usec x\nthrottled_usec_more 5\n").throttled_ns, 0u);
 }
 
 class CpuQuotaOfFilesTest : public ::testing::Test {
@@ -74,19 +79,22 @@ class CpuQuotaOfFilesTest : public ::testing::Test {
       ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-TEST_F(CpuQuotaOfFilesTest, LeastQuotaHoldsAndThrottlingByEachCounts) {
+TEST_F(CpuQuotaOfFilesTest, LeastQuotaHoldsAndThrottlingByOthersIsKeptApart) {
   Write("/proc/self/cgroup", "0::/pod/app\n");
   Write("/proc/self/mountinfo", kMountOfV2);
   Write("/sys/fs/cgroup/cpu.stat", "usage_usec 9\n");
   Write("/sys/fs/cgroup/pod/cpu.stat", "throttled_usec 5\n");
   Write("/sys/fs/cgroup/pod/cpu.max", "200000 100000\n");
-  Write("/sys/fs/cgroup/pod/app/cpu.stat", "throttled_usec 7\n");
+  Write("/sys/fs/cgroup/pod/app/cpu.stat", "usage_usec 3\nthrottled_usec 7\n");
   Write("/sys/fs/cgroup/pod/app/cpu.max", "50000 100000\n");
-  const CpuQuota quota(root_);
+  const CpuQuota quota(0, root_);
   EXPECT_DOUBLE_EQ(quota.cpus(), 0.5);
-  EXPECT_EQ(quota.ThrottledNs(), 12000u);
+  EXPECT_EQ(quota.Use().throttled_ns, 7000u);
+  EXPECT_EQ(quota.Use().used_ns, 3000u);
+  EXPECT_EQ(quota.ThrottledElsewhereNs(), 5000u);
   Write("/sys/fs/cgroup/pod/app/cpu.stat", "throttled_usec 9\n");
-  EXPECT_EQ(quota.ThrottledNs(), 14000u);
+  EXPECT_EQ(quota.Use().throttled_ns, 9000u);
+  EXPECT_EQ(quota.ThrottledElsewhereNs(), 5000u);
 }
 
 TEST_F(CpuQuotaOfFilesTest, FoldersWithoutAQuotaAreNotRead) {
@@ -95,15 +103,32 @@ TEST_F(CpuQuotaOfFilesTest, FoldersWithoutAQuotaAreNotRead) {
   Write("/sys/fs/cgroup/cpu/app/cpu.stat", "throttled_time 5\n");
   Write("/sys/fs/cgroup/cpu/app/cpu.cfs_quota_us", "-1\n");
   Write("/sys/fs/cgroup/cpu/app/cpu.cfs_period_us", "100000\n");
-  const CpuQuota quota(root_);
+  const CpuQuota quota(0, root_);
   EXPECT_EQ(quota.cpus(), 0);
-  EXPECT_EQ(quota.ThrottledNs(), 0u);
+  EXPECT_EQ(quota.Use().throttled_ns, 0u);
+}
+
+// The first version has two hierarchies.
+TEST_F(CpuQuotaOfFilesTest, FirstVersionTellsTheCpuTimeInAFileOfItsOwn) {
+  Write("/proc/7/cgroup", "2:cpuacct:/app\n1:cpu:/app\n");
+  Write("/proc/self/mountinfo",
+        "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+        "33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+  Write("/sys/fs/cgroup/cpu/app/cpu.stat", "nr_periods 3\nnr_throttled 2\n");
+  Write("/sys/fs/cgroup/cpu/app/cpu.cfs_quota_us", "50000\n");
+  Write("/sys/fs/cgroup/cpu/app/cpu.cfs_period_us", "100000\n");
+  Write("/sys/fs/cgroup/cpuacct/app/cpuacct.usage", "77\n");
+  const CpuQuota quota(7, root_);
+  EXPECT_EQ(quota.Use().periods, 3u);
+  EXPECT_EQ(quota.Use().used_ns, 77u);
+  Write("/proc/7/cgroup", "2:cpuacct:/other\n1:cpu:/app\n");
+  EXPECT_EQ(CpuQuota(7, root_).Use().used_ns, 0u);
 }
 
 TEST_F(CpuQuotaOfFilesTest, NothingToReadIsNoQuota) {
-  const CpuQuota quota(root_);
+  const CpuQuota quota(0, root_);
   EXPECT_EQ(quota.cpus(), 0);
-  EXPECT_EQ(quota.ThrottledNs(), 0u);
+  EXPECT_EQ(quota.Use().throttled_ns, 0u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
@@ -23,12 +24,13 @@ uint64_t SuspendedNs() {
 
 }  // namespace
 
-LiveTarget::LiveTarget(shared::ControlBlock* control)
+LiveTarget::LiveTarget(shared::ControlBlock* control, CpuQuota quota)
     : control_(*control),
       sampling_(control),
       points_(control),
       samples_(&control->ring, control->waits_are_units != 0),
       load_(control),
+      quota_(std::move(quota)),
       beside_(control),
       // Processes that are attached to bring debts of earlier sessions, which nobody collects.
       selection_start_delay_ns_(control->ledger.global_delay_ns.load(std::memory_order_relaxed)) {}
@@ -122,6 +124,7 @@ void LiveTarget::ReadPayments(experiment::TargetSnapshot* snapshot) const {
     snapshot->paid_ns += slot.ledger.paused_ns.load(std::memory_order_relaxed);
     snapshot->credited_ns += slot.ledger.credited_ns.load(std::memory_order_relaxed);
     snapshot->imposed_ns += slot.ledger.imposed_ns.load(std::memory_order_relaxed);
+    snapshot->pause_cpu_ns += slot.ledger.pause_cpu_ns.load(std::memory_order_relaxed);
     asked_ns += slot.ledger.asked_ns.load(std::memory_order_relaxed);
   });
   // Only the selected unit's own share tells its speedup.
@@ -154,12 +157,14 @@ experiment::TargetSnapshot LiveTarget::Read() {
   snapshot.interruptions = stops_ + SuspendedNs() / kNsPerMs;
   snapshot.cpus = load_.cpus();
   snapshot.realtime_threads = load_.realtime();
-  snapshot.quota_throttled_ns = cpu_quota_.ThrottledNs();
+  quota_.Poll(snapshot.now_ns);
+  snapshot.quota = quota_.use();
   cpu_use_.Poll(snapshot.now_ns);
   snapshot.cpu_use = cpu_use_.use();
   beside_.Poll(snapshot.now_ns, snapshot.cpu_use.busy_ns);
   snapshot.beside = beside_.use();
-  control_.ledger.cpus_are_shared.store(beside_.is_beside() ? 1 : 0, std::memory_order_relaxed);
+  control_.ledger.cpus_are_shared.store(beside_.is_beside() || quota_.is_stopping() ? 1 : 0,
+                                        std::memory_order_relaxed);
   control_.ledger.cpus_of_crowd.store(load_.is_crowd() ? static_cast<uint32_t>(snapshot.cpus) : 0,
                                       std::memory_order_relaxed);
   last_read_ = snapshot;

@@ -21,6 +21,7 @@
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/beside_watch.h"
 #include "coz/supervisor/target/cpu_quota.h"
+#include "coz/supervisor/target/quota_watch.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/sampling_switch.h"
 #include "coz/supervisor/target/target_points.h"
@@ -34,7 +35,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   using Point = TargetPoint;
   using CountVisits = TargetPoints::CountVisits;
 
-  explicit LiveTarget(shared::ControlBlock* control);
+  explicit LiveTarget(shared::ControlBlock* control, CpuQuota quota = CpuQuota());
 
   // Takes what has happened since the last call: samples and new points. It is also the sign of
   // life for the target. At least every 50 ms.
@@ -93,7 +94,8 @@ class LiveTarget : public experiment::ExperimentTarget {
   }
   uint64_t samples_lost_in_ring() const { return samples_.lost(); }
   int threads_started() const;
-  const CpuQuota& cpu_quota() const { return cpu_quota_; }
+  // 0: none.
+  double quota_cpus() const { return quota_.quota().cpus(); }
 
   uint64_t NowNs() override;
   void Select(experiment::UnitId unit, uint64_t delay_per_sample_ns, uint64_t deadline_ns) override;
@@ -123,7 +125,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   TargetPoints points_;
   UnitSamples samples_;
   ThreadLoad load_;
-  CpuQuota cpu_quota_;
+  QuotaWatch quota_;
   CpuUseWatch cpu_use_;
   BesideWatch beside_;
   uint64_t stops_ = 0;

@@ -1,4 +1,4 @@
-#include "coz/report/analysis/share_left.h"
+#include "coz/report/analysis/effective_durations.h"
 
 #include <deque>
 
