@@ -87,6 +87,7 @@ struct ExperimentRecord : ExperimentCounters {
   uint64_t credited_ns = 0;
   uint64_t excess_ns = 0;
   uint64_t pause_cpu_ns = 0;
+  uint64_t imposed_ns = 0;  // by samples in the selected unit; some of it cancels
 
   double mean_live_threads = 0;
   double mean_runnable_threads = 0;

@@ -209,6 +209,7 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   record.paid_ns = end.paid_ns - start_.paid_ns;
   record.credited_ns = end.credited_ns - start_.credited_ns;
   record.pause_cpu_ns = end.pause_cpu_ns - start_.pause_cpu_ns;
+  record.imposed_ns = end.imposed_ns - start_.imposed_ns;
   // A pause in progress may be asked for and not have passed yet.
   record.excess_ns = end.excess_ns - std::min(end.excess_ns, start_.excess_ns);
 
@@ -228,9 +229,9 @@ ExperimentRecord ExperimentRecorder::Finish(const SchedulerOptions& options,
   const uint64_t wait_ns = end.selected_wait_ns - start_.selected_wait_ns;
   const uint64_t selected_ns =
       wait_ns != 0 ? wait_ns : record.selected_samples * options.sampling_period_ns;
-  record.achieved_virtual_speedup = Ratio(static_cast<double>(end.imposed_ns - start_.imposed_ns),
-                                          static_cast<double>(selected_ns)) *
-                                    ServedShare(record) * SpedUpShare(record);
+  record.achieved_virtual_speedup =
+      Ratio(static_cast<double>(record.imposed_ns), static_cast<double>(selected_ns)) *
+      ServedShare(record) * SpedUpShare(record);
   AddTaints(options, end, &record);
   return record;
 }
@@ -282,12 +283,11 @@ void ExperimentRecorder::AddTaints(const SchedulerOptions& options, const Target
                                                    end.interruptions - start_.interruptions));
   }
   if (const double share = QuotaShare(options, *record); share > kQuotaShare) {
-    taint(
-        TaintKind::kCpuQuota,
-        absl::StrFormat("The quota of an outer cgroup stopped threads for %.0f %% of the time for "
-                        "which they wanted to run (%.1f ms).",
-                        share * 100,
-                        static_cast<double>(record->quota.throttled_elsewhere_ns) / kNsPerMs));
+    taint(TaintKind::kCpuQuota,
+          absl::StrFormat(
+              "The quota of an outer cgroup stopped threads for %.0f %% of the time for "
+              "which they wanted to run (%.1f ms).",
+              share * 100, static_cast<double>(record->quota.throttled_elsewhere_ns) / kNsPerMs));
   }
   if (late_ns_ > 0) {
     taint(TaintKind::kSupervisorLate,

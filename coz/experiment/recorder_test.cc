@@ -201,40 +201,62 @@ TEST(RecorderTest, LostSamplesInvalidate) {
 }
 
 // Two threads on a CPU and a half: half a second of the clock each.
-TEST(RecorderTest, TimeThatACpuQuotaTookInvalidates) {
+TEST(RecorderTest, TimeThatAnOuterQuotaTookInvalidates) {
   SchedulerOptions options;
   options.sampling_period_ns = kNsPerMs;
   TargetSnapshot start = At(0, 0);
-  start.quota_throttled_ns = 700 * kNsPerMs;
+  start.quota.throttled_elsewhere_ns = 700 * kNsPerMs;
   ExperimentRecorder recorder(kHalf, start);
   TargetSnapshot end = At(500 * kNsPerMs, 0);
   end.total_samples = 700;
   end.lost_periods = 30;
   end.unsampled_ns = 20 * kNsPerMs;
-  end.quota_throttled_ns = 950 * kNsPerMs;
+  end.quota.throttled_elsewhere_ns = 950 * kNsPerMs;
   const ExperimentRecord record = recorder.Finish(options, end, end.now_ns, true);
-  EXPECT_EQ(record.quota_throttled_ns, 250 * kNsPerMs);
+  EXPECT_EQ(record.quota.throttled_elsewhere_ns, 250 * kNsPerMs);
   ASSERT_TRUE(HasTaint(record, TaintKind::kCpuQuota));
   EXPECT_FALSE(IsValid(record));
   const auto taint = std::find_if(record.taints.begin(), record.taints.end(), [](const Taint& one) {
     return one.kind == TaintKind::kCpuQuota;
   });
-  EXPECT_EQ(taint->reason,
-            "A CPU quota stopped threads for 25 % of the time for which they wanted to run (250.0 "
-            "ms).");
+  EXPECT_EQ(
+      taint->reason,
+      "The quota of an outer cgroup stopped threads for 25 % of the time for which they wanted "
+      "to run (250.0 ms).");
 }
 
 // What a quota takes of a program that is mostly idle is measured by the clock, as its progress is.
-TEST(RecorderTest, LittleTimeThatACpuQuotaTookIsOnlyRecorded) {
+TEST(RecorderTest, LittleTimeThatAnOuterQuotaTookIsOnlyRecorded) {
   SchedulerOptions options;
   options.sampling_period_ns = kNsPerMs;
   ExperimentRecorder recorder(kHalf, At(0, 0));
   TargetSnapshot end = At(500 * kNsPerMs, 0);
   end.total_samples = 20;
-  end.quota_throttled_ns = 20 * kNsPerMs;
+  end.quota.throttled_elsewhere_ns = 20 * kNsPerMs;
   const ExperimentRecord record = recorder.Finish(options, end, end.now_ns, true);
-  EXPECT_EQ(record.quota_throttled_ns, 20 * kNsPerMs);
+  EXPECT_EQ(record.quota.throttled_elsewhere_ns, 20 * kNsPerMs);
   EXPECT_FALSE(HasTaint(record, TaintKind::kCpuQuota));
+}
+
+TEST(RecorderTest, UseOfTheQuotaIsThatOfTheExperiment) {
+  TargetSnapshot start = At(0, 0);
+  start.quota = {100, 0, 10, 20, 300, 400};
+  start.pause_cpu_ns = 5;
+  start.imposed_ns = 6;
+  ExperimentRecorder recorder(kHalf, start);
+  TargetSnapshot end = At(500 * kNsPerMs, 0);
+  end.quota = {400 * kNsPerMs, 0, 15, 24, 350, 460};
+  end.pause_cpu_ns = 8;
+  end.imposed_ns = 10;
+  const ExperimentRecord record = recorder.Finish(SchedulerOptions(), end, end.now_ns, true);
+  EXPECT_EQ(record.quota.throttled_ns, 400 * kNsPerMs - 100);
+  EXPECT_EQ(record.quota.periods, 5u);
+  EXPECT_EQ(record.quota.throttled_periods, 4u);
+  EXPECT_EQ(record.quota.used_ns, 50u);
+  EXPECT_EQ(record.quota.allowed_ns, 60u);
+  EXPECT_EQ(record.pause_cpu_ns, 3u);
+  EXPECT_EQ(record.imposed_ns, 4u);
+  EXPECT_FALSE(HasTaint(record, TaintKind::kCpuQuota)) << "the report takes it into account";
 }
 
 TEST(RecorderTest, UseOfTheCpusIsThatOfTheExperiment) {

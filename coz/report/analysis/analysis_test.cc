@@ -421,6 +421,21 @@ TEST(AnalysisTest, DelayBesideOtherProgramsTakesAsMuchLongerAsWork) {
   EXPECT_COVERAGE_95(CoverageOver(300, make));
 }
 
+TEST(AnalysisTest, OnlyCpuTimeCountsBelowAQuotaThatIsUsedUp) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  AddSweep(&made);
+  for (profile::Experiment& experiment : *made.profile().mutable_experiment()) {
+    profile::Validity& validity = *experiment.mutable_validity();
+    validity.set_quota_periods(5);
+    validity.set_quota_throttled_periods(5);
+    validity.set_quota_allowed_ns(experiment.elapsed_ns() / 2);
+    validity.set_quota_used_ns(experiment.elapsed_ns() / 2);
+    // Half of what was inserted: the line had a quarter of the CPU time.
+    validity.set_imposed_ns(experiment.inserted_delay_ns() / 4);
+  }
+  EXPECT_NEAR(AnalyzeOf(made.profile()).points[0].lines.at(0).slope.value, 0.25, 0.03);
+}
+
 TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {
   SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
   AddSweep(&made);

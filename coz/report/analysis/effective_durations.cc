@@ -32,26 +32,28 @@ double ShareThrottled(const Surroundings& around) {
 }
 
 // Where the quota is used up, the time that its CPUs need for the work: pauses are none, and the
-// unit's work takes so much less. `delay_ns`: CPU time.
-double EffectiveByQuotaNs(const ExperimentRow& row, double delay_ns) {
+// unit's work takes so much less.
+double EffectiveByQuotaNs(const ExperimentRow& row) {
   const double elapsed_ns = static_cast<double>(row.elapsed_ns);
   const double allowed_ns = static_cast<double>(row.quota_allowed_ns);
   if (allowed_ns <= 0) return 0;
   const double used_ns = row.quota_used_ns > 0 ? static_cast<double>(row.quota_used_ns)
                                                : row.share_throttled * allowed_ns;
-  const double work_ns = used_ns - static_cast<double>(row.pause_cpu_ns) - delay_ns;
+  const double work_ns =
+      used_ns - static_cast<double>(row.pause_cpu_ns) - static_cast<double>(row.imposed_ns);
   return std::max(0.0, work_ns) * elapsed_ns / allowed_ns;
 }
 
 void SetEffectiveDuration(const Surroundings& around, ExperimentRow* row) {
   row->share_left = ShareLeft(around.contention);
   row->share_throttled = ShareThrottled(around);
-  if (row->effective_duration_ns == 0) return;
+  const bool has_its_cpus = row->share_left >= 1 && row->quota_allowed_ns == 0;
+  if (has_its_cpus || row->effective_duration_ns == 0) return;
   const double elapsed_ns = static_cast<double>(row->elapsed_ns);
   const double effective_ns = static_cast<double>(row->effective_duration_ns);
   const double delay_ns = std::max(0.0, elapsed_ns - effective_ns);
   const double by_clock_ns = std::max(0.0, elapsed_ns - delay_ns / row->share_left);
-  const double by_quota_ns = EffectiveByQuotaNs(*row, delay_ns);
+  const double by_quota_ns = EffectiveByQuotaNs(*row);
   // A quota that was not used up is used up nevertheless by a program that is so much faster.
   const double left_ns =
       by_quota_ns + (1 - row->share_throttled) * std::max(0.0, by_clock_ns - by_quota_ns);

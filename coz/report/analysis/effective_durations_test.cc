@@ -1,6 +1,7 @@
 #include "coz/report/analysis/effective_durations.h"
 
 #include <deque>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -36,7 +37,7 @@ ExperimentRow Row(uint64_t session, uint64_t start_ms) {
   return row;
 }
 
-TEST(ShareLeftTest, IsOfTheExperimentsAround) {
+TEST(EffectiveDurationsTest, ShareLeftIsOfTheExperimentsAround) {
   std::deque<ExperimentRow> rows;
   for (uint64_t start_ms = 0; start_ms < 12'000; start_ms += 500) rows.push_back(Row(1, start_ms));
   rows.push_back(Row(2, 100));
@@ -52,7 +53,7 @@ TEST(ShareLeftTest, IsOfTheExperimentsAround) {
   EXPECT_EQ(rows[24].share_left, 1) << "another session";
 }
 
-TEST(ShareLeftTest, ImpossibleTimesDoNoHarm) {
+TEST(EffectiveDurationsTest, ImpossibleTimesDoNoHarm) {
   std::deque<ExperimentRow> rows;
   for (int i = 0; i < 3; ++i) rows.push_back(Row(1, 4000));
   rows[0].start_ns = 0;
@@ -63,7 +64,7 @@ TEST(ShareLeftTest, ImpossibleTimesDoNoHarm) {
   for (const ExperimentRow& row : rows) EXPECT_DOUBLE_EQ(row.share_left, 0.5);
 }
 
-TEST(ShareLeftTest, PooledExperimentsStandForThemselves) {
+TEST(EffectiveDurationsTest, PooledExperimentsStandForThemselves) {
   std::deque<ExperimentRow> rows;
   rows.push_back(Row(1, 0));
   rows.push_back(Row(1, 4000));
@@ -73,7 +74,7 @@ TEST(ShareLeftTest, PooledExperimentsStandForThemselves) {
   EXPECT_DOUBLE_EQ(rows[1].share_left, 0.5);
 }
 
-TEST(ShareLeftTest, DelayTakesLongerByTheClock) {
+TEST(EffectiveDurationsTest, DelayTakesLongerByTheClock) {
   const auto add = [](uint64_t effective_ns, std::deque<ExperimentRow>* rows) {
     ExperimentRow& row = rows->emplace_back(Row(1, 4000));
     row.elapsed_ns = 1000;
@@ -90,6 +91,75 @@ TEST(ShareLeftTest, DelayTakesLongerByTheClock) {
   EXPECT_EQ(rows[2].points[0].duration, 0);
   EXPECT_EQ(rows[3].effective_duration_ns, 1000u) << "no experiment inserts less than nothing";
   EXPECT_EQ(rows[4].effective_duration_ns, 0u);
+}
+
+// 1000 ns on a quota of half a CPU, of which 100 were paused for delay, and as much was imposed.
+ExperimentRow RowBelowQuota(uint64_t periods, uint64_t throttled) {
+  ExperimentRow row;
+  row.session = 1;
+  row.elapsed_ns = 1000;
+  row.effective_duration_ns = 900;
+  row.points.push_back({0, 10, 10, 900, nullptr});
+  row.quota_periods = periods;
+  row.quota_throttled_periods = throttled;
+  row.quota_allowed_ns = 500;
+  row.quota_used_ns = 480;
+  row.pause_cpu_ns = 30;
+  row.imposed_ns = 100;
+  return row;
+}
+
+ExperimentRow AfterSetting(ExperimentRow row) {
+  std::deque<ExperimentRow> rows;
+  rows.push_back(std::move(row));
+  SetEffectiveDurations(&rows);
+  return std::move(rows.front());
+}
+
+TEST(EffectiveDurationsTest, CpuTimeIsWhatCountsWhereAQuotaIsUsedUp) {
+  const ExperimentRow row = AfterSetting(RowBelowQuota(5, 5));
+  EXPECT_EQ(row.share_throttled, 1);
+  EXPECT_EQ(row.effective_duration_ns, 700u) << "(480 - 30 - 100) / 0.5";
+  EXPECT_DOUBLE_EQ(row.points[0].duration, 700);
+  ExperimentRow unknown = RowBelowQuota(5, 5);
+  unknown.quota_used_ns = 0;
+  EXPECT_EQ(AfterSetting(std::move(unknown)).effective_duration_ns, 740u) << "all that is allowed";
+}
+
+TEST(EffectiveDurationsTest, QuotaThatIsNotUsedUpChangesNothing) {
+  EXPECT_EQ(AfterSetting(RowBelowQuota(5, 0)).effective_duration_ns, 900u);
+  EXPECT_EQ(AfterSetting(RowBelowQuota(0, 0)).effective_duration_ns, 900u)
+      << "nobody wanted to run";
+  EXPECT_EQ(AfterSetting(RowBelowQuota(5, 2)).effective_duration_ns, 820u) << "in between";
+  ExperimentRow unknown = RowBelowQuota(5, 0);
+  unknown.quota_used_ns = 0;
+  EXPECT_EQ(AfterSetting(std::move(unknown)).effective_duration_ns, 900u);
+}
+
+// A program that is so much faster needs the CPUs all the time.
+TEST(EffectiveDurationsTest, QuotaBoundsWhatASpeedupBrings) {
+  ExperimentRow row = RowBelowQuota(5, 0);
+  row.effective_duration_ns = 500;
+  row.points[0].duration = 500;
+  EXPECT_EQ(AfterSetting(std::move(row)).effective_duration_ns, 700u);
+}
+
+TEST(EffectiveDurationsTest, MoreDelayThanTheQuotaAllowsLeavesNothing) {
+  ExperimentRow row = RowBelowQuota(5, 5);
+  row.imposed_ns = ~uint64_t{0};
+  EXPECT_EQ(AfterSetting(std::move(row)).effective_duration_ns, 0u);
+}
+
+TEST(EffectiveDurationsTest, ShareThrottledIsOfTheExperimentsAround) {
+  std::deque<ExperimentRow> rows;
+  rows.push_back(RowBelowQuota(0, 0));
+  rows.push_back(RowBelowQuota(5, 4));
+  rows[1].start_ns = 1'000'000'000;
+  rows.push_back(RowBelowQuota(5, 0));
+  rows[2].start_ns = 4'000'000'000;
+  SetEffectiveDurations(&rows);
+  EXPECT_DOUBLE_EQ(rows[0].share_throttled, 0.8) << "shorter than a period";
+  EXPECT_DOUBLE_EQ(rows[2].share_throttled, 0);
 }
 
 }  // namespace

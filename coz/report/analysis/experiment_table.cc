@@ -75,6 +75,7 @@ ExperimentRow FiguresOf(const profile::Experiment& record) {
   row.quota_used_ns = validity.quota_used_ns();
   row.quota_allowed_ns = validity.quota_allowed_ns();
   row.pause_cpu_ns = validity.pause_cpu_ns();
+  row.imposed_ns = validity.imposed_ns();
   row.realtime_threads = validity.realtime_threads();
   row.taints = TaintBits(validity);
   if (record.pooled() == 0) return row;

@@ -118,6 +118,7 @@ struct ExperimentRow {
   uint64_t quota_used_ns = 0;
   uint64_t quota_allowed_ns = 0;
   uint64_t pause_cpu_ns = 0;
+  uint64_t imposed_ns = 0;
   uint32_t realtime_threads = 0;
   uint32_t taints = 0;  // a bit for each Taint::Reason; not 0: it must not be used
 

@@ -40,6 +40,7 @@ void AddValidity(const profile::Validity& one, profile::Validity* sum) {
   sum->set_quota_used_ns(sum->quota_used_ns() + one.quota_used_ns());
   sum->set_quota_allowed_ns(sum->quota_allowed_ns() + one.quota_allowed_ns());
   sum->set_pause_cpu_ns(sum->pause_cpu_ns() + one.pause_cpu_ns());
+  sum->set_imposed_ns(sum->imposed_ns() + one.imposed_ns());
   sum->set_realtime_threads(std::max(sum->realtime_threads(), one.realtime_threads()));
   sum->set_other_thread_samples(sum->other_thread_samples() + one.other_thread_samples());
   // NaN: unknown, which is never crowded.

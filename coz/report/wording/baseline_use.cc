@@ -22,6 +22,8 @@ double BaselineUse::IdleShare() const { return Ratio(idle_ns, Whole(*this)); }
 
 double BaselineUse::LeftShare() const { return elapsed_ns > 0 ? left_ns / elapsed_ns : 1; }
 
+double BaselineUse::ThrottledShare() const { return Ratio(throttled_ns, elapsed_ns); }
+
 double BaselineUse::StolenShare() const { return Ratio(stolen_ns, Whole(*this)); }
 
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table) {
@@ -40,6 +42,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
                            static_cast<double>(row.lost_periods);
     use.elapsed_ns += static_cast<double>(row.elapsed_ns);
     use.left_ns += row.share_left * static_cast<double>(row.elapsed_ns);
+    use.throttled_ns += row.share_throttled * static_cast<double>(row.elapsed_ns);
     use.unsampled_ns += static_cast<double>(row.unsampled_ns);
     use.running_ns += sampled * period->second + static_cast<double>(row.unsampled_ns);
     use.quota_throttled_ns += static_cast<double>(row.quota_throttled_ns);

@@ -27,14 +27,16 @@ struct BaselineUse {
   double busy_ns = 0;  // by whatever program
   double idle_ns = 0;
   double stolen_ns = 0;
-  double left_ns = 0;  // of elapsed_ns, the share that ExperimentRow::share_left is
+  double left_ns = 0;       // of elapsed_ns, the share that ExperimentRow::share_left is
+  double throttled_ns = 0;  // the same with share_throttled
 
   // CPU time that other programs used, as a share of what these CPUs can give.
   double OthersShare() const;
   double IdleShare() const;
   double StolenShare() const;
-  // Mean of ExperimentRow::share_left.
+  // Means of ExperimentRow::share_left and share_throttled.
   double LeftShare() const;
+  double ThrottledShare() const;
 };
 
 BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable& table);

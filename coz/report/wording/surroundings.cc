@@ -83,25 +83,40 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
       "stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
 }
 
-// The same share as coz/experiment/recorder.cc judges by.
-void AddQuota(const profile::Profile& profile, const BaselineUse& use,
-              std::vector<std::string>* notes) {
-  constexpr double kWorthSaying = 0.02;
-  const double wanted = use.quota_throttled_ns + std::max(use.running_ns, use.elapsed_ns);
-  if (wanted <= 0 || use.quota_throttled_ns < kWorthSaying * wanted) return;
+// "a quota of 0.5 CPUs".
+std::string DescribedQuota(const profile::Profile& profile) {
   double quota = 0;
   for (const profile::Session& session : profile.session()) {
     const double one = session.machine().cpu_quota();
     if (one > 0 && (quota == 0 || one < quota)) quota = one;
   }
-  const std::string what =
-      quota > 0 ? absl::StrFormat("a quota of %.4g CPUs", quota) : "a CPU quota";
+  return quota > 0 ? absl::StrFormat("a quota of %.4g CPUs", quota) : "a CPU quota";
+}
+
+void AddQuota(const profile::Profile& profile, const BaselineUse& use,
+              std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 0.02;
+  constexpr double kNearlyAlways = 0.9;
+  const double throttled = use.ThrottledShare();
+  if (throttled >= kWorthSaying) {
+    notes->push_back(absl::StrFormat(
+        "%s (cpu.max of the cgroup) was used up in %.0f %% of its periods; effects are those below "
+        "this quota, where what counts is CPU time%s; profile without it, too, if the program also "
+        "runs without (docker: --cpus, systemd: CPUQuota=)",
+        DescribedQuota(profile), 100 * throttled,
+        throttled < kNearlyAlways ? ", and less sure than where it is always or never used up"
+                                  : ""));
+    return;
+  }
+  // The same share as coz/experiment/recorder.cc judges by.
+  const double wanted = use.quota_throttled_ns + std::max(use.running_ns, use.elapsed_ns);
+  if (wanted <= 0 || use.quota_throttled_ns < kWorthSaying * wanted) return;
   notes->push_back(
-      absl::StrFormat("%s (cpu.max of the cgroup) stopped threads for %.0f %% of the time for "
-                      "which they wanted to run; a faster program is stopped less, so effects look "
+      absl::StrFormat("%s (cpu.max of a cgroup) stopped threads for %.0f %% of the time for which "
+                      "they wanted to run; a faster program is stopped less, so effects look "
                       "smaller or larger than they are; raise the quota (docker: --cpus, systemd: "
                       "CPUQuota=), or give the program no more threads than that allows",
-                      what, 100 * use.quota_throttled_ns / wanted));
+                      DescribedQuota(profile), 100 * use.quota_throttled_ns / wanted));
 }
 
 void AddStolen(const BaselineUse& use, std::vector<std::string>* notes) {

@@ -108,6 +108,18 @@ TEST_F(SurroundingsTest, QuotaIsSaidWithWhatItTook) {
                                 HasSubstr("docker: --cpus"))));
 }
 
+TEST_F(SurroundingsTest, QuotaThatIsTakenIntoAccountIsSaidWithItsPeriods) {
+  session().mutable_machine()->set_cpu_quota(1.5);
+  row().quota_throttled_ns = kSecond;
+  row().share_throttled = 0.5;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("a quota of 1.5 CPUs"),
+                                         HasSubstr("was used up in 50 % of its periods"),
+                                         HasSubstr("less sure"), HasSubstr("docker: --cpus"))));
+  row().share_throttled = 1;
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("was used up in 100 % of its periods"),
+                                         Not(HasSubstr("less sure")))));
+}
+
 TEST_F(SurroundingsTest, TimeThatTheHostTookIsSaid) {
   row().stolen_cpu_ns = kSecond / 20;
   EXPECT_THAT(Notes(), IsEmpty());

@@ -73,13 +73,13 @@ void SetValidity(const experiment::ExperimentRecord& record, profile::Validity* 
   validity->set_cpus(static_cast<uint32_t>(record.cpus));
   validity->set_live_threads(static_cast<uint32_t>(std::lround(record.mean_live_threads)));
   validity->set_drain_ns(record.drain_ns);
-  validity->set_quota_throttled_ns(record.quota.throttled_ns +
-                                   record.quota.throttled_elsewhere_ns);
+  validity->set_quota_throttled_ns(record.quota.throttled_ns + record.quota.throttled_elsewhere_ns);
   validity->set_quota_periods(record.quota.periods);
   validity->set_quota_throttled_periods(record.quota.throttled_periods);
   validity->set_quota_used_ns(record.quota.used_ns);
   validity->set_quota_allowed_ns(record.quota.allowed_ns);
   validity->set_pause_cpu_ns(record.pause_cpu_ns);
+  validity->set_imposed_ns(record.imposed_ns);
   validity->set_busy_cpu_ns(record.cpu_use.busy_ns);
   validity->set_idle_cpu_ns(record.cpu_use.idle_ns);
   validity->set_stolen_cpu_ns(record.cpu_use.stolen_ns);

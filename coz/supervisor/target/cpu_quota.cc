@@ -129,8 +129,9 @@ CgroupUse UseByCpuStat(absl::string_view cpu_stat) {
 }
 
 CpuQuota::CpuQuota(pid_t pid, const std::string& root) {
-  const std::string process = pid == 0 ? "self" : std::to_string(pid);
-  const std::string cgroup = FileText(absl::StrCat(root, "/proc/", process, "/cgroup"));
+  const std::string own_cgroup = FileText(root + "/proc/self/cgroup");
+  const std::string cgroup =
+      pid == 0 ? own_cgroup : FileText(absl::StrCat(root, "/proc/", pid, "/cgroup"));
   const std::string mountinfo = FileText(root + "/proc/self/mountinfo");
   std::string least;
   for (const std::string& folder : CgroupFolders(cgroup, mountinfo)) {
@@ -142,6 +143,8 @@ CpuQuota::CpuQuota(pid_t pid, const std::string& root) {
     least = folder;
   }
   if (least.empty()) return;
+  const std::vector<std::string> own_folders = CgroupFolders(own_cgroup, mountinfo);
+  is_own_ = std::find(own_folders.begin(), own_folders.end(), least) != own_folders.end();
   least_ = root + least;
   usage_ = root + UsageFile(cgroup, mountinfo, least);
 }

@@ -52,6 +52,8 @@ class CpuQuota {
 
   // The least of all quotas; 0: none.
   double cpus() const { return cpus_; }
+  // Whether it is this process's quota, too.
+  bool is_own() const { return is_own_; }
   // Of the cgroup with that quota.
   CgroupUse Use() const;
   // Of those around it whose quota is not the least.
@@ -59,6 +61,7 @@ class CpuQuota {
 
  private:
   double cpus_ = 0;
+  bool is_own_ = false;
   std::vector<std::string> folders_;  // with a quota
   std::string least_;                 // the one with the least
   std::string usage_;                 // of v1: the file with the CPU time of that cgroup

@@ -89,6 +89,7 @@ TEST_F(CpuQuotaOfFilesTest, LeastQuotaHoldsAndThrottlingByOthersIsKeptApart) {
   Write("/sys/fs/cgroup/pod/app/cpu.max", "50000 100000\n");
   const CpuQuota quota(0, root_);
   EXPECT_DOUBLE_EQ(quota.cpus(), 0.5);
+  EXPECT_TRUE(quota.is_own());
   EXPECT_EQ(quota.Use().throttled_ns, 7000u);
   EXPECT_EQ(quota.Use().used_ns, 3000u);
   EXPECT_EQ(quota.ThrottledElsewhereNs(), 5000u);
@@ -119,6 +120,7 @@ TEST_F(CpuQuotaOfFilesTest, FirstVersionTellsTheCpuTimeInAFileOfItsOwn) {
   Write("/sys/fs/cgroup/cpu/app/cpu.cfs_period_us", "100000\n");
   Write("/sys/fs/cgroup/cpuacct/app/cpuacct.usage", "77\n");
   const CpuQuota quota(7, root_);
+  EXPECT_FALSE(quota.is_own());
   EXPECT_EQ(quota.Use().periods, 3u);
   EXPECT_EQ(quota.Use().used_ns, 77u);
   Write("/proc/7/cgroup", "2:cpuacct:/other\n1:cpu:/app\n");

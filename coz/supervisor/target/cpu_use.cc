@@ -26,13 +26,13 @@ uint64_t Ns(const timeval& time) {
          static_cast<uint64_t>(time.tv_usec) * kNsPerUs;
 }
 
-uint64_t OwnNs() {
+}  // namespace
+
+uint64_t OwnCpuNs() {
   rusage usage;
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return Ns(usage.ru_utime) + Ns(usage.ru_stime);
 }
-
-}  // namespace
 
 std::vector<bool> UsableCpus() {
   std::vector<bool> usable;
@@ -71,7 +71,7 @@ void CpuUseWatch::Poll(uint64_t now_ns) {
   if (read_ns_ != 0 && now_ns < read_ns_ + kLookNs) return;
   read_ns_ = now_ns;
   use_ = CpuUseOf(FileText(path_), counts_, static_cast<uint64_t>(sysconf(_SC_CLK_TCK)));
-  use_.busy_ns -= std::min(use_.busy_ns, OwnNs());
+  use_.busy_ns -= std::min(use_.busy_ns, OwnCpuNs());
 }
 
 }  // namespace coz::supervisor

@@ -19,6 +19,9 @@
 
 namespace coz::supervisor {
 
+// CPU time of this process.
+uint64_t OwnCpuNs();
+
 // By number, those that this process may use, and so the target, which inherits them.
 std::vector<bool> UsableCpus();
 

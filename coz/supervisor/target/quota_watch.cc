@@ -1,5 +1,7 @@
 #include "coz/supervisor/target/quota_watch.h"
 
+#include <algorithm>
+
 #include "coz/base/clock.h"
 
 namespace coz::supervisor {
@@ -19,12 +21,12 @@ void QuotaWatch::Poll(uint64_t now_ns) {
   use_.throttled_elsewhere_ns = quota_.ThrottledElsewhereNs();
   use_.periods = use.periods;
   use_.throttled_periods = use.throttled_periods;
-  use_.used_ns = use.used_ns;
+  use_.used_ns = use.used_ns - (quota_.is_own() ? std::min(use.used_ns, own_cpu_ns_()) : 0);
   use_.allowed_ns = static_cast<uint64_t>(quota_.cpus() * static_cast<double>(now_ns));
   if (judged_ns_ != 0 && now_ns < judged_ns_ + kJudgeNs) return;
-  is_stopping_ = judged_ns_ != 0 &&
-                 static_cast<double>(use_.throttled_periods - judged_.throttled_periods) >
-                     kGoodPart * static_cast<double>(use_.periods - judged_.periods);
+  is_stopping_ =
+      judged_ns_ != 0 && static_cast<double>(use_.throttled_periods - judged_.throttled_periods) >
+                             kGoodPart * static_cast<double>(use_.periods - judged_.periods);
   judged_ns_ = now_ns;
   judged_ = use_;
 }

@@ -10,16 +10,20 @@
 #define COZ_SUPERVISOR_TARGET_QUOTA_WATCH_H_
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "coz/experiment/target.h"
 #include "coz/supervisor/target/cpu_quota.h"
+#include "coz/supervisor/target/cpu_use.h"
 
 namespace coz::supervisor {
 
 class QuotaWatch {
  public:
-  explicit QuotaWatch(CpuQuota quota) : quota_(std::move(quota)) {}
+  // `own_cpu_ns`: what this process has used, which the target would have had without it.
+  explicit QuotaWatch(CpuQuota quota, std::function<uint64_t()> own_cpu_ns = OwnCpuNs)
+      : quota_(std::move(quota)), own_cpu_ns_(std::move(own_cpu_ns)) {}
 
   const CpuQuota& quota() const { return quota_; }
   // Looks again.
@@ -30,6 +34,7 @@ class QuotaWatch {
 
  private:
   const CpuQuota quota_;
+  const std::function<uint64_t()> own_cpu_ns_;
   experiment::QuotaUse use_;
   experiment::QuotaUse judged_;  // what was known when is_stopping_ was set
   uint64_t judged_ns_ = 0;

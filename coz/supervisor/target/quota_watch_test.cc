@@ -25,20 +25,20 @@ class QuotaWatchTest : public ::testing::Test {
     std::ofstream(root_ + path) << text;
   }
   void WritePeriods(int periods, int throttled) {
-    Write("/sys/fs/cgroup/app/cpu.stat",
-          absl::StrCat("usage_usec 9\nthrottled_usec 7\nnr_periods ", periods, "\nnr_throttled ",
-                       throttled, "\n"));
+    Write("/sys/fs/cgroup/app/cpu.stat", absl::StrCat("usage_usec 9\nthrottled_usec 7\nnr_periods ",
+                                                      periods, "\nnr_throttled ", throttled, "\n"));
   }
 
+  uint64_t own_cpu_ns_ = 2000;
   const std::string root_ =
       ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(QuotaWatchTest, TellsWhatIsUsedAndAllowed) {
-  QuotaWatch watch{CpuQuota(0, root_)};
+  QuotaWatch watch(CpuQuota(0, root_), [this] { return own_cpu_ns_; });
   WritePeriods(3, 2);
   watch.Poll(2 * kNsPerSecond);
-  EXPECT_EQ(watch.use().used_ns, 9 * kNsPerUs);
+  EXPECT_EQ(watch.use().used_ns, 9 * kNsPerUs - own_cpu_ns_);
   EXPECT_EQ(watch.use().throttled_ns, 7 * kNsPerUs);
   EXPECT_EQ(watch.use().periods, 3u);
   EXPECT_EQ(watch.use().throttled_periods, 2u);
@@ -48,7 +48,7 @@ TEST_F(QuotaWatchTest, TellsWhatIsUsedAndAllowed) {
 }
 
 TEST_F(QuotaWatchTest, StopsWhereMorePeriodsThanAFewAreUsedUp) {
-  QuotaWatch watch{CpuQuota(0, root_)};
+  QuotaWatch watch(CpuQuota(0, root_), [this] { return own_cpu_ns_; });
   WritePeriods(100, 100);
   watch.Poll(10 * kNsPerSecond);
   EXPECT_FALSE(watch.is_stopping()) << "that was before";
@@ -65,7 +65,7 @@ TEST_F(QuotaWatchTest, StopsWhereMorePeriodsThanAFewAreUsedUp) {
 
 TEST_F(QuotaWatchTest, KnowsNothingWithoutAQuota) {
   Write("/sys/fs/cgroup/app/cpu.max", "max 100000\n");
-  QuotaWatch watch{CpuQuota(0, root_)};
+  QuotaWatch watch(CpuQuota(0, root_), [this] { return own_cpu_ns_; });
   watch.Poll(kNsPerSecond);
   EXPECT_EQ(watch.use().allowed_ns, 0u);
   EXPECT_EQ(watch.use().used_ns, 0u);
