@@ -161,9 +161,10 @@ Finding Quota(const MachineFacts& facts) {
       absl::StrFormat("a cgroup allows %.4g CPUs of %d", facts.cpu_quota, facts.cpus);
   if (facts.cpu_quota >= facts.cpus) return {Grade::kGood, "quota", what, ""};
   return {
-      Grade::kWarning, "quota", absl::StrCat(what, "; threads that it stops spoil experiments"),
-      absl::StrFormat("raise it (docker: --cpus, systemd: CPUQuota=), or stay below it: taskset "
-                      "-c 0-%d COMMAND",
+      Grade::kWarning, "quota",
+      absl::StrCat(what, "; where it is used up, effects are those below the quota"),
+      absl::StrFormat("to profile without it: raise it (docker: --cpus, systemd: CPUQuota=), or "
+                      "stay below it: taskset -c 0-%d COMMAND",
                       std::max(0, static_cast<int>(std::floor(facts.cpu_quota)) - 1))};
 }
 
