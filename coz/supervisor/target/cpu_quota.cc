@@ -82,8 +82,8 @@ double QuotaOfFolder(const std::string& folder) {
                                 FileText(folder + "/cpu.cfs_period_us"));
 }
 
-// Of v1, whose hierarchies for CPU time and for its use may be two, and their cgroups others. Then a
-// process is taken to be in those of the same name. `folder`: of CgroupFolders.
+// Of v1, whose hierarchies for CPU time and for its use may be two, and their cgroups others. It is
+// known where the process is in those of the same name. `folder`: of CgroupFolders.
 std::string UsageFile(absl::string_view cgroup, absl::string_view mountinfo,
                       absl::string_view folder) {
   absl::string_view below = folder;
