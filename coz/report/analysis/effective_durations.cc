@@ -47,6 +47,8 @@ double EffectiveByQuotaNs(const ExperimentRow& row) {
 void SetEffectiveDuration(const Surroundings& around, ExperimentRow* row) {
   row->share_left = ShareLeft(around.contention);
   row->share_throttled = ShareThrottled(around);
+  // Only pauses count that were paid, and by their CPU time.
+  if (row->IsByQuota()) row->owed_ns = row->excess_ns = 0;
   const bool has_its_cpus = row->share_left >= 1 && row->quota_allowed_ns == 0;
   if (has_its_cpus || row->effective_duration_ns == 0) return;
   const double elapsed_ns = static_cast<double>(row->elapsed_ns);

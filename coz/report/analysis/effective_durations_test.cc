@@ -144,6 +144,19 @@ TEST(EffectiveDurationsTest, QuotaBoundsWhatASpeedupBrings) {
   EXPECT_EQ(AfterSetting(std::move(row)).effective_duration_ns, 700u);
 }
 
+TEST(EffectiveDurationsTest, WhoRunsAndPaysLateDoesNotMatterWhereAQuotaIsUsedUp) {
+  for (const bool is_used_up : {false, true}) {
+    ExperimentRow row = RowBelowQuota(5, is_used_up ? 5 : 4);
+    row.owed_ns = row.excess_ns = 9;
+    row.cpus = 2;
+    row.runnable_threads_average = 5;
+    row = AfterSetting(std::move(row));
+    EXPECT_EQ(row.IsCrowded(), !is_used_up);
+    EXPECT_EQ(row.owed_ns, is_used_up ? 0 : 9);
+    EXPECT_EQ(row.excess_ns, is_used_up ? 0 : 9);
+  }
+}
+
 TEST(EffectiveDurationsTest, MoreDelayThanTheQuotaAllowsLeavesNothing) {
   ExperimentRow row = RowBelowQuota(5, 5);
   row.imposed_ns = ~uint64_t{0};

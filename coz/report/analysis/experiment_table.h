@@ -134,9 +134,11 @@ struct ExperimentRow {
   double share_throttled = 0;
 
   bool IsBaseline() const;
+  // CPU time alone was what counted, not by when threads had paid or which of them ran.
+  bool IsByQuota() const { return share_throttled >= 0.9; }
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself
   // runs now and then.
-  bool IsCrowded() const { return runnable_threads_average > cpus + 0.5; }
+  bool IsCrowded() const { return runnable_threads_average > cpus + 0.5 && !IsByQuota(); }
 };
 
 // The sequence of a pooled row: the same for those that are compared.

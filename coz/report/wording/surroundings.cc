@@ -96,7 +96,7 @@ std::string DescribedQuota(const profile::Profile& profile) {
 void AddQuota(const profile::Profile& profile, const BaselineUse& use,
               std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.02;
-  constexpr double kNearlyAlways = 0.9;
+  constexpr double kNearlyAlways = 0.9;  // as ExperimentRow::IsByQuota
   const double throttled = use.ThrottledShare();
   if (throttled >= kWorthSaying) {
     notes->push_back(absl::StrFormat(
