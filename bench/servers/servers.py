@@ -3,7 +3,7 @@
 
 Usage: ./bazelw run //bench/servers -- [--only=NAME,NAME] [--seconds=N] [--pairs=N] [--run-seconds=N] [--load=followed|beside|both]
                                        [--bare-only | --all-units] [--markdown=FILE] [--folder=DIR] [--coz=PATH]
-                                       [--coz-option=OPTION]...
+                                       [--coz-option=OPTION]... [--quota=CPUS]
 
 For each server: requests a second bare, below coz without delays and with delays; the change that makes one function
 cheaper; what coz predicts of it, and what it really brings, in runs taken in turn. Load goes over loopback or a socket, and
@@ -22,6 +22,7 @@ import intervals
 import measure
 import packages
 import processes
+import quota
 import table
 import under_coz
 
@@ -54,6 +55,8 @@ def options(arguments):
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-servers"))
     parser.add_argument("--coz", type=pathlib.Path, help="instead of this tree's")
     parser.add_argument("--coz-option", action="append", default=[], help="for each `coz run`; may be repeated")
+    parser.add_argument("--quota", type=float, default=0,
+                        help="CPUs that a cgroup allows server and load together (default: no quota)")
     chosen = parser.parse_args(arguments)
     try:
         chosen.servers = catalogue.chosen([name for name in chosen.only.split(",") if name])
@@ -104,12 +107,13 @@ def rows_of(kind, chosen, coz):
     server = kind(chosen.folder, free_port())
     try:
         build(server, chosen)
-        measurement = measure.Measurement(server, coz, effort, say)
-        if not chosen.all_units:
-            return measurement.rows(ways)
-        for report in measurement.all_units(ways):
-            print(report, flush=True)
-        return []
+        with quota.Cgroup(chosen.quota):
+            measurement = measure.Measurement(server, coz, effort, say)
+            if not chosen.all_units:
+                return measurement.rows(ways)
+            for report in measurement.all_units(ways):
+                print(report, flush=True)
+            return []
     except processes.FAILURES as failure:
         return [measure.Row(server.name, server.load, change=server.change, kind=server.kind, failure=str(failure))]
     finally:
