@@ -28,6 +28,7 @@
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
 #include "coz/base/clock.h"
+#include "coz/base/names_in.h"
 #include "coz/shared/attach_interface.h"
 
 // Called in the process: loads the library and calls a function of it. `Order` says where what
@@ -498,13 +499,13 @@ absl::Status Injector::Join() {
 // The process has closed this one's.
 void Injector::CloseLeftOver() {
   std::vector<uint64_t> left;
-  std::error_code error;
   const std::string folder = absl::StrFormat("/proc/%d/fd", pid_);
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), error);
+  for (const std::string& name : NamesIn(folder)) {
+    std::error_code error;
+    const std::string file = std::filesystem::read_symlink(folder + "/" + name, error).string();
     uint64_t fd = 0;
-    if (absl::StartsWith(file.string(), absl::StrCat("/memfd:", kControlName, " ")) &&
-        absl::SimpleAtoi(entry.path().filename().string(), &fd)) {
+    if (absl::StartsWith(file, absl::StrCat("/memfd:", kControlName, " ")) &&
+        absl::SimpleAtoi(name, &fd)) {
       left.push_back(fd);
     }
   }
