@@ -221,8 +221,8 @@ void AttachedTree::SetSampling(bool on) {
 
 std::string AttachedTree::WhyNotChangeCode(pid_t pid) {
   changes_code_ = true;
-  if (!Adopt(pid)) return "it has ended";
-  return Find(pid)->WhyNotChangeCode();
+  AttachedProcess* const process = Adopt(pid) ? Find(pid) : nullptr;
+  return process == nullptr ? "it has ended" : process->WhyNotChangeCode();
 }
 
 void AttachedTree::ChangeCode(pid_t pid) {
