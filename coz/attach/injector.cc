@@ -28,6 +28,7 @@
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
 #include "coz/base/clock.h"
+#include "coz/base/names_in.h"
 #include "coz/shared/attach_interface.h"
 
 // Called in the process: loads the library and calls a function of it. `Order` says where what
@@ -127,10 +128,10 @@ std::vector<pid_t> InOrderOfHope(pid_t pid) {
   return threads;
 }
 
-// Also of one that nobody has waited for.
+// Also of one that nobody has waited for. Without a descriptor for it nobody knows.
 bool HasEnded(const UniqueFd& pidfd) {
   pollfd fd = {pidfd.get(), POLLIN, 0};
-  return !pidfd.ok() || poll(&fd, 1, 0) == 1;
+  return poll(&fd, 1, 0) == 1;
 }
 
 std::string EndedText(pid_t pid) {
@@ -210,6 +211,11 @@ absl::Status Injector::FindFunctions() {
   const std::map<std::string, uint64_t> offsets =
       ExportedFunctions(absl::StrFormat("/proc/%d/root%s", pid_, libc->path),
                         {"__errno_location", "dlopen", "dlsym", "dlerror"});
+  if (offsets.count("__errno_location") == 0) {
+    return absl::UnavailableError(absl::StrFormat(
+        "cannot attach to process %d: its C library cannot be read; see: ls -l /proc/%d/root%s",
+        pid_, pid_, libc->path));
+  }
   if (offsets.size() != 4) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot attach to process %d: its C library (%s) is older than glibc 2.34, and has no "
@@ -220,7 +226,13 @@ absl::Status Injector::FindFunctions() {
                 libc->begin + offsets.at("dlsym"), libc->begin + offsets.at("dlerror")};
   for (const Mapping& mapping : mappings) {
     if (!mapping.is_executable || mapping.inode != libc->inode) continue;
-    gadgets_ = FindGadgets(pid_, mapping.begin, mapping.end);
+    const absl::StatusOr<Gadgets> gadgets = FindGadgets(pid_, mapping.begin, mapping.end);
+    if (!gadgets.ok()) {
+      return absl::UnavailableError(absl::StrFormat(
+          "cannot attach to process %d: its memory cannot be read: %s; see: ls -l /proc/%d/mem",
+          pid_, gadgets.status().message(), pid_));
+    }
+    gadgets_ = *gadgets;
   }
   if (gadgets_.syscall_return == 0 || gadgets_.sigreturn == 0) {
     return absl::UnimplementedError(absl::StrFormat(
@@ -239,6 +251,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
   SafePoints safe_points(pid_);
   const double deadline_s = NowS() + options_.limit_s;
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  if (!pidfd.ok() && errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   std::string last = "it has no thread";
   do {
     if (HasEnded(pidfd)) return absl::UnavailableError(EndedText(pid_));
@@ -321,20 +334,28 @@ absl::Status Injector::MakeControl() {
   Step("control made");
   GiveBack(&*thread, room);
   if (!made.ok()) return made.status();
+  if (*made == -EMFILE) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cannot attach to process %d: it can open no more files; see: prlimit --nofile --pid %d",
+        pid_, pid_));
+  }
   if (*made < 0) {
     return absl::ResourceExhaustedError(absl::StrFormat(
-        "cannot attach to process %d: it can open no more files (%s); see: prlimit --nofile --pid "
-        "%d",
-        pid_, strerror(static_cast<int>(-*made)), pid_));
+        "cannot attach to process %d: it cannot make a file in memory (memfd_create: %s); start "
+        "the program with: coz run",
+        pid_, strerror(static_cast<int>(-*made))));
   }
   control_there_ = *made;
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  const int not_opened = errno;
   control_.Reset(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd.get(), control_there_, 0)));
   if (control_.ok()) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrFormat(
-      "cannot attach to process %d: its files cannot be shared (pidfd_getfd: %s); see: grep CapEff "
-      "/proc/self/status",
-      pid_, strerror(errno)));
+  const int error = pidfd.ok() ? errno : not_opened;
+  return absl::PermissionDeniedError(
+      absl::StrFormat("cannot attach to process %d: its files cannot be shared (%s: %s); %s", pid_,
+                      pidfd.ok() ? "pidfd_getfd" : "pidfd_open", strerror(error),
+                      error == EMFILE ? "let coz open more with: ulimit -n 1024"
+                                      : "see: grep CapEff /proc/self/status"));
 }
 
 // The process makes a pair of sockets, and gets the descriptor through it. Neither has to be
@@ -417,6 +438,13 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   return fd;
 }
 
+absl::Status Injector::CannotRead() const {
+  if (errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
+  return absl::UnavailableError(
+      absl::StrFormat("the memory of process %d cannot be read: %s; see: ls -l /proc/%d/mem", pid_,
+                      strerror(errno), pid_));
+}
+
 std::string Injector::WhyNotLoaded(uint64_t error_at) const {
   std::string text;
   char byte = '\0';
@@ -449,14 +477,13 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
       thread->CallFunction(gadgets_, room->data + kOrderBytes, kRoomBytes - kOrderBytes, room->code,
                            room->data, options_.limit_s);
   if (!called.ok()) {
-    *room = Room();  // the thread may still use it
+    if (!absl::IsUnavailable(called)) *room = Room();  // the thread may still use it
     return absl::Status(called.code(),
                         absl::StrFormat("process %d did not answer: %s", pid_, called.message()));
   }
   Step("after call");
-  if (!ReadMemory(pid_, room->data, &order, sizeof(order)) || order.is_done != 1) {
-    return absl::UnavailableError(EndedText(pid_));
-  }
+  if (!ReadMemory(pid_, room->data, &order, sizeof(order))) return CannotRead();
+  if (order.is_done != 1) return absl::UnavailableError(EndedText(pid_));
   if (order.error == 0 && order.handle != 0) return order.answer;
   return absl::FailedPreconditionError(
       absl::StrFormat("cannot attach to process %d: it cannot load %s: %s; start it with: coz run",
@@ -498,13 +525,13 @@ absl::Status Injector::Join() {
 // The process has closed this one's.
 void Injector::CloseLeftOver() {
   std::vector<uint64_t> left;
-  std::error_code error;
   const std::string folder = absl::StrFormat("/proc/%d/fd", pid_);
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::filesystem::path file = std::filesystem::read_symlink(entry.path(), error);
+  for (const std::string& name : NamesIn(folder)) {
+    std::error_code error;
+    const std::string file = std::filesystem::read_symlink(folder + "/" + name, error).string();
     uint64_t fd = 0;
-    if (absl::StartsWith(file.string(), absl::StrCat("/memfd:", kControlName, " ")) &&
-        absl::SimpleAtoi(entry.path().filename().string(), &fd)) {
+    if (absl::StartsWith(file, absl::StrCat("/memfd:", kControlName, " ")) &&
+        absl::SimpleAtoi(name, &fd)) {
       left.push_back(fd);
     }
   }

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/base/file_text.h"
+#include "coz/base/names_in.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::attach {
@@ -75,11 +75,9 @@ uint64_t SignalsIn(const StatusFields& fields, const std::string& name) {
 
 std::vector<pid_t> ReadThreads(pid_t pid) {
   std::vector<pid_t> threads;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", pid), error)) {
+  for (const std::string& name : NamesIn(absl::StrFormat("/proc/%d/task", pid))) {
     int tid = 0;
-    if (absl::SimpleAtoi(entry.path().filename().string(), &tid)) threads.push_back(tid);
+    if (absl::SimpleAtoi(name, &tid)) threads.push_back(tid);
   }
   std::sort(threads.begin(), threads.end());
   return threads;

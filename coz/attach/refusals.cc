@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "coz/base/unique_fd.h"
+#include "coz/base/file_text.h"
 
 namespace coz::attach {
 namespace {
@@ -37,8 +37,16 @@ char StateOf(const Facts& facts) {
   return state == facts.status.end() || state->second.empty() ? '?' : state->second.front();
 }
 
+absl::Status CheckReadable(const Facts& facts) {
+  if (facts.unreadable.empty()) return absl::OkStatus();
+  return absl::UnavailableError(Refusal(facts, "%s cannot be read: %s; see: ls -l %s",
+                                        facts.unreadable, strerror(facts.unreadable_errno),
+                                        facts.unreadable));
+}
+
 absl::Status CheckState(const Facts& facts) {
   if (facts.status.empty()) {
+    if (absl::Status status = CheckReadable(facts); !status.ok()) return status;
     return absl::NotFoundError(absl::StrFormat(
         "cannot attach to process %d: there is none of this number; list them with: ps -e",
         facts.pid));
@@ -244,9 +252,12 @@ bool MayTrace(pid_t pid) {
 bool MayTraceBriefly(pid_t pid) {
   const pid_t child = fork();
   if (child == 0) _exit(MayTrace(pid) ? 0 : 1);
-  if (child < 0) return true;  // it will be found out
   int status = 0;
-  waitpid(child, &status, 0);
+  pid_t waited = 0;
+  do {
+    waited = waitpid(child, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (child < 0 || waited < 0) return true;  // it will be found out
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -257,25 +268,43 @@ bool IsSameFile(const std::string& one, const std::string& other) {
          a.st_ino == b.st_ino;
 }
 
+void NoteUnreadable(const std::string& path, int error, Facts* facts) {
+  facts->unreadable = path;
+  facts->unreadable_errno = error;
+}
+
 }  // namespace
 
 Facts GatherFacts(pid_t pid, const std::string& library) {
   Facts facts;
   facts.pid = pid;
-  facts.status = ReadStatus(pid);
-  if (!CheckState(facts).ok()) return facts;
   const std::string folder = absl::StrFormat("/proc/%d", pid);
+  errno = 0;
+  const std::string status = FileText(folder + "/status");
+  if (const int error = errno; status.empty() && (kill(pid, 0) == 0 || errno != ESRCH)) {
+    NoteUnreadable(folder + "/status", error, &facts);
+  }
+  facts.status = ParseStatus(status);
+  if (!CheckState(facts).ok()) return facts;
   facts.our_uid = geteuid();
   facts.our_capabilities = SignalsIn(ReadStatus(getpid()), "CapEff");
   facts.yama_scope = ReadYamaScope();
   facts.may_trace = MayTraceBriefly(pid);
   facts.executable = LinkAt(folder + "/exe");
+  if (facts.executable.empty()) NoteUnreadable(folder + "/exe", errno, &facts);
   std::ifstream executable(folder + "/exe", std::ios::binary);
   facts.elf_head.resize(sizeof(Elf64_Ehdr));
   executable.read(facts.elf_head.data(), static_cast<std::streamsize>(facts.elf_head.size()));
   facts.elf_head.resize(static_cast<size_t>(std::max<std::streamsize>(0, executable.gcount())));
-  facts.mappings = ReadMappings(pid);
-  facts.is_in_our_pid_namespace = LinkAt(folder + "/ns/pid") == LinkAt("/proc/self/ns/pid");
+  errno = 0;
+  const std::string mappings = FileText(folder + "/maps");
+  if (mappings.empty()) NoteUnreadable(folder + "/maps", errno, &facts);
+  facts.mappings = ParseMappings(mappings);
+  const std::string space = LinkAt(folder + "/ns/pid");
+  if (space.empty()) NoteUnreadable(folder + "/ns/pid", errno, &facts);
+  const std::string our_space = LinkAt("/proc/self/ns/pid");
+  if (our_space.empty()) NoteUnreadable("/proc/self/ns/pid", errno, &facts);
+  facts.is_in_our_pid_namespace = space == our_space;
   facts.sees_library = IsSameFile(folder + "/root" + library, library);
   return facts;
 }
@@ -283,6 +312,7 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
 absl::Status WhyNotAttach(const Facts& facts, const std::string& library) {
   if (absl::Status status = CheckState(facts); !status.ok()) return status;
   if (absl::Status status = CheckRights(facts); !status.ok()) return status;
+  if (absl::Status status = CheckReadable(facts); !status.ok()) return status;
   if (absl::Status status = CheckProgram(facts); !status.ok()) return status;
   if (absl::Status status = CheckSurroundings(facts, library); !status.ok()) return status;
   return CheckLibraries(facts, library);

@@ -28,6 +28,9 @@ struct Facts {
   std::string executable;  // what /proc/PID/exe leads to; empty: it may not be read
   std::string elf_head;    // the first bytes of that file
   std::vector<Mapping> mappings;
+  // One of the files in /proc that cannot be read, though the process is there; empty: none.
+  std::string unreadable;
+  int unreadable_errno = 0;
   bool may_trace = false;
   std::optional<int> yama_scope;  // kernel.yama.ptrace_scope, where the kernel has it
   bool is_in_our_pid_namespace = true;

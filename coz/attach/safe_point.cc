@@ -152,22 +152,30 @@ absl::Status IsSafe(const ThreadState& state) {
 }
 
 struct SafePoints::Unwinder {
+  explicit Unwinder(pid_t pid) {
+    static char no_path[] = "";
+    static char* debug_path = no_path;  // tables for unwinding are in the files themselves
+    callbacks.find_elf = dwfl_linux_proc_find_elf;
+    callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
+    callbacks.debuginfo_path = &debug_path;
+    dwfl = dwfl_begin(&callbacks);
+    if (dwfl == nullptr) return;
+    is_attached = dwfl_linux_proc_report(dwfl, pid) == 0 &&
+                  dwfl_report_end(dwfl, nullptr, nullptr) == 0 &&
+                  dwfl_linux_proc_attach(dwfl, pid, true) == 0;
+  }
+  ~Unwinder() {
+    if (dwfl != nullptr) dwfl_end(dwfl);
+  }
+  Unwinder(const Unwinder&) = delete;
+  Unwinder& operator=(const Unwinder&) = delete;
+
   Dwfl_Callbacks callbacks = {};
   Dwfl* dwfl = nullptr;
   bool is_attached = false;
 };
 
-SafePoints::SafePoints(pid_t pid) : unwinder_(std::make_unique<Unwinder>()) {
-  static char no_path[] = "";
-  static char* debug_path = no_path;  // tables for unwinding are in the files themselves
-  unwinder_->callbacks.find_elf = dwfl_linux_proc_find_elf;
-  unwinder_->callbacks.find_debuginfo = dwfl_standard_find_debuginfo;
-  unwinder_->callbacks.debuginfo_path = &debug_path;
-  unwinder_->dwfl = dwfl_begin(&unwinder_->callbacks);
-  if (unwinder_->dwfl == nullptr) return;
-  unwinder_->is_attached = dwfl_linux_proc_report(unwinder_->dwfl, pid) == 0 &&
-                           dwfl_report_end(unwinder_->dwfl, nullptr, nullptr) == 0 &&
-                           dwfl_linux_proc_attach(unwinder_->dwfl, pid, true) == 0;
+SafePoints::SafePoints(pid_t pid) : pid_(pid), unwinder_(std::make_unique<Unwinder>(pid)) {
   std::vector<std::string> looked_at;
   for (const Mapping& mapping : ReadMappings(pid)) {
     if (mapping.path.empty() || mapping.path[0] != '/' || mapping.file_offset != 0 ||
@@ -183,9 +191,7 @@ SafePoints::SafePoints(pid_t pid) : unwinder_(std::make_unique<Unwinder>()) {
   }
 }
 
-SafePoints::~SafePoints() {
-  if (unwinder_->dwfl != nullptr) dwfl_end(unwinder_->dwfl);
-}
+SafePoints::~SafePoints() = default;
 
 absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_thread) {
   if (!unwinder_->is_attached) return Unsafe("its stack cannot be unwound");
@@ -217,6 +223,9 @@ absl::Status SafePoints::Check(pid_t tid, int64_t waiting_call, bool waits_for_t
     return w.state.frames.size() < kMostFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
   };
   walk.state.is_whole = dwfl_getthread_frames(unwinder_->dwfl, tid, visit, &walk) == 0;
+  // libdw takes a thread whose registers it could not read, as it was just killed, for one that it
+  // still holds, and asserts in the next walk that there is none.
+  if (walk.state.frames.empty()) unwinder_ = std::make_unique<Unwinder>(pid_);
   return IsSafe(walk.state);
 }
 

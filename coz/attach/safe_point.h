@@ -60,6 +60,7 @@ class SafePoints {
 
  private:
   struct Unwinder;
+  const pid_t pid_;
   std::unique_ptr<Unwinder> unwinder_;
   bool has_other_malloc_ = false;
 };

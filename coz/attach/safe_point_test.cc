@@ -1,6 +1,9 @@
 #include "coz/attach/safe_point.h"
 
+#include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gtest/gtest.h"
 
@@ -81,6 +84,18 @@ TEST(SafePointTest, SystemCallThatAnAllocatorMakesIsNoWaitForOutside) {
   EXPECT_FALSE(IsSafe(Waiting(SYS_munmap, {{1, "libc.so.6", "munmap"}})).ok());
   EXPECT_FALSE(IsWaitForOutside(SYS_madvise));
   EXPECT_TRUE(IsWaitForOutside(SYS_epoll_wait));
+}
+
+// As of one that was killed just now. libdw would assert in the second walk.
+TEST(SafePointTest, ThreadWhoseRegistersCannotBeReadIsUnsafeEachTime) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) pause();
+  }
+  SafePoints points(pid);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(points.Check(pid, SYS_pause, false).ok());
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 }  // namespace

@@ -94,12 +94,14 @@ bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes) {
   return process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-Gadgets FindGadgets(pid_t pid, uint64_t begin, uint64_t end) {
+absl::StatusOr<Gadgets> FindGadgets(pid_t pid, uint64_t begin, uint64_t end) {
   static constexpr char kSyscallReturn[] = "\x0f\x05\xc3";
   static constexpr char kSigreturn[] = "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05";
   Gadgets gadgets;
   std::vector<char> code(end - begin);
-  if (!ReadMemory(pid, begin, code.data(), code.size())) return gadgets;
+  if (!ReadMemory(pid, begin, code.data(), code.size())) {
+    return absl::UnavailableError(strerror(errno));
+  }
   const auto find = [&code, begin](const char* bytes, size_t count) -> uint64_t {
     const auto found = std::search(code.begin(), code.end(), bytes, bytes + count);
     return found == code.end() ? 0 : begin + static_cast<uint64_t>(found - code.begin());
@@ -114,6 +116,7 @@ TracedThread::TracedThread(TracedThread&& other) noexcept
       tid_(other.tid_),
       seized_(std::exchange(other.seized_, false)),
       stopped_(std::exchange(other.stopped_, false)),
+      is_lost_(other.is_lost_),
       signal_to_deliver_(other.signal_to_deliver_),
       registers_(other.registers_),
       extended_(std::move(other.extended_)),
@@ -262,7 +265,8 @@ TracedThread::Frame TracedThread::FrameOf(const user_regs_struct& from, bool blo
   return frame;
 }
 
-uint64_t TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call) {
+absl::StatusOr<uint64_t> TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top,
+                                                   user_regs_struct call) {
   // Fields of the kernel's _fpx_sw_bytes, in the unused end of the legacy area, and what follows.
   constexpr size_t kSoftwareBytes = 464;
   constexpr uint32_t kMagic1 = 0x46505853;
@@ -272,7 +276,16 @@ uint64_t TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top, user_re
   memcpy(&features, extended_.data() + kSoftwareBytes, sizeof(features));
   uint64_t in_use = 0;
   memcpy(&in_use, extended_.data() + 512, sizeof(in_use));
-  if ((in_use & kTileData) != 0) return 0;
+  if (is_lost_) {
+    return absl::AbortedError(absl::StrFormat(
+        "thread %d of process %d makes no more calls; try again: coz attach %d", tid_, pid_, pid_));
+  }
+  if ((in_use & kTileData) != 0) {
+    return absl::UnavailableError(absl::StrFormat(
+        "thread %d of process %d computes with tiles (AMX), which a call from outside would lose; "
+        "try again: coz attach %d",
+        tid_, pid_, pid_));
+  }
   features &= ~kTileData;
   const uint64_t bytes = std::min<uint64_t>(BytesOfFeatures(features), extended_.size());
   std::vector<char> extended(extended_.begin(), extended_.begin() + static_cast<long>(bytes));
@@ -305,19 +318,29 @@ uint64_t TracedThread::EnterFrames(const Gadgets& gadgets, uint64_t top, user_re
                        Write(after_at, &after, sizeof(after)) &&
                        Write(call.rsp, &gadgets.sigreturn, sizeof(gadgets.sigreturn)) &&
                        Write(before_at, &before, sizeof(before));
-  if (!written) return 0;
+  if (!written) {
+    return absl::UnavailableError(absl::StrFormat(
+        "no call can be made in process %d, as its memory cannot be written to: %s; see: ls -l "
+        "/proc/%d/mem",
+        pid_, strerror(errno), pid_));
+  }
   user_regs_struct entered = registers_;
   entered.orig_rax = ~0ull;  // no call to be made again
   entered.rip = gadgets.syscall_return;
   entered.rax = SYS_rt_sigreturn;
   entered.rsp = before_at;
   iovec registers = {&entered, sizeof(entered)};
-  if (ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &registers) != 0) return 0;
+  if (ptrace(PTRACE_SETREGSET, tid_, NT_PRSTATUS, &registers) != 0) {
+    return absl::UnavailableError(absl::StrFormat(
+        "no call can be made in thread %d of process %d, as its registers cannot be set: %s; try "
+        "again: coz attach %d",
+        tid_, pid_, strerror(errno), pid_));
+  }
   return after_at;
 }
 
 TracedThread::Event TracedThread::RunToEvent(double deadline_s) {
-  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal_to_deliver_) != 0) return Event::kEnded;
+  if (ptrace(PTRACE_SYSCALL, tid_, nullptr, signal_to_deliver_) != 0) return Event::kLost;
   signal_to_deliver_ = 0;
   stopped_ = false;
   int status = 0;
@@ -332,8 +355,19 @@ TracedThread::Event TracedThread::RunToEvent(double deadline_s) {
     return Event::kOther;
   }
   __ptrace_syscall_info info = {};
-  ptrace(PTRACE_GET_SYSCALL_INFO, tid_, sizeof(info), &info);
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, tid_, sizeof(info), &info) <= 0) return Event::kLost;
   return info.op == PTRACE_SYSCALL_INFO_ENTRY ? Event::kCallEntry : Event::kCallExit;
+}
+
+absl::Status TracedThread::Lost(int error) const {
+  if (error == ESRCH) {
+    return absl::UnavailableError(absl::StrFormat(
+        "thread %d of process %d has ended; try again: coz attach %d", tid_, pid_, pid_));
+  }
+  return absl::AbortedError(absl::StrFormat(
+      "a call in thread %d of process %d cannot be followed (ptrace: %s), and goes on by itself; "
+      "try again: coz attach %d",
+      tid_, pid_, strerror(error), pid_));
 }
 
 // Until the thread has returned from the signal frame at `frame`. `result` gets what the last
@@ -342,10 +376,8 @@ absl::Status TracedThread::AwaitReturn(uint64_t frame, double deadline_s, int64_
   bool returns = false;
   while (true) {
     const Event event = RunToEvent(deadline_s);
-    if (event == Event::kEnded) {
-      return absl::UnavailableError(absl::StrFormat(
-          "thread %d of process %d has ended; try again: coz attach %d", tid_, pid_, pid_));
-    }
+    if (event == Event::kEnded) return Lost(ESRCH);
+    if (event == Event::kLost) return Lost(errno);
     if (event == Event::kTimedOut) {
       return absl::DeadlineExceededError(absl::StrFormat(
           "a call in thread %d of process %d takes too long, and goes on by itself; leave the "
@@ -355,7 +387,7 @@ absl::Status TracedThread::AwaitReturn(uint64_t frame, double deadline_s, int64_
     if (event == Event::kOther) continue;
     user_regs_struct now = {};
     iovec registers = {&now, sizeof(now)};
-    ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &registers);
+    if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &registers) != 0) return Lost(errno);
     if (event == Event::kCallEntry) {
       returns = now.orig_rax == SYS_rt_sigreturn && now.rsp == frame;
     } else if (returns) {
@@ -377,13 +409,12 @@ absl::StatusOr<int64_t> TracedThread::Call(const Gadgets& gadgets, const Request
   call.r10 = request.arguments[3];
   call.r8 = request.arguments[4];
   call.r9 = request.arguments[5];
-  const uint64_t frame = EnterFrames(gadgets, registers_.rsp - kRedZoneBytes, call);
-  if (frame == 0) {
-    return absl::UnavailableError(absl::StrFormat("thread %d has no stack to write to", tid_));
-  }
+  const absl::StatusOr<uint64_t> frame = EnterFrames(gadgets, registers_.rsp - kRedZoneBytes, call);
+  if (!frame.ok()) return frame.status();
   int64_t result = -EINTR;
-  const absl::Status returned = AwaitReturn(frame, NowS() + kCallLimitS, &result);
-  if (!returned.ok()) return returned;
+  const absl::Status returned = AwaitReturn(*frame, NowS() + kCallLimitS, &result);
+  is_lost_ = !returned.ok();
+  if (is_lost_) return returned;
   return result;
 }
 
@@ -395,11 +426,11 @@ absl::Status TracedThread::CallFunction(const Gadgets& gadgets, uint64_t stack, 
   call.rdi = argument;
   call.rbp = 0;
   call.eflags &= ~uint64_t{0x400};  // direction, which the ABI wants clear
-  const uint64_t frame = EnterFrames(gadgets, top, call);
-  if (frame == 0) {
-    return absl::UnavailableError(absl::StrFormat("thread %d cannot be given a call", tid_));
-  }
-  return AwaitReturn(frame, NowS() + limit_s, nullptr);
+  const absl::StatusOr<uint64_t> frame = EnterFrames(gadgets, top, call);
+  if (!frame.ok()) return frame.status();
+  const absl::Status returned = AwaitReturn(*frame, NowS() + limit_s, nullptr);
+  is_lost_ = !returned.ok();
+  return returned;
 }
 
 }  // namespace coz::attach

@@ -10,7 +10,8 @@
 // Shape    one thread; it runs again when the object is gone
 // Units    addresses of the process
 // Errors   UNAVAILABLE where the thread has ended or does not stop; DEADLINE_EXCEEDED where a call
-//          takes too long, which then goes on alone
+//          takes too long, which then goes on alone; ABORTED where the kernel does not let it be
+//          followed: the call goes on alone, too, and the thread makes no other
 // Threads  the one that seized it: ptrace knows threads
 // Signals  what the thread gets meanwhile is delivered
 // Source   ptrace(2); arch/x86/kernel/signal_64.c; Bosman and Bos, "Framing Signals", 2014
@@ -35,8 +36,9 @@ struct Gadgets {
   uint64_t syscall_return = 0;  // syscall; ret
   uint64_t sigreturn = 0;       // mov $15, %rax; syscall
 };
-// Finds them in [begin, end) of the process's memory; zeros where they are not there.
-Gadgets FindGadgets(pid_t pid, uint64_t begin, uint64_t end);
+// Finds them in [begin, end) of the process's memory; zeros where they are not there. UNAVAILABLE
+// where that cannot be read.
+absl::StatusOr<Gadgets> FindGadgets(pid_t pid, uint64_t begin, uint64_t end);
 
 bool ReadMemory(pid_t pid, uint64_t address, void* to, size_t bytes);
 
@@ -72,7 +74,7 @@ class TracedThread {
                             uint64_t function, uint64_t argument, double limit_s);
 
  private:
-  enum class Event { kCallEntry, kCallExit, kOther, kEnded, kTimedOut };
+  enum class Event { kCallEntry, kCallExit, kOther, kEnded, kLost, kTimedOut };
 
   TracedThread(pid_t pid, pid_t tid) : pid_(pid), tid_(tid) {}
   absl::Status ReadState();
@@ -81,16 +83,18 @@ class TracedThread {
   struct Frame;
   Frame FrameOf(const user_regs_struct& registers, bool blocks_all) const;
   // Writes both frames below `top`, and sets the thread at the first. Returns the address of the
-  // second, or 0.
-  uint64_t EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call);
+  // second.
+  absl::StatusOr<uint64_t> EnterFrames(const Gadgets& gadgets, uint64_t top, user_regs_struct call);
   // Runs to the next entry or exit of a system call.
   Event RunToEvent(double deadline_s);
+  absl::Status Lost(int error) const;
   absl::Status AwaitReturn(uint64_t frame, double deadline_s, int64_t* result);
 
   pid_t pid_;
   pid_t tid_;
   bool seized_ = false;
   bool stopped_ = false;
+  bool is_lost_ = false;  // has ended, or is amid a call that nobody follows
   int signal_to_deliver_ = 0;
   user_regs_struct registers_ = {};
   std::vector<char> extended_;  // NT_X86_XSTATE

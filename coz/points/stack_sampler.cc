@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/names_in.h"
 #include "coz/points/cpu_list.h"
 
 namespace coz::points {
@@ -120,10 +120,8 @@ absl::StatusOr<StackSampler> StackSampler::Start(pid_t process, uint64_t samplin
   const perf_event_attr attr = Attributes(sampling_period_ns);
   const std::vector<int> cpus = PossibleCpus();
   int error = ESRCH;
-  std::error_code ignored;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), ignored)) {
-    const pid_t thread = atoi(entry.path().filename().c_str());
+  for (const std::string& name : NamesIn(absl::StrFormat("/proc/%d/task", process))) {
+    const pid_t thread = atoi(name.c_str());
     for (const int cpu : cpus) {
       // Inherited events can be read only if they are of one CPU.
       Ring ring{UniqueFd(Open(attr, thread, cpu)), nullptr};

@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_format.h"
 #include "coz/base/clock.h"
+#include "coz/base/names_in.h"
 #include "coz/points/lost_breakpoints.h"
 
 namespace coz::points {
@@ -109,10 +109,8 @@ absl::Status ProbeError(const std::string& file, int error) {
 
 std::vector<pid_t> ThreadsOf(pid_t process) {
   std::vector<pid_t> threads;
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(absl::StrFormat("/proc/%d/task", process), error)) {
-    threads.push_back(atoi(entry.path().filename().c_str()));
+  for (const std::string& name : NamesIn(absl::StrFormat("/proc/%d/task", process))) {
+    threads.push_back(atoi(name.c_str()));
   }
   return threads;
 }

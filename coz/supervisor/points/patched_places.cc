@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/base/clock.h"
+#include "coz/base/names_in.h"
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -63,11 +62,9 @@ patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
 }
 
 bool IsAsleep(pid_t pid) {
-  std::error_code gone;
-  const std::string tasks = absl::StrCat("/proc/", pid, "/task");
-  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+  for (const std::string& task : NamesIn(absl::StrCat("/proc/", pid, "/task"))) {
     int tid = 0;
-    if (!absl::SimpleAtoi(task.path().filename().string(), &tid)) continue;
+    if (!absl::SimpleAtoi(task, &tid)) continue;
     if (ThreadStateLetter(pid, tid) == 'R') return false;
   }
   return true;

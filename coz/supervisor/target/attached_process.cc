@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -43,6 +45,18 @@ Progress ProgressOf(pid_t pid, pid_t tid) {
   progress.is_runnable = state != status.end() && absl::StartsWith(state->second, "R");
   std::ifstream(absl::StrFormat("/proc/%d/task/%d/schedstat", pid, tid)) >> progress.ran_ns;
   return progress;
+}
+
+// Without it nobody would know when the process ends.
+absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
+  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd.ok()) return pidfd;
+  const int error = errno;
+  return absl::UnavailableError(
+      absl::StrFormat("cannot attach to process %d: it cannot be watched (pidfd_open: %s); %s", pid,
+                      strerror(error),
+                      error == EMFILE ? std::string("let coz open more files with: ulimit -n 1024")
+                                      : absl::StrFormat("see: ps %d", pid)));
 }
 
 bool LetsSignalIn(pid_t pid, pid_t tid) {
@@ -133,7 +147,8 @@ std::vector<std::string> CommandOf(const std::string& program, const std::string
 
 absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Options& options,
                                                          int control) {
-  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
+  if (!pidfd.ok()) return pidfd.status();
   auto events = std::make_unique<ThreadEvents>();
   absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
   if (!opened.ok()) return opened;
@@ -144,14 +159,15 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
       attach::Injector::Prepare(pid, injected);
   if (!injector.ok()) return injector.status();
-  return AttachedProcess(pid, std::move(pidfd), *std::move(injector), std::move(events));
+  return AttachedProcess(pid, *std::move(pidfd), *std::move(injector), std::move(events));
 }
 
 // It may be in an exec already: then no sample may come. See shared::kWithoutEvents.
 absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(pid_t pid, shared::ProcessSlot* slot,
                                                        const Options& options,
                                                        shared::ControlBlock* control) {
-  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
+  if (!pidfd.ok()) return pidfd.status();
   auto events = std::make_unique<ThreadEvents>();
   attach::InjectorOptions injected;
   injected.library = options.runtime_library;
@@ -160,7 +176,7 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(pid_t pid, shared::Proces
   std::atomic_thread_fence(std::memory_order_seq_cst);
   absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
   if (!opened.ok()) return opened;
-  AttachedProcess process(pid, std::move(pidfd), attach::Injector::Adopt(pid, injected),
+  AttachedProcess process(pid, *std::move(pidfd), attach::Injector::Adopt(pid, injected),
                           std::move(events));
   process.control_ = control;
   process.is_adopted_ = true;

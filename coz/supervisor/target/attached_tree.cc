@@ -8,10 +8,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/attach/process_view.h"
 #include "coz/base/clock.h"
+#include "coz/base/names_in.h"
 #include "coz/shared/slot_loops.h"
 
 namespace coz::supervisor {
@@ -31,10 +30,9 @@ constexpr int kMostRounds = 50;
 // Numbers of all processes, by that of the parent.
 std::multimap<pid_t, pid_t> ReadChildren() {
   std::multimap<pid_t, pid_t> children;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+  for (const std::string& name : NamesIn("/proc")) {
     pid_t pid = 0;
-    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    if (!absl::SimpleAtoi(name, &pid)) continue;
     const attach::StatusFields status = attach::ReadStatus(pid);
     if (status.empty()) continue;
     children.emplace(static_cast<pid_t>(attach::NumberIn(status, "PPid", 0)), pid);
@@ -223,8 +221,8 @@ void AttachedTree::SetSampling(bool on) {
 
 std::string AttachedTree::WhyNotChangeCode(pid_t pid) {
   changes_code_ = true;
-  if (!Adopt(pid)) return "it has ended";
-  return Find(pid)->WhyNotChangeCode();
+  AttachedProcess* const process = Adopt(pid) ? Find(pid) : nullptr;
+  return process == nullptr ? "it has ended" : process->WhyNotChangeCode();
 }
 
 void AttachedTree::ChangeCode(pid_t pid) {

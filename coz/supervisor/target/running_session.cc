@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/names_in.h"
 #include "coz/base/unique_fd.h"
 #include "coz/shared/slot_loops.h"
 
@@ -77,12 +78,11 @@ bool HasProcess(const shared::ControlBlock& block, pid_t pid) {
 // Memory that has no name in a file system, of one process.
 std::vector<std::string> MemoryFilesOf(const std::string& process) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator fd(process + "/fd", error), end; !error && fd != end;
-       fd.increment(error)) {
+  for (const std::string& fd : NamesIn(process + "/fd")) {
+    const std::string file = absl::StrCat(process, "/fd/", fd);
     std::error_code gone;
-    const std::string target = fs::read_symlink(fd->path(), gone).string();
-    if (!gone && absl::StartsWith(target, "/memfd:")) files.push_back(fd->path().string());
+    const std::string target = fs::read_symlink(file, gone).string();
+    if (!gone && absl::StartsWith(target, "/memfd:")) files.push_back(file);
   }
   return files;
 }
@@ -108,12 +108,10 @@ void Unmap::operator()(const shared::ControlBlock* block) const {
 
 absl::StatusOr<SessionView> FindSession(pid_t pid) {
   bool saw_other_version = false;
-  std::error_code error;
-  for (fs::directory_iterator process("/proc", error), end; !error && process != end;
-       process.increment(error)) {
+  for (const std::string& process : NamesIn("/proc")) {
     pid_t owner = 0;
-    if (!absl::SimpleAtoi(process->path().filename().string(), &owner)) continue;
-    for (const std::string& file : MemoryFilesOf(process->path().string())) {
+    if (!absl::SimpleAtoi(process, &owner)) continue;
+    for (const std::string& file : MemoryFilesOf(absl::StrCat("/proc/", process))) {
       Seen seen = Seen::kNothing;
       SessionView view = MapBlock(file, &seen);
       saw_other_version |= seen == Seen::kOtherVersion;

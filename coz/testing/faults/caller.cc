@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -52,13 +53,20 @@ const Code* CodeAt(const std::vector<Code>& all, uint64_t address) {
   return nullptr;
 }
 
-pid_t ProcessOf(pid_t tid) {
+// The field of that name, with its colon, of a thread's status.
+std::string FieldOf(pid_t tid, const std::string& name) {
   std::ifstream status(absl::StrCat("/proc/", tid, "/status"));
   std::string line;
   while (std::getline(status, line)) {
-    if (absl::StartsWith(line, "Tgid:")) return atoi(line.c_str() + 5);
+    if (absl::StartsWith(line, name)) return line.substr(name.size());
   }
-  return 0;
+  return "";
+}
+
+// But for those that cannot be blocked.
+bool BlocksAllSignals(pid_t tid) {
+  constexpr uint64_t kCannotBe = uint64_t{1} << (SIGKILL - 1) | uint64_t{1} << (SIGSTOP - 1);
+  return (strtoull(FieldOf(tid, "SigBlk:").c_str(), nullptr, 16) | kCannotBe) == ~uint64_t{0};
 }
 
 std::string FileOf(pid_t pid) {
@@ -80,6 +88,17 @@ std::vector<uint64_t> StackOf(pid_t tid) {
       pread(memory.get(), words.data(), words.size() * sizeof(uint64_t), static_cast<off_t>(sp));
   words.resize(bytes > 0 ? static_cast<size_t>(bytes) / sizeof(uint64_t) : 0);
   return words;
+}
+
+bool IsOfRuntime(const InterceptedCall& call, const std::vector<Code>& code) {
+  const Code* at = CodeAt(code, call.ip);
+  if (at == nullptr || absl::EndsWith(at->file, kLoader)) return false;
+  if (absl::EndsWith(at->file, kRuntime)) return true;
+  for (const uint64_t word : StackOf(call.tid)) {
+    at = CodeAt(code, word);
+    if (at != nullptr) return absl::EndsWith(at->file, kRuntime);
+  }
+  return false;
 }
 
 bool IsPassedOn(int number) {
@@ -109,6 +128,8 @@ const char* Name(Caller caller) {
       return "starter";
     case Caller::kRuntime:
       return "runtime";
+    case Caller::kInjected:
+      return "injected";
     case Caller::kProgram:
       break;
   }
@@ -116,8 +137,8 @@ const char* Name(Caller caller) {
 }
 
 bool CallerNamed(const std::string& name, Caller* caller) {
-  for (const Caller one :
-       {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime, Caller::kProgram}) {
+  for (const Caller one : {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime,
+                           Caller::kInjected, Caller::kProgram}) {
     *caller = one;
     if (name == Name(one)) return true;
   }
@@ -129,23 +150,28 @@ Callers::Callers(const std::string& command_file) {
   if (realpath(command_file.c_str(), path) != nullptr) command_file_ = path;
 }
 
+pid_t Callers::ProcessOf(pid_t tid) {
+  pid_t& process = process_of_[tid];
+  if (process == 0) process = atoi(FieldOf(tid, "Tgid:").c_str());
+  return process;
+}
+
 Caller Callers::Of(const InterceptedCall& call) {
-  pid_t& process = process_of_[call.tid];
-  if (process == 0) process = ProcessOf(call.tid);
+  const pid_t process = ProcessOf(call.tid);
+  if (first_process_ == 0) first_process_ = process;
   const bool is_command = FileOf(process) == command_file_;
-  if (is_command && supervisor_ == 0) supervisor_ = process;
-  if (supervisor_ == 0 || (!is_command && IsPassedOn(call.number))) return Caller::kProgram;
+  if (!is_command && IsPassedOn(call.number)) return Caller::kProgram;
   const std::vector<Code> code = CodeOf(process);
-  const Code* at = CodeAt(code, call.ip);
+  const Code* const at = CodeAt(code, call.ip);
   if (at == nullptr || absl::EndsWith(at->file, kLoader)) return Caller::kProgram;
-  if (is_command) return process == supervisor_ ? Caller::kSupervisor : Caller::kStarter;
-  if (absl::EndsWith(at->file, kRuntime)) return Caller::kRuntime;
-  for (const uint64_t word : StackOf(call.tid)) {
-    at = CodeAt(code, word);
-    if (at == nullptr) continue;
-    return absl::EndsWith(at->file, kRuntime) ? Caller::kRuntime : Caller::kProgram;
-  }
-  return Caller::kProgram;
+  if (is_command) return process == first_process_ ? Caller::kSupervisor : Caller::kStarter;
+  return IsOfRuntime(call, code) ? Caller::kRuntime : Caller::kProgram;
+}
+
+Caller Callers::OfAttached(const InterceptedCall& call) {
+  if (IsPassedOn(call.number)) return Caller::kProgram;
+  if (IsOfRuntime(call, CodeOf(ProcessOf(call.tid)))) return Caller::kRuntime;
+  return BlocksAllSignals(call.tid) ? Caller::kInjected : Caller::kProgram;
 }
 
 std::string Callers::Stack(const InterceptedCall& call) const {

@@ -1,11 +1,13 @@
 // Whose system call it is: the command's own, that of its child before it becomes the program, the
-// runtime's in the program, or the program's.
+// runtime's in the program, one that the command has the program make when it attaches, or the
+// program's.
 //
 // Shape    of a call that waits for an answer (intercept.h). The runtime's are those that libcoz.so
 //          makes itself, and those of a libc function that it calls directly: the first return
 //          address on the stack lies in libcoz.so. Calls deeper in libc (malloc, stdio) count as
 //          the program's, and so do those that libcoz.so passes on for the program (IsPassedOn).
-//          Those of the dynamic linker are the program's in either process.
+//          Those of the dynamic linker are the program's in either process, unless the command
+//          has it load the library: that is done with all signals blocked.
 // Units    runtime addresses
 // Errors   a process that has ended meanwhile: kProgram
 // Threads  compatible
@@ -22,7 +24,7 @@
 
 namespace coz::testing {
 
-enum class Caller { kSupervisor, kStarter, kRuntime, kProgram };
+enum class Caller { kSupervisor, kStarter, kRuntime, kInjected, kProgram };
 
 const char* Name(Caller caller);
 bool CallerNamed(const std::string& name, Caller* caller);
@@ -33,12 +35,16 @@ class Callers {
   explicit Callers(const std::string& command_file);
 
   Caller Of(const InterceptedCall& call);
+  // Of a call of the process that the command attaches to: none is the command's own.
+  Caller OfAttached(const InterceptedCall& call);
   // The return addresses on its stack as FILE+OFFSET, innermost first, stale ones among them.
   std::string Stack(const InterceptedCall& call) const;
 
  private:
+  pid_t ProcessOf(pid_t tid);
+
   std::string command_file_;
-  pid_t supervisor_ = 0;
+  pid_t first_process_ = 0;            // which becomes the command
   std::map<pid_t, pid_t> process_of_;  // by thread
 };
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "coz/report/format/profile_reader.h"
 
@@ -33,22 +34,17 @@ constexpr char kProgramOutput[] = "hello\nbye\n";
   V(timer_settime) V(timer_delete) V(clock_gettime) V(clock_nanosleep) V(openat) V(newfstatat) \
   V(ppoll) V(set_robust_list) V(signalfd4) V(pipe2) V(perf_event_open) V(prlimit64) \
   V(getrandom) V(memfd_create) V(rseq) V(pidfd_open) V(clone3) V(faccessat2) V(statx) \
-  V(sched_getscheduler)
+  V(sched_getscheduler) V(ptrace) V(process_vm_readv) V(pidfd_getfd) V(sendmsg) V(socketpair) \
+  V(recvmsg) V(setrlimit) V(getpriority) V(setpriority)
 // clang-format on
 
 std::string CallName(int number) {
+  if (number >= kNumbersEnd) return absl::StrFormat("ptrace(%#x)", number / kNumbersEnd);
 #define COZ_NAME(name) \
   if (number == SYS_##name) return #name;
   COZ_CALLS(COZ_NAME)
 #undef COZ_NAME
   return absl::StrCat(number);
-}
-
-// The command runs in another folder.
-std::string File(const std::string& name) {
-  char path[PATH_MAX];
-  const std::string file = RunfilePath(name);
-  return realpath(file.c_str(), path) != nullptr ? path : file;
 }
 
 std::vector<std::string> Command(const std::string& folder, const std::vector<std::string>& how,
@@ -67,6 +63,14 @@ CommandOptions OptionsIn(const std::string& folder) {
   options.folder = folder;
   options.environment = {absl::StrCat("XDG_CACHE_HOME=", folder, "/cache")};
   return options;
+}
+
+}  // namespace
+
+std::string File(const std::string& name) {
+  char path[PATH_MAX];
+  const std::string file = RunfilePath(name);
+  return realpath(file.c_str(), path) != nullptr ? path : file;
 }
 
 bool IsProfile(const std::string& path) {
@@ -93,8 +97,6 @@ int LinesOfCoz(const std::string& errors) {
   for (const auto line : absl::StrSplit(errors, '\n')) lines += absl::StartsWith(line, "coz: ");
   return lines;
 }
-
-}  // namespace
 
 std::string Describe(const Fault& fault) {
   return absl::StrCat(Name(fault.caller), " ", CallName(fault.number), " ",
@@ -159,7 +161,8 @@ std::vector<int> ErrorsOf(int number) {
       SYS_getpid,     SYS_gettid,          SYS_getppid,     SYS_getuid,          SYS_geteuid,
       SYS_getgid,     SYS_getegid,         SYS_exit,        SYS_exit_group,      SYS_rt_sigreturn,
       SYS_arch_prctl, SYS_set_tid_address, SYS_sched_yield, SYS_set_robust_list, SYS_umask,
-      SYS_brk,  // whose errors are no numbers
+      SYS_brk,    // whose errors are no numbers
+      SYS_close,  // closes whatever it returns
       SYS_futex};
   static const std::set<int>* const kInterrupted = new std::set<int>{SYS_read,
                                                                      SYS_write,
@@ -175,14 +178,16 @@ std::vector<int> ErrorsOf(int number) {
                                                                      SYS_pread64,
                                                                      SYS_nanosleep,
                                                                      SYS_epoll_wait};
-  static const std::set<int>* const kDescriptors =
-      new std::set<int>{SYS_open,  SYS_openat,     SYS_socket, SYS_memfd_create,   SYS_signalfd4,
-                        SYS_pipe2, SYS_pidfd_open, SYS_fcntl,  SYS_perf_event_open};
+  static const std::set<int>* const kDescriptors = new std::set<int>{
+      SYS_open,  SYS_openat,     SYS_socket,      SYS_memfd_create, SYS_signalfd4,
+      SYS_pipe2, SYS_pidfd_open, SYS_pidfd_getfd, SYS_fcntl,        SYS_perf_event_open};
   static const std::set<int>* const kStorage =
       new std::set<int>{SYS_write,  SYS_pwrite64, SYS_ftruncate, SYS_openat,
                         SYS_rename, SYS_mkdir,    SYS_fsync,     SYS_bind};
   if (kNone->count(number) != 0) return {};
   if (number == SYS_clone || number == SYS_clone3) return {EAGAIN, ENOMEM};
+  // Where the thread has ended.
+  if (number % kNumbersEnd == SYS_ptrace || number == SYS_process_vm_readv) return {EPERM, ESRCH};
   std::vector<int> errors = {EPERM, ENOMEM};
   if (kInterrupted->count(number) != 0) errors.push_back(EINTR);
   if (kDescriptors->count(number) != 0) errors.push_back(EMFILE);

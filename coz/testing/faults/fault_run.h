@@ -12,6 +12,8 @@
 #ifndef COZ_TESTING_FAULTS_FAULT_RUN_H_
 #define COZ_TESTING_FAULTS_FAULT_RUN_H_
 
+#include <sys/syscall.h>
+
 #include <map>
 #include <string>
 #include <utility>
@@ -21,6 +23,10 @@
 #include "coz/testing/run_command.h"
 
 namespace coz::testing {
+
+// ptrace does many things: these take the place of its number.
+constexpr int kNumbersEnd = 1000;
+constexpr int PtraceRequest(int request) { return SYS_ptrace + request * kNumbersEnd; }
 
 struct Fault {
   Caller caller = Caller::kSupervisor;
@@ -51,7 +57,16 @@ std::map<std::pair<Caller, int>, int> CountCalls(const std::vector<std::string>&
 std::string WhatIsWrong(const FaultOutcome& outcome);
 
 // The errors with which a call of that number may fail, and that libc does not end the process for.
+// close is none: it closes whatever it returns.
 std::vector<int> ErrorsOf(int number);
+
+// A data file of the test by a path that any folder sees.
+std::string File(const std::string& name);
+// Whether the file is a profile with experiments, samples and an end.
+bool IsProfile(const std::string& path);
+// Whether the text is that of a command that has crashed; and how many sentences of coz it has.
+bool IsCrash(const std::string& errors);
+int LinesOfCoz(const std::string& errors);
 
 }  // namespace coz::testing
 

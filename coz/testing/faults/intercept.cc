@@ -18,7 +18,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <utility>
 
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
@@ -72,6 +74,14 @@ std::vector<sock_filter> Filter(const std::vector<int>& numbers) {
   _exit(127);
 }
 
+UniqueFd DescriptorOf(const UniqueFd& process, int number) {
+  UniqueFd listener(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number, 0)));
+  if (!listener.ok()) Fail("get the listener");
+  return listener;
+}
+
+UniqueFd PidfdOf(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
 UniqueFd Listener(const UniqueFd& process, const std::atomic<int>& number) {
   constexpr timespec kLook = {0, kNsPerMs};
   while (number.load() == kNotYet) nanosleep(&kLook, nullptr);
@@ -79,9 +89,7 @@ UniqueFd Listener(const UniqueFd& process, const std::atomic<int>& number) {
     errno = -(number.load() + 1);
     Fail("intercept system calls");
   }
-  UniqueFd listener(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number.load(), 0)));
-  if (!listener.ok()) Fail("get the listener");
-  return listener;
+  return DescriptorOf(process, number.load());
 }
 
 // False where there is none: its process has ended meanwhile.
@@ -90,14 +98,28 @@ bool AnswerOne(int listener, const OnCall& on_call, std::set<pid_t>* seen) {
   memset(&asked, 0, sizeof(asked));
   if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) return false;
   seen->insert(static_cast<pid_t>(asked.pid));
-  const int error =
-      on_call({static_cast<pid_t>(asked.pid), asked.data.nr, asked.data.instruction_pointer});
+  const int error = on_call({static_cast<pid_t>(asked.pid), asked.data.nr,
+                             asked.data.instruction_pointer, asked.data.args[0]});
   seccomp_notif_resp answer;
   memset(&answer, 0, sizeof(answer));
   answer.id = asked.id;
   answer.error = -error;
   answer.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0;
   return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
+}
+
+// Each thread with its name and the system call that it is in, as /proc has them.
+std::string WaitsOf(const std::set<pid_t>& threads) {
+  std::string waits;
+  for (const pid_t tid : threads) {
+    std::string name, call;
+    const std::string folder = "/proc/" + std::to_string(tid);
+    std::ifstream name_file(folder + "/comm"), call_file(folder + "/syscall");
+    std::getline(name_file, name);
+    std::getline(call_file, call);
+    waits += " [" + std::to_string(tid) + " " + name + ": " + call + "]";
+  }
+  return waits;
 }
 
 }  // namespace
@@ -111,8 +133,7 @@ Intercepted Intercept(const std::vector<std::string>& command, const std::vector
   const pid_t pid = fork();
   if (pid < 0) Fail("fork");
   if (pid == 0) Become(command, numbers, number);
-  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  const UniqueFd listener = Listener(process, *number);
+  const UniqueFd listener = Listener(PidfdOf(pid), *number);
   Intercepted result;
   std::set<pid_t> seen = {pid};
   const uint64_t deadline_ns = MonotonicNowNs() + static_cast<uint64_t>(limit_s) * kNsPerSecond;
@@ -121,6 +142,7 @@ Intercepted Intercept(const std::vector<std::string>& command, const std::vector
     pollfd fd = {listener.get(), POLLIN, 0};
     if (now_ns >= deadline_ns) {
       result.timed_out = true;
+      result.waits = WaitsOf(seen);
       for (const pid_t one : seen) kill(one, SIGKILL);
       break;
     }
@@ -134,6 +156,19 @@ Intercepted Intercept(const std::vector<std::string>& command, const std::vector
   waitpid(pid, &result.wait_status, 0);
   munmap(shared, 4096);
   return result;
+}
+
+ShownCalls::ShownCalls(pid_t pid, int number, OnCall on_call)
+    : listener_(DescriptorOf(PidfdOf(pid), number)),
+      on_call_(std::move(on_call)),
+      thread_([this] { Answer(); }) {}
+
+void ShownCalls::Answer() const {
+  std::set<pid_t> seen;
+  pollfd fd = {listener_.get(), POLLIN, 0};
+  while (poll(&fd, 1, -1) == 1 && ((fd.revents & POLLIN) != 0 || (fd.revents & POLLHUP) == 0)) {
+    AnswerOne(listener_.get(), on_call_, &seen);
+  }
 }
 
 }  // namespace coz::testing

@@ -2,16 +2,20 @@
 // profile. Those in which more suffers than the profile are marked WRONG.
 //
 //   ./bazelw run //coz/testing/faults:sweep -- [CALLER...] [-- OPTIONS OF COZ RUN...]
+//   ./bazelw run //coz/testing/faults:sweep -- attach [CALLER...] [-- OPTIONS OF COZ ATTACH...]
 //
-// The callers are those of caller.h; without any: supervisor, starter and runtime. It takes some
-// minutes for each.
+// The callers are those of caller.h; without any: all but the program. It takes some minutes for
+// each.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "coz/testing/faults/attach_fault_run.h"
 #include "coz/testing/faults/fault_run.h"
 
 namespace coz::testing {
@@ -26,26 +30,55 @@ std::set<int> Nths(int count) {
   return nths;
 }
 
+// What is wrong with one run, and the run.
+struct Judged {
+  FaultOutcome outcome;
+  std::string wrong;
+};
+
+Judged Judge(const Fault& fault, bool attaches, const std::vector<std::string>& options) {
+  if (!attaches) {
+    FaultOutcome outcome = RunWithFault(fault, options);
+    return {outcome, WhatIsWrong(outcome)};
+  }
+  const AttachOutcome outcome = AttachWithFault(fault, options);
+  return {outcome.coz, WhatIsWrong(outcome)};
+}
+
+std::map<std::pair<Caller, int>, std::set<int>> Calls(bool attaches,
+                                                      const std::vector<std::string>& options) {
+  std::map<std::pair<Caller, int>, std::set<int>> calls;
+  if (attaches) {
+    calls = CallsOfAttach(/*of_process=*/false, /*by_place=*/true, options);
+    calls.merge(CallsOfAttach(/*of_process=*/true, /*by_place=*/true, options));
+  } else {
+    for (const auto& [call, count] : CountCalls(options)) calls[call] = Nths(count);
+  }
+  return calls;
+}
+
 int Main(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> options(dashes == arguments.end() ? dashes : dashes + 1,
                                          arguments.end());
+  const bool attaches = std::find(arguments.begin(), dashes, "attach") != dashes;
   std::set<Caller> callers;
   for (auto argument = arguments.begin() + 1; argument < dashes; ++argument) {
     Caller caller;
     if (CallerNamed(*argument, &caller)) callers.insert(caller);
   }
-  if (callers.empty()) callers = {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime};
+  if (callers.empty()) {
+    callers = {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime, Caller::kInjected};
+  }
   int cases = 0, wrong = 0;
-  for (const auto& [call, count] : CountCalls(options)) {
+  for (const auto& [call, nths] : Calls(attaches, options)) {
     if (callers.count(call.first) == 0) continue;
     for (const int error : ErrorsOf(call.second)) {
-      for (const int nth : Nths(count)) {
+      for (const int nth : nths) {
         const Fault fault = {call.first, call.second, error, nth};
-        const FaultOutcome outcome = RunWithFault(fault, options);
+        const auto [outcome, what] = Judge(fault, attaches, options);
         if (!outcome.was_made) continue;
         ++cases;
-        const std::string what = WhatIsWrong(outcome);
         if (what.empty() && outcome.has_profile) continue;
         wrong += what.empty() ? 0 : 1;
         printf("%s: %s\n  at%s\n%s\n", Describe(fault).c_str(),

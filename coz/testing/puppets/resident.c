@@ -3,10 +3,12 @@
  *   resident [THREADS]
  *
  * Pairs of threads hand numbers over: a maker works for some 100 us of CPU time, and gives a number
- * to its taker, which waits for it. Every hand-over is a visit to "handed". Lines of standard
- * input:
+ * to its taker, which waits for it. Every hand-over is a visit to "handed". When each pair has
+ * made one it prints "ready". Lines of standard input:
  *   state   prints what a debugger or profiler might have changed: the disposition of SIGTRAP, the
  *           masks of the main thread, descriptors, and the number of mappings
+ *   show N  from now on whoever takes the descriptor that it prints is shown each system call N
+ *           before it is made, or each call where N is -1, but for prints
  *   end     the threads end; prints "right" if every number has arrived once, in order
  */
 #define _GNU_SOURCE
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 #include "coz.h"
+#include "show_calls.h"
 
 struct pair {
   pthread_mutex_t mutex;
@@ -74,6 +77,12 @@ static void* taker(void* opaque) {
   return NULL;
 }
 
+static void await_first(struct pair* pair) {
+  pthread_mutex_lock(&pair->mutex);
+  while (pair->taken == 0) pthread_cond_wait(&pair->changed, &pair->mutex);
+  pthread_mutex_unlock(&pair->mutex);
+}
+
 static void print_descriptors(void) {
   DIR* folder = opendir("/proc/self/fd");
   struct dirent* entry;
@@ -107,6 +116,11 @@ static void print_state(void) {
   fflush(stdout);
 }
 
+static void print_shown(int number) {
+  printf("%d\n", show_calls(number));
+  fflush(stdout);
+}
+
 int main(int argc, char** argv) {
   const int pairs = argc > 1 ? atoi(argv[1]) / 2 : 1;
   struct pair* all = calloc((size_t)pairs, sizeof(*all));
@@ -118,10 +132,12 @@ int main(int argc, char** argv) {
     pthread_create(&threads[2 * i], NULL, maker, &all[i]);
     pthread_create(&threads[2 * i + 1], NULL, taker, &all[i]);
   }
+  for (int i = 0; i < pairs; ++i) await_first(&all[i]);
   printf("ready\n");
   fflush(stdout);
   while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "end\n") != 0) {
     if (strcmp(line, "state\n") == 0) print_state();
+    if (strncmp(line, "show ", 5) == 0) print_shown(atoi(line + 5));
   }
   stop = 1;
   int wrong = 0;

@@ -1,0 +1,14 @@
+/*
+ * Shows the system calls of this process to another before they are made (seccomp_unotify(2)).
+ */
+#ifndef COZ_TESTING_PUPPETS_SHOW_CALLS_H_
+#define COZ_TESTING_PUPPETS_SHOW_CALLS_H_
+
+/*
+ * From now on each call of that number waits for an answer by the descriptor that is returned, in
+ * all threads; -1: each of any number. Writes to standard output wait for nothing. Negative where
+ * the kernel does not do it.
+ */
+int show_calls(int number);
+
+#endif /* COZ_TESTING_PUPPETS_SHOW_CALLS_H_ */

@@ -1,0 +1,128 @@
+// coz attach: one system call of coz fails, or one that coz or its library makes in the process.
+// The process goes on, and coz says what has failed.
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coz/testing/capabilities.h"
+#include "coz/testing/faults/attach_fault_run.h"
+#include "coz/testing/faults/caller.h"
+#include "coz/testing/faults/fault_run.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz {
+namespace {
+
+using ::testing::AllOf;
+using testing::AttachOutcome;
+using testing::Caller;
+using testing::Fault;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Attaches with it, and expects that it came and did no harm.
+AttachOutcome Expect(const Fault& fault) {
+  AttachOutcome outcome = testing::AttachWithFault(fault);
+  EXPECT_TRUE(outcome.coz.was_made) << Describe(fault);
+  EXPECT_EQ(WhatIsWrong(outcome), "") << Describe(fault) << "\n" << outcome.coz.result.errors;
+  return outcome;
+}
+
+// By turns the first call of a kind, or the last.
+void Sweep(Caller caller) {
+  int cases = 0;
+  bool is_first = false;
+  const bool of_process = caller == Caller::kRuntime || caller == Caller::kInjected;
+  for (const auto& [call, nths] : testing::CallsOfAttach(of_process)) {
+    const std::vector<int> errors = testing::ErrorsOf(call.second);
+    if (call.first != caller || errors.empty()) continue;
+    is_first = !is_first;
+    const Fault fault = is_first ? Fault{caller, call.second, errors.front(), *nths.begin()}
+                                 : Fault{caller, call.second, errors.back(), *nths.rbegin()};
+    const AttachOutcome outcome = testing::AttachWithFault(fault);
+    cases += outcome.coz.was_made ? 1 : 0;
+    EXPECT_EQ(WhatIsWrong(outcome), "") << Describe(fault) << "\n"
+                                        << outcome.coz.stack << "\n"
+                                        << outcome.coz.result.errors;
+  }
+  EXPECT_GT(cases, 5);
+}
+
+TEST(AttachFaultsTest, CallsOfCozFail) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Sweep(Caller::kSupervisor);
+}
+
+TEST(AttachFaultsTest, CallsOfTheRuntimeFail) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Sweep(Caller::kRuntime);
+}
+
+TEST(AttachFaultsTest, CallsThatCozHasTheProcessMakeFail) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Sweep(Caller::kInjected);
+}
+
+// The first folder is /proc/PID/task, and the second look at it is behind its entries.
+TEST(AttachFaultsTest, FolderThatCannotBeReadDoesNotEndCoz) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  Expect({Caller::kSupervisor, SYS_getdents64, ENOMEM, 2});
+}
+
+TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  const struct {
+    Fault fault;
+    const char* what;
+  } kCases[] = {
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 1}, "/status cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 5}, "/maps cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_readlink, EPERM, 2}, "/exe cannot be read"},
+      {{Caller::kSupervisor, SYS_readlink, EPERM, 3}, "/ns/pid cannot be read"},
+      {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 1}, "ulimit -n"},
+      {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 3}, "(pidfd_open: Too many open files); let"},
+      {{Caller::kSupervisor, SYS_process_vm_readv, EPERM, 1}, "its memory cannot be read"},
+      {{Caller::kSupervisor, SYS_pread64, EPERM, 2}, "its C library cannot be read"},
+      {{Caller::kSupervisor, SYS_pwrite64, EPERM, 1}, "its memory cannot be written to"},
+      {{Caller::kInjected, SYS_memfd_create, EPERM, 1}, "(memfd_create: Operation not permitted)"},
+      {{Caller::kInjected, SYS_memfd_create, EMFILE, 1}, "it can open no more files"}};
+  for (const auto& one : kCases) {
+    const AttachOutcome outcome = Expect(one.fault);
+    EXPECT_EQ(testing::LinesOfCoz(outcome.coz.result.errors), 1) << outcome.coz.result.errors;
+    EXPECT_THAT(outcome.coz.result.errors, HasSubstr(one.what)) << Describe(one.fault);
+    EXPECT_EQ(outcome.after, outcome.before) << Describe(one.fault);
+  }
+}
+
+// A stop for the leaving is the last thing for which it is opened.
+TEST(AttachFaultsTest, ProcessThatCannotBeWatchedIsLeftAsItWas) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  auto calls = testing::CallsOfAttach(/*of_process=*/false);
+  const std::set<int>& nths = calls[{Caller::kSupervisor, SYS_pidfd_open}];
+  ASSERT_FALSE(nths.empty());
+  const AttachOutcome outcome =
+      Expect({Caller::kSupervisor, SYS_pidfd_open, EMFILE, *nths.rbegin()});
+  EXPECT_EQ(outcome.after, outcome.before);
+  EXPECT_THAT(outcome.coz.result.errors,
+              AllOf(HasSubstr("runs on as before"), Not(HasSubstr("has ended"))));
+}
+
+// The last slot is the program's.
+TEST(AttachFaultsTest, SlotsThatCannotBeReadFromOutsideAreRestored) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  auto calls = testing::CallsOfAttach(/*of_process=*/true);
+  const std::set<int>& nths = calls[{Caller::kRuntime, SYS_process_vm_readv}];
+  ASSERT_FALSE(nths.empty());
+  const AttachOutcome outcome =
+      Expect({Caller::kRuntime, SYS_process_vm_readv, EPERM, *nths.rbegin()});
+  EXPECT_EQ(outcome.after, outcome.before);
+}
+
+}  // namespace
+}  // namespace coz
