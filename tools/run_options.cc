@@ -93,7 +93,7 @@ void AddPointOptions(CLI::App* command, RunArguments* a) {
       ->add_option(
           "--latency", a->run.points.latency,
           "measure the time between two places, each as for --progress, or mark:NAME for a "
-          "COZ_PROGRESS_NAMED of the source")
+          "COZ_PROGRESS_NAMED of the source; or, for api:LIBRARY:FUNCTION, that of calls")
       ->allow_extra_args(false)
       ->type_name("BEGIN,END");
   command->add_flag(

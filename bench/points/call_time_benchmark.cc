@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "coz/base/clock.h"
 #include "coz/patch/code_patcher.h"
 #include "coz/patch/function_ends.h"
 #include "coz/patch/place_plan.h"
@@ -81,8 +82,9 @@ struct Function {
   size_t bytes;
 };
 
-// What is done at the function: as --count, --time and --api do, the last with ends or without.
-enum class Kind { kCounted, kTimed, kApiCounted, kApiTimed };
+// What is done at the function: as --count, --time and --api do, the last without ends, with them,
+// and for a latency point.
+enum class Kind { kCounted, kTimed, kApiCounted, kApiTimed, kApiLatency };
 
 // Never freed: call sites remember it.
 shared::ControlBlock* Block() {
@@ -96,8 +98,9 @@ shared::ControlBlock* Block() {
 class ChangedFunction {
  public:
   ChangedFunction(const Function& function, Kind kind) : function_(function) {
-    const bool is_timed = kind == Kind::kTimed || kind == Kind::kApiTimed;
-    const bool is_api = kind == Kind::kApiCounted || kind == Kind::kApiTimed;
+    const bool has_latency = kind == Kind::kApiLatency;
+    const bool is_timed = kind == Kind::kTimed || kind == Kind::kApiTimed || has_latency;
+    const bool is_api = kind != Kind::kCounted && kind != Kind::kTimed;
     struct sigaction action = {};
     action.sa_sigaction = OnTrap;
     action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESTART);
@@ -107,6 +110,7 @@ class ChangedFunction {
     internal::PublishCallRoutines(process_.get());
     Block()->api.count = 1;
     strcpy(Block()->api.functions[0].name, "library!Called");
+    Block()->api.functions[0].latency = has_latency ? 1 : 0;
     internal::PublishApiRoutines(Block(), process_.get());
     patch::CallEdge begin = {
         process_->begin_call, process_->begin_call_in_handler, kPoint << 8 | kFunction, {0, 0}};
@@ -115,7 +119,7 @@ class ChangedFunction {
                process_->begin_api_call_in_handler,
                0,
                {0, 0}};
-      end_ = shared::kFirstApiEnd;
+      end_ = shared::kFirstApiEnd | (has_latency ? shared::kEndHasLatency : 0);
     }
     // Before the code is another one.
     const patch::FunctionEnds found = patch::FindFunctionEnds(function.code, function.bytes);
@@ -137,6 +141,14 @@ class ChangedFunction {
   // The block's first point, and its first timed function.
   uint64_t api_calls() const { return slot_->visits[0]; }
   uint64_t api_timed() const { return shared::CallSumsOf(slot_->timers, 0).calls; }
+  uint64_t with_latency() const { return slot_->timers.latencies[0].calls; }
+
+  // From now on delay accrues in the calling thread.
+  void BeginExperiment() {
+    constexpr uint64_t kSelection = 1;
+    Block()->ledger.selection = kSelection;
+    slot_->ledger.stretches.SetInProgressForTest(kSelection, 0, MonotonicNowNs());
+  }
 
  private:
   bool InsertEnd(const std::vector<patch::FunctionEnd>& candidates) {
@@ -240,19 +252,26 @@ void CallIntoLibraryUnchanged(benchmark::State& state) {
 }
 BENCHMARK(CallIntoLibraryUnchanged);
 
-void CallIntoLibrary(benchmark::State& state, bool is_timed) {
+// `accrues`: the thread runs the unit of an experiment.
+void CallIntoLibrary(benchmark::State& state, Kind kind, bool accrues) {
   const Function function = CalledElsewhere();
   const auto call = CallOf(function);
-  const ChangedFunction changed(function, is_timed ? Kind::kApiTimed : Kind::kApiCounted);
+  ChangedFunction changed(function, kind);
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
+  if (accrues) changed.BeginExperiment();
   for ([[maybe_unused]] auto _ : state) call();
   const auto calls = static_cast<uint64_t>(state.iterations());
-  if (changed.api_calls() != calls || changed.api_timed() != (is_timed ? calls : 0)) {
+  const uint64_t timed = kind == Kind::kApiCounted ? 0 : calls;
+  const uint64_t with_latency = kind == Kind::kApiLatency ? calls : 0;
+  if (changed.api_calls() != calls || changed.api_timed() != timed ||
+      changed.with_latency() != with_latency) {
     state.SkipWithError("calls were lost");
   }
 }
-BENCHMARK_CAPTURE(CallIntoLibrary, Counted, false);
-BENCHMARK_CAPTURE(CallIntoLibrary, Timed, true);
+BENCHMARK_CAPTURE(CallIntoLibrary, Counted, Kind::kApiCounted, false);
+BENCHMARK_CAPTURE(CallIntoLibrary, Timed, Kind::kApiTimed, false);
+BENCHMARK_CAPTURE(CallIntoLibrary, OfLatencyPoint, Kind::kApiLatency, false);
+BENCHMARK_CAPTURE(CallIntoLibrary, OfLatencyPointInExperiment, Kind::kApiLatency, true);
 
 void CallTimedWithInt3AtTheEnd(benchmark::State& state) {
   const ChangedFunction changed(Tight(), Kind::kTimed);

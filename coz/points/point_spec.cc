@@ -119,7 +119,7 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitPair(absl::string_view 
   if (commas != 1 || comma == 0 || comma + 1 == text.size()) {
     return absl::InvalidArgumentError(
         absl::StrFormat("--latency='%s' is no pair; write --latency=BEGIN,END, each FILE:LINE, a "
-                        "function, or mark:NAME",
+                        "function, or mark:NAME, or --latency=api:LIBRARY:FUNCTION",
                         text));
   }
   return std::make_pair(std::string(text.substr(0, comma)), std::string(text.substr(comma + 1)));

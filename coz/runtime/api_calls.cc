@@ -11,6 +11,7 @@
 
 #include "coz/base/readable.h"
 #include "coz/patch/code_patcher.h"
+#include "coz/runtime/call_moments.h"
 #include "coz/runtime/patched_code.h"
 #include "coz/runtime/progress_points.h"
 #include "coz/shared/call_timers.h"
@@ -27,8 +28,8 @@ shared::ControlBlock* g_block = nullptr;
 const shared::ProcessSlot* g_slot = nullptr;
 
 // Where a call site's calls count: the counter of its column and that of the function's point, as
-// offsets in a thread slot; above them its number as a timed function + 1, or 0. The highest bit
-// says that there is a point.
+// offsets in a thread slot; above them its number as a timed function + 1, or 0, and that of its
+// latency sums + 1, or 0. The highest bit says that there is a point.
 using Counters = uint64_t;
 constexpr uint32_t kOffsetBits = 16;
 constexpr uint64_t kOffsetMask = (1 << kOffsetBits) - 1;
@@ -40,7 +41,12 @@ constexpr uint64_t OffsetOf(uint32_t point) {
 constexpr Counters kHasPoint = uint64_t{1} << 63;
 // What counts nowhere is added here.
 constexpr Counters kNowhere = offsetof(shared::ThreadSlot, visits_of_none);
-constexpr uint32_t kTimedBits = 16;
+constexpr uint32_t kTimedBits = 8;
+constexpr uint32_t kTimedShift = 2 * kOffsetBits;
+constexpr uint32_t kLatencyBits = 7;
+constexpr uint32_t kLatencyShift = kTimedShift + kTimedBits;
+static_assert(shared::kMaxTimedFunctions < 1 << kTimedBits);
+static_assert(shared::kMaxCallLatencies < 1 << kLatencyBits);
 
 // A call site of one function, by its return address. Keys below kFirstKey are free or being
 // written.
@@ -231,7 +237,8 @@ Counters CountersOf(const Call& call) {
   column->is_released.store(0, kRelaxed);
   const auto number = static_cast<uint32_t>(column - g_block->points);
   const uint64_t timed = call.is_timed ? TimedNumber(number) : 0;
-  return OffsetOf(number) | point | timed << (2 * kOffsetBits);
+  const uint64_t latency = function.latency % (shared::kMaxCallLatencies + 1);
+  return OffsetOf(number) | point | timed << kTimedShift | latency << kLatencyShift;
 }
 
 }  // namespace
@@ -319,10 +326,16 @@ __attribute__((visibility("hidden"), used)) void coz_begin_counted_api_call(uint
   // Nobody's slot is that of several threads.
   if (slot->state.load(kRelaxed) != shared::ThreadState::kRunning) return;
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const auto timed = static_cast<uint32_t>(counters >> (2 * kOffsetBits) & ((1 << kTimedBits) - 1));
+  const auto timed = static_cast<uint32_t>(counters >> kTimedShift & ((1 << kTimedBits) - 1));
   if (timed == 0) return shared::PassCall(slot->timers, frame, here);
-  shared::BeginCall(slot->timers, timed - 1, shared::kFirstApiEnd + static_cast<uint32_t>(function),
-                    frame, __builtin_ia32_rdtsc(), here);
+  const uint32_t end = shared::kFirstApiEnd + static_cast<uint32_t>(function);
+  const auto latency = static_cast<uint32_t>(counters >> kLatencyShift & ((1 << kLatencyBits) - 1));
+  if (latency == 0) {
+    return shared::BeginCall(slot->timers, timed - 1, end, frame, __builtin_ia32_rdtsc(), here);
+  }
+  const CallMoment now = MomentOfCall(slot->ledger);
+  shared::BeginCall(slot->timers, timed - 1, end, frame, now.ticks, here,
+                    {latency, now.local_delay_ns});
 }
 
 __attribute__((visibility("hidden"))) void coz_begin_api_call_in_handler(uint64_t function,
@@ -443,6 +456,7 @@ void PublishApiRoutines(shared::ControlBlock* control, shared::ProcessSlot* proc
   FlushApiCallSites();  // columns of another session have other numbers
   g_block = control;
   g_slot = process;
+  ImposeAtCallsIn(&control->ledger);
   process->begin_api_call = reinterpret_cast<uint64_t>(&coz_begin_api_call);
   process->count_api_call = reinterpret_cast<uint64_t>(&coz_count_api_call);
   process->begin_api_call_in_handler = reinterpret_cast<uint64_t>(&coz_begin_api_call_in_handler);

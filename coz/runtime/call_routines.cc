@@ -1,7 +1,9 @@
 // This file is compiled for general registers only: stubs keep no others.
 #include "coz/runtime/call_routines.h"
 
+#include "coz/runtime/call_moments.h"
 #include "coz/runtime/patched_code.h"
+#include "coz/shared/api_calls.h"
 #include "coz/shared/call_timers.h"
 
 namespace coz::runtime::runtime_internal {
@@ -41,7 +43,12 @@ extern "C" __attribute__((visibility("hidden"), used)) void coz_note_end(uint64_
                                                                          uint64_t frame) {
   shared::ThreadSlot* const slot = OwnSlot();
   if (slot == nullptr) return;
-  shared::EndCall(slot->timers, argument, frame, Ticks(), Here());
+  const auto end = static_cast<uint32_t>(argument % shared::kEndHasLatency);
+  if ((argument & shared::kEndHasLatency) == 0) {
+    return shared::EndCall(slot->timers, end, frame, Ticks(), Here());
+  }
+  const CallMoment now = MomentOfCall(slot->ledger);
+  shared::EndCall(slot->timers, end, frame, now.ticks, Here(), now.local_delay_ns);
 }
 
 // Stubs have saved rdi, rsi and, where they have to, flags.

@@ -21,11 +21,15 @@ inline constexpr uint32_t kApiNameBytes = 128;
 inline constexpr char kApiSeparator = '\x1f';
 // What the end of a call of function i is known by (OpenCall::end), beside the numbers of functions
 // that are timed for themselves.
-inline constexpr uint32_t kFirstApiEnd = 1 << 16;
+inline constexpr uint32_t kFirstApiEnd = 1 << 12;
+// In the argument of the routine for ends, above that: the function belongs to a latency point.
+inline constexpr uint32_t kEndHasLatency = 1 << 16;
+static_assert(kFirstApiEnd + kMaxApiFunctions <= kEndHasLatency);
 
 struct ApiFunction {
   char name[kApiNameBytes];  // as in "libz.so.1!deflate"
   uint32_t point;            // point slot + 1 that counts its calls by all callers; 0: none
+  uint32_t latency;          // as in LatencyMoment: its calls by all callers
 };
 
 struct ApiFunctions {

@@ -62,6 +62,48 @@ TEST_F(CallTimersTest, ACallWithoutTimeTakesThePlaceOfOneThatWasLeft) {
   EXPECT_EQ(Ticks(kF), 50u);
 }
 
+// Sums of the latency point that both functions belong to, and of the one that none does.
+TEST_F(CallTimersTest, EveryCallOfALatencyPointCountsWithTheDelayThatItServed) {
+  BeginCall(*timers_, kF, kF, kOuter, 100, kOuter - 0x100, {2, 1000});
+  BeginCall(*timers_, kF, kF, kInner, 110, kInner - 0x100, {2, 1007});
+  EndCall(*timers_, kF, kInner, 130, kInner - 0x100, 1010);
+  EXPECT_EQ(timers_->latencies[1].ticks, 20u) << "a call within a call of the same function";
+  EXPECT_EQ(timers_->latencies[1].delay_ns, 3u);
+  EndCall(*timers_, kF, kOuter, 150, kOuter - 0x100, 1030);
+  EXPECT_EQ(timers_->latencies[1].calls, 2u);
+  EXPECT_EQ(timers_->latencies[1].ticks, 20u + 50u);
+  EXPECT_EQ(timers_->latencies[1].delay_ns, 3u + 30u);
+  EXPECT_EQ(timers_->latencies[1].changes, 4u);
+  EXPECT_EQ(timers_->latencies[0].calls, 0u);
+  EXPECT_EQ(Ticks(kF), 50u);
+}
+
+TEST_F(CallTimersTest, CallsOfNoLatencyPointAreInNoSum) {
+  Begin(kF, kOuter, 100);
+  End(kF, kOuter, 150);
+  for (const CallLatency& latency : timers_->latencies) EXPECT_EQ(latency.calls, 0u);
+}
+
+// By longjmp, an exception, or because they began before anybody looked.
+TEST_F(CallTimersTest, BeginsWithoutEndAndEndsWithoutBeginSpoilNoLatency) {
+  EndCall(*timers_, kF, kOuter, 50, kOuter - 0x100, 7);
+  BeginCall(*timers_, kF, kF, kInner, 100, kInner - 0x100, {1, 1000});
+  BeginCall(*timers_, kF, kF, kOuter, 200, kOuter - 0x100, {1, 1010});
+  EndCall(*timers_, kF, kOuter, 230, kOuter - 0x100, 1015);
+  EndCall(*timers_, kF, kInner, 240, kInner - 0x100, 1020);
+  EXPECT_EQ(timers_->latencies[0].calls, 1u);
+  EXPECT_EQ(timers_->latencies[0].ticks, 30u);
+  EXPECT_EQ(timers_->latencies[0].delay_ns, 5u);
+}
+
+// By longjmp from a handler that interrupted the write.
+TEST_F(CallTimersTest, LatencySumsThatWereLeftInTheMiddleAreWholeAgainWithTheNextCall) {
+  timers_->latencies[0].changes = 5;
+  BeginCall(*timers_, kF, kF, kOuter, 100, kOuter - 0x100, {1, 0});
+  EndCall(*timers_, kF, kOuter, 130, kOuter - 0x100, 0);
+  EXPECT_EQ(timers_->latencies[0].changes, 6u);
+}
+
 TEST_F(CallTimersTest, CallsOfOtherFunctionsNest) {
   Begin(kF, kOuter, 100);
   Begin(kG, kInner, 110);

@@ -71,6 +71,21 @@ class ApiTest : public testing::CozRunTest {
   }
 };
 
+struct Latency {
+  uint64_t arrivals = 0;
+  uint64_t departures = 0;
+  double in_experiments_ns = 0;
+};
+
+template <typename Record>
+void AddCalls(const Record& record, std::map<uint32_t, Latency>* latencies) {
+  for (const profile::PointCounts& counts : record.point()) {
+    Latency& latency = (*latencies)[counts.point()];
+    latency.arrivals += counts.arrivals();
+    latency.departures += counts.departures();
+  }
+}
+
 class ApiByBindingTest : public ApiTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(ApiByBindingTest, EveryCallIsCountedOnceForItsCaller) {
@@ -145,6 +160,41 @@ TEST_F(ApiTest, CallsOfAFunctionAreAProgressPoint) {
   EXPECT_EQ(visits, 4 * kCalls + kOtherPlain);
 }
 
+// Those that end by exceptions and longjmp spoil it not. Without delay virtual time is the wall's.
+TEST_F(ApiTest, LatencyOfCallsIsByTheTimeOfEachCall) {
+  constexpr uint64_t kLongRun = 20;
+  const std::string program = "api_caller_now";
+  const std::vector<std::string> names = {"ApiInside", "ApiThrows", "ApiJumps"};
+  std::vector<std::string> options = {"--unit=library", "--api=libapi.so", "--fixed-speedup=0"};
+  for (const std::string& name : names) options.push_back("--latency=api:libapi.so:" + name);
+  const CommandResult result = Run(options, {Puppet(program), absl::StrCat(kLongRun * kRounds)});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.progress_point_size(), 3);
+  std::map<uint32_t, Latency> latencies;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    for (const profile::PointCounts& counts : experiment.point()) {
+      EXPECT_TRUE(counts.in_flight_by_times() || counts.departures() == 0);
+      latencies[counts.point()].in_experiments_ns +=
+          counts.in_flight_average() * static_cast<double>(experiment.effective_duration_ns());
+    }
+    AddCalls(experiment, &latencies);
+  }
+  for (const profile::SampleCounts& counts : profile.sample_counts()) AddCalls(counts, &latencies);
+  for (const profile::BareInterval& bare : profile.bare_interval()) AddCalls(bare, &latencies);
+  const std::map<FunctionAndCaller, Calls> counted = Counted();
+  for (int i = 0; i < profile.progress_point_size(); ++i) {
+    SCOPED_TRACE(names[i]);
+    EXPECT_EQ(profile.progress_point(i).name(), "api:libapi.so:" + names[i]);
+    const Latency& latency = latencies[profile.progress_point(i).id()];
+    const Calls& calls = counted.at({"libapi.so!" + names[i], program});
+    EXPECT_EQ(latency.arrivals, calls.timed);
+    EXPECT_EQ(latency.departures, calls.timed);
+    EXPECT_GT(latency.in_experiments_ns, 0);
+    EXPECT_LE(latency.in_experiments_ns, 1.001 * static_cast<double>(calls.wall_ns));
+  }
+}
+
 TEST_F(ApiTest, TheReportHasATableByFunctionAndCaller) {
   ASSERT_EQ(RunIt({"--api=libapi.so"}, {Puppet("api_caller_now"), absl::StrCat(kRounds)}).status,
             0);
@@ -178,6 +228,7 @@ TEST_F(ApiTest, WhatIsNotThereIsSaid) {
   ExpectOneSentence(RunIt({"--api=:f"}, program), "names no library");
   ExpectOneSentence(RunIt({"--latency=api:libapi.so:ApiPlain,main"}, program),
                     "begin and end no pair");
+  ExpectOneSentence(RunIt({"--latency=api::f"}, program), "names no library");
   ASSERT_EQ(RunIt({}, program).status, 0);
   EXPECT_THAT(RunCommand({Coz(), "report", "--apis"}, options_).output,
               HasSubstr("no calls into libraries"));

@@ -85,39 +85,59 @@ absl::StatusOr<ApiPattern> ParseApiPattern(absl::string_view text) {
   return pattern;
 }
 
+bool IsCallLatency(const std::string& text) {
+  return absl::StartsWith(text, kApiPrefix) && !points::SplitPair(text).ok();
+}
+
 bool IsLibrary(const ApiPattern& pattern, const std::string& path) {
   const std::string name = FileName(path);
   return points::MatchesGlob(pattern.library, path) || points::MatchesGlob(pattern.library, name) ||
          points::MatchesGlob(absl::StrCat(pattern.library, ".*"), name);
 }
 
-absl::Status ApiFunctions::Prepare(const std::vector<std::string>& patterns,
-                                   const std::vector<std::string>& points, bool times) {
-  times_ = times;
-  for (const std::string& text : patterns) {
-    absl::StatusOr<ApiPattern> pattern = ParseApiPattern(text);
-    if (!pattern.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--api='", text, "': ", pattern.status().message()));
-    }
-    asked_.push_back({*std::move(pattern), ""});
+absl::Status ApiFunctions::Ask(const std::string& option, const std::string& text,
+                               uint32_t latency) {
+  const bool is_point = option != "--api";
+  absl::StatusOr<ApiPattern> pattern =
+      ParseApiPattern(is_point ? absl::StripPrefix(text, kApiPrefix) : absl::string_view(text));
+  if (!pattern.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, "='", text, "': ", pattern.status().message()));
   }
-  for (const std::string& text : points) {
-    if (!absl::StartsWith(text, kApiPrefix)) continue;
-    absl::StatusOr<ApiPattern> pattern = ParseApiPattern(absl::StripPrefix(text, kApiPrefix));
-    if (!pattern.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--progress='", text, "': ", pattern.status().message()));
-    }
-    asked_.push_back({*std::move(pattern), text});
-  }
+  asked_.push_back({*std::move(pattern), is_point ? text : "", latency});
   return absl::OkStatus();
+}
+
+absl::Status ApiFunctions::Prepare(const std::vector<std::string>& patterns, const Points& points,
+                                   bool times) {
+  times_ = times;
+  latencies_ = points.latencies;
+  if (!latencies_.empty() && !times) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "--latency='%s' measures by the CPU's time-stamp counter, which does not run at one rate "
+        "here (/proc/cpuinfo lacks constant_tsc or nonstop_tsc); name the lines around the call: "
+        "--latency=FILE:LINE,FILE:LINE",
+        latencies_.front()));
+  }
+  if (latencies_.size() > shared::kMaxCallLatencies) {
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("--latency names calls of libraries %d times, and %d have room; give fewer",
+                        latencies_.size(), shared::kMaxCallLatencies));
+  }
+  absl::Status status;
+  for (const std::string& text : patterns) status.Update(Ask("--api", text, 0));
+  for (const std::string& text : points.progress) {
+    if (absl::StartsWith(text, kApiPrefix)) status.Update(Ask("--progress", text, 0));
+  }
+  uint32_t latency = 0;
+  for (const std::string& text : latencies_) status.Update(Ask("--latency", text, ++latency));
+  return status;
 }
 
 std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::ControlBlock& control,
                                                             const points::CodePlaces& binary,
                                                             const std::string& path,
-                                                            std::vector<std::string>* left_out) {
+                                                            LeftOut* left_out) {
   std::map<std::pair<uint64_t, std::string>, const points::CodePlaces::Function*> by_address;
   for (const points::CodePlaces::Function& function : binary.functions()) {
     by_address.emplace(std::make_pair(function.begin, function.linkage_name), &function);
@@ -131,7 +151,7 @@ std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::Contro
             : points::CodePlaces::Function{exported.begin, exported.end, exported.linkage_name,
                                            exported.linkage_name};
     bool is_asked = false;
-    Function function = {code, 0};
+    Function function = {code, 0, 0};
     for (Asked& asked : asked_) {
       if (!IsLibrary(asked.pattern, path)) continue;
       if (!asked.pattern.function.empty() &&
@@ -140,13 +160,14 @@ std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::Contro
       }
       asked.has_function = true;
       is_asked = true;
-      if (function.point == 0 && !asked.point.empty()) {
+      if (function.latency == 0) function.latency = asked.latency;
+      if (function.point == 0 && !asked.point.empty() && asked.latency == 0) {
         function.point = PointSlotOf(control, asked.point);
       }
     }
     if (!is_asked) continue;
     if (exported.is_chosen_at_load) {
-      left_out->push_back(code.name);
+      left_out->calls.push_back(code.name);
     } else {
       found.push_back(function);
     }
@@ -171,7 +192,7 @@ std::vector<TimedEnd> ApiFunctions::EndsOf(const PlaceInFile& entry, const Place
 
 void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& function,
                                const points::CodePlaces& binary, const std::string& path,
-                               std::vector<Place>* places, std::vector<std::string>* left_out) {
+                               std::vector<Place>* places, LeftOut* left_out) {
   const uint32_t number = count_;
   PlaceInFile entry = {path, {}};
   PlacePlans plans;
@@ -182,21 +203,23 @@ void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& fu
   const std::string name = points::WithoutParameters(function.code.name);
   if (plans.best.way != patch::Way::kJump || number == shared::kMaxApiFunctions ||
       places_ >= kMostPlaces) {
-    left_out->push_back(name);
+    left_out->calls.push_back(name);
     return;
   }
   shared::ApiFunction& written = control->api.functions[number];
   const std::string full_name = absl::StrCat(FileName(path), "!", name);
   absl::SNPrintF(written.name, sizeof(written.name), "%s", full_name);
   written.point = function.point;
-  control->api.count.store(++count_, std::memory_order_release);
   const std::vector<TimedEnd> ends = EndsOf(entry, plans, has_restartable_code);
+  written.latency = ends.empty() ? 0 : function.latency;
+  control->api.count.store(++count_, std::memory_order_release);
+  if (ends.empty() && function.latency != 0) left_out->latency.push_back(name);
+  const uint32_t end_argument =
+      (shared::kFirstApiEnd + number) | (written.latency != 0 ? shared::kEndHasLatency : 0);
   // Ends first: a begin whose end is not there yet would be dropped later.
   for (const TimedEnd& end : ends) {
-    places->push_back({full_name,
-                       end.place,
-                       end.plans,
-                       {PlaceEdge::Kind::kEnd, shared::kFirstApiEnd + number, end.frame}});
+    places->push_back(
+        {full_name, end.place, end.plans, {PlaceEdge::Kind::kEnd, end_argument, end.frame}});
   }
   const PlaceEdge::Kind kind =
       ends.empty() ? PlaceEdge::Kind::kCountApi : PlaceEdge::Kind::kBeginApi;
@@ -222,17 +245,27 @@ std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* 
                                         binary.status().message()));
     return places;
   }
-  std::vector<std::string> left_out;
+  LeftOut left_out;
   for (const Function& function : FindAsked(*control, **binary, path, &left_out)) {
     AddFunction(control, function, **binary, path, &places, &left_out);
   }
-  if (!left_out.empty()) {
+  WarnOf(left_out, FileName(path));
+  return places;
+}
+
+void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
+  if (!left_out.calls.empty()) {
     warnings_.push_back(absl::StrFormat(
         "calls of %d functions of %s are not counted, for their code is not to be changed or there "
         "is no room for so many: %s",
-        left_out.size(), FileName(path), Some(left_out)));
+        left_out.calls.size(), library, Some(left_out.calls)));
   }
-  return places;
+  if (!left_out.latency.empty()) {
+    warnings_.push_back(absl::StrFormat(
+        "the latency of calls of %d functions of %s is not known, for not all of their ends are "
+        "seen: %s; name the lines around a call: --latency=FILE:LINE,FILE:LINE",
+        left_out.latency.size(), library, Some(left_out.latency)));
+  }
 }
 
 std::vector<std::string> ApiFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }

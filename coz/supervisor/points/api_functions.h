@@ -36,6 +36,9 @@ struct ApiPattern {
   std::string function;  // a glob; empty: every one
 };
 
+// Whether a text after --latency is a point of calls, and no pair.
+bool IsCallLatency(const std::string& text);
+
 // INVALID_ARGUMENT where the text names no library.
 absl::StatusOr<ApiPattern> ParseApiPattern(absl::string_view text);
 
@@ -52,11 +55,15 @@ class ApiFunctions {
     PlaceEdge edge;
   };
 
-  // `points`: progress points, of which those of calls into libraries are taken. `times`: the ends
-  // of calls are wanted too.
-  absl::Status Prepare(const std::vector<std::string>& patterns,
-                       const std::vector<std::string>& points, bool times);
+  struct Points {
+    std::vector<std::string> progress;   // of which those of calls into libraries are taken
+    std::vector<std::string> latencies;  // as IsCallLatency has them
+  };
+  // `times`: the ends of calls are wanted too, as they are for latencies.
+  absl::Status Prepare(const std::vector<std::string>& patterns, const Points& points, bool times);
   bool empty() const { return asked_.empty(); }
+  // By the index of their sums.
+  const std::vector<std::string>& latencies() const { return latencies_; }
 
   // What is to be changed in this library; the slots of progress points are there already.
   std::vector<Place> LookInFile(shared::ControlBlock* control, const std::string& path);
@@ -69,28 +76,39 @@ class ApiFunctions {
  private:
   struct Asked {
     ApiPattern pattern;
-    std::string point;  // its name; empty: it is none
+    std::string point;     // its name; empty: it is none
+    uint32_t latency = 0;  // as in shared::LatencyMoment
     bool has_library = false;
     bool has_function = false;
   };
   struct Function {
     points::CodePlaces::Function code;
     uint32_t point = 0;  // as in shared::ApiFunction
+    uint32_t latency = 0;
   };
 
+  // Names of functions of a library.
+  struct LeftOut {
+    std::vector<std::string> calls;    // which are not counted
+    std::vector<std::string> latency;  // which are, and whose ends are not seen
+  };
+
+  absl::Status Ask(const std::string& option, const std::string& text, uint32_t latency);
   std::vector<Function> FindAsked(const shared::ControlBlock& control,
                                   const points::CodePlaces& binary, const std::string& path,
-                                  std::vector<std::string>* left_out);
+                                  LeftOut* left_out);
   std::vector<TimedEnd> EndsOf(const PlaceInFile& entry, const PlacePlans& plans,
                                bool has_restartable_code) const;
   void AddFunction(shared::ControlBlock* control, const Function& function,
                    const points::CodePlaces& binary, const std::string& path,
-                   std::vector<Place>* places, std::vector<std::string>* left_out);
+                   std::vector<Place>* places, LeftOut* left_out);
+  void WarnOf(const LeftOut& left_out, const std::string& library);
 
   bool times_ = true;
   size_t places_ = 0;
   uint32_t count_ = 0;  // of ApiFunctions
   std::vector<Asked> asked_;
+  std::vector<std::string> latencies_;
   std::vector<std::string> warnings_;
 };
 

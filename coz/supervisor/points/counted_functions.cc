@@ -13,6 +13,7 @@
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/place_slots.h"
+#include "coz/supervisor/target/call_latencies.h"
 #include "coz/supervisor/target/mapped_code.h"
 
 namespace coz::supervisor {
@@ -87,7 +88,8 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> CountedFunctions::Prepare(
         "--time measures by the CPU's time-stamp counter, which does not run at one rate here "
         "(/proc/cpuinfo lacks constant_tsc or nonstop_tsc); use --count");
   }
-  if (absl::Status status = counted->api_.Prepare(options.api, options.points, HasSteadyTicks());
+  const ApiFunctions::Points points = {options.points, options.latencies};
+  if (absl::Status status = counted->api_.Prepare(options.api, points, HasSteadyTicks());
       !status.ok()) {
     return status;
   }
@@ -250,6 +252,16 @@ void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function&
 
 void CountedFunctions::TakeSlots(shared::ControlBlock* control) {
   for (Function& function : functions_) TakeSlot(control, &function);
+}
+
+void CountedFunctions::AddTo(const shared::ControlBlock* control, LiveTarget* target) const {
+  for (uint32_t i = 0; i < api_.latencies().size(); ++i) {
+    LiveTarget::Point point;
+    point.name = api_.latencies()[i];
+    point.is_latency = true;
+    point.counted_by = "jumps to stubs";
+    target->AddCalls(point, [calls = CallLatencies(control, i)]() mutable { return calls.Read(); });
+  }
 }
 
 void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::string& path,

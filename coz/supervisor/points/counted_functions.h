@@ -33,16 +33,18 @@
 #include "coz/supervisor/points/place_in_file.h"
 #include "coz/supervisor/points/seen_images.h"
 #include "coz/supervisor/points/timed_ends.h"
+#include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/tree_members.h"
 
 namespace coz::supervisor {
 
 struct CountedFunctionOptions {
-  std::vector<std::string> count;   // as for --progress
-  std::vector<std::string> time;    // the same, of functions whose calls are timed too
-  std::vector<std::string> api;     // LIBRARY or LIBRARY:FUNCTION, by caller
-  std::vector<std::string> points;  // places that are progress points
-  std::string runtime_library;      // no BINARY matches it
+  std::vector<std::string> count;      // as for --progress
+  std::vector<std::string> time;       // the same, of functions whose calls are timed too
+  std::vector<std::string> api;        // LIBRARY or LIBRARY:FUNCTION, by caller
+  std::vector<std::string> points;     // places that are progress points
+  std::vector<std::string> latencies;  // latency points of calls into libraries
+  std::string runtime_library;         // no BINARY matches it
 };
 
 class CountedFunctions {
@@ -59,6 +61,9 @@ class CountedFunctions {
 
   // Before the program starts, behind the points that have taken theirs: takes point slots.
   void TakeSlots(shared::ControlBlock* control);
+
+  // Adds the latency points of calls to the target, which then asks for their counts.
+  void AddTo(const shared::ControlBlock* control, LiveTarget* target) const;
 
   // `releases`: nobody else tells programs to go on.
   void Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases);

@@ -73,6 +73,9 @@ absl::Status OutsidePoints::ParseAll(const OutsidePointOptions& options) {
     points_.push_back({text, std::move(visits), nullptr, nullptr, 0, false, false});
   }
   for (const std::string& text : options.latency) {
+    // Of calls: CountedFunctions has it.
+    if (IsCallLatency(text) && changes_code_) continue;
+    if (IsCallLatency(text)) return ParseApi("--latency", text).status();
     const auto pair = points::SplitPair(text);
     if (!pair.ok()) return pair.status();
     const size_t places = places_.size();
@@ -119,8 +122,8 @@ absl::StatusOr<std::unique_ptr<OutsidePoints::Counted>> OutsidePoints::ParseApi(
     return WithOption(option, text,
                       absl::InvalidArgumentError(
                           "calls into libraries are counted by changed code, and begin and end no "
-                          "pair; write --progress without --progress-source, and see their times "
-                          "with --api"));
+                          "pair with another place; leave --progress-source out, and write "
+                          "--latency=api:LIBRARY:FUNCTION for the time from a call to its end"));
   }
   auto counted = std::make_unique<Counted>();
   counted->spec.text = text;

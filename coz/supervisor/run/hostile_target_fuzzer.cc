@@ -306,6 +306,7 @@ class Supervisor : public experiment::ExperimentSink {
     target_.emplace(&block);
     target_->SetUnits([this](experiment::UnitId unit) { return units_.Has(unit); });
     if (outside_ != nullptr) outside_->AddTo(&*target_, &units_);
+    if (counted_ != nullptr) counted_->AddTo(&block, &*target_);
     processes_.emplace(&block);
     threads_.emplace(&block);
     recorder_.emplace(*report::ProfileWriter::Open("/dev/null", report::ProfileOpenMode::kAppend),
@@ -384,6 +385,7 @@ class Supervisor : public experiment::ExperimentSink {
       counted.count = {"libc.so*!getppid"};
       counted.time = {"libc.so*!random"};
       counted.api = {"libc.so*:getenv"};
+      counted.latencies = {"api:libc.so*:putenv"};
       auto prepared = CountedFunctions::Prepare(counted, "/bin/true", false);
       if (prepared.ok()) counted_ = *std::move(prepared);
     }

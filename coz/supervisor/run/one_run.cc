@@ -109,6 +109,7 @@ void Run::BeginRecords(report::ProfileWriter writer) {
   target_.emplace(&control_.block(), CpuQuota(options_.attach_pid));
   target_->SetUnits([this](experiment::UnitId unit) { return units_.Has(unit); });
   outside_->AddTo(&*target_, &units_);
+  counted_->AddTo(&control_.block(), &*target_);
   processes_.emplace(&control_.block());
   threads_.emplace(&control_.block());
   recorder_.emplace(std::move(writer), &units_, &*target_, std::move(series_.earlier));

@@ -11,6 +11,7 @@
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/seed.h"
 #include "coz/points/point_spec.h"
+#include "coz/supervisor/points/api_functions.h"
 #include "coz/supervisor/points/counted_functions.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/run/earlier_profiles.h"
@@ -61,6 +62,7 @@ absl::StatusOr<std::unique_ptr<CountedFunctions>> PrepareCounted(const RunOption
   counted.points = options.points.progress;
   counted.runtime_library = options.runtime_library;
   for (const std::string& text : options.points.latency) {
+    if (IsCallLatency(text)) counted.latencies.push_back(text);
     const auto pair = points::SplitPair(text);
     if (!pair.ok()) continue;
     counted.points.push_back(pair->first);

@@ -20,6 +20,7 @@
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/beside_watch.h"
+#include "coz/supervisor/target/call_latencies.h"
 #include "coz/supervisor/target/cpu_quota.h"
 #include "coz/supervisor/target/cpu_use.h"
 #include "coz/supervisor/target/quota_watch.h"
@@ -61,6 +62,9 @@ class LiveTarget : public experiment::ExperimentTarget {
   // As in TargetPoints.
   uint32_t AddPoint(const Point& point, CountVisits visits_or_arrivals, CountVisits departures) {
     return points_.Add(point, std::move(visits_or_arrivals), std::move(departures));
+  }
+  uint32_t AddCalls(const Point& point, std::function<CallLatencySums()> calls) {
+    return points_.AddCalls(point, std::move(calls));
   }
   void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
     points_.SetCountedBy(point, counted_by, visit_cost_ns);

@@ -199,6 +199,25 @@ TEST_F(LiveTargetTest, PlacesAreChargedWithDelaysToo) {
   EXPECT_EQ(control_->charged_pairs[1].point, 0u);
 }
 
+TEST_F(LiveTargetTest, CallsHaveTimesAndAreNeverUnderWay) {
+  LiveTarget::Point point;
+  point.name = "api:libz.so:deflate";
+  point.is_latency = true;
+  point.counted_by = "jumps to stubs";
+  ASSERT_EQ(target_.AddCalls(point, [] { return CallLatencySums{3, 700}; }), 0u);
+  const experiment::PointCounts counts = target_.Read().points.at(0);
+  EXPECT_EQ(counts.arrivals, 3u);
+  EXPECT_EQ(counts.departures, 3u);
+  EXPECT_EQ(counts.timed_arrivals, 3u);
+  EXPECT_EQ(counts.timed_departures, 3u);
+  EXPECT_EQ(counts.departure_time_sum_ns - counts.arrival_time_sum_ns, 700u);
+  // A pair that comes later may be charged, and this one is not.
+  const auto none = [] { return uint64_t{0}; };
+  EXPECT_EQ(target_.AddPoint(point, none, none), 1u);
+  ASSERT_EQ(control_->charged_pairs_used, 1u);
+  EXPECT_EQ(control_->charged_pairs[0].point, 1u);
+}
+
 TEST_F(LiveTargetTest, PairsWithoutTimesAreChargedWithDelays) {
   LiveTarget::Point of_marks;
   of_marks.name = "mark:in,mark:out";

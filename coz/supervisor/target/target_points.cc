@@ -62,10 +62,16 @@ std::optional<uint32_t> TargetPoints::ChargedEnd(uint32_t point, shared::PairEnd
   return SlotOf(point, is_begin ? shared::PointKind::kBegin : shared::PointKind::kEnd);
 }
 
+bool TargetPoints::HasTimes(uint32_t point) const {
+  return std::any_of(call_sources_.begin(), call_sources_.end(),
+                     [point](const CallSource& source) { return source.point == point; });
+}
+
 void TargetPoints::ChargePairs() {
   for (uint32_t id = 0; id < points_.size() && charged_.size() < shared::kMaxChargedPairs; ++id) {
     const TargetPoint& point = points_[id];
-    if (!point.is_latency || std::count(charged_.begin(), charged_.end(), id) != 0) continue;
+    if (!point.is_latency || HasTimes(id)) continue;
+    if (std::count(charged_.begin(), charged_.end(), id) != 0) continue;
     const std::optional<uint32_t> begin = ChargedEnd(id, shared::PairEnd::kBegin);
     const std::optional<uint32_t> end = ChargedEnd(id, shared::PairEnd::kEnd);
     if (!begin.has_value() || !end.has_value()) continue;
@@ -131,6 +137,13 @@ void TargetPoints::Count(std::vector<experiment::PointCounts>* counts) const {
     point.departures = source.departures();
     point.arrivals = source.visits_or_arrivals();
   }
+  for (const CallSource& source : call_sources_) {
+    const CallLatencySums sums = source.calls();
+    experiment::PointCounts& point = (*counts)[source.point];
+    point.arrivals = point.timed_arrivals = sums.calls;
+    point.departures = point.timed_departures = sums.calls;
+    point.departure_time_sum_ns = sums.time_ns;
+  }
   for (const PointSource& source : sources_) {
     experiment::PointCounts& point = (*counts)[source.point];
     switch (source.kind) {
@@ -165,6 +178,13 @@ uint32_t TargetPoints::Add(const TargetPoint& point, CountVisits visits_or_arriv
   outside_sources_.push_back({id, std::move(visits_or_arrivals), std::move(departures)});
   points_.push_back(point);
   ChargePairs();
+  return id;
+}
+
+uint32_t TargetPoints::AddCalls(const TargetPoint& point, std::function<CallLatencySums()> calls) {
+  const auto id = static_cast<uint32_t>(points_.size());
+  call_sources_.push_back({id, std::move(calls)});
+  points_.push_back(point);
   return id;
 }
 

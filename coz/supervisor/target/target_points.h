@@ -20,6 +20,7 @@
 
 #include "coz/experiment/target.h"
 #include "coz/shared/control_block.h"
+#include "coz/supervisor/target/call_latencies.h"
 #include "coz/supervisor/target/timed_reader.h"
 
 namespace coz::supervisor {
@@ -51,6 +52,8 @@ class TargetPoints {
   // Before the program runs, or while it does. Visits, or arrivals and departures, are asked for at
   // every Count. Returns the point's id.
   uint32_t Add(const TargetPoint& point, CountVisits visits_or_arrivals, CountVisits departures);
+  // The same for a latency point of calls, whose times are those of calls that have ended.
+  uint32_t AddCalls(const TargetPoint& point, std::function<CallLatencySums()> calls);
   // How the point's visits are counted, as it turned out.
   void SetCountedBy(uint32_t point, const std::string& counted_by, uint64_t visit_cost_ns) {
     points_[point].counted_by = counted_by;
@@ -84,7 +87,12 @@ class TargetPoints {
     CountVisits visits_or_arrivals;
     CountVisits departures;  // null where the point is no pair
   };
+  struct CallSource {
+    uint32_t point;
+    std::function<CallLatencySums()> calls;
+  };
 
+  bool HasTimes(uint32_t point) const;
   // Has the target note, for pairs without times, how many requests are under way when delay is
   // imposed.
   void ChargePairs();
@@ -99,6 +107,7 @@ class TargetPoints {
   std::vector<TargetPoint> points_;
   std::vector<PointSource> sources_;
   std::vector<OutsideSource> outside_sources_;
+  std::vector<CallSource> call_sources_;
   std::vector<std::vector<uint64_t>> latencies_;  // by point
   std::bitset<shared::kMaxPoints> discovered_;    // by point slot
   std::vector<uint32_t> charged_;                 // points, by charged pair

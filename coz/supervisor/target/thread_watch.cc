@@ -11,6 +11,7 @@
 #include "coz/base/clock.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/target/shared_text.h"
+#include "coz/supervisor/target/tick_length.h"
 
 namespace coz::supervisor {
 namespace {
@@ -45,13 +46,6 @@ uint64_t CpuTimeNs(int32_t pid, int32_t tid) {
 uint64_t Rounded(double ns) {
   constexpr double kEnd = 18446744073709551616.0;  // 2^64
   return ns < kEnd ? static_cast<uint64_t>(ns) : ~uint64_t{0};
-}
-
-// ns of one tick so far.
-double NsPerTick(const shared::ControlBlock& control) {
-  const uint64_t ticks = __builtin_ia32_rdtsc() - control.start_ticks;
-  const uint64_t elapsed_ns = MonotonicNowNs() - control.start_ns;
-  return ticks == 0 ? 0 : static_cast<double>(elapsed_ns) / static_cast<double>(ticks);
 }
 
 // `sums_of` gives the sums of a function by its number.

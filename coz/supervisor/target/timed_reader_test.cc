@@ -43,5 +43,30 @@ TEST_F(TimedReaderTest, AllCellsTogetherHaveSoManyTries) {
   EXPECT_EQ(reader_.visits(), 3u * kCells);
 }
 
+TEST(CallLatencyReaderTest, AddsUpThreads) {
+  shared::CallLatency latency = {};
+  latency.calls = 3;
+  latency.ticks = 50;
+  latency.delay_ns = 7;
+  CallLatencyReader reader;
+  reader.Add(latency);
+  latency.changes = 1;  // of a thread that is stopped between its stores
+  reader.Add(latency);
+  EXPECT_EQ(reader.calls(), 6u);
+  EXPECT_EQ(reader.ticks(), 100u);
+  EXPECT_EQ(reader.delay_ns(), 14u);
+}
+
+TEST(SteadyReaderTest, ReadsAgainWhereItWasWrittenMeanwhile) {
+  std::atomic<uint64_t> changes{2};
+  int reads = 0;
+  SteadyReader reader;
+  reader.Read(changes, [&] {
+    if (++reads == 1) changes = 4;
+  });
+  EXPECT_EQ(reads, 2);
+  EXPECT_EQ(reader.failures(), 1);
+}
+
 }  // namespace
 }  // namespace coz::supervisor

@@ -1,0 +1,33 @@
+// When a call of a latency point begins or ends, in the thread's virtual time.
+//
+// Shape    what the thread has served so far, beside the time-stamp counter: the supervisor takes
+//          the one from the other
+// Units    ticks of the CPU's time-stamp counter; ns of delay
+// Errors   none
+// Threads  the ledger's own thread
+// Signals  async-signal-safe
+// Source   coz/runtime/timed_visits.h, of which this is the same for calls
+#ifndef COZ_RUNTIME_CALL_MOMENTS_H_
+#define COZ_RUNTIME_CALL_MOMENTS_H_
+
+#include <cstdint>
+
+#include "coz/sync/delay/delay_ledger.h"
+
+namespace coz::runtime::runtime_internal {
+
+// From now on delay is imposed here.
+void ImposeAtCallsIn(delay::GlobalLedger* global);
+
+struct CallMoment {
+  uint64_t ticks;
+  uint64_t local_delay_ns;
+};
+
+// First imposes what has accrued for the time that the thread has run so far: after the call, it
+// would shorten the time until the next one. Keeps the vector registers.
+CallMoment MomentOfCall(delay::ThreadLedger& ledger);
+
+}  // namespace coz::runtime::runtime_internal
+
+#endif  // COZ_RUNTIME_CALL_MOMENTS_H_
