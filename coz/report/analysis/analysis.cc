@@ -145,6 +145,7 @@ class PointAnalyzer {
       usable_[i] = Usable(table.experiments[i]);
       const bool tainted = IsTainted(table.experiments[i]);
       if (tainted || usable_[i] != nullptr) continue;
+      if (IsOfWarmUp(table.experiments[i])) continue;
       (WasThere(table.experiments[i]) ? result_.low_visit_experiments
                                       : result_.absent_experiments) +=
           static_cast<int>(table.experiments[i].pooled);
@@ -160,6 +161,13 @@ class PointAnalyzer {
   }
 
  private:
+  bool IsOfWarmUp(const ExperimentRow& row) const {
+    return std::any_of(table_.warm_ups.begin(), table_.warm_ups.end(), [&](const WarmUp& one) {
+      return one.point == result_.point && one.session == row.session && row.block == 0 &&
+             row.start_ns < one.until_ns;
+    });
+  }
+
   bool WasThere(const ExperimentRow& row) const {
     return table_.points[result_.point].WasThere(row.session, row.start_ns,
                                                  row.start_ns + row.elapsed_ns);

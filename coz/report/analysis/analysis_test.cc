@@ -436,6 +436,18 @@ TEST(AnalysisTest, OnlyCpuTimeCountsBelowAQuotaThatIsUsedUp) {
   EXPECT_NEAR(AnalyzeOf(made.profile()).points[0].lines.at(0).slope.value, 0.25, 0.03);
 }
 
+// As where few samples of a CPU timer tell what the delay was for.
+TEST(AnalysisTest, NoiseOfAchievedSpeedupsMakesNoSlopeSmaller) {
+  SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
+  AddSweep(&made);
+  for (profile::Experiment& experiment : *made.profile().mutable_experiment()) {
+    const bool is_high = experiment.index() % 2 == 0;
+    experiment.set_achieved_virtual_speedup(experiment.virtual_speedup() * (is_high ? 1.5 : 0.5));
+    experiment.set_selected_samples(100);
+  }
+  EXPECT_NEAR(AnalyzeOf(made.profile()).points[0].lines.at(0).slope.value, 0.5, 0.05);
+}
+
 TEST(AnalysisTest, AchievedSpeedupsThatAreNotKnownAreTakenForNominal) {
   SyntheticProfile made({}, {Line(1, 0.5, 0.5)});
   AddSweep(&made);

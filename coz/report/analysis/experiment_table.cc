@@ -13,8 +13,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "coz/report/analysis/achieved_speedups.h"
 #include "coz/report/analysis/effective_durations.h"
 #include "coz/report/analysis/unit_samples.h"
+#include "coz/report/analysis/warm_up.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 
@@ -118,6 +120,8 @@ class ExperimentTableBuilder::Impl {
     for (BareRow& row : table_.bare) Complete(&row);
     for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
     SetEffectiveDurations(&table_.experiments);
+    SteadyAchievedSpeedups(&table_.experiments);
+    LeaveOutWarmUps(&table_);
     for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;

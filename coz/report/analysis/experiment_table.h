@@ -159,11 +159,20 @@ struct BareRow {
   uint64_t block = 0;
 };
 
+// The beginning of a session, whose experiments are not used for a point: it had another rate.
+struct WarmUp {
+  uint64_t session = 0;
+  size_t point = 0;
+  uint64_t until_ns = 0;  // since session start
+  double rate = 0;        // of visits in the first baseline, by the usual rate
+};
+
 struct ExperimentTable {
   std::vector<UnitRow> units;
   std::vector<PointRow> points;
   std::deque<ExperimentRow> experiments;
   std::deque<BareRow> bare;
+  std::vector<WarmUp> warm_ups;
   // Sum over sessions. One that was cut short counts to the end of its last experiment.
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,22 @@ void AddOversubscribed(const ExperimentTable& table, bool others_are_noted,
       "verdicts with a question mark are not sure; leave the machine idle, or give the program "
       "fewer threads",
       crowded, experiments, runnable / crowded));
+}
+
+// One of them stands for all of its point's: sessions of one program begin alike.
+void AddWarmUps(const ExperimentTable& table, std::vector<std::string>* notes) {
+  std::map<size_t, const WarmUp*> longest;
+  for (const WarmUp& one : table.warm_ups) {
+    const WarmUp*& known = longest[one.point];
+    if (known == nullptr || known->until_ns < one.until_ns) known = &one;
+  }
+  for (const auto& [point, warm_up] : longest) {
+    notes->push_back(absl::StrFormat(
+        "the first %.1f s are not used for %s, which came %.2g times as often as later then: a "
+        "start or warm-up is no time to compare experiments in",
+        static_cast<double>(warm_up->until_ns) / 1e9, Printable(table.points[point].name),
+        warm_up->rate));
+  }
 }
 
 // Delay owed at the end of an experiment was taken off its time, but is paid in the next.
@@ -378,6 +395,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddSourceChanges(profile, &notes);
   AddCoarse(profile, &notes);
   AddSwitches(profile, &notes);
+  AddWarmUps(table, &notes);
   AddAchieved(table, &notes);
   AddUnseen(analysis, &notes);
   for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
