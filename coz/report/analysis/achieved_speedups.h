@@ -11,7 +11,7 @@
 // Errors   experiments without a figure keep none
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   docs/design/statistics.md, "Slopes"
+// Source   docs/design/statistics.md, "A slope"
 #ifndef COZ_REPORT_ANALYSIS_ACHIEVED_SPEEDUPS_H_
 #define COZ_REPORT_ANALYSIS_ACHIEVED_SPEEDUPS_H_
 

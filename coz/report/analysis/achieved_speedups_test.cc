@@ -36,8 +36,8 @@ TEST(AchievedSpeedupsTest, WhatASpeedupAlwaysMissesIsKept) {
     Add(1, 0.6 + (i % 2) * 0.02, 100, &rows);
   }
   SteadyAchievedSpeedups(&rows);
-  EXPECT_NEAR(rows[0].achieved_virtual_speedup, 0.505, 0.002);
-  EXPECT_NEAR(rows[1].achieved_virtual_speedup, 0.61, 0.002);
+  EXPECT_NEAR(rows[0].achieved_virtual_speedup, 0.505, 0.01);
+  EXPECT_NEAR(rows[1].achieved_virtual_speedup, 0.61, 0.02);
 }
 
 TEST(AchievedSpeedupsTest, UnitsSessionsAndPartsAreApart) {

@@ -45,9 +45,9 @@ std::optional<WarmUp> FindWarmUp(std::vector<Baseline> baselines, uint64_t sessi
   // The median distance of a normal distribution is 0.67 standard deviations.
   const double spread = Median(later) / 0.67;
   const double bound = std::max(std::log(kLeastFactor), kLeastSpreads * spread);
-  const auto usual_one = std::find_if(
-      baselines.begin(), baselines.end(),
-      [&](const Baseline& one) { return std::abs(one.log_time - usual) <= bound; });
+  const auto usual_one = std::find_if(baselines.begin(), baselines.end(), [&](const Baseline& one) {
+    return std::abs(one.log_time - usual) <= bound;
+  });
   if (usual_one == baselines.begin() || usual_one == baselines.end()) return std::nullopt;
   const double until_ns = static_cast<double>(usual_one->start_ns);
   if (until_ns > kLongest * static_cast<double>(session_end_ns)) return std::nullopt;
@@ -64,8 +64,7 @@ void LeaveOut(const WarmUp& warm_up, Rows* rows) {
       continue;
     }
     const auto is_it = [&](const PointSeen& seen) { return seen.point == warm_up.point; };
-    row.points.erase(std::remove_if(row.points.begin(), row.points.end(), is_it),
-                     row.points.end());
+    row.points.erase(std::remove_if(row.points.begin(), row.points.end(), is_it), row.points.end());
   }
 }
 

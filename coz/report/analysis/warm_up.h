@@ -1,6 +1,6 @@
 // The beginning of a session that is unlike the rest: a server whose data are loaded, caches that
-// fill, code that is not compiled yet. Its experiments cannot be compared with later ones, and there
-// are too few to compare them with each other.
+// fill, code that is not compiled yet. Its experiments cannot be compared with later ones, and
+// there are too few to compare them with each other.
 //
 // Shape    one function of what experiments have recorded
 // Units    ns; rates as a factor

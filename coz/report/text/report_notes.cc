@@ -104,8 +104,8 @@ void AddWarmUps(const ExperimentTable& table, std::vector<std::string>* notes) {
   }
   for (const auto& [point, warm_up] : longest) {
     notes->push_back(absl::StrFormat(
-        "the first %.1f s are not used for %s, which came %.2g times as often as later then: a "
-        "start or warm-up is no time to compare experiments in",
+        "the first %.1f s are not used for %s, which came %.2g times as often then as later: "
+        "experiments of a start or warm-up cannot be compared with others",
         static_cast<double>(warm_up->until_ns) / 1e9, Printable(table.points[point].name),
         warm_up->rate));
   }
