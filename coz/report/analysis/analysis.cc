@@ -251,8 +251,10 @@ class PointAnalyzer {
       line.speedups = EstimateSpeedups(observations);
       line.curve = FitCurve(WithoutDrift(observations), *slope);
     }
+    const ErrorFacts facts = FactsOf(own);
+    Raise(1 + facts.raised, &line);
     Correct(Phases(unit, own), &line);
-    line.systematic = SystematicErrorOf(FactsOf(own));
+    line.systematic = SystematicErrorOf(facts);
     Widen(&line);
     result_.lines.push_back(std::move(line));
   }
@@ -342,12 +344,26 @@ class PointAnalyzer {
     line->slope = line->slope_while_active;
     if (phases.factor == 1) return;
     line->slope = Scale(line->slope, phases);
+    ScaleCurve(phases, line);
+  }
+
+  static void ScaleCurve(const PhaseCorrection& phases, LineAnalysis* line) {
     for (SpeedupEstimate& s : line->speedups) s.program_speedup = Scale(s.program_speedup, phases);
     for (CurvePoint& p : line->curve.points) p.program_speedup = Scale(p.program_speedup, phases);
     if (line->curve.bend.has_value()) {
       line->curve.bend->slope_before = Scale(line->curve.bend->slope_before, phases);
       line->curve.bend->slope_after = Scale(line->curve.bend->slope_after, phases);
     }
+  }
+
+  // What sampling takes of the time of a visit is in the unit in proportion, or all of it elsewhere,
+  // as with events that are set anew at each switch. In the first case effects are shares of a bare
+  // visit, too. In the second they are that much larger. So half is added, and the rest is in the
+  // interval.
+  static void Raise(double factor, LineAnalysis* line) {
+    if (factor == 1) return;
+    line->slope_while_active = Scale(line->slope_while_active, {factor, 0});
+    ScaleCurve({factor, 0}, line);
   }
 
   ErrorFacts FactsOf(const std::vector<size_t>& own) const {

@@ -51,10 +51,11 @@ TEST(SamplingSlowdownTest, FindsWhatSamplingTakes) {
   EXPECT_LT(slowdown->share.high - slowdown->share.low, 0.01);
 }
 
-// Bare intervals are no experiments: predictions are the same with them.
-TEST(SamplingSlowdownTest, ChangesNoPrediction) {
+// The slope with bare intervals, by that of the same experiments alone.
+double RatioOfSlopes(double bare_share) {
   SyntheticOptions options;
-  options.bare_share = 0.1;
+  options.noise = 0.002;
+  options.bare_share = bare_share;
   SyntheticProfile with = MakeProfile(options, 10);
   profile::Profile without = with.profile();
   without.clear_bare_interval();
@@ -62,9 +63,14 @@ TEST(SamplingSlowdownTest, ChangesNoPrediction) {
   const Analysis plain = Analyze(without, BuildExperimentTable(without));
   EXPECT_TRUE(analysis.points.at(0).sampling_slowdown.has_value());
   EXPECT_FALSE(plain.points.at(0).sampling_slowdown.has_value());
-  EXPECT_EQ(analysis.points.at(0).lines.at(0).slope.value,
-            plain.points.at(0).lines.at(0).slope.value);
   EXPECT_EQ(analysis.experiments, plain.experiments);
+  return analysis.points.at(0).lines.at(0).slope.value / plain.points.at(0).lines.at(0).slope.value;
+}
+
+TEST(SamplingSlowdownTest, ChangesNoPredictionWhereItIsSmall) { EXPECT_EQ(RatioOfSlopes(0.01), 1); }
+
+TEST(SamplingSlowdownTest, RaisesEffectsToTheMiddleOfWhatTheyMayBe) {
+  EXPECT_NEAR(RatioOfSlopes(0.1), 1 + 0.1 / 0.9 / 2, 0.01);
 }
 
 TEST(SamplingSlowdownTest, IsOfLatencyToo) {

@@ -13,6 +13,8 @@ namespace {
 
 // A share of nearly everything says no more than that nothing is known.
 constexpr double kLargestShare = 0.9;
+// Of the time of a visit, and sure: what sampling takes for effects to be raised.
+constexpr double kLeastToRaise = 0.02;
 
 // If `share` of a whole is missing or too much, the rest is off by at most this.
 double OfTheRest(double share) {
@@ -120,7 +122,8 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   const double missed = std::fabs(facts.achieved_share - 1);
   add({ErrorCause::kAchieved, 0, 0, missed});
   // The time between visits holds this share that nothing speeds up, and that a bare run lacks.
-  add({ErrorCause::kSampling, 0, 0, OfTheRest(facts.sampling_share)});
+  const double most_raised = OfTheRest(facts.sampling_share);
+  add({ErrorCause::kSampling, 0, 0, (most_raised - facts.raised) / (1 + facts.raised)});
   // All of the CPU time without samples may be the line's, or none: it imposed no delay.
   add({ErrorCause::kClocks, 0, 0, OfTheRest(facts.unseen_share)});
   // A paused thread frees its CPU for a queued one, and a line that is really faster changes who is
@@ -148,7 +151,9 @@ ErrorFacts GatherErrorFacts(const ExperimentTable& table, const std::vector<size
     sums.Add(row, kernel_is_sampled(row.session));
   }
   ErrorFacts facts = sums.Facts();
-  if (slowdown.has_value()) facts.sampling_share = std::max(0.0, slowdown->share.value);
+  if (!slowdown.has_value()) return facts;
+  facts.sampling_share = std::max(0.0, slowdown->share.value);
+  if (slowdown->share.low > kLeastToRaise) facts.raised = OfTheRest(slowdown->share.low) / 2;
   return facts;
 }
 

@@ -52,6 +52,7 @@ inline constexpr double kMuchOwed = 0.05;    // of an experiment, as in coz/expe
 struct ErrorFacts {
   double achieved_share = 1;  // virtual speedup that pauses made, of what was asked for
   double sampling_share = 0;  // of the time of a visit, what sampling takes
+  double raised = 0;          // by this share of themselves effects were raised for that
   double unseen_share = 0;    // CPU time by the threads' clocks without a sample, of all
   double crowded_share = 0;   // of the experiments; the next two are of those
   double runnable_threads = 0;

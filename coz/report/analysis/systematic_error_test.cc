@@ -67,7 +67,10 @@ TEST(SystematicErrorTest, SharesWidenByTheirRatioToTheRest) {
   ErrorFacts facts;
   facts.sampling_share = 0.1;
   EXPECT_NEAR(Half(facts, 0.36, 1), std::hypot(kMethodError, 0.04), 1e-12);
+  facts.raised = 1.0 / 18;  // to the middle of what may be
+  EXPECT_NEAR(Half(facts, 0.36 * 19 / 18, 1), std::hypot(kMethodError, 0.02), 1e-12);
   EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
+  facts.raised = 0;
   facts.sampling_share = 0;
   facts.unseen_share = 0.2;
   EXPECT_NEAR(Half(facts, -0.4, 1), std::hypot(kMethodError, 0.1), 1e-12);
