@@ -356,10 +356,10 @@ class PointAnalyzer {
     }
   }
 
-  // What sampling takes of the time of a visit is in the unit in proportion, or all of it elsewhere,
-  // as with events that are set anew at each switch. In the first case effects are shares of a bare
-  // visit, too. In the second they are that much larger. So half is added, and the rest is in the
-  // interval.
+  // What sampling takes of the time of a visit is in the unit in proportion, or all of it is
+  // elsewhere, as with events that are set anew at each switch. In the first case effects are
+  // shares of a bare visit, too. In the second they are that much larger. So half is added, and the
+  // rest is in the interval.
   static void Raise(double factor, LineAnalysis* line) {
     if (factor == 1) return;
     line->slope_while_active = Scale(line->slope_while_active, {factor, 0});
