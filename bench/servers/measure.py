@@ -25,6 +25,7 @@ class Row:
     unit_speedup: object = None   # what the change brings the unit: a fraction
     predicted: object = None      # Interval, program speedup
     real: object = None           # Interval, program speedup
+    of_unit_alone: object = None  # program speedup by what the change saves the unit; known below a quota alone
     failure: str = ""
 
 
@@ -35,6 +36,7 @@ class Effort:
     run_seconds: float # of load in each run
     seconds: float     # of load in a profile
     bare_only: bool
+    quota: float = 0   # CPUs; 0: none
 
 
 def followings(server, wanted):
@@ -98,7 +100,9 @@ class Measurement:
                             self._options("--fixed-speedup=0"))
 
     def _predict(self, row):
-        row.unit_speedup = self._unit_speedup(row.followed)
+        saved_ns, row.unit_speedup = self._saved(row.followed)
+        if self.effort.quota:  # each request takes its CPU time, by the quota
+            row.of_unit_alone = saved_ns * 1e-9 * row.bare.value / self.effort.quota
         speedups = under_coz.speedups_around(row.unit_speedup)
         output = self._profile("predicted", row.followed)
         rate = self.coz.run(self.server, BEFORE, self.effort.seconds, row.followed, output,
@@ -110,8 +114,8 @@ class Measurement:
         row.delayed = under_coz.without_delays(rate, self.effort.seconds, delay_s) / row.bare.value
         row.predicted = under_coz.prediction(report, self.server.unit, self.server.point, row.unit_speedup)
 
-    def _unit_speedup(self, followed):
-        """Which part of its CPU time for a request the change saves the unit, by samples without delays."""
+    def _saved(self, followed):
+        """What the change saves the unit of its CPU time for a request: ns, and which part; by samples without delays."""
         unit, helpers = self.server.unit, self.server.counted_with
         before = self._cost_report(BEFORE, followed)
         after = self._cost_report(AFTER, followed)
@@ -123,7 +127,7 @@ class Measurement:
         if before_ns <= after_ns or not of_unit_ns:
             raise processes.Failed("the change does not make %s cheaper: it takes %.1f us for a request before and %.1f after" %
                                    (unit, before_ns / 1e3, after_ns / 1e3))
-        return min(1, (before_ns - after_ns) / of_unit_ns)
+        return before_ns - after_ns, min(1, (before_ns - after_ns) / of_unit_ns)
 
     def _cost_report(self, variant, followed):
         output = self._profile("cost-" + variant, followed)

@@ -59,6 +59,11 @@ class MeasureTest(unittest.TestCase):
         self.assertAlmostEqual(row.delayed, 0.5)  # 45 a second, in 9 s of 10
         self.assertAlmostEqual(row.unit_speedup, 0.75)
         self.assertEqual(row.predicted, ("work", "requests", 0.75))
+        self.assertIsNone(row.of_unit_alone)
+
+    def test_what_the_unit_alone_brings_is_known_below_a_quota(self):
+        row, = Measurement(Fake(), self.coz, Effort(3, 2, 10, False, 0.5), self.said.append).rows([True])
+        self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 100 / 0.5)
 
     def test_each_way_of_the_load_is_a_row_of_its_own_with_one_real_gain(self):
         rows = self.rows(Fake(), [True, False])

@@ -102,7 +102,7 @@ def build(server, chosen):
 
 def rows_of(kind, chosen, coz):
     """The table's rows of one server; of --all-units only those that failed, since the reports are printed."""
-    effort = measure.Effort(chosen.pairs, chosen.run_seconds, chosen.seconds, chosen.bare_only)
+    effort = measure.Effort(chosen.pairs, chosen.run_seconds, chosen.seconds, chosen.bare_only, chosen.quota)
     ways = {"followed": [True], "beside": [False], "both": [True, False]}[chosen.load]
     server = kind(chosen.folder, free_port())
     try:

@@ -2,10 +2,10 @@
 import math
 
 HEADINGS = ("server", "load", "load is", "bare, requests/s", "sampled ÷ bare", "with delays ÷ bare", "change", "function",
-            "is faster by", "predicted", "real", "agree")
+            "is faster by", "predicted", "of it alone", "real", "agree")
 # An interval with more points on either side tells nothing of whether the two agree.
 _WIDEST = 0.2
-_FIGURES = {3, 4, 5, 8, 9, 10}  # columns on the right
+_FIGURES = {3, 4, 5, 8, 9, 10, 11}  # columns on the right
 
 
 def rate(interval):
@@ -36,7 +36,8 @@ def cells(row, agree):
     return (row.server, row.load, {True: "followed", False: "not followed", None: ""}[row.followed],
             _or_empty(rate, row.bare), _or_empty(factor, row.sampled), _or_empty("{:.2f}".format, row.delayed),
             "%s (%s)" % (row.change, row.kind), row.unit, _or_empty("{:.0%}".format, row.unit_speedup),
-            _or_empty(percent, row.predicted), _or_empty(percent, row.real),
+            _or_empty(percent, row.predicted), _or_empty("{:.1%}".format, row.of_unit_alone).replace("%", " %"),
+            _or_empty(percent, row.real),
             _verdict(row, agree))
 
 

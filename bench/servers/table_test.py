@@ -20,7 +20,8 @@ class TableTest(unittest.TestCase):
     def test_row_shows_each_figure_in_its_unit(self):
         self.assertEqual(table.cells(whole_row(), intervals.agree),
                          ("nginx-2", "wrk", "followed", "1000 ± 10", "0.97 ± 0.02", "0.93", "level 1 (knob)", "deflate",
-                          "75%", "50.0 % (45.0 to 55.0)", "60.0 % (58.0 to 62.0)", "no"))
+                          "75%", "50.0 % (45.0 to 55.0)", "", "60.0 % (58.0 to 62.0)", "no"))
+        self.assertEqual(table.cells(whole_row(of_unit_alone=0.123), intervals.agree)[10], "12.3 %")
 
     def test_wide_intervals_do_not_agree_by_their_width(self):
         self.assertEqual(table.cells(whole_row(real=Interval(0.6, 0.35, 0.85)), intervals.agree)[-1], "too wide")
@@ -30,7 +31,7 @@ class TableTest(unittest.TestCase):
     def test_what_was_not_measured_is_empty(self):
         cells = table.cells(Row("redis", "asks", False), intervals.agree)
         self.assertEqual(cells[2], "not followed")
-        self.assertEqual(cells[3:6] + cells[8:], ("",) * 7)
+        self.assertEqual(cells[3:6] + cells[8:], ("",) * 8)
 
     def test_figure_of_one_run_has_no_bounds(self):
         once = Interval(1000, -math.inf, math.inf)
