@@ -99,6 +99,12 @@ TEST_F(SurroundingsTest, CpuQuotaIsNotedAndItsExperimentsAreUsed) {
               AllOf(Not(HasSubstr("not used")),
                     HasSubstr("note: a quota of 0.5 CPUs (cpu.max of the cgroup) was used up")));
   EXPECT_THAT(Report("--json"), AllOf(HasSubstr("a quota of 0.5 CPUs"), HasSubstr("cpu_quota")));
+  const profile::Profile profile = Profile();
+  ASSERT_GT(profile.experiment_size(), 0);
+  const profile::Experiment& last = profile.experiment(profile.experiment_size() - 1);
+  EXPECT_NEAR(static_cast<double>(last.validity().quota_allowed_ns()),
+              0.5 * static_cast<double>(last.elapsed_ns()), 1e4);
+  EXPECT_GT(last.validity().quota_used_ns(), 0u);
 }
 
 // Coz keeps its ordinary priority. With a real-time one it may wait in the kernel for good, for a

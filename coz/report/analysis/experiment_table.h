@@ -75,6 +75,9 @@ struct PointSeen {
   std::unique_ptr<const profile::PointCounts> latency;
 };
 
+// From this share of its periods on a CPU quota is taken to be used up always.
+inline constexpr double kQuotaUsedUp = 0.9;
+
 // What is used of a profile::Experiment; fields of the same name mean the same.
 struct ExperimentRow {
   size_t unit = 0;  // the selected one
@@ -135,7 +138,7 @@ struct ExperimentRow {
 
   bool IsBaseline() const;
   // CPU time alone was what counted, not by when threads had paid or which of them ran.
-  bool IsByQuota() const { return share_throttled >= 0.9; }
+  bool IsByQuota() const { return share_throttled >= kQuotaUsedUp; }
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself
   // runs now and then.
   bool IsCrowded() const { return runnable_threads_average > cpus + 0.5 && !IsByQuota(); }

@@ -13,8 +13,6 @@ namespace {
 
 // A share of nearly everything says no more than that nothing is known.
 constexpr double kLargestShare = 0.9;
-// Of the time of a visit, and sure: what sampling takes for effects to be raised.
-constexpr double kLeastToRaise = 0.02;
 
 // If `share` of a whole is missing or too much, the rest is off by at most this.
 double OfTheRest(double share) {

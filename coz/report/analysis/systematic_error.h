@@ -42,6 +42,9 @@ inline constexpr double kVisitsAtEnds = 1.0;
 // Sums of figures that are added up in another order differ by less, so this is no cause.
 inline constexpr double kLeastTerm = 1e-9;
 
+// Of the time of a visit, and sure: what sampling takes for effects to be raised.
+inline constexpr double kLeastToRaise = 0.02;
+
 // From here on a run's own figures say that it went wrong.
 inline constexpr double kMuchMissed = 0.1;   // of the virtual speedup asked for
 inline constexpr double kMuchUnseen = 0.1;   // of the CPU time

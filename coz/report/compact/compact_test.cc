@@ -139,6 +139,29 @@ void ExpectEqual(const profile::Profile& a, const profile::Profile& b) {
   ExpectSame(a, b, 1e-9);
 }
 
+TEST(CompactTest, QuotaIsTakenIntoAccountAsBefore) {
+  std::vector<profile::Profile> sessions = Sessions(1, 40, 200);
+  for (profile::Profile& session : sessions) {
+    for (profile::Experiment& experiment : *session.mutable_experiment()) {
+      profile::Validity& validity = *experiment.mutable_validity();
+      validity.set_quota_periods(5);
+      validity.set_quota_throttled_periods(5);
+      validity.set_quota_allowed_ns(experiment.elapsed_ns() / 2);
+      validity.set_quota_used_ns(experiment.elapsed_ns() / 2);
+      validity.set_imposed_ns(experiment.inserted_delay_ns() / 4);
+    }
+  }
+  const auto expected = AnalyzeWhole(Together(sessions));
+  const auto actual = AnalyzeWhole(Compacted(sessions, 400));
+  EXPECT_LT(actual->table.experiments.size(), expected->table.experiments.size());
+  for (const LineAnalysis& line : expected->analysis.points.at(0).lines) {
+    const std::string name = expected->table.units[line.unit].Name();
+    const LineAnalysis* other = LineOf(*actual, name);
+    ASSERT_NE(other, nullptr) << name;
+    EXPECT_NEAR(other->slope.value, line.slope.value, 0.01) << name;
+  }
+}
+
 TEST(CompactTest, OrderAndGroupingMakeNoDifference) {
   constexpr size_t kMost = 1500;
   const std::vector<profile::Profile> a = Sessions(1, 20, 100);

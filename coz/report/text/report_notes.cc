@@ -339,12 +339,11 @@ std::string CostOfSampling(const PointAnalysis& point) {
   if (!point.sampling_slowdown.has_value()) return "";
   const Estimate& share = point.sampling_slowdown->share;
   if (share.value < kWorthSaying || share.low < 0) return "";
-  const bool is_sure = share.low > kWorthSaying;  // as in systematic_error.cc
-  return absl::StrFormat(
-      "being sampled takes %.0f %% (%.0f to %.0f) of the time here, %s%s", 100 * share.value,
-      100 * share.low, 100 * share.high,
-      is_sure ? "by half of which effects are raised" : "which predictions are shares of",
-      share.low >= kMuch ? "; `coz run --sampler=cpu-timer` may take less" : "");
+  return absl::StrFormat("being sampled takes %.0f %% (%.0f to %.0f) of the time here, %s%s",
+                         100 * share.value, 100 * share.low, 100 * share.high,
+                         share.low > kLeastToRaise ? "by half of which effects are raised"
+                                                   : "which predictions are shares of",
+                         share.low >= kMuch ? "; `coz run --sampler=cpu-timer` may take less" : "");
 }
 
 const char* TaintWords(int reason) {

@@ -96,7 +96,6 @@ std::string DescribedQuota(const profile::Profile& profile) {
 void AddQuota(const profile::Profile& profile, const BaselineUse& use,
               std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.02;
-  constexpr double kNearlyAlways = 0.9;  // as ExperimentRow::IsByQuota
   const double throttled = use.ThrottledShare();
   if (throttled >= kWorthSaying) {
     notes->push_back(absl::StrFormat(
@@ -104,8 +103,8 @@ void AddQuota(const profile::Profile& profile, const BaselineUse& use,
         "this quota, where what counts is CPU time%s; profile without it, too, if the program also "
         "runs without (docker: --cpus, systemd: CPUQuota=)",
         DescribedQuota(profile), 100 * throttled,
-        throttled < kNearlyAlways ? ", and less sure than where it is always or never used up"
-                                  : ""));
+        throttled < kQuotaUsedUp ? ", and less sure than where it is always or never used up"
+                                 : ""));
     return;
   }
   // The same share as coz/experiment/recorder.cc judges by.

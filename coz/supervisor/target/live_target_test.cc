@@ -3,10 +3,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "coz/supervisor/target/cpu_quota.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -66,6 +69,27 @@ TEST_F(LiveTargetTest, GivenUnitIsSetCountedApartAndNeverDrawn) {
   AddThread().ledger.imposed_ns = 10000;
   control_->samples.given = 4;
   EXPECT_EQ(target_.Read().imposed_ns, 8000u);
+}
+
+TEST_F(LiveTargetTest, PausesHoldTheirCpusWhereAQuotaIsUsedUp) {
+  const std::string root = ::testing::TempDir() + "/quota";
+  const auto write = [&root](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << text;
+  };
+  write("/proc/self/cgroup", "0::/app\n");
+  write("/proc/self/mountinfo", "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  write("/sys/fs/cgroup/app/cpu.max", "50000 100000\n");
+  LiveTarget target(control_.get(), CpuQuota(0, root));
+  EXPECT_EQ(target.quota_cpus(), 0.5);
+  EXPECT_EQ(target.Read().quota.periods, 0u);
+  EXPECT_EQ(control_->ledger.cpus_are_shared, 0u);
+  write("/sys/fs/cgroup/app/cpu.stat", "nr_periods 9\nnr_throttled 9\n");
+  AddThread().ledger.pause_cpu_ns = 70;
+  experiment::TargetSnapshot snapshot;
+  while (control_->ledger.cpus_are_shared == 0) snapshot = target.Read();  // it judges each second
+  EXPECT_EQ(snapshot.quota.throttled_periods, 9u);
+  EXPECT_EQ(snapshot.pause_cpu_ns, 70u);
 }
 
 TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
