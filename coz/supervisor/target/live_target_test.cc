@@ -1,6 +1,6 @@
 #include "coz/supervisor/target/live_target.h"
 
-#include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ class LiveTargetTest : public ::testing::Test {
   void AddPoint(shared::PointKind kind, const char* name) {
     shared::PointSlot& slot = control_->points[points_++];
     slot.kind = kind;
-    strcpy(slot.name, name);
+    snprintf(slot.name, sizeof(slot.name), "%s", name);
     slot.state = shared::PointState::kReady;
   }
   // A thread of this process, which the kernel shows as running.
