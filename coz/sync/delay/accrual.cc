@@ -82,12 +82,8 @@ uint64_t LocalDelayAt(const GlobalLedger& global, const ThreadLedger& thread, ui
          stretches.AccruingForOthers(now_ns);
 }
 
-void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns) {
-  const uint64_t spun_ns = thread.spinning.Of(ran_ns);
-  if (spun_ns == 0) return;
-  const uint64_t credited_ns = std::min(OwedDelay(global, thread), spun_ns);
-  thread.local_delay_ns.fetch_add(credited_ns, std::memory_order_relaxed);
-  thread.credited_ns.fetch_add(credited_ns, std::memory_order_relaxed);
+void CreditSpinning(GlobalLedger& global, ThreadLedger& thread) {
+  CreditOwed(global, thread, thread.spinning.Spend(OwedDelay(global, thread)));
 }
 
 }  // namespace coz::delay

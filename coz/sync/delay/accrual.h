@@ -132,8 +132,9 @@ void NoteSpinAtSample(ThreadLedger& thread, bool spins, Seam& seam) {
   }
 }
 
-// Credits the thread for the part of `ran_ns` in which it has spun, up to what it owes.
-void CreditSpinning(GlobalLedger& global, ThreadLedger& thread, uint64_t ran_ns);
+// Credits the thread for time that it has spun, up to what it owes. The caller does this before the
+// thread pays.
+void CreditSpinning(GlobalLedger& global, ThreadLedger& thread);
 
 enum class AfterSample { kGoOn, kPay };
 struct SampleResult {
@@ -187,9 +188,8 @@ SampleResult TakeSample(GlobalLedger& global, ThreadLedger& thread, SharedDelay&
   if (Waits(thread)) return result;
   if (sample.periods + sample.periods_of_others != 0) {
     NoteSpinAtSample(thread, seam.Spins(), seam);
-    if (IsBehind(global, thread)) {
-      CreditSpinning(global, thread, sample.period_ns * sample.periods);
-    }
+    thread.spinning.Earn(sample.period_ns * sample.periods);
+    if (IsBehind(global, thread)) CreditSpinning(global, thread);
   }
   if (IsBehind(global, thread)) result.next = AfterSample::kPay;
   return result;

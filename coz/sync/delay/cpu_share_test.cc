@@ -131,9 +131,9 @@ TEST_F(CpuShareTest, WhoImposesLeavesItToItsCpu) {
 
 TEST_F(CpuShareTest, NewThreadOwesNothingForItsTimeInTheQueue) {
   ImposeDelay(*global_, other_, 300 * kUs);
-  CreditQueued(*global_, thread_, 200 * kUs);
+  CreditOwed(*global_, thread_, 200 * kUs);
   EXPECT_EQ(OwedUs(), 100u);
-  CreditQueued(*global_, thread_, 200 * kUs);
+  CreditOwed(*global_, thread_, 200 * kUs);
   EXPECT_EQ(OwedUs(), 0u);
 }
 

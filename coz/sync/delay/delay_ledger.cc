@@ -48,14 +48,14 @@ uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& lo
                             global.cpus_of_crowd.load(std::memory_order_relaxed));
   if (queued.queued_ns < CpuShare::kLeastQueuedNs) return 0;
   global.crowded_until_ns.store(look.now_ns + kCrowdLastsNs, std::memory_order_relaxed);
-  CreditQueued(global, thread, queued.delay_ns);
+  CreditOwed(global, thread, queued.delay_ns);
   GoOnFromCpu(global, thread);
   return queued.queued_ns;
 }
 
-void CreditQueued(GlobalLedger& global, ThreadLedger& thread, uint64_t queued_ns) {
+void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns) {
   const uint64_t local_ns = thread.local_delay_ns.load(std::memory_order_relaxed);
-  RaiseTo(global, thread, local_ns + queued_ns);
+  RaiseTo(global, thread, local_ns + most_ns);
 }
 
 void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread) {
@@ -114,7 +114,7 @@ void EndWaitOfQueued(GlobalLedger& global, ThreadLedger& thread, const Wait& wai
                      uint64_t waker_local_delay_ns, uint64_t queued_ns) {
   EndWaitCreditedBy(thread, wait, now_ns, waker_local_delay_ns);
   if (queued_ns == 0) return;
-  CreditQueued(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
+  CreditOwed(global, thread, std::min(queued_ns, now_ns - wait.start_ns));
   GoOnFromCpu(global, thread);
 }
 

@@ -204,8 +204,9 @@ void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 // queued since its last look, or 0 where that is too short to tell.
 uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look);
 
-// Credits `queued_ns`, up to what the thread owes. For a thread that was queued for that long.
-void CreditQueued(GlobalLedger& global, ThreadLedger& thread, uint64_t queued_ns);
+// Credits `most_ns`, up to what the thread owes. For a thread that was queued, or has spun, for that
+// long.
+void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns);
 
 // How long the thread has to pause now. Debt that is too old is forgiven first.
 uint64_t OwedDelay(GlobalLedger& global, ThreadLedger& thread);

@@ -13,6 +13,11 @@ class DelayLedgerTest : public ::testing::Test {
  protected:
   void Impose(ThreadLedger& thread, uint64_t delay_ns) { ImposeDelay(*global_, thread, delay_ns); }
   uint64_t Owed(ThreadLedger& thread) { return OwedDelay(*global_, thread); }
+  // What a sample does, after `waiter_` has run for `ran_ns`.
+  void Earn(uint64_t ran_ns) {
+    waiter_.spinning.Earn(ran_ns);
+    CreditSpinning(*global_, waiter_);
+  }
   void Pay(ThreadLedger& thread, uint64_t excess_ns = 0) {
     const uint64_t owed_ns = Owed(thread);
     RecordPause(thread, owed_ns, owed_ns + excess_ns);
@@ -230,18 +235,29 @@ TEST_F(DelayLedgerTest, DelayImposedBetweenDebtAndPauseIsKept) {
 TEST_F(DelayLedgerTest, OwedDelayIsCreditedForTheShareOfTimeThatAThreadSpins) {
   Impose(sampled_, 1000);
   for (int i = 0; i < 100; ++i) waiter_.spinning.Note(false);
-  CreditSpinning(*global_, waiter_, 1000);
+  Earn(1000);
   EXPECT_EQ(Owed(waiter_), 1000u);
 
   for (int i = 0; i < 100; ++i) waiter_.spinning.Note(i % 4 == 3);
-  CreditSpinning(*global_, waiter_, 1000);
+  Earn(1000);
   EXPECT_NEAR(static_cast<double>(waiter_.credited_ns), 250, 50);
   EXPECT_EQ(Owed(waiter_), 1000 - waiter_.credited_ns);
 
   for (int i = 0; i < 100; ++i) waiter_.spinning.Note(true);
-  CreditSpinning(*global_, waiter_, 100000);
+  Earn(100000);
   EXPECT_EQ(waiter_.local_delay_ns, global_->global_delay_ns) << "not more than it owes";
   EXPECT_EQ(waiter_.paused_ns, 0u);
+}
+
+// The spinning thread goes on, and reaches a call before its next sample.
+TEST_F(DelayLedgerTest, WhatIsOwedSoonAfterSpinningIsCreditedOnce) {
+  for (int i = 0; i < 1000; ++i) waiter_.spinning.Note(true);
+  for (int i = 0; i < 10; ++i) Earn(1000);
+  Impose(sampled_, 10000);
+  CreditSpinning(*global_, waiter_);
+  EXPECT_NEAR(static_cast<double>(waiter_.credited_ns), 2000, 10) << "of the last two samples";
+  CreditSpinning(*global_, waiter_);
+  EXPECT_NEAR(static_cast<double>(waiter_.credited_ns), 2000, 10);
 }
 
 TEST_F(DelayLedgerTest, SpinProbesGoOnUntilManyHaveBeenInVain) {
@@ -253,7 +269,7 @@ TEST_F(DelayLedgerTest, SpinProbesGoOnUntilManyHaveBeenInVain) {
     ASSERT_TRUE(waiter_.spinning.NoteProbe(false)) << i;
   EXPECT_FALSE(waiter_.spinning.NoteProbe(false));
   Impose(sampled_, 1000);
-  CreditSpinning(*global_, waiter_, 1000);
+  Earn(1000);
   EXPECT_LT(waiter_.credited_ns, 2u) << "that it once spun is forgotten";
 }
 

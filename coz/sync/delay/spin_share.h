@@ -19,13 +19,14 @@
 #ifndef COZ_SYNC_DELAY_SPIN_SHARE_H_
 #define COZ_SYNC_DELAY_SPIN_SHARE_H_
 
+#include <algorithm>
 #include <cstdint>
 
 namespace coz::delay {
 
 class SpinShare {
  public:
-  static constexpr uint32_t kWhole = 1 << 16;
+  static constexpr uint32_t kWhole = 1 << 15;
   // Probing ends after this many probes in a row that do not find the thread spinning.
   static constexpr uint32_t kProbesInVain = 128;
   // The mean time between probes, in sampling periods. A probe costs as much as a sample.
@@ -36,8 +37,8 @@ class SpinShare {
   // Notes whether the thread was found spinning. It must not be in a wrapped wait.
   void Note(bool spins) {
     constexpr uint32_t kSamples = 16;
-    share_ -= share_ / kSamples;
-    if (spins) share_ += kWhole / kSamples;
+    const uint32_t before = share_ - share_ / kSamples;
+    share_ = static_cast<uint16_t>(before + (spins ? kWhole / kSamples : 0));
   }
 
   // Begins probing, after a sample that is no probe has found the thread spinning.
@@ -46,7 +47,7 @@ class SpinShare {
   // As Note, for a probe. Returns whether another probe is to follow.
   bool NoteProbe(bool spins) {
     Note(spins);
-    probes_left_ = static_cast<uint16_t>(spins ? kProbesInVain : probes_left_ - 1);
+    probes_left_ = static_cast<uint8_t>(spins ? kProbesInVain : probes_left_ - 1);
     return probes_left_ != 0;
   }
 
@@ -69,12 +70,29 @@ class SpinShare {
     return tries;
   }
 
-  uint64_t Of(uint64_t ran_ns) const { return ran_ns * share_ / kWhole; }
+  // At each sample: the thread has run for `ran_ns` since the last one.
+  void Earn(uint64_t ran_ns) {
+    const uint64_t spun_ns = ran_ns * share_ / kWhole;
+    unspent_ns_ = static_cast<uint32_t>(
+        std::min({unspent_ns_ + spun_ns, kKeptRuns * spun_ns, kMostUnspentNs}));
+  }
+  // How much of `owed_ns` is credited for time that the thread has spun.
+  uint64_t Spend(uint64_t owed_ns) {
+    const auto spent_ns = static_cast<uint32_t>(std::min<uint64_t>(owed_ns, unspent_ns_));
+    unspent_ns_ -= spent_ns;
+    return spent_ns;
+  }
 
  private:
-  uint32_t share_ = 0;
-  uint16_t probes_left_ = 0;
-  uint16_t vain_tries_ = 0;
+  // A thread may have spun between two samples and owe for it only behind the next one.
+  static constexpr uint64_t kKeptRuns = 2;
+
+  static constexpr uint64_t kMostUnspentNs = UINT32_MAX;
+
+  uint32_t unspent_ns_ = 0;
+  uint16_t share_ = 0;
+  uint8_t probes_left_ = 0;
+  uint8_t vain_tries_ = 0;
 };
 
 }  // namespace coz::delay

@@ -169,6 +169,7 @@ void PayWhatIsOwed(delay::ThreadLedger& thread, PauseBy by) {
   // cancellation or longjmp.
   thread.blocked.store(0, std::memory_order_relaxed);
   if (!delay::OwesPause(*sync_internal::g_ledger, thread, by)) return;
+  delay::CreditSpinning(*sync_internal::g_ledger, thread);
   PayAll(
       thread, [&thread](uint64_t) { return delay::OwedDelay(*sync_internal::g_ledger, thread); },
       by);
@@ -191,7 +192,7 @@ uint64_t LookAtCpu(delay::ThreadLedger& thread) {
 }
 
 void StartOnCpu(delay::ThreadLedger& caller, uint64_t created_ns) {
-  delay::CreditQueued(*sync_internal::g_ledger, caller, MonotonicNowNs() - created_ns);
+  delay::CreditOwed(*sync_internal::g_ledger, caller, MonotonicNowNs() - created_ns);
   LookAtCpu(caller);
 }
 

@@ -211,7 +211,7 @@ void Simulator::RunOnCpu(Thread& thread) {
   if (thread.is_new) {
     thread.is_new = false;
     if (options_.credit_queued && delay::MayBeCrowded(*ledger_)) {
-      delay::CreditQueued(*ledger_, thread.ledger, now_ns_ - thread.created_ns);
+      delay::CreditOwed(*ledger_, thread.ledger, now_ns_ - thread.created_ns);
     }
   }
   if (thread.hold_left_ns > 0) return ScheduleCpuEvent(thread);
@@ -348,6 +348,7 @@ void Simulator::CountSamples(Thread& thread, uint32_t line, bool spins, uint64_t
   thread.ledger.releases.NoteSample();
   for (uint64_t i = 0; i < std::min<uint64_t>(samples, 64); ++i) {
     delay::NoteSpinAtSample(thread.ledger, spins, seam);
+    thread.ledger.spinning.Earn(options_.sampling_period_ns);
     if (selected_) thread.ledger.stretches.Count(UnitOf(line), selected_line_);
   }
 }
@@ -466,6 +467,7 @@ void Simulator::Sample(Thread& thread) {
 bool Simulator::Pay(Thread& thread) {
   if (!delay::IsBehind(*ledger_, thread.ledger)) return false;
   LookAtCpu(thread);
+  delay::CreditSpinning(*ledger_, thread.ledger);
   const uint64_t owed_ns = delay::OwedDelay(*ledger_, thread.ledger);
   if (owed_ns == 0) return false;
   const auto by = thread.pays_for_wait ? delay::PauseBy::kSleep : delay::PauseBy::kWhatIsBest;

@@ -273,8 +273,35 @@ StudyProgram CrowdedPipeline() {
 
 }  // namespace
 
+StudyProgram CrowdedSpin() {
+  constexpr uint32_t kGiven = 0;  // variables
+  constexpr uint32_t kDone = 1;
+  constexpr uint32_t kRequests = 0;  // semaphores
+  constexpr uint32_t kReplies = 1;
+  StudyProgram study = Named("crowded_spin", {"execute", "transfer", "ask", "spin"}, 3);
+  study.program.variables = 2;
+  study.program.semaphores = {0, 2};
+  Builder server(&study.program.codes[0]);
+  server.On(OpKind::kSemWait, kRequests);
+  server.Increase(kGiven, 1);
+  server.Us(1, 80).SpinUntil(3, kDone, 1).Increase(kDone, -1);
+  server.Us(0, 900).Increase(kGiven, 1);
+  server.Us(1, 80).SpinUntil(3, kDone, 1).Increase(kDone, -1);
+  server.On(OpKind::kProgress, 0).Jump(0);
+  Builder helper(&study.program.codes[1]);
+  helper.SpinUntil(3, kGiven, 1).Increase(kGiven, -1);
+  helper.Us(1, 80).Increase(kDone, 1);
+  helper.SpinUntil(3, kGiven, 1).Increase(kGiven, -1);
+  helper.Us(1, 80).On(OpKind::kSemPost, kReplies).Increase(kDone, 1).Jump(0);
+  Builder client(&study.program.codes[2]);
+  client.On(OpKind::kSemWait, kReplies);
+  client.Us(2, 320).On(OpKind::kSemPost, kRequests).Jump(0);
+  study.program.threads = {0, 1, 2};
+  return study;
+}
+
 std::vector<StudyProgram> CrowdedPrograms() {
-  return {CrowdedMutex(), CrowdedBarrier(), CrowdedQueue(), CrowdedPipeline()};
+  return {CrowdedMutex(), CrowdedBarrier(), CrowdedQueue(), CrowdedPipeline(), CrowdedSpin()};
 }
 
 StudyProgram Stages() {

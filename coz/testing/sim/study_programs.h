@@ -29,6 +29,10 @@ struct StudyProgram {
 // Two threads that work beside each other and spin until the other has arrived.
 StudyProgram SpinWait();
 
+// A server whose second thread reads and writes for it, as redis with I/O threads: each spins until
+// the other has done its part. Two batches of requests are on their way. Their client sleeps.
+StudyProgram CrowdedSpin();
+
 // An open loop: orders come at random times, whether the server keeps up or not. Its progress is a
 // latency point.
 StudyProgram Latency();
