@@ -204,8 +204,7 @@ void GoOnFromCpu(GlobalLedger& global, ThreadLedger& thread);
 // queued since its last look, or 0 where that is too short to tell.
 uint64_t LookAtCpu(GlobalLedger& global, ThreadLedger& thread, const CpuLook& look);
 
-// Credits `most_ns`, up to what the thread owes. For a thread that was queued, or has spun, for that
-// long.
+// Credits `most_ns`, up to what the thread owes, where it was queued, or has spun, for so long.
 void CreditOwed(GlobalLedger& global, ThreadLedger& thread, uint64_t most_ns);
 
 // How long the thread has to pause now. Debt that is too old is forgiven first.

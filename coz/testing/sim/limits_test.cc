@@ -163,8 +163,8 @@ TEST(LimitsTest, SpinningInStepWithSamplesIsPredictedByProbesAtRandomTimes) {
 }
 
 // Its second thread comes out of a spin and wakes the client, mostly before it is sampled. It owes
-// what grew while it span, and must not pay that at the call. At a period of 1 ms 75 % come out five
-// points too small where each thread has a CPU: the server imposes its last part behind the call.
+// what grew while it span, and must not pay that at the call. At a period of 1 ms, 75 % come out
+// five points too small where each thread has a CPU: the server imposes its last part too late.
 TEST(LimitsTest, CallsBehindSpinsPayForNoneOfTheSpin) {
   const StudyProgram study = CrowdedSpin();
   Question question;
