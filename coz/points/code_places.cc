@@ -28,6 +28,8 @@ struct CodePlaces::InlinedCall {
   std::string function;
   std::string file;
   uint32_t line;
+  uint64_t entry;  // ELF address of the copy's first instruction; 0: not known
+  std::vector<FunctionExtent> code;
 };
 
 // Where the code of a line begins.
@@ -127,6 +129,25 @@ const void* ScopeOf(Dwarf_Die* unit, Dwarf_Addr address) {
   }
   free(scopes);
   return found;
+}
+
+// ELF addresses.
+std::vector<FunctionExtent> RangesOf(Dwarf_Die* die, uint64_t bias) {
+  std::vector<FunctionExtent> ranges;
+  Dwarf_Addr base = 0;
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &begin, &end)) > 0;) {
+    ranges.push_back({begin + bias, end + bias});
+  }
+  return ranges;
+}
+
+// Where the debug information says so, else the first range; 0: not known.
+uint64_t EntryOf(Dwarf_Die* die, const std::vector<FunctionExtent>& code, uint64_t bias) {
+  Dwarf_Addr entry = 0;
+  if (dwarf_entrypc(die, &entry) == 0) return entry + bias;
+  return code.empty() ? 0 : code.front().begin;
 }
 
 }  // namespace
@@ -306,13 +327,15 @@ std::string CodePlaces::FunctionAt(uint64_t elf_address) const {
 }
 
 absl::StatusOr<std::vector<CodePlace>> CodePlaces::Find(const PointSpec& spec,
+                                                        InlinedCopies inlined,
                                                         std::string* note) const {
   note->clear();
   if (!spec.provider.empty()) return FindProbe(spec);
-  return spec.file.empty() ? FindFunction(spec, note) : FindLine(spec);
+  return spec.file.empty() ? FindFunction(spec, inlined, note) : FindLine(spec);
 }
 
 absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindFunction(const PointSpec& spec,
+                                                                InlinedCopies inlined,
                                                                 std::string* note) const {
   std::vector<CodePlace> found;
   for (const Function& function : functions_) {
@@ -322,14 +345,60 @@ absl::StatusOr<std::vector<CodePlace>> CodePlaces::FindFunction(const PointSpec&
     CodePlace place;
     if (PlaceOf(function, &place)) found.push_back(place);
   }
-  if (found.empty()) return NoSuchFunction(spec);
-  const std::vector<InlinedCall> calls = InlinedCalls(spec);
+  std::vector<InlinedCall> calls = InlinedCalls(spec);
+  if (inlined == InlinedCopies::kFind && !IsGlob(spec.function)) FindCopies(&calls, &found);
+  if (found.empty()) return NoSuchFunction(spec, calls);
   if (!calls.empty()) {
     *note = absl::StrFormat(
         "%s: calls that were inlined are not counted: %d of them, the first at %s:%d in %s",
         spec.text, calls.size(), calls[0].file, calls[0].line, calls[0].function);
   }
   return found;
+}
+
+void CodePlaces::FindCopies(std::vector<InlinedCall>* calls, std::vector<CodePlace>* found) const {
+  const auto is_found = [&](const InlinedCall& call) {
+    CodePlace place;
+    if (!PlaceOfCopy(call, &place)) return false;
+    const bool is_known = std::any_of(found->begin(), found->end(), [&](const CodePlace& other) {
+      return other.elf_address == place.elf_address;
+    });
+    if (!is_known) found->push_back(place);
+    return true;
+  };
+  calls->erase(std::remove_if(calls->begin(), calls->end(), is_found), calls->end());
+}
+
+// False where the copy begins with a loop, whose first instruction runs more than once a call, and
+// where it begins in a cold part.
+bool CodePlaces::PlaceOfCopy(const InlinedCall& call, CodePlace* place) const {
+  size_t bytes = 0;
+  const char* raw = elf_rawfile(elf_, &bytes);
+  if (call.entry == 0 || call.function.empty() || raw == nullptr || !Locate(call.entry, place) ||
+      place->file_offset >= bytes) {
+    return false;
+  }
+  const auto* file = reinterpret_cast<const uint8_t*>(raw);
+  // A range may begin with padding that is jumped over.
+  const uint64_t before =
+      place->function_bytes == 0 ? 0 : place->file_offset - place->function_offset;
+  const bool is_reached = ReachesEnd(file + place->file_offset - before, before);
+  const uint64_t entry =
+      call.entry +
+      (is_reached ? 0 : PaddingLength(file + place->file_offset, bytes - place->file_offset));
+  const uint64_t to_file = place->file_offset - call.entry;
+  for (const auto& [begin, end] : call.code) {
+    if (end < begin || begin + to_file >= bytes || end + to_file > bytes) return false;
+    for (uint64_t at = begin; at < end;) {
+      const std::optional<int64_t> jump = DistanceOfJump(file + at + to_file, end - at);
+      if (jump.has_value() && at + static_cast<uint64_t>(*jump) == entry) return false;
+      const size_t length = InstructionLength(file + at + to_file, end - at);
+      if (length == 0) return false;
+      at += length;
+    }
+  }
+  place->name = call.function;
+  return Locate(entry, place);
 }
 
 std::vector<CodePlaces::InlinedCall> CodePlaces::InlinedCalls(const PointSpec& spec) const {
@@ -356,23 +425,24 @@ std::vector<CodePlaces::InlinedCall> CodePlaces::InlinedCalls(const PointSpec& s
       if (!it->second) return;
       const char* file =
           dwarf_filesrc(files, NumberAttribute(call, DW_AT_call_file), nullptr, nullptr);
-      Dwarf_Addr entry = 0;
-      if (dwarf_entrypc(call, &entry) != 0) entry = 0;
-      calls.push_back({FunctionAt(entry + dwarf_bias_), file == nullptr ? "?" : BaseName(file),
-                       static_cast<uint32_t>(NumberAttribute(call, DW_AT_call_line))});
+      std::vector<FunctionExtent> code = RangesOf(call, dwarf_bias_);
+      const uint64_t entry = EntryOf(call, code, dwarf_bias_);
+      calls.push_back({FunctionAt(entry), file == nullptr ? "?" : BaseName(file),
+                       static_cast<uint32_t>(NumberAttribute(call, DW_AT_call_line)), entry,
+                       std::move(code)});
     });
   });
   return calls;
 }
 
-absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec) const {
+absl::Status CodePlaces::NoSuchFunction(const PointSpec& spec,
+                                        const std::vector<InlinedCall>& calls) const {
   if (functions_.empty()) {
     return absl::FailedPreconditionError(
         absl::StrFormat("cannot find %s in %s, which has no symbols (stripped); link it without -s "
                         "and do not strip it",
                         spec.function, path_));
   }
-  const std::vector<InlinedCall> calls = InlinedCalls(spec);
   if (!calls.empty()) {
     std::set<std::string> places;
     for (const InlinedCall& call : calls) {

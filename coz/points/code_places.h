@@ -46,6 +46,9 @@ struct CodePlace {
   std::string name;  // the function, demangled; for a line the function that it is in, or empty
 };
 
+// What becomes of the copies of a function that were inlined.
+enum class InlinedCopies { kLeave, kFind };
+
 class CodePlaces {
  public:
   static absl::StatusOr<std::unique_ptr<CodePlaces>> Open(const std::string& path);
@@ -54,9 +57,11 @@ class CodePlaces {
   CodePlaces& operator=(const CodePlaces&) = delete;
 
   // At least one place: every function that matches, or the line's first instruction in each
-  // function that has code of it. `note`: what a user should know (inlined copies that are not
-  // counted), or empty.
-  absl::StatusOr<std::vector<CodePlace>> Find(const PointSpec& spec, std::string* note) const;
+  // function that has code of it. kFind adds the first instruction of each inlined copy of a
+  // function whose name is no glob, unless a jump of the copy leads there. `note`: what a user
+  // should know (inlined copies that are not counted), or empty.
+  absl::StatusOr<std::vector<CodePlace>> Find(const PointSpec& spec, InlinedCopies inlined,
+                                              std::string* note) const;
 
   // A function with code of its own, once for each address.
   struct Function {
@@ -87,13 +92,16 @@ class CodePlaces {
   // That holds the address; empty: none is known.
   FunctionExtent ExtentAround(uint64_t elf_address) const;
   const std::vector<FunctionExtent>& FrameExtents() const;
-  absl::StatusOr<std::vector<CodePlace>> FindFunction(const PointSpec& spec,
+  absl::StatusOr<std::vector<CodePlace>> FindFunction(const PointSpec& spec, InlinedCopies inlined,
                                                       std::string* note) const;
+  // Moves the places of copies from `calls` to `found`, and leaves the other copies.
+  void FindCopies(std::vector<InlinedCall>* calls, std::vector<CodePlace>* found) const;
+  bool PlaceOfCopy(const InlinedCall& call, CodePlace* place) const;
   absl::StatusOr<std::vector<CodePlace>> FindProbe(const PointSpec& spec) const;
   bool IsData(uint64_t elf_address) const;
   absl::StatusOr<std::vector<CodePlace>> FindLine(const PointSpec& spec) const;
   std::vector<InlinedCall> InlinedCalls(const PointSpec& spec) const;
-  absl::Status NoSuchFunction(const PointSpec& spec) const;
+  absl::Status NoSuchFunction(const PointSpec& spec, const std::vector<InlinedCall>& calls) const;
   absl::Status NoSuchLine(const PointSpec& spec, const std::vector<LineStart>& lines_of_file,
                           const std::vector<std::string>& files) const;
 

@@ -35,8 +35,9 @@ std::unique_ptr<CodePlaces> OpenProgram(const std::string& name) {
 
 class CodePlacesTest : public ::testing::Test {
  protected:
-  absl::StatusOr<std::vector<CodePlace>> Find(const std::string& text) {
-    return places_->Find(*ParsePointSpec(text), &note_);
+  absl::StatusOr<std::vector<CodePlace>> Find(const std::string& text,
+                                              InlinedCopies inlined = InlinedCopies::kLeave) {
+    return places_->Find(*ParsePointSpec(text), inlined, &note_);
   }
   std::string ErrorOf(const std::string& text) {
     return std::string(Find(text).status().message());
@@ -64,7 +65,8 @@ TEST_F(CodePlacesTest, MangledNameThatIsNoneGetsTheClosestMangled) {
 
 TEST(VersionedSymbolTest, IsFoundByTheNameThatItsSourceHas) {
   std::string note;
-  const auto found = OpenProgram("libversioned.so")->Find(*ParsePointSpec("versioned_work"), &note);
+  const auto found = OpenProgram("libversioned.so")
+                         ->Find(*ParsePointSpec("versioned_work"), InlinedCopies::kLeave, &note);
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_EQ(found->size(), 1u);
   EXPECT_EQ(found->front().name, "versioned_work");
@@ -74,7 +76,7 @@ TEST(RustSymbolTest, IsFoundByTheNameThatItsSourceHas) {
   std::string note;
   const auto places = OpenProgram("libversioned.so");
   for (const char* name : {"shop::work", "work", "_ZN4shop4work17h0123456789abcdefE"}) {
-    const auto found = places->Find(*ParsePointSpec(name), &note);
+    const auto found = places->Find(*ParsePointSpec(name), InlinedCopies::kLeave, &note);
     ASSERT_TRUE(found.ok()) << found.status();
     ASSERT_EQ(found->size(), 1u);
     EXPECT_EQ(found->front().name, "shop::work");
@@ -110,6 +112,20 @@ TEST_F(CodePlacesTest, NamesTheCallsOfAnInlinedFunction) {
               HasSubstr(absl::StrCat("--progress=places_program.cc:", LineOf("tiny"))));
 }
 
+TEST_F(CodePlacesTest, FindsInlinedCopiesThatBeginOncePerCall) {
+  const auto found = Find("Tiny", InlinedCopies::kFind);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_GT(found->front().function_bytes, 5u) << "in " << found->front().name;
+  EXPECT_EQ(note_, "");
+  EXPECT_FALSE(Find("Ti*y", InlinedCopies::kFind).ok()) << "a glob may match any number";
+}
+
+TEST_F(CodePlacesTest, LeavesInlinedCopiesThatBeginWithALoop) {
+  EXPECT_THAT(std::string(Find("Countdown", InlinedCopies::kFind).status().message()),
+              HasSubstr(absl::StrCat("--progress=places_program.cc:", LineOf("countdown"))));
+}
+
 TEST_F(CodePlacesTest, NamesTheClosestFunctions) {
   EXPECT_THAT(ErrorOf("Server::Rply"), HasSubstr("the closest are: shop::Server::Reply"));
   EXPECT_THAT(ErrorOf("quaternion"), HasSubstr("nm -C"));
@@ -136,7 +152,9 @@ TEST_F(CodePlacesTest, FindsAllPlacesOfAProbe) {
 TEST(CodePlacesProbesTest, BinaryWithoutProbesIsSaidToHaveNone) {
   const std::unique_ptr<CodePlaces> places = OpenProgram("libversioned.so");
   std::string note;
-  EXPECT_THAT(places->Find(*ParsePointSpec("usdt:shop:sold"), &note).status().message(),
+  EXPECT_THAT(places->Find(*ParsePointSpec("usdt:shop:sold"), InlinedCopies::kLeave, &note)
+                  .status()
+                  .message(),
               HasSubstr("has no probes in its source"));
 }
 
@@ -145,8 +163,8 @@ TEST(CodePlacesStrippedTest, FunctionAroundAProbeIsKnown) {
   const std::unique_ptr<CodePlaces> with = OpenProgram("places_program");
   const std::unique_ptr<CodePlaces> without = OpenProgram("places_program_stripped");
   std::string note;
-  const auto known = with->Find(*ParsePointSpec("usdt:shop:sold"), &note);
-  const auto found = without->Find(*ParsePointSpec("usdt:shop:sold"), &note);
+  const auto known = with->Find(*ParsePointSpec("usdt:shop:sold"), InlinedCopies::kLeave, &note);
+  const auto found = without->Find(*ParsePointSpec("usdt:shop:sold"), InlinedCopies::kLeave, &note);
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_EQ(found->size(), 2u);
   EXPECT_GT(found->front().function_bytes, 5u);
@@ -158,10 +176,13 @@ TEST(CodePlacesStrippedTest, FunctionAroundAProbeIsKnown) {
 TEST(CodePlacesStrippedTest, SaysThatThereAreNoSymbols) {
   const std::unique_ptr<CodePlaces> places = OpenProgram("places_program_stripped");
   std::string note;
-  EXPECT_THAT(places->Find(*ParsePointSpec("Server::Reply"), &note).status().message(),
+  EXPECT_THAT(places->Find(*ParsePointSpec("Server::Reply"), InlinedCopies::kLeave, &note)
+                  .status()
+                  .message(),
               HasSubstr("stripped"));
-  EXPECT_THAT(places->Find(*ParsePointSpec("a.cc:1"), &note).status().message(),
-              HasSubstr("build it with -g"));
+  EXPECT_THAT(
+      places->Find(*ParsePointSpec("a.cc:1"), InlinedCopies::kLeave, &note).status().message(),
+      HasSubstr("build it with -g"));
 }
 
 TEST(CodePlacesOpenTest, RefusesWhatIsNoBinary) {

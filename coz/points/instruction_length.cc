@@ -20,6 +20,28 @@ size_t InstructionLength(const uint8_t* code, size_t bytes) {
   return Decode(code, bytes, &instruction) ? instruction.length : 0;
 }
 
+size_t PaddingLength(const uint8_t* code, size_t bytes) {
+  size_t length = 0;
+  ZydisDecodedInstruction instruction;
+  while (Decode(code + length, bytes - length, &instruction) &&
+         instruction.mnemonic == ZYDIS_MNEMONIC_NOP) {
+    length += instruction.length;
+  }
+  return length;
+}
+
+bool ReachesEnd(const uint8_t* code, size_t bytes) {
+  ZydisDecodedInstruction instruction;
+  size_t at = 0;
+  bool goes_on = false;
+  while (at < bytes && Decode(code + at, bytes - at, &instruction)) {
+    const ZydisInstructionCategory category = instruction.meta.category;
+    goes_on = category != ZYDIS_CATEGORY_UNCOND_BR && category != ZYDIS_CATEGORY_RET;
+    at += instruction.length;
+  }
+  return at == bytes && goes_on;
+}
+
 std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes) {
   ZydisDecodedInstruction instruction;
   if (!Decode(code, bytes, &instruction)) return std::nullopt;
@@ -35,6 +57,18 @@ std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes) {
     default:
       return behind;
   }
+}
+
+std::optional<int64_t> DistanceOfJump(const uint8_t* code, size_t bytes) {
+  ZydisDecodedInstruction instruction;
+  if (!Decode(code, bytes, &instruction) || !instruction.raw.imm[0].is_relative) {
+    return std::nullopt;
+  }
+  const ZydisInstructionCategory category = instruction.meta.category;
+  if (category != ZYDIS_CATEGORY_UNCOND_BR && category != ZYDIS_CATEGORY_COND_BR) {
+    return std::nullopt;
+  }
+  return instruction.length + instruction.raw.imm[0].value.s;
 }
 
 }  // namespace coz::points

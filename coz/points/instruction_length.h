@@ -20,10 +20,20 @@ namespace coz::points {
 
 size_t InstructionLength(const uint8_t* code, size_t bytes);
 
+// Of the instructions at the start that do nothing: compilers fill up with them.
+size_t PaddingLength(const uint8_t* code, size_t bytes);
+
+// Whether a thread comes from the last instruction to what is behind `bytes`. The code begins at an
+// instruction.
+bool ReachesEnd(const uint8_t* code, size_t bytes);
+
 // Distance from `code` to the next instruction that the thread runs: the target of a direct jump or
 // call, else the instruction behind. A conditional jump counts as not taken. Nothing for returns
 // and for jumps and calls through a register or memory, whose target is known only when they run.
 std::optional<int64_t> DistanceToNext(const uint8_t* code, size_t bytes);
+
+// Distance from `code` to the target of a direct jump, conditional or not. Nothing for all others.
+std::optional<int64_t> DistanceOfJump(const uint8_t* code, size_t bytes);
 
 }  // namespace coz::points
 

@@ -53,6 +53,33 @@ TEST(InstructionLengthTest, LengthIsThatOfTheDisassembler) {
   ExpectLength({0x49, 0x49, 0x89, 0xc8});                       // a REX prefix that has no effect
 }
 
+TEST(InstructionLengthTest, PaddingEndsWithTheFirstInstructionThatDoesSomething) {
+  const Code padded = {0x66, 0x90, 0x0f, 0x1f, 0x00, 0x90, 0x53, 0x90};  // nops, push, nop
+  EXPECT_EQ(PaddingLength(padded.data(), padded.size()), 6u);
+  EXPECT_EQ(PaddingLength(padded.data() + 6, padded.size() - 6), 0u);
+  EXPECT_EQ(PaddingLength(padded.data(), 4), 2u) << "cut off";
+}
+
+TEST(InstructionLengthTest, ThreadsComeToTheEndUnlessTheLastInstructionLeaves) {
+  const auto reaches = [](const Code& code) { return ReachesEnd(code.data(), code.size()); };
+  EXPECT_TRUE(reaches({0xeb, 0x10, 0x53}));   // jmp; push
+  EXPECT_TRUE(reaches({0x53, 0x7f, 0xfc}));   // push; jg
+  EXPECT_FALSE(reaches({0x53, 0xeb, 0x10}));  // push; jmp
+  EXPECT_FALSE(reaches({0x53, 0xc3}));        // push; ret
+  EXPECT_FALSE(reaches({0x53, 0x0f}));        // cut off
+  EXPECT_FALSE(reaches({}));
+}
+
+TEST(InstructionLengthTest, OnlyDirectJumpsHaveADistance) {
+  const auto distance = [](const Code& code) { return DistanceOfJump(code.data(), code.size()); };
+  EXPECT_EQ(distance({0x7f, 0xfc}), -2);                       // jg
+  EXPECT_EQ(distance({0xeb, 0x10}), 0x12);                     // jmp
+  EXPECT_EQ(distance({0x0f, 0x84, 0x00, 0x01, 0, 0}), 0x106);  // je
+  EXPECT_EQ(distance({0xe8, 1, 0, 0, 0}), std::nullopt);       // call
+  EXPECT_EQ(distance({0xff, 0xe0}), std::nullopt);             // jmp *%rax
+  EXPECT_EQ(distance({0x53}), std::nullopt);                   // push
+}
+
 TEST(InstructionLengthTest, WhatIsNoInstructionHasNone) {
   EXPECT_EQ(InstructionLength(nullptr, 0), 0u);
   for (const Code& code : {Code{0x06}, Code{0x9a}, Code{0x66, 0x66}, Code{0xd6}, Code{0x0f},

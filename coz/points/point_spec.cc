@@ -17,8 +17,6 @@ namespace {
 
 constexpr char kUsdtPrefix[] = "usdt:";
 
-bool IsGlob(absl::string_view text) { return text.find_first_of("*?") != absl::string_view::npos; }
-
 // The length of the balanced brackets that end with the last character, brackets included; 0: they
 // are not balanced.
 size_t BracketsAtEnd(absl::string_view text, char open, char close) {
@@ -53,6 +51,8 @@ absl::string_view LastPart(absl::string_view name) {
 }
 
 }  // namespace
+
+bool IsGlob(absl::string_view text) { return text.find_first_of("*?") != absl::string_view::npos; }
 
 absl::StatusOr<PointSpec> ParsePointSpec(absl::string_view text) {
   PointSpec spec;

@@ -45,6 +45,8 @@ bool MatchesGlob(absl::string_view glob, absl::string_view text);
 // unchanged.
 std::string WithoutParameters(absl::string_view demangled);
 
+bool IsGlob(absl::string_view text);
+
 // Whether `wanted` (PointSpec::function) names the function. Without glob characters the last parts
 // of its name will do: "Run" or "Benchmark::Run" for "leveldb::Benchmark::Run(int)".
 bool MatchesFunction(absl::string_view wanted, absl::string_view linkage_name,

@@ -150,7 +150,10 @@ class ProbeTest : public ::testing::Test {
   ProbeTest() {
     absl::StatusOr<std::unique_ptr<CodePlaces>> places = CodePlaces::Open(program_);
     std::string note;
-    offset_ = (*places)->Find(*ParsePointSpec("Server::Reply"), &note)->front().probe_offset;
+    offset_ = (*places)
+                  ->Find(*ParsePointSpec("Server::Reply"), InlinedCopies::kLeave, &note)
+                  ->front()
+                  .probe_offset;
   }
   static std::string Missing(const absl::StatusOr<VisitCounter>& counter) {
     return counter.ok() ? ""

@@ -72,6 +72,14 @@ TEST_F(ProgressTest, BreakpointCountsEveryCallInEveryThread) {
   EXPECT_THAT(result.errors, HasSubstr("counted by hardware breakpoint"));
 }
 
+// The compiler has left no other code of copy_input(), which main() calls.
+TEST_F(ProgressTest, CallThatWasInlinedIsCountedOnce) {
+  const CommandResult result =
+      Run({"--progress=copy_input", "--progress=work"}, {Puppet("busy"), "1"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_EQ(VisitsInRun(Profile(), "copy_input"), 1u);
+}
+
 // A signal often comes while the kernel handles the visit. Its handler runs before the instruction
 // that was stopped at. The visit is counted once if all handlers, the sampler's too, hand the
 // resume flag back. The second case shows that the first would tell.

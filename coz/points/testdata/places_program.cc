@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+static int g_left;
+
 namespace shop {
 
 class Server {
@@ -19,6 +21,9 @@ class Server {
   __attribute__((always_inline)) inline int Tiny(int x) {
     asm volatile("" : "+r"(x));
     return x * 3;
+  }
+  __attribute__((always_inline)) inline void Countdown() {
+    asm volatile("1: decl %0; jg 1b" : "+m"(g_left));
   }
 };
 
@@ -69,6 +74,7 @@ static void* Call(void*) {
   for (int i = 0; i < g_calls; ++i) {
     x = server.Reply(x);
     x += server.Tiny(x);  // PLACE(tiny)
+    server.Countdown();   // PLACE(countdown)
     if (i % 2 == 0) x = server.Replay(x);
     asm volatile("" : "+r"(x));
     x = Sell(x);

@@ -62,7 +62,8 @@ std::set<uint64_t> OffsetsOf(const points::CodePlaces& binary,
     const absl::StatusOr<points::PointSpec> spec = points::ParsePointSpec(text);
     if (!spec.ok() || !spec->binary.empty()) continue;
     std::string note;
-    const absl::StatusOr<std::vector<points::CodePlace>> found = binary.Find(*spec, &note);
+    const absl::StatusOr<std::vector<points::CodePlace>> found =
+        binary.Find(*spec, points::InlinedCopies::kLeave, &note);
     if (!found.ok()) continue;
     for (const points::CodePlace& place : *found) offsets.insert(place.file_offset);
   }
@@ -126,7 +127,8 @@ absl::Status CountedFunctions::ResolveInProgram(Spec* spec,
       points::CodePlaces::Open(program_);
   if (!binary.ok()) return binary.status();
   std::string note;
-  const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec->spec, &note);
+  const absl::StatusOr<std::vector<points::CodePlace>> found =
+      (*binary)->Find(spec->spec, points::InlinedCopies::kLeave, &note);
   if (!found.ok()) {
     const bool may_be_elsewhere =
         absl::IsNotFound(found.status()) && !absl::StrContains(found.status().message(), "inlined");
@@ -276,7 +278,8 @@ void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::stri
         points::CodePlaces::Open(path);
     if (!binary.ok()) continue;
     std::string note;
-    const absl::StatusOr<std::vector<points::CodePlace>> found = (*binary)->Find(spec.spec, &note);
+    const absl::StatusOr<std::vector<points::CodePlace>> found =
+        (*binary)->Find(spec.spec, points::InlinedCopies::kLeave, &note);
     if (!found.ok()) {
       spec.why_missing = std::string(found.status().message());
       continue;

@@ -189,7 +189,7 @@ void OutsidePoints::LookInFile(const std::string& path, bool is_program) {
     if (!opened.ok()) continue;
     std::string note;
     const absl::StatusOr<std::vector<points::CodePlace>> found =
-        (*opened)->Find(counted->spec, &note);
+        (*opened)->Find(counted->spec, points::InlinedCopies::kFind, &note);
     if (!found.ok()) {
       counted->why_missing = std::string(found.status().message());
       continue;

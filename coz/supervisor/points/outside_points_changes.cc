@@ -142,7 +142,7 @@ absl::StatusOr<OutsidePoints::FoundPlaces> OutsidePoints::Seek(
       continue;
     }
     std::string note;
-    const auto found = (*opened)->Find(spec, &note);
+    const auto found = (*opened)->Find(spec, points::InlinedCopies::kFind, &note);
     if (!found.ok()) {
       missing.Update(MayBeInLibrary(spec, found.status()));
       continue;

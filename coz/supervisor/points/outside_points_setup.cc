@@ -143,7 +143,7 @@ absl::Status OutsidePoints::ResolveInProgram(const std::string& option, Counted*
   }
   std::string note;
   const absl::StatusOr<std::vector<points::CodePlace>> found =
-      program_places_->Find(counted->spec, &note);
+      program_places_->Find(counted->spec, points::InlinedCopies::kFind, &note);
   if (!found.ok()) {
     return WithOption(option, counted->spec.text, MayBeInLibrary(counted->spec, found.status()));
   }
