@@ -24,6 +24,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
@@ -138,7 +139,8 @@ std::string EndedText(pid_t pid) {
   return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
 }
 
-std::string Explain(shared::AttachAnswer answer, pid_t pid) {
+std::string Explain(int64_t packed, pid_t pid) {
+  const shared::AttachAnswer answer = shared::AnswerIn(packed);
   switch (answer) {
     case shared::AttachAnswer::kDone:
       break;
@@ -150,8 +152,14 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
       return "it has loaded libcoz.so of another version; start it afresh, or attach with the coz "
              "command that the library came with";
     case shared::AttachAnswer::kNoMemory:
-      return absl::StrFormat("it has no room for 1 GiB of addresses; see: prlimit --as --pid %d",
-                             pid);
+      return absl::StrFormat(
+          "it cannot map 1 GiB of memory shared with coz (mmap: %s); see: prlimit --as --pid %d",
+          strerror(shared::ErrnoIn(packed)), pid);
+    case shared::AttachAnswer::kNoFile:
+      return absl::StrFormat(
+          "it cannot look at the file shared with coz (fstat: %s); it may have closed it with "
+          "others of its own, so try again: coz attach %d",
+          strerror(shared::ErrnoIn(packed)), pid);
     case shared::AttachAnswer::kNoSlot:
       return "the profile has no room for it; try again";
     case shared::AttachAnswer::kNotAttached:
@@ -170,7 +178,7 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
           "grep Seccomp /proc/%d/status",
           pid);
   }
-  return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
+  return absl::StrFormat("libcoz.so answered %d in it", packed);
 }
 
 }  // namespace
@@ -219,7 +227,7 @@ absl::Status Injector::FindFunctions() {
   if (offsets.size() != 4) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot attach to process %d: its C library (%s) is older than glibc 2.34, and has no "
-        "dlopen in it; start the program with: coz run",
+        "dlopen in it; start the program with: coz run --- PROGRAM",
         pid_, libc->path));
   }
   functions_ = {libc->begin + offsets.at("__errno_location"), libc->begin + offsets.at("dlopen"),
@@ -237,7 +245,7 @@ absl::Status Injector::FindFunctions() {
   if (gadgets_.syscall_return == 0 || gadgets_.sigreturn == 0) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot attach to process %d: its C library (%s) has not the code that is used for it; "
-        "start the program with: coz run",
+        "start the program with: coz run --- PROGRAM",
         pid_, libc->path));
   }
   return absl::OkStatus();
@@ -342,7 +350,7 @@ absl::Status Injector::MakeControl() {
   if (*made < 0) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "cannot attach to process %d: it cannot make a file in memory (memfd_create: %s); start "
-        "the program with: coz run",
+        "the program with: coz run --- PROGRAM",
         pid_, strerror(static_cast<int>(-*made))));
   }
   control_there_ = *made;
@@ -452,7 +460,8 @@ std::string Injector::WhyNotLoaded(uint64_t error_at) const {
          byte != '\0') {
     text.push_back(byte);
   }
-  return text.empty() ? "no reason given" : text;
+  if (text.empty()) return "no reason given";
+  return std::string(absl::StripPrefix(text, absl::StrCat(options_.library, ": ")));
 }
 
 absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* function,
@@ -485,9 +494,10 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
   if (!ReadMemory(pid_, room->data, &order, sizeof(order))) return CannotRead();
   if (order.is_done != 1) return absl::UnavailableError(EndedText(pid_));
   if (order.error == 0 && order.handle != 0) return order.answer;
-  return absl::FailedPreconditionError(
-      absl::StrFormat("cannot attach to process %d: it cannot load %s: %s; start it with: coz run",
-                      pid_, options_.library, WhyNotLoaded(order.error)));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "cannot attach to process %d: it cannot load %s: %s; see whether it may read each folder: "
+      "namei -l %s; or start it with: coz run --- PROGRAM",
+      pid_, options_.library, WhyNotLoaded(order.error), options_.library));
 }
 
 absl::StatusOr<int64_t> Injector::CallLibrary(const char* function, int64_t argument) {
@@ -543,10 +553,9 @@ void Injector::CloseLeftOver() {
 }
 
 absl::Status Injector::StatusOf(const char* wish, int64_t answer) const {
-  if (answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
+  if (shared::AnswerIn(answer) == shared::AttachAnswer::kDone) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrFormat("cannot %s process %d: %s", wish, pid_,
-                      Explain(static_cast<shared::AttachAnswer>(answer), pid_)));
+      absl::StrFormat("cannot %s process %d: %s", wish, pid_, Explain(answer, pid_)));
 }
 
 absl::Status Injector::ChangeCode(bool is_first) {

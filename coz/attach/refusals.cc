@@ -162,7 +162,7 @@ absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
     return absl::FailedPreconditionError(Refusal(
         facts,
         "it has restricted its own system calls (Seccomp: %d), and might be killed for one of "
-        "coz's; start it without that under: coz run",
+        "coz's; start it without that under: coz run --- PROGRAM",
         NumberIn(facts.status, "Seccomp", 0)));
   }
   const auto features = facts.status.find("x86_Thread_features");
@@ -211,7 +211,7 @@ absl::Status CheckLibraries(const Facts& facts, const std::string& library) {
       return absl::UnimplementedError(
           Refusal(facts,
                   "it runs with a sanitizer (%s), which has to be loaded last; start it with: coz "
-                  "run",
+                  "run --- PROGRAM",
                   mapping.path));
     }
   }

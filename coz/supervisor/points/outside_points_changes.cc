@@ -205,8 +205,7 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
   if (!CanChangeCode(control)) {
     return absl::FailedPreconditionError(
         absl::StrFormat("'%s' cannot be counted, for no process of this session can change its "
-                        "code; start one with: "
-                        "coz run",
+                        "code; start one with: coz run --- PROGRAM",
                         text));
   }
   auto changing = std::make_unique<Changing>();
