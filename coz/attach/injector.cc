@@ -255,9 +255,12 @@ absl::Status Injector::FindFunctions() {
 absl::StatusOr<TracedThread> Injector::StopSafely() {
   constexpr size_t kMostInOneRound = 16;
   constexpr timespec kBetweenRounds = {0, 5 * kNsPerMs};
-  // Anew each time: once it has joined, its threads wait in libcoz.so.
-  SafePoints safe_points(pid_);
-  const double deadline_s = NowS() + options_.limit_s;
+  constexpr double kLongestKeptS = 1;
+  // Anew each time: once it has joined, its threads wait in libcoz.so. And now and then: a file of
+  // the process that could not be read once is not looked at again.
+  auto safe_points = std::make_unique<SafePoints>(pid_);
+  double made_s = NowS();
+  const double deadline_s = made_s + options_.limit_s;
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   if (!pidfd.ok() && errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   std::string last = "it has no thread";
@@ -272,7 +275,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         continue;
       }
       const absl::Status safe =
-          safe_points.Check(tid, thread->WaitingCall(), thread->WaitsForThread());
+          safe_points->Check(tid, thread->WaitingCall(), thread->WaitsForThread());
       if (safe.ok()) {
         Step("stopped");
         return thread;
@@ -280,6 +283,10 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
       last = absl::StrFormat("thread %d: %s", tid, safe.message());
     }
     nanosleep(&kBetweenRounds, nullptr);
+    if (NowS() - made_s > kLongestKeptS) {
+      safe_points = std::make_unique<SafePoints>(pid_);
+      made_s = NowS();
+    }
   } while (NowS() < deadline_s);
   return absl::DeadlineExceededError(absl::StrFormat(
       "in %.0f s no thread of process %d came to where a library can be called safely (%s); try "
@@ -307,11 +314,7 @@ absl::Status Injector::Borrow(TracedThread* thread, Room* room) const {
         pid_, strerror(static_cast<int>(-std::min(*code, *data))), pid_));
   }
   const auto length = static_cast<size_t>(coz_attach_call_end - coz_attach_call_begin);
-  if (!thread->Write(room->code, coz_attach_call_begin, length)) {
-    return absl::UnavailableError(absl::StrFormat(
-        "cannot attach to process %d: its memory cannot be written to: %s; see: ls -l /proc/%d/mem",
-        pid_, strerror(errno), pid_));
-  }
+  if (!thread->Write(room->code, coz_attach_call_begin, length)) return CannotWrite();
   return absl::OkStatus();
 }
 
@@ -332,13 +335,14 @@ absl::Status Injector::MakeControl() {
   if (!thread.ok()) return thread.status();
   Room room;
   absl::Status borrowed = Borrow(&*thread, &room);
-  absl::StatusOr<int64_t> made = -EFAULT;
-  if (!borrowed.ok()) {
-    made = borrowed;
-  } else if (thread->Write(room.data, kControlName, sizeof(kControlName))) {
-    made = thread->Call(
-        gadgets_, {SYS_memfd_create, {room.data, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0}});
+  if (borrowed.ok() && !thread->Write(room.data, kControlName, sizeof(kControlName))) {
+    borrowed = CannotWrite();
   }
+  const absl::StatusOr<int64_t> made =
+      borrowed.ok()
+          ? thread->Call(gadgets_, {SYS_memfd_create,
+                                    {room.data, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0}})
+          : absl::StatusOr<int64_t>(borrowed);
   Step("control made");
   GiveBack(&*thread, room);
   if (!made.ok()) return made.status();
@@ -446,6 +450,12 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   return fd;
 }
 
+absl::Status Injector::CannotWrite() const {
+  return absl::UnavailableError(absl::StrFormat(
+      "cannot attach to process %d: its memory cannot be written to: %s; see: ls -l /proc/%d/mem",
+      pid_, strerror(errno), pid_));
+}
+
 absl::Status Injector::CannotRead() const {
   if (errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   return absl::UnavailableError(
@@ -478,9 +488,7 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
   order.argument = argument;
   strncpy(order.function_name, function, sizeof(order.function_name) - 1);
   memcpy(order.path_text, options_.library.data(), options_.library.size());
-  if (!thread->Write(room->data, &order, sizeof(order))) {
-    return absl::UnavailableError("the memory of the process cannot be written to");
-  }
+  if (!thread->Write(room->data, &order, sizeof(order))) return CannotWrite();
   Step("before call");
   const absl::Status called =
       thread->CallFunction(gadgets_, room->data + kOrderBytes, kRoomBytes - kOrderBytes, room->code,
