@@ -20,7 +20,7 @@
 
 namespace coz::shared {
 
-inline constexpr uint32_t kMaxTimedFunctions = 64;
+inline constexpr uint32_t kMaxTimedFunctions = 256;
 inline constexpr uint32_t kMaxOpenCalls = 64;
 inline constexpr uint32_t kMaxCallLatencies = 16;
 
@@ -193,13 +193,14 @@ inline void PassCall(CallTimers& timers, uint64_t frame, uint64_t here) {
   timers.busy_at.store(0, call_timers_internal::kRelaxed);
 }
 
-// A new thread, or new figures of one: `is_new_thread` has no calls open.
-inline void BeginCallTimes(CallTimers& timers, bool is_new_thread) {
+// A new thread, or new figures of one: `is_new_thread` has no calls open. The first `functions` are
+// in use.
+inline void BeginCallTimes(CallTimers& timers, bool is_new_thread, uint32_t functions) {
   if (is_new_thread) {
     timers.busy_at.store(0, call_timers_internal::kRelaxed);
     call_timers_internal::DropAll(timers);
   }
-  for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) {
+  for (uint32_t i = 0; i < functions; ++i) {
     const CallTime& now = timers.times[i];
     CallTime& before = timers.before[i];
     before.calls.store(now.calls.load(call_timers_internal::kRelaxed),
