@@ -50,11 +50,7 @@ void PrintProcesses(const supervisor::RunResult& result) {
     Say(absl::StrFormat(
         "the program has ended; %s left running, not profiled from here on; to profile to the "
         "end: %s",
-        ProcessesWere(result.processes_left),
-        ProfilingCommand(result.profile.session().empty() ||
-                                 result.profile.session(0).options().attached_pid() == 0
-                             ? "--daemon"
-                             : "--tree --daemon")));
+        ProcessesWere(result.processes_left), ProfilingCommand("--daemon")));
   }
   if (result.processes_unprofiled > 0) {
     Say(absl::StrFormat(
