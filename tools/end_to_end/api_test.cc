@@ -154,6 +154,18 @@ TEST_F(ApiTest, EachOfManyFunctionsHasTimes) {
   }
 }
 
+TEST_F(ApiTest, AFunctionIsFoundByEachOfItsNames) {
+  for (const char* name : {"Many100", "OtherNameOfMany100"}) {
+    const CommandResult result =
+        RunIt({absl::StrCat("--api=libmany.so:", name)}, {Puppet("api_many")});
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const std::map<FunctionAndCaller, Calls> counted = Counted();
+    ASSERT_EQ(counted.size(), 1u) << result.errors;
+    EXPECT_EQ(counted.begin()->first.first, absl::StrCat("libmany.so!", name));
+    EXPECT_EQ(counted.begin()->second.all, 10u);
+  }
+}
+
 TEST_F(ApiTest, CallsOfAFunctionAreAProgressPoint) {
   const CommandResult result = Run({"--unit=library", "--progress=api:libapi.so:ApiPlain"},
                                    {Puppet("api_caller_now"), absl::StrCat(kRounds)});

@@ -7,3 +7,5 @@
     return x + n;                                                          \
   }
 COZ_FOR_EACH_OF_MANY(COZ_DEFINE)
+
+extern "C" uint64_t OtherNameOfMany100(uint64_t x) __attribute__((alias("Many100")));
