@@ -2,6 +2,7 @@
 
 #include "CLI/App.hpp"
 #include "CLI/Validators.hpp"
+#include "coz/base/command_name.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
@@ -15,6 +16,7 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   if (absl::Status status = CompleteRunArguments(command, arguments); !status.ok()) {
     return ReportUsage(status);
   }
+  SetAttachedProcess(arguments->run.attach_pid);
   const absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(arguments->run);
   if (!result.ok()) return Report(result.status());
   supervisor::SettleProfiles(result->earlier, arguments->run.output,

@@ -49,8 +49,8 @@ void PrintProcesses(const supervisor::RunResult& result) {
   if (result.processes_left > 0) {
     Say(absl::StrFormat(
         "the program has ended; %s left running, not profiled from here on; to profile to the "
-        "end: coz run --daemon",
-        ProcessesWere(result.processes_left)));
+        "end: %s",
+        ProcessesWere(result.processes_left), ProfilingCommand("--daemon")));
   }
   if (result.processes_unprofiled > 0) {
     Say(absl::StrFormat(

@@ -24,6 +24,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
@@ -138,7 +139,8 @@ std::string EndedText(pid_t pid) {
   return absl::StrFormat("process %d has ended; see: ps %d", pid, pid);
 }
 
-std::string Explain(shared::AttachAnswer answer, pid_t pid) {
+std::string Explain(int64_t packed, pid_t pid) {
+  const shared::AttachAnswer answer = shared::AnswerIn(packed);
   switch (answer) {
     case shared::AttachAnswer::kDone:
       break;
@@ -150,8 +152,14 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
       return "it has loaded libcoz.so of another version; start it afresh, or attach with the coz "
              "command that the library came with";
     case shared::AttachAnswer::kNoMemory:
-      return absl::StrFormat("it has no room for 1 GiB of addresses; see: prlimit --as --pid %d",
-                             pid);
+      return absl::StrFormat(
+          "it cannot map 1 GiB of memory shared with coz (mmap: %s); see: prlimit --as --pid %d",
+          strerror(shared::ErrnoIn(packed)), pid);
+    case shared::AttachAnswer::kNoFile:
+      return absl::StrFormat(
+          "it cannot look at the file shared with coz (fstat: %s); it may have closed it with "
+          "others of its own, so try again: coz attach %d",
+          strerror(shared::ErrnoIn(packed)), pid);
     case shared::AttachAnswer::kNoSlot:
       return "the profile has no room for it; try again";
     case shared::AttachAnswer::kNotAttached:
@@ -170,7 +178,7 @@ std::string Explain(shared::AttachAnswer answer, pid_t pid) {
           "grep Seccomp /proc/%d/status",
           pid);
   }
-  return absl::StrFormat("libcoz.so answered %d in it", static_cast<int64_t>(answer));
+  return absl::StrFormat("libcoz.so answered %d in it", packed);
 }
 
 }  // namespace
@@ -219,7 +227,7 @@ absl::Status Injector::FindFunctions() {
   if (offsets.size() != 4) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot attach to process %d: its C library (%s) is older than glibc 2.34, and has no "
-        "dlopen in it; start the program with: coz run",
+        "dlopen in it; start the program with: coz run --- PROGRAM",
         pid_, libc->path));
   }
   functions_ = {libc->begin + offsets.at("__errno_location"), libc->begin + offsets.at("dlopen"),
@@ -237,7 +245,7 @@ absl::Status Injector::FindFunctions() {
   if (gadgets_.syscall_return == 0 || gadgets_.sigreturn == 0) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot attach to process %d: its C library (%s) has not the code that is used for it; "
-        "start the program with: coz run",
+        "start the program with: coz run --- PROGRAM",
         pid_, libc->path));
   }
   return absl::OkStatus();
@@ -247,9 +255,12 @@ absl::Status Injector::FindFunctions() {
 absl::StatusOr<TracedThread> Injector::StopSafely() {
   constexpr size_t kMostInOneRound = 16;
   constexpr timespec kBetweenRounds = {0, 5 * kNsPerMs};
-  // Anew each time: once it has joined, its threads wait in libcoz.so.
-  SafePoints safe_points(pid_);
-  const double deadline_s = NowS() + options_.limit_s;
+  constexpr double kLongestKeptS = 1;
+  // Anew each time: once it has joined, its threads wait in libcoz.so. And now and then: a file of
+  // the process that could not be read once is not looked at again.
+  auto safe_points = std::make_unique<SafePoints>(pid_);
+  double made_s = NowS();
+  const double deadline_s = made_s + options_.limit_s;
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
   if (!pidfd.ok() && errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   std::string last = "it has no thread";
@@ -264,7 +275,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
         continue;
       }
       const absl::Status safe =
-          safe_points.Check(tid, thread->WaitingCall(), thread->WaitsForThread());
+          safe_points->Check(tid, thread->WaitingCall(), thread->WaitsForThread());
       if (safe.ok()) {
         Step("stopped");
         return thread;
@@ -272,6 +283,10 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
       last = absl::StrFormat("thread %d: %s", tid, safe.message());
     }
     nanosleep(&kBetweenRounds, nullptr);
+    if (NowS() - made_s > kLongestKeptS) {
+      safe_points = std::make_unique<SafePoints>(pid_);
+      made_s = NowS();
+    }
   } while (NowS() < deadline_s);
   return absl::DeadlineExceededError(absl::StrFormat(
       "in %.0f s no thread of process %d came to where a library can be called safely (%s); try "
@@ -299,11 +314,7 @@ absl::Status Injector::Borrow(TracedThread* thread, Room* room) const {
         pid_, strerror(static_cast<int>(-std::min(*code, *data))), pid_));
   }
   const auto length = static_cast<size_t>(coz_attach_call_end - coz_attach_call_begin);
-  if (!thread->Write(room->code, coz_attach_call_begin, length)) {
-    return absl::UnavailableError(absl::StrFormat(
-        "cannot attach to process %d: its memory cannot be written to: %s; see: ls -l /proc/%d/mem",
-        pid_, strerror(errno), pid_));
-  }
+  if (!thread->Write(room->code, coz_attach_call_begin, length)) return CannotWrite();
   return absl::OkStatus();
 }
 
@@ -324,13 +335,14 @@ absl::Status Injector::MakeControl() {
   if (!thread.ok()) return thread.status();
   Room room;
   absl::Status borrowed = Borrow(&*thread, &room);
-  absl::StatusOr<int64_t> made = -EFAULT;
-  if (!borrowed.ok()) {
-    made = borrowed;
-  } else if (thread->Write(room.data, kControlName, sizeof(kControlName))) {
-    made = thread->Call(
-        gadgets_, {SYS_memfd_create, {room.data, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0}});
+  if (borrowed.ok() && !thread->Write(room.data, kControlName, sizeof(kControlName))) {
+    borrowed = CannotWrite();
   }
+  const absl::StatusOr<int64_t> made =
+      borrowed.ok()
+          ? thread->Call(gadgets_, {SYS_memfd_create,
+                                    {room.data, MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0, 0}})
+          : absl::StatusOr<int64_t>(borrowed);
   Step("control made");
   GiveBack(&*thread, room);
   if (!made.ok()) return made.status();
@@ -342,7 +354,7 @@ absl::Status Injector::MakeControl() {
   if (*made < 0) {
     return absl::ResourceExhaustedError(absl::StrFormat(
         "cannot attach to process %d: it cannot make a file in memory (memfd_create: %s); start "
-        "the program with: coz run",
+        "the program with: coz run --- PROGRAM",
         pid_, strerror(static_cast<int>(-*made))));
   }
   control_there_ = *made;
@@ -438,6 +450,12 @@ absl::StatusOr<int64_t> Injector::Receive(TracedThread* thread, uint64_t room) c
   return fd;
 }
 
+absl::Status Injector::CannotWrite() const {
+  return absl::UnavailableError(absl::StrFormat(
+      "cannot attach to process %d: its memory cannot be written to: %s; see: ls -l /proc/%d/mem",
+      pid_, strerror(errno), pid_));
+}
+
 absl::Status Injector::CannotRead() const {
   if (errno == ESRCH) return absl::UnavailableError(EndedText(pid_));
   return absl::UnavailableError(
@@ -452,7 +470,8 @@ std::string Injector::WhyNotLoaded(uint64_t error_at) const {
          byte != '\0') {
     text.push_back(byte);
   }
-  return text.empty() ? "no reason given" : text;
+  if (text.empty()) return "no reason given";
+  return std::string(absl::StripPrefix(text, absl::StrCat(options_.library, ": ")));
 }
 
 absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* function,
@@ -469,9 +488,7 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
   order.argument = argument;
   strncpy(order.function_name, function, sizeof(order.function_name) - 1);
   memcpy(order.path_text, options_.library.data(), options_.library.size());
-  if (!thread->Write(room->data, &order, sizeof(order))) {
-    return absl::UnavailableError("the memory of the process cannot be written to");
-  }
+  if (!thread->Write(room->data, &order, sizeof(order))) return CannotWrite();
   Step("before call");
   const absl::Status called =
       thread->CallFunction(gadgets_, room->data + kOrderBytes, kRoomBytes - kOrderBytes, room->code,
@@ -485,9 +502,10 @@ absl::StatusOr<int64_t> Injector::CallIn(TracedThread* thread, const char* funct
   if (!ReadMemory(pid_, room->data, &order, sizeof(order))) return CannotRead();
   if (order.is_done != 1) return absl::UnavailableError(EndedText(pid_));
   if (order.error == 0 && order.handle != 0) return order.answer;
-  return absl::FailedPreconditionError(
-      absl::StrFormat("cannot attach to process %d: it cannot load %s: %s; start it with: coz run",
-                      pid_, options_.library, WhyNotLoaded(order.error)));
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "cannot attach to process %d: it cannot load %s: %s; see whether it may read each folder: "
+      "namei -l %s; or start it with: coz run --- PROGRAM",
+      pid_, options_.library, WhyNotLoaded(order.error), options_.library));
 }
 
 absl::StatusOr<int64_t> Injector::CallLibrary(const char* function, int64_t argument) {
@@ -543,10 +561,9 @@ void Injector::CloseLeftOver() {
 }
 
 absl::Status Injector::StatusOf(const char* wish, int64_t answer) const {
-  if (answer == static_cast<int64_t>(shared::AttachAnswer::kDone)) return absl::OkStatus();
+  if (shared::AnswerIn(answer) == shared::AttachAnswer::kDone) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrFormat("cannot %s process %d: %s", wish, pid_,
-                      Explain(static_cast<shared::AttachAnswer>(answer), pid_)));
+      absl::StrFormat("cannot %s process %d: %s", wish, pid_, Explain(answer, pid_)));
 }
 
 absl::Status Injector::ChangeCode(bool is_first) {

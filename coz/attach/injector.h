@@ -78,7 +78,9 @@ class Injector {
   absl::StatusOr<int64_t> CallLibrary(const char* function, int64_t argument);
   absl::StatusOr<int64_t> CallIn(TracedThread* thread, const char* function, int64_t argument,
                                  Room* room) const;
-  absl::Status CannotRead() const;  // by errno
+  // By errno.
+  absl::Status CannotWrite() const;
+  absl::Status CannotRead() const;
   std::string WhyNotLoaded(uint64_t error_at) const;
   void Step(const char* name) const {
     if (options_.on_step) options_.on_step(name);

@@ -162,7 +162,7 @@ absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
     return absl::FailedPreconditionError(Refusal(
         facts,
         "it has restricted its own system calls (Seccomp: %d), and might be killed for one of "
-        "coz's; start it without that under: coz run",
+        "coz's; start it without that under: coz run --- PROGRAM",
         NumberIn(facts.status, "Seccomp", 0)));
   }
   const auto features = facts.status.find("x86_Thread_features");
@@ -211,7 +211,7 @@ absl::Status CheckLibraries(const Facts& facts, const std::string& library) {
       return absl::UnimplementedError(
           Refusal(facts,
                   "it runs with a sanitizer (%s), which has to be loaded last; start it with: coz "
-                  "run",
+                  "run --- PROGRAM",
                   mapping.path));
     }
   }
@@ -261,16 +261,23 @@ bool MayTraceBriefly(pid_t pid) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-bool IsSameFile(const std::string& one, const std::string& other) {
-  struct stat a;
-  struct stat b;
-  return stat(one.c_str(), &a) == 0 && stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
-}
-
 void NoteUnreadable(const std::string& path, int error, Facts* facts) {
   facts->unreadable = path;
   facts->unreadable_errno = error;
+}
+
+// Of one that is not there, nothing is noted.
+bool LookAt(const std::string& path, struct stat* status, Facts* facts) {
+  if (stat(path.c_str(), status) == 0) return true;
+  if (errno != ENOENT && errno != ENOTDIR) NoteUnreadable(path, errno, facts);
+  return false;
+}
+
+bool IsSameFile(const std::string& one, const std::string& other, Facts* facts) {
+  struct stat a;
+  struct stat b;
+  return LookAt(one, &a, facts) && LookAt(other, &b, facts) && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
 }
 
 }  // namespace
@@ -292,7 +299,9 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   facts.may_trace = MayTraceBriefly(pid);
   facts.executable = LinkAt(folder + "/exe");
   if (facts.executable.empty()) NoteUnreadable(folder + "/exe", errno, &facts);
+  errno = 0;
   std::ifstream executable(folder + "/exe", std::ios::binary);
+  if (!executable) NoteUnreadable(folder + "/exe", errno, &facts);
   facts.elf_head.resize(sizeof(Elf64_Ehdr));
   executable.read(facts.elf_head.data(), static_cast<std::streamsize>(facts.elf_head.size()));
   facts.elf_head.resize(static_cast<size_t>(std::max<std::streamsize>(0, executable.gcount())));
@@ -305,7 +314,7 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   const std::string our_space = LinkAt("/proc/self/ns/pid");
   if (our_space.empty()) NoteUnreadable("/proc/self/ns/pid", errno, &facts);
   facts.is_in_our_pid_namespace = space == our_space;
-  facts.sees_library = IsSameFile(folder + "/root" + library, library);
+  facts.sees_library = IsSameFile(folder + "/root" + library, library, &facts);
   return facts;
 }
 

@@ -118,10 +118,28 @@ absl::Status CheckFutex(const ThreadState& state) {
   return Unsafe("it waits for a lock");
 }
 
+// The number of frames inside those in which libc begins a thread or the program. A stripped libc
+// has no names for some of them, but they are two, and outermost: start_thread and clone3, or
+// __libc_start_call_main and __libc_start_main, the latter with a name and the program's _start
+// outside. What libc calls at a thread's end makes them three.
+size_t FramesInsideBeginning(const std::vector<StackFrame>& frames) {
+  constexpr size_t kOfLibc = 2;
+  size_t end = frames.size();
+  if (end > kOfLibc && frames[end - kOfLibc].function == "__libc_start_main") --end;
+  const auto may_begin = [](const StackFrame& frame) {
+    return IsLibc(frame.file) && (frame.function.empty() || IsOneOf(frame.function, kBeginnings));
+  };
+  const bool are_there = end > kOfLibc && may_begin(frames[end - 1]) &&
+                         may_begin(frames[end - 2]) && !IsLibc(frames[end - 3].file);
+  return are_there ? end - kOfLibc : frames.size();
+}
+
 // A thread that waits for nothing has to be in the program's own code.
 absl::Status CheckRunning(const ThreadState& state) {
   if (state.has_other_malloc) return Unsafe("it runs, perhaps in an allocator");
-  for (const StackFrame& frame : state.frames) {
+  const size_t inside = FramesInsideBeginning(state.frames);
+  for (size_t i = 0; i < inside; ++i) {
+    const StackFrame& frame = state.frames[i];
     if (frame.file.empty()) return Unsafe("it runs in " + Describe(frame));
     if (IsLibc(frame.file) && !IsOneOf(frame.function, kBeginnings)) {
       return Unsafe("it runs " + Describe(frame));

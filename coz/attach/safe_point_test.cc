@@ -23,6 +23,14 @@ ThreadState Waiting(int64_t call, const std::vector<StackFrame>& inner) {
   return state;
 }
 
+// With the whole stack given.
+ThreadState Running(const std::vector<StackFrame>& frames) {
+  ThreadState state;
+  state.frames = frames;
+  state.is_whole = true;
+  return state;
+}
+
 TEST(SafePointTest, ThreadThatWaitsForInputIsSafe) {
   EXPECT_TRUE(IsSafe(Waiting(SYS_epoll_wait, {{1, "libc.so.6", "epoll_wait"}})).ok());
   EXPECT_TRUE(IsSafe(Waiting(SYS_read, {{1, "libc.so.6", "read"}})).ok());
@@ -72,6 +80,25 @@ TEST(SafePointTest, RunningThreadIsSafeInTheProgramOnly) {
   EXPECT_TRUE(IsSafe(Waiting(-1, {{1, "server", "compute"}})).ok());
   EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "libc.so.6", "qsort"}, {2, "server", "sort"}})).ok());
   EXPECT_FALSE(IsSafe(Waiting(-1, {{1, "", ""}})).ok());
+}
+
+// As libc is installed: without its local symbols.
+TEST(SafePointTest, BeginningsOfAStrippedLibcAreKnownByTheirPlace) {
+  const StackFrame compute = {1, "server", "compute"};
+  const StackFrame unnamed = {2, "libc.so.6", ""};
+  const StackFrame starts_main = {3, "libc.so.6", "__libc_start_main"};
+  const StackFrame start = {4, "server", "_start"};
+  EXPECT_TRUE(IsSafe(Running({compute, unnamed, unnamed})).ok());
+  EXPECT_TRUE(IsSafe(Running({compute, unnamed, starts_main, start})).ok());
+  // At a thread's end.
+  EXPECT_FALSE(IsSafe(Running({compute, unnamed, unnamed, unnamed})).ok());
+  EXPECT_FALSE(IsSafe(Running({unnamed, unnamed, unnamed})).ok());
+  EXPECT_FALSE(IsSafe(Running({unnamed, unnamed})).ok());
+  // Elsewhere on the stack.
+  EXPECT_FALSE(IsSafe(Running({compute, unnamed, compute, unnamed, unnamed})).ok());
+  EXPECT_FALSE(IsSafe(Running({compute, unnamed, unnamed, start})).ok());
+  EXPECT_FALSE(IsSafe(Running({compute, {2, "libc.so.6", "qsort"}, unnamed})).ok());
+  EXPECT_FALSE(IsSafe(Running({compute, unnamed})).ok());
 }
 
 TEST(SafePointTest, RunningThreadIsNotSafeWhereAnyFunctionMayBeTheAllocators) {

@@ -13,6 +13,11 @@ std::string& Name() {
   return *name;
 }
 
+pid_t& AttachedProcess() {
+  static pid_t pid = 0;
+  return pid;
+}
+
 // Whether a command to type begins there.
 bool IsCommand(std::string_view text, size_t at) {
   const std::string_view before = text.substr(0, at);
@@ -42,6 +47,14 @@ std::string WithCommandName(std::string text) {
     }
   }
   return text;
+}
+
+void SetAttachedProcess(pid_t pid) { AttachedProcess() = pid; }
+
+std::string ProfilingCommand(const std::string& options) {
+  const std::string words = options.empty() ? "" : " " + options;
+  if (AttachedProcess() == 0) return "coz run" + words + " --- …";
+  return "coz attach" + words + " " + std::to_string(AttachedProcess());
 }
 
 }  // namespace coz

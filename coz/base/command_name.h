@@ -1,6 +1,7 @@
 // How the user starts coz, for messages that name the next command: what they say can be pasted.
 //
-// Shape    the name is set once, when the command starts; "coz" until then
+// Shape    the name is set once, when the command starts; "coz" until then. So is the process that
+//          the command attaches to; none until then
 // Units    none
 // Errors   none
 // Threads  set before others start; then safe
@@ -8,6 +9,8 @@
 // Source   none
 #ifndef COZ_BASE_COMMAND_NAME_H_
 #define COZ_BASE_COMMAND_NAME_H_
+
+#include <sys/types.h>
 
 #include <string>
 
@@ -19,6 +22,13 @@ const std::string& CommandName();
 // The text with that name in each command to type: a "coz" with a subcommand behind a backquote,
 // behind a colon and a blank, or behind "sudo".
 std::string WithCommandName(std::string text);
+
+// Of `coz attach`: the process that the user named.
+void SetAttachedProcess(pid_t pid);
+
+// The command that profiles, which the user typed, with `options`: "coz run OPTIONS --- …", or "coz
+// attach OPTIONS PID".
+std::string ProfilingCommand(const std::string& options);
 
 }  // namespace coz
 

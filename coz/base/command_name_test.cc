@@ -7,7 +7,10 @@ namespace {
 
 class CommandNameTest : public ::testing::Test {
  protected:
-  ~CommandNameTest() override { SetCommandName("coz"); }
+  ~CommandNameTest() override {
+    SetCommandName("coz");
+    SetAttachedProcess(0);
+  }
 };
 
 TEST_F(CommandNameTest, IsPlainAtFirst) {
@@ -36,6 +39,13 @@ TEST_F(CommandNameTest, LeavesOtherWordsAlone) {
 TEST_F(CommandNameTest, MayHoldItself) {
   SetCommandName("'/my: coz run/coz'");
   EXPECT_EQ(WithCommandName("`coz plot`"), "`'/my: coz run/coz' plot`");
+}
+
+TEST_F(CommandNameTest, OfProfilingIsTheOneThatWasTyped) {
+  EXPECT_EQ(ProfilingCommand("-o FILE"), "coz run -o FILE --- …");
+  SetAttachedProcess(4711);
+  EXPECT_EQ(ProfilingCommand("-o FILE"), "coz attach -o FILE 4711");
+  EXPECT_EQ(ProfilingCommand(""), "coz attach 4711");
 }
 
 }  // namespace

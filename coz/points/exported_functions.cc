@@ -53,9 +53,6 @@ std::vector<ExportedFunction> ReadExportedFunctions(const std::string& path) {
   elf_end(elf);
   std::stable_sort(functions.begin(), functions.end(),
                    [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  functions.erase(std::unique(functions.begin(), functions.end(),
-                              [](const auto& a, const auto& b) { return a.begin == b.begin; }),
-                  functions.end());
   return functions;
 }
 

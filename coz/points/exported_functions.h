@@ -1,6 +1,6 @@
 // The functions that a library offers to other objects, by its dynamic symbol table.
 //
-// Shape    ascending by address; the first name of each address
+// Shape    ascending by address; names of one address in the order of the table
 // Units    ELF addresses
 // Errors   what cannot be read exports nothing
 // Threads  safe

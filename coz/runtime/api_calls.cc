@@ -41,7 +41,7 @@ constexpr uint64_t OffsetOf(uint32_t point) {
 constexpr Counters kHasPoint = uint64_t{1} << 63;
 // What counts nowhere is added here.
 constexpr Counters kNowhere = offsetof(shared::ThreadSlot, visits_of_none);
-constexpr uint32_t kTimedBits = 8;
+constexpr uint32_t kTimedBits = 9;
 constexpr uint32_t kTimedShift = 2 * kOffsetBits;
 constexpr uint32_t kLatencyBits = 7;
 constexpr uint32_t kLatencyShift = kTimedShift + kTimedBits;

@@ -18,7 +18,6 @@ __attribute__((visibility("hidden"), used)) void coz_impose_accrued(delay::Threa
   delay::GlobalLedger* const global = g_global.load(std::memory_order_acquire);
   if (global != nullptr) delay::ImposeAccrued(*global, *ledger, MonotonicNowNs());
 }
-__attribute__((visibility("hidden"))) void coz_keep_and_impose_accrued(delay::ThreadLedger* ledger);
 }
 
 // What is called may use the vector registers of every x86-64, which hold arguments and results of
@@ -80,16 +79,6 @@ coz_keep_and_impose_accrued:
 
 void ImposeAtCallsIn(delay::GlobalLedger* global) {
   g_global.store(global, std::memory_order_release);
-}
-
-CallMoment MomentOfCall(delay::ThreadLedger& ledger) {
-  if (delay::Accrues(ledger)) coz_keep_and_impose_accrued(&ledger);
-  CallMoment moment;
-  do {  // again where a handler of this thread has paused or imposed between the two
-    moment.local_delay_ns = ledger.local_delay_ns.load(std::memory_order_relaxed);
-    moment.ticks = __builtin_ia32_rdtsc();
-  } while (moment.local_delay_ns != ledger.local_delay_ns.load(std::memory_order_relaxed));
-  return moment;
 }
 
 }  // namespace coz::runtime::runtime_internal

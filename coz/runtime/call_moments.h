@@ -10,14 +10,19 @@
 #ifndef COZ_RUNTIME_CALL_MOMENTS_H_
 #define COZ_RUNTIME_CALL_MOMENTS_H_
 
+#include <atomic>
 #include <cstdint>
 
+#include "coz/sync/delay/accrual.h"
 #include "coz/sync/delay/delay_ledger.h"
 
 namespace coz::runtime::runtime_internal {
 
 // From now on delay is imposed here.
 void ImposeAtCallsIn(delay::GlobalLedger* global);
+
+extern "C" __attribute__((visibility("hidden"))) void coz_keep_and_impose_accrued(
+    delay::ThreadLedger* ledger);
 
 struct CallMoment {
   uint64_t ticks;
@@ -26,7 +31,15 @@ struct CallMoment {
 
 // First imposes what has accrued for the time that the thread has run so far: after the call, it
 // would shorten the time until the next one. Keeps the vector registers.
-CallMoment MomentOfCall(delay::ThreadLedger& ledger);
+inline CallMoment MomentOfCall(delay::ThreadLedger& ledger) {
+  if (__builtin_expect(delay::Accrues(ledger), false)) coz_keep_and_impose_accrued(&ledger);
+  CallMoment moment;
+  do {  // again where a handler of this thread has paused or imposed between the two
+    moment.local_delay_ns = ledger.local_delay_ns.load(std::memory_order_relaxed);
+    moment.ticks = __builtin_ia32_rdtsc();
+  } while (moment.local_delay_ns != ledger.local_delay_ns.load(std::memory_order_relaxed));
+  return moment;
+}
 
 }  // namespace coz::runtime::runtime_internal
 

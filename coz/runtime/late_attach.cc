@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "coz/base/clock.h"
@@ -177,8 +178,18 @@ void Leave(bool restores_disposition) {
 }
 
 AttachAnswer WhyNot(shared::MapFault fault) {
-  return fault == shared::MapFault::kOtherVersion ? AttachAnswer::kOtherVersion
-                                                  : AttachAnswer::kNoMemory;
+  switch (fault) {
+    case shared::MapFault::kOtherVersion:
+      return AttachAnswer::kOtherVersion;
+    case shared::MapFault::kNoFile:
+      return AttachAnswer::kNoFile;
+    default:
+      return AttachAnswer::kNoMemory;
+  }
+}
+
+bool HasErrno(AttachAnswer answer) {
+  return answer == AttachAnswer::kNoFile || answer == AttachAnswer::kNoMemory;
 }
 
 AttachAnswer AttachLate(int fd) {
@@ -196,6 +207,7 @@ AttachAnswer AttachLate(int fd) {
       process == nullptr ? AttachAnswer::kNoSlot : PutInPlace(fd, index, &control);
   if (answer != AttachAnswer::kDone) {
     if (process != nullptr) process->state.store(shared::ProcessState::kFree);
+    const ErrnoSaver errno_saver;
     munmap(mapped.control, shared::kControlMappingBytes);
     return answer;
   }
@@ -235,8 +247,9 @@ extern "C" {
 COZ_EXPORT int64_t _coz_attach(int64_t fd) {
   const ErrnoSaver errno_saver;
   const AttachAnswer answer = AttachLate(static_cast<int>(fd));
+  const int64_t packed = shared::WithErrno(answer, HasErrno(answer) ? errno : 0);
   RawSyscall(SYS_close, fd);
-  return static_cast<int64_t>(answer);
+  return packed;
 }
 
 COZ_EXPORT int64_t _coz_detach(int64_t restores_disposition) {

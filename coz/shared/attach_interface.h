@@ -1,9 +1,10 @@
 // What the supervisor calls in a process that it attaches to: functions of libcoz.so, by their
 // names.
 //
-// Shape    each takes one number and returns an AttachAnswer
+// Shape    each takes one number and returns an AttachAnswer, as WithErrno packs it
 // Units    none
-// Errors   the answer; anything but kDone changes nothing in the process
+// Errors   the answer, with the errno of the system call that was refused, if one was; anything but
+//          kDone changes nothing in the process
 // Threads  one call at a time, in a thread that has been stopped where it may take the loader's and
 //          malloc's locks
 // Signals  not async-signal-safe; the caller blocks all signals
@@ -40,8 +41,16 @@ enum class AttachAnswer : int64_t {
   kNotAttached = 7,   // and so cannot be detached
   kCodeStays = 8,     // changed, as the system forbids to restore it
   kOtherPoints = 9,   // its marks have the numbers of other processes' points
-  kNoHandler = 10     // the sampling signal cannot be taken
+  kNoHandler = 10,    // the sampling signal cannot be taken
+  kNoFile = 11        // the block's file cannot be looked at
 };
+
+constexpr int64_t WithErrno(AttachAnswer answer, int error) {
+  return static_cast<int64_t>(answer) | int64_t{error} << 8;
+}
+constexpr AttachAnswer AnswerIn(int64_t packed) { return static_cast<AttachAnswer>(packed & 0xff); }
+// 0: none.
+constexpr int ErrnoIn(int64_t packed) { return static_cast<int>(packed >> 8); }
 
 }  // namespace coz::shared
 

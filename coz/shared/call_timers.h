@@ -20,7 +20,7 @@
 
 namespace coz::shared {
 
-inline constexpr uint32_t kMaxTimedFunctions = 64;
+inline constexpr uint32_t kMaxTimedFunctions = 256;
 inline constexpr uint32_t kMaxOpenCalls = 64;
 inline constexpr uint32_t kMaxCallLatencies = 16;
 
@@ -92,7 +92,7 @@ inline void AddLatency(CallLatency& latency, uint64_t ticks, uint64_t delay_ns) 
   latency.changes.store(odd + 1, std::memory_order_release);
 }
 
-inline void DropAll(CallTimers& timers) {
+[[gnu::noinline, gnu::cold]] inline void DropAll(CallTimers& timers) {
   timers.depth.store(0, kRelaxed);
   for (uint32_t& open : timers.open) open = 0;
 }
@@ -122,8 +122,9 @@ inline uint32_t DropInner(CallTimers& timers, uint64_t frame) {
 
 // `here` is an address in the caller's frame. Several functions may have ends in common, as the
 // calls of one function by several callers do: then `end` is the same for them.
-inline void BeginCall(CallTimers& timers, uint32_t function, uint32_t end, uint64_t frame,
-                      uint64_t now_ticks, uint64_t here, const LatencyMoment& moment = {}) {
+[[gnu::always_inline]] inline void BeginCall(CallTimers& timers, uint32_t function, uint32_t end,
+                                             uint64_t frame, uint64_t now_ticks, uint64_t here,
+                                             const LatencyMoment& moment = {}) {
   if (function >= kMaxTimedFunctions || call_timers_internal::IsInterrupted(timers, here)) return;
   timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -159,14 +160,16 @@ inline void PassCall(CallTimers& timers, uint64_t frame, uint64_t here) {
 }
 
 // `local_delay_ns`: as in LatencyMoment, of a function that belongs to a latency point.
-inline void EndCall(CallTimers& timers, uint32_t end, uint64_t frame, uint64_t now_ticks,
-                    uint64_t here, uint64_t local_delay_ns = 0) {
+[[gnu::always_inline]] inline void EndCall(CallTimers& timers, uint32_t end, uint64_t frame,
+                                           uint64_t now_ticks, uint64_t here,
+                                           uint64_t local_delay_ns = 0) {
   if (call_timers_internal::IsInterrupted(timers, here)) return;
   timers.busy_at.store(here, call_timers_internal::kRelaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   uint32_t depth = call_timers_internal::DropInner(timers, frame);
   if (depth > 0 && timers.calls[depth - 1].frame == frame && timers.calls[depth - 1].end == end) {
-    const OpenCall call = timers.calls[--depth];
+    // Not a copy: loads that are wider than the stores at the begin would wait for them.
+    const OpenCall& call = timers.calls[--depth];
     const uint32_t function = call.function % kMaxTimedFunctions;
     CallTime& time = timers.times[function];
     uint32_t& open = timers.open[function];
@@ -190,13 +193,14 @@ inline void EndCall(CallTimers& timers, uint32_t end, uint64_t frame, uint64_t n
   timers.busy_at.store(0, call_timers_internal::kRelaxed);
 }
 
-// A new thread, or new figures of one: `is_new_thread` has no calls open.
-inline void BeginCallTimes(CallTimers& timers, bool is_new_thread) {
+// A new thread, or new figures of one: `is_new_thread` has no calls open. The first `functions` are
+// in use.
+inline void BeginCallTimes(CallTimers& timers, bool is_new_thread, uint32_t functions) {
   if (is_new_thread) {
     timers.busy_at.store(0, call_timers_internal::kRelaxed);
     call_timers_internal::DropAll(timers);
   }
-  for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) {
+  for (uint32_t i = 0; i < functions; ++i) {
     const CallTime& now = timers.times[i];
     CallTime& before = timers.before[i];
     before.calls.store(now.calls.load(call_timers_internal::kRelaxed),

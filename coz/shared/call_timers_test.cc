@@ -189,7 +189,7 @@ TEST_F(CallTimersTest, NewFiguresStartFromZeroAndKeepOpenCalls) {
   Begin(kF, kOuter, 100);
   Begin(kG, kInner, 110);
   End(kG, kInner, 120);
-  BeginCallTimes(*timers_, /*is_new_thread=*/false);
+  BeginCallTimes(*timers_, /*is_new_thread=*/false, kMaxTimedFunctions);
   EXPECT_EQ(Calls(kG), 0u);
   EXPECT_EQ(Ticks(kG), 0u);
   End(kF, kOuter, 150);
@@ -198,7 +198,7 @@ TEST_F(CallTimersTest, NewFiguresStartFromZeroAndKeepOpenCalls) {
 
 TEST_F(CallTimersTest, ANewThreadHasNoOpenCalls) {
   Begin(kF, kOuter, 100);
-  BeginCallTimes(*timers_, /*is_new_thread=*/true);
+  BeginCallTimes(*timers_, /*is_new_thread=*/true, kMaxTimedFunctions);
   End(kF, kOuter, 150);
   EXPECT_EQ(Calls(kF), 0u);
   Begin(kF, kInner, 200);

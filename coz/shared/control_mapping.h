@@ -19,7 +19,7 @@ namespace coz::shared {
 
 enum class MapFault {
   kNone,
-  kNoFile,        // `fd` is none
+  kNoFile,        // `fd` is none, or cannot be looked at; errno says why
   kOtherVersion,  // magic, version or size is not this code's
   kNoMemory       // mmap has failed; errno says why
 };

@@ -21,6 +21,13 @@ uint32_t PointsUsed(const ControlBlock& control) {
   return used;
 }
 
+// Numbers are taken from the first on.
+uint32_t TimedFunctionsUsed(const ControlBlock& control) {
+  uint32_t used = 0;
+  while (used < kMaxTimedFunctions && control.timed_functions[used].load(kRelaxed) != 0) ++used;
+  return used;
+}
+
 ThreadName NameOf(const ThreadFigures& figures) {
   return {{figures.name[0].load(kRelaxed), figures.name[1].load(kRelaxed)}};
 }
@@ -60,7 +67,7 @@ void StartFrom(const ControlBlock& control, const ThreadName& name, bool is_new_
   for (uint32_t i = 0; i < points; ++i) {
     figures.visits_before[i].store(slot->visits[i].load(kRelaxed), kRelaxed);
   }
-  BeginCallTimes(slot->timers, is_new_thread);
+  BeginCallTimes(slot->timers, is_new_thread, TimedFunctionsUsed(control));
 }
 
 // Null where the ring is full.
@@ -86,7 +93,8 @@ void Write(const ControlBlock& control, const ThreadSlot& slot, EndedThread* end
   for (uint32_t i = 0; i < points; ++i) {
     ended->visits[i] = slot.visits[i].load(kRelaxed) - figures.visits_before[i].load(kRelaxed);
   }
-  for (uint32_t i = 0; i < kMaxTimedFunctions; ++i) ended->times[i] = CallSumsOf(slot.timers, i);
+  const uint32_t functions = TimedFunctionsUsed(control);
+  for (uint32_t i = 0; i < functions; ++i) ended->times[i] = CallSumsOf(slot.timers, i);
 }
 
 }  // namespace

@@ -117,6 +117,8 @@ TEST_F(ThreadRecordsTest, ANameBeforeTheFirstSampleIsTheOnlyOne) {
 
 // A call that is open when the name changes is one of the new name's.
 TEST_F(ThreadRecordsTest, TimesOfCallsPassOnWithTheFigures) {
+  control_->timed_functions[0] = 1;
+  control_->timed_functions[1] = 2;
   ThreadSlot* const slot = &TakeSlot(*control_);
   NoteSample(*control_, *slot, 1);
   BeginCall(slot->timers, 0, 0, 0x9000, 100, 0x8000);

@@ -115,7 +115,7 @@ absl::StatusOr<BinaryInfo> DescribeBinary(const std::string& path,
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!fd.ok() || fstat(fd.get(), &status) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+    return CannotOpen(path, errno);
   }
   if (!S_ISREG(status.st_mode)) {
     info.description = S_ISDIR(status.st_mode) ? "a folder" : "not a regular file";

@@ -143,6 +143,29 @@ TEST_F(ApiTest, ALibraryThatIsOpenedAndClosedIsCountedEachTime) {
   EXPECT_EQ((counted[{"libapi.so!ApiPlain", "api_opener"}].all), 10000u) << result.errors;
 }
 
+TEST_F(ApiTest, EachOfManyFunctionsHasTimes) {
+  const CommandResult result = RunIt({"--api=libmany.so"}, {Puppet("api_many")});
+  ASSERT_EQ(result.status, 0) << result.errors;
+  const std::map<FunctionAndCaller, Calls> counted = Counted();
+  EXPECT_EQ(counted.size(), 200u) << result.errors;
+  for (const auto& [column, calls] : counted) {
+    EXPECT_EQ(calls.all, 10u) << column.first;
+    EXPECT_EQ(calls.timed, 10u) << column.first;
+  }
+}
+
+TEST_F(ApiTest, AFunctionIsFoundByEachOfItsNames) {
+  for (const char* name : {"Many100", "OtherNameOfMany100"}) {
+    const CommandResult result =
+        RunIt({absl::StrCat("--api=libmany.so:", name)}, {Puppet("api_many")});
+    ASSERT_EQ(result.status, 0) << result.errors;
+    const std::map<FunctionAndCaller, Calls> counted = Counted();
+    ASSERT_EQ(counted.size(), 1u) << result.errors;
+    EXPECT_EQ(counted.begin()->first.first, absl::StrCat("libmany.so!", name));
+    EXPECT_EQ(counted.begin()->second.all, 10u);
+  }
+}
+
 TEST_F(ApiTest, CallsOfAFunctionAreAProgressPoint) {
   const CommandResult result = Run({"--unit=library", "--progress=api:libapi.so:ApiPlain"},
                                    {Puppet("api_caller_now"), absl::StrCat(kRounds)});

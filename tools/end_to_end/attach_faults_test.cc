@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/faults/attach_fault_run.h"
 #include "coz/testing/faults/caller.h"
@@ -82,22 +83,44 @@ TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
     const char* what;
   } kCases[] = {
       {{Caller::kSupervisor, SYS_openat, EMFILE, 1}, "/status cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_openat, EPERM, 4}, "/exe cannot be read: Operation not"},
       {{Caller::kSupervisor, SYS_openat, EMFILE, 5}, "/maps cannot be read: Too many open files"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 2}, "/exe cannot be read"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 3}, "/ns/pid cannot be read"},
+      {{Caller::kSupervisor, SYS_newfstatat, EPERM, 5}, "/libcoz.so cannot be read: Operation not"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 8}, "resident: Too many open files; let"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 1}, "ulimit -n"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 3}, "(pidfd_open: Too many open files); let"},
       {{Caller::kSupervisor, SYS_process_vm_readv, EPERM, 1}, "its memory cannot be read"},
       {{Caller::kSupervisor, SYS_pread64, EPERM, 2}, "its C library cannot be read"},
       {{Caller::kSupervisor, SYS_pwrite64, EPERM, 1}, "its memory cannot be written to"},
+      {{Caller::kSupervisor, SYS_pwrite64, EPERM, 10}, "its memory cannot be written to"},
       {{Caller::kInjected, SYS_memfd_create, EPERM, 1}, "(memfd_create: Operation not permitted)"},
-      {{Caller::kInjected, SYS_memfd_create, EMFILE, 1}, "it can open no more files"}};
+      {{Caller::kInjected, SYS_memfd_create, EMFILE, 1}, "it can open no more files"},
+      {{Caller::kInjected, SYS_read, EINTR, 1}, "/libcoz.so: cannot read file data: Interrupted"},
+      {{Caller::kRuntime, SYS_newfstatat, EPERM, 1}, "coz (fstat: Operation not permitted); it"},
+      {{Caller::kRuntime, SYS_mmap, EPERM, 1}, "coz (mmap: Operation not permitted); see"}};
   for (const auto& one : kCases) {
     const AttachOutcome outcome = Expect(one.fault);
     EXPECT_EQ(testing::LinesOfCoz(outcome.coz.result.errors), 1) << outcome.coz.result.errors;
     EXPECT_THAT(outcome.coz.result.errors, HasSubstr(one.what)) << Describe(one.fault);
     EXPECT_EQ(outcome.after, outcome.before) << Describe(one.fault);
   }
+}
+
+// libdw, which has read the tables of a library, keeps that it could not.
+TEST(AttachFaultsTest, LibraryThatCannotBeReadOnceIsReadAgain) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  auto calls = testing::CallsOfAttach(/*of_process=*/false, /*by_place=*/true);
+  int of_libdw = 0;
+  for (const int nth : calls[{Caller::kSupervisor, SYS_read}]) {
+    const AttachOutcome outcome =
+        testing::AttachWithFault({Caller::kSupervisor, SYS_read, EINTR, nth});
+    if (!absl::StrContains(outcome.coz.stack, "libdw")) continue;
+    ++of_libdw;
+    EXPECT_THAT(outcome.coz.result.errors, Not(HasSubstr("cannot be unwound"))) << nth;
+  }
+  EXPECT_GT(of_libdw, 0);
 }
 
 // A stop for the leaving is the last thing for which it is opened.

@@ -220,6 +220,19 @@ TEST_F(AttachTest, RefusesWhatItCannotAttachTo) {
   EXPECT_THAT(Refusal(kNobody), HasSubstr("there is none of this number"));
 }
 
+TEST_F(AttachTest, NamesItselfWhereItsProfileCannotBeWritten) {
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  std::ofstream(options_.folder + "/text") << "no profile";
+  const auto refusal = [&](const std::string& file) {
+    return Attach(resident.pid(), {"--duration=1", "--append", "-o", file}).errors;
+  };
+  const std::string to_file = absl::StrCat(" attach -o FILE ", resident.pid(), "`");
+  EXPECT_THAT(refusal("nowhere/a.pb"), HasSubstr(to_file));
+  EXPECT_THAT(refusal("text"), HasSubstr(to_file));
+  EXPECT_THAT(refusal("/"), HasSubstr(absl::StrCat(" attach -o /profile.pb ", resident.pid())));
+}
+
 TEST_F(AttachTest, RefusesAProcessThatIsInAProfile) {
   COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
   Resident resident(TwoPairs());

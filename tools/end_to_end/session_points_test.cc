@@ -196,6 +196,7 @@ TEST_F(SessionPointsTest, WhatCannotBeDoneIsSaidInASentence) {
   expect("--add=begin_reqest", "the closest are: begin_request");
   expect("--add=libm.so!sin", "has loaded a binary libm.so");
   expect("--add=asked.c:", "has no line number");
+  expect("--add=api:libc.so.6:write", " run --progress=api:libc.so.6:write --- ");
   expect("--add=tur?", "a place that 'turn' counts already");
   expect("--add=turn,turn", "counts already");
   expect("--add=begin_request,begin_request", "one place");

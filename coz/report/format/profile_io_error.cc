@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "coz/base/command_name.h"
 
 namespace coz::report {
 namespace {
@@ -39,21 +40,28 @@ std::string Folder(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+const char* Slash(const std::string& folder) {
+  return folder.empty() || folder.back() != '/' ? "/" : "";
+}
+
 std::string NextForWriting(const std::string& path, int error) {
   switch (error) {
     case ENOENT:
     case ENOTDIR:
       return absl::StrCat("make its folder with `mkdir -p ", Folder(path),
-                          "`, or name another file with `coz run -o FILE --- …`");
+                          "`, or name another file with `", ProfilingCommand("-o FILE"), "`");
     case EISDIR:
-      return absl::StrCat("name a file in it with `coz run -o ", path,
-                          path.empty() || path.back() != '/' ? "/" : "", "profile.pb --- …`");
+      return absl::StrCat("name a file in it with `",
+                          ProfilingCommand(absl::StrCat("-o ", path, Slash(path), "profile.pb")),
+                          "`");
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-      return "free some space, or write elsewhere with `coz run -o FILE --- …`";
+      return absl::StrCat("free some space, or write elsewhere with `", ProfilingCommand("-o FILE"),
+                          "`");
     default:
-      return "name a file that you may write with `coz run -o FILE --- …`";
+      return absl::StrCat("name a file that you may write with `", ProfilingCommand("-o FILE"),
+                          "`");
   }
 }
 
@@ -62,11 +70,10 @@ std::string NextForReading(const std::string& path, int error) {
     case ENOENT:
     case ENOTDIR:
       return "make a profile first with `coz run --- PROGRAM ARGS`, or give the path of one that "
-             "is "
-             "there";
+             "is there";
     case EISDIR:
-      return "name the profile in it, e.g. `coz report " + path +
-             (path.empty() || path.back() != '/' ? "/" : "") + "profile.pb`";
+      return absl::StrCat("name the profile in it, e.g. `coz report ", path, Slash(path),
+                          "profile.pb`");
     default:
       return absl::StrCat("see its owner and permissions with `ls -l ", path, "`");
   }

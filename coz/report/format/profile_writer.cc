@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "coz/base/command_name.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_io_error.h"
@@ -30,8 +31,8 @@ namespace {
 absl::Status Lock(const std::string& path, int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "cannot write the profile ", path,
-      ": another coz is writing to it; name another file with `coz run -o FILE --- …`"));
+      "cannot write the profile ", path, ": another coz is writing to it; name another file with `",
+      ProfilingCommand("-o FILE"), "`"));
 }
 
 // A reader would take what follows a torn record for its rest, so a torn record is cut off first. A
@@ -44,10 +45,10 @@ absl::Status PrepareAppend(const std::string& path, int fd, uint64_t size) {
   ReadStats stats;
   const absl::Status status = ReadRecords(&input, &stats, [](const profile::Profile&) {});
   if (!status.ok() || stats.unreadable_bytes > 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot append to ", path, ": it is not a ", status.ok() ? "whole " : "",
-        "coz profile; name another file with `coz run -o FILE --- …`, or move it away with `mv ",
-        path, " ", path, ".old`"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot append to ", path, ": it is not a ", status.ok() ? "whole " : "",
+                     "coz profile; name another file with `", ProfilingCommand("-o FILE"),
+                     "`, or move it away with `mv ", path, " ", path, ".old`"));
   }
   if (stats.truncated_bytes > 0 &&
       ftruncate(fd, static_cast<off_t>(stats.bytes - stats.truncated_bytes)) != 0) {

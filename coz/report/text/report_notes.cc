@@ -22,6 +22,7 @@
 #include "coz/report/statistics/statistics.h"
 #include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/missed_parts.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -412,6 +413,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
         absl::StrCat(Counted(table.duplicates, "experiment"),
                      " found twice and used once: the file was merged with a copy of itself"));
   }
+  for (std::string& note : notes) note = WithItsCommand(note, profile);
   return notes;
 }
 

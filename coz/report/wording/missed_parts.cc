@@ -48,8 +48,11 @@ std::vector<std::string> NotesOfMissedParts(const profile::Profile& profile) {
   }
   if (sum.points_without_slot() > 0) {
     notes.push_back(absl::StrCat(
-        "a progress point found all places for points taken, ", Times(sum.points_without_slot()),
-        ", and its visits are not counted there; give points that count the same the same name"));
+        "a progress point, or a library's function and its caller (--api), found all places for "
+        "points taken, ",
+        Times(sum.points_without_slot()),
+        ", and its visits are not counted there; give points that count the same the same name, or "
+        "name fewer functions with --api"));
   }
   if (sum.modules_without_slot() > 0) {
     notes.push_back(absl::StrCat(

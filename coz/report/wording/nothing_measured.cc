@@ -52,8 +52,11 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
                            "--progress=FUNCTION: ",
                            again)};
     case MissingPart::kSample:
-      return {"no sample was taken",
-              absl::StrCat("the process hardly used the CPU; give it work meanwhile: ", again)};
+      return {
+          "no sample was taken",
+          absl::StrCat("the process hardly used the CPU in that time; give it work meanwhile, or "
+                       "more time, with --duration: ",
+                       again)};
     case MissingPart::kSampleInScope:
       return {"no sample fell on a line in scope",
               absl::StrCat("widen the scope, with -b % -s %, or measure functions, with "

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/text_layout.h"
@@ -166,6 +167,16 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options) {
 std::string CommandWith(absl::string_view options, const profile::Profile& profile) {
   const char* const verb = IsAttached(profile) ? "coz attach" : "coz run";
   return absl::StrCat(verb, options.empty() ? "" : " ", options, TargetWords(profile));
+}
+
+std::string WithItsCommand(const std::string& text, const profile::Profile& profile) {
+  if (!IsAttached(profile)) return text;
+  return absl::StrReplaceAll(text,
+                             {{"coz run --awake", "coz attach --awake"},
+                              {"coz run --experiment-length", "coz attach --experiment-length"},
+                              {"coz run --sampling-period", "coz attach --sampling-period"},
+                              {"coz run --until", "coz attach --until"},
+                              {"coz run --unwinder", "coz attach --unwinder"}});
 }
 
 std::string CommandAgain(const profile::Session& session) {

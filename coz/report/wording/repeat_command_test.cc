@@ -21,6 +21,16 @@ profile::Session PlainSession() {
   return session;
 }
 
+TEST(RepeatCommandTest, OfAnAttachedProfileIsAttachWhereThatHasTheOption) {
+  profile::Profile profile;
+  *profile.add_session() = PlainSession();
+  const std::string text = "with `sudo coz run --awake`, or `coz run --sampler=cpu-timer`";
+  EXPECT_EQ(WithItsCommand(text, profile), text);
+  profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  EXPECT_EQ(WithItsCommand(text, profile),
+            "with `sudo coz attach --awake`, or `coz run --sampler=cpu-timer`");
+}
+
 TEST(RepeatCommandTest, DefaultsAreNotSaid) {
   EXPECT_EQ(RepeatCommand(PlainSession()),
             "coz run --seed=18446744073709551615 --- './my server' --port=80");

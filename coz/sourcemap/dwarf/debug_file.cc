@@ -23,7 +23,7 @@ namespace {
 absl::Status CheckReadable(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.ok()) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  return CannotOpen(path, errno);
 }
 
 std::string BuildIdOf(Dwfl_Module* module) {
@@ -129,6 +129,14 @@ std::string WhyNoDebugInfo(const std::string& path, const std::string& build_id,
 }
 
 }  // namespace
+
+absl::Status CannotOpen(const std::string& path, int error) {
+  const bool are_many = error == EMFILE || error == ENFILE;
+  return absl::Status(absl::ErrnoToStatusCode(error),
+                      absl::StrCat("cannot open ", path, ": ", strerror(error), "; ",
+                                   are_many ? "let coz open more with: ulimit -n 1024"
+                                            : absl::StrCat("see: ls -l ", path)));
+}
 
 std::string ReadBuildId(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));

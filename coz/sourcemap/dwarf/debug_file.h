@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace coz::sourcemap {
@@ -41,6 +42,9 @@ struct FunctionSymbol {
   uint64_t end;
   const char* name;  // borrowed, mangled
 };
+
+// "cannot open PATH: REASON; NEXT COMMAND".
+absl::Status CannotOpen(const std::string& path, int error);
 
 class DebugFile {
  public:

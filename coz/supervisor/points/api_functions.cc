@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -62,10 +63,10 @@ uint32_t PointSlotOf(const shared::ControlBlock& control, const std::string& nam
   return 0;
 }
 
-std::string Some(const std::vector<std::string>& names) {
+std::string Some(const std::set<std::string>& names) {
   const size_t shown = std::min(names.size(), kShownNames);
-  std::string text =
-      absl::StrJoin(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", ");
+  std::string text = absl::StrJoin(
+      names.begin(), std::next(names.begin(), static_cast<std::ptrdiff_t>(shown)), ", ");
   if (shown < names.size()) absl::StrAppend(&text, " and ", names.size() - shown, " more");
   return text;
 }
@@ -167,7 +168,11 @@ std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::Contro
     }
     if (!is_asked) continue;
     if (exported.is_chosen_at_load) {
-      left_out->calls.push_back(code.name);
+      left_out->calls.insert(code.name);
+    } else if (!found.empty() && found.back().code.begin == code.begin) {
+      // Another name of it, by which it may be asked for as a point.
+      if (found.back().point == 0) found.back().point = function.point;
+      if (found.back().latency == 0) found.back().latency = function.latency;
     } else {
       found.push_back(function);
     }
@@ -201,9 +206,12 @@ void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& fu
     plans = PlanInFile(path, entry.code, has_restartable_code);
   }
   const std::string name = points::WithoutParameters(function.code.name);
-  if (plans.best.way != patch::Way::kJump || number == shared::kMaxApiFunctions ||
-      places_ >= kMostPlaces) {
-    left_out->calls.push_back(name);
+  if (plans.best.way != patch::Way::kJump) {
+    left_out->calls.insert(name);
+    return;
+  }
+  if (number == shared::kMaxApiFunctions || places_ >= kMostPlaces) {
+    left_out->no_room.insert(name);
     return;
   }
   shared::ApiFunction& written = control->api.functions[number];
@@ -213,7 +221,7 @@ void ApiFunctions::AddFunction(shared::ControlBlock* control, const Function& fu
   const std::vector<TimedEnd> ends = EndsOf(entry, plans, has_restartable_code);
   written.latency = ends.empty() ? 0 : function.latency;
   control->api.count.store(++count_, std::memory_order_release);
-  if (ends.empty() && function.latency != 0) left_out->latency.push_back(name);
+  if (ends.empty() && function.latency != 0) left_out->latency.insert(name);
   const uint32_t end_argument =
       (shared::kFirstApiEnd + number) | (written.latency != 0 ? shared::kEndHasLatency : 0);
   // Ends first: a begin whose end is not there yet would be dropped later.
@@ -256,9 +264,15 @@ std::vector<ApiFunctions::Place> ApiFunctions::LookInFile(shared::ControlBlock* 
 void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
   if (!left_out.calls.empty()) {
     warnings_.push_back(absl::StrFormat(
-        "calls of %d functions of %s are not counted, for their code is not to be changed or there "
-        "is no room for so many: %s",
+        "calls of %d functions of %s are not counted, for their code is not to be changed: %s",
         left_out.calls.size(), library, Some(left_out.calls)));
+  }
+  if (!left_out.no_room.empty()) {
+    warnings_.push_back(absl::StrFormat(
+        "calls of %d functions of %s are not counted, for %d functions and %d places where they "
+        "begin and end have room: %s; name fewer, as in --api='%s:%s'",
+        left_out.no_room.size(), library, shared::kMaxApiFunctions, kMostPlaces,
+        Some(left_out.no_room), library, *left_out.no_room.begin()));
   }
   if (!left_out.latency.empty()) {
     warnings_.push_back(absl::StrFormat(
@@ -278,7 +292,7 @@ std::vector<std::string> ApiFunctions::Missing() const {
     missing.push_back(
         asked.has_library
             ? absl::StrFormat("calls of '%s' were not counted, for the library exports no such "
-                              "function; see what it does with: nm -D --defined-only LIBRARY",
+                              "function; see those that it does with: nm -D --defined-only LIBRARY",
                               text)
             : absl::StrFormat("calls of '%s' were not counted, for no program loaded such a "
                               "library; see what is loaded with: ldd PROGRAM",

@@ -12,6 +12,7 @@
 #define COZ_SUPERVISOR_POINTS_API_FUNCTIONS_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,8 +90,9 @@ class ApiFunctions {
 
   // Names of functions of a library.
   struct LeftOut {
-    std::vector<std::string> calls;    // which are not counted
-    std::vector<std::string> latency;  // which are, and whose ends are not seen
+    std::set<std::string> calls;    // which are not counted
+    std::set<std::string> no_room;  // the same
+    std::set<std::string> latency;  // which are, and whose ends are not seen
   };
 
   absl::Status Ask(const std::string& option, const std::string& text, uint32_t latency);

@@ -113,8 +113,8 @@ absl::Status CountedFunctions::Parse(const std::vector<std::string>& texts, bool
     if (spec->function.empty()) {
       return OfOption(is_timed, text,
                       absl::InvalidArgumentError(
-                          "calls are counted of functions, not of lines; name the function, or "
-                          "count the line with --progress"));
+                          "calls are counted of functions, not of lines and probes; name the "
+                          "function, or count those with --progress"));
     }
     specs->push_back({*spec, is_timed, false, ""});
   }

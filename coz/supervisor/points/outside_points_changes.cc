@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/base/command_name.h"
 #include "coz/shared/slot_loops.h"
+#include "coz/supervisor/points/api_functions.h"
 #include "coz/supervisor/points/outside_points.h"
 #include "coz/supervisor/points/place_slots.h"
 
@@ -202,11 +205,16 @@ absl::Status OutsidePoints::BeginToAdd(shared::ControlBlock& control, const std:
         "this session changes no code, so points cannot be added; start it without "
         "--progress-source");
   }
+  if (absl::StartsWith(text, kApiPrefix)) {
+    return absl::UnimplementedError(absl::StrFormat(
+        "'%s' cannot be added while the program runs, for calls into libraries are looked for from "
+        "the start; start another session with: %s",
+        text, ProfilingCommand(absl::StrCat("--progress=", text))));
+  }
   if (!CanChangeCode(control)) {
     return absl::FailedPreconditionError(
         absl::StrFormat("'%s' cannot be counted, for no process of this session can change its "
-                        "code; start one with: "
-                        "coz run",
+                        "code; start one with: coz run --- PROGRAM",
                         text));
   }
   auto changing = std::make_unique<Changing>();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/command_name.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 
@@ -44,9 +45,8 @@ absl::StatusOr<EarlierProfiles> KeepEarlier(const std::string& file) {
     rename(Numbered(file, number - 1), Numbered(file, number), error);
     if (error) {
       return absl::UnavailableError(
-          absl::StrFormat("cannot keep %s as %s: %s; write to another file with `coz run -o FILE "
-                          "--- …`",
-                          file, Numbered(file, 1), error.message()));
+          absl::StrFormat("cannot keep %s as %s: %s; write to another file with `%s`", file,
+                          Numbered(file, 1), error.message(), ProfilingCommand("-o FILE")));
     }
   }
   return EarlierProfiles{Numbered(file, 1), free};

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "coz/base/command_name.h"
 #include "coz/base/unique_fd.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
@@ -52,8 +53,9 @@ absl::Status CheckAppend(const RunOptions& options) {
   if (!readable.ok() || !differs) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrFormat(
       "cannot append to %s: it was made with %s, and this run has %s, so their figures do not mean "
-      "the same; give the same options, or write to another file with `coz run -o FILE --- …`",
-      options.output, Phrase(other), Phrase(report::MeasuredOptions(AskedOptions(options, {})))));
+      "the same; give the same options, or write to another file with `%s`",
+      options.output, Phrase(other), Phrase(report::MeasuredOptions(AskedOptions(options, {}))),
+      ProfilingCommand("-o FILE")));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "coz/base/command_name.h"
 #include "coz/experiment/target.h"
 
 namespace coz::supervisor {
@@ -49,8 +50,8 @@ void PointRequests::TakeOutcome(const Record& record) {
 void PointRequests::BeginNext(shared::ControlBlock& control, bool is_over) {
   while (!waiting_.empty() && !outside_->is_changing()) {
     const SessionRequest& next = waiting_.front();
-    absl::Status status = absl::FailedPreconditionError(
-        "the session measures nothing any more; start another one with coz run");
+    absl::Status status = absl::FailedPreconditionError(absl::StrCat(
+        "the session measures nothing any more; start another one with: ", ProfilingCommand("")));
     if (!is_over) {
       status = next.verb == "add" ? outside_->BeginToAdd(control, next.text)
                                   : outside_->BeginToRemove(control, next.text);

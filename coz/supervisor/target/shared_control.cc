@@ -22,6 +22,19 @@ namespace {
 // end. And nobody adds a seal that keeps it from growing.
 bool KeepFromShrinking(int fd) { return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0; }
 
+const char* NextFor(int error) {
+  switch (error) {
+    case EMFILE:
+      return "coz needs some descriptors, run: ulimit -n 64";
+    case EPERM:
+    case EACCES:
+    case ENOSYS:
+      return "look for a filter of system calls with: grep Seccomp /proc/self/status";
+    default:
+      return "free some memory and try again";
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<SharedControl> SharedControl::Create() {
@@ -32,9 +45,7 @@ absl::StatusOr<SharedControl> SharedControl::CreateIn(UniqueFd fd) {
   if (!fd.ok() || !shared::FormatControl(fd.get()) || !KeepFromShrinking(fd.get())) {
     return absl::ResourceExhaustedError(
         absl::StrFormat("cannot make %d MiB of shared memory for the profiled program: %s; %s",
-                        sizeof(shared::ControlBlock) >> 20, strerror(errno),
-                        errno == EMFILE ? "coz needs some descriptors, run: ulimit -n 64"
-                                        : "free some memory and try again"));
+                        sizeof(shared::ControlBlock) >> 20, strerror(errno), NextFor(errno)));
   }
   shared::ControlBlock* const block =
       shared::MapControl(fd.get(), sizeof(shared::ControlBlock)).control;

@@ -34,12 +34,12 @@ absl::Status WhyNoEvents(pid_t pid, int error) {
   if (error == EOPNOTSUPP || error == EINVAL) {
     return absl::UnimplementedError(absl::StrFormat(
         "cannot sample process %d: attaching needs a kernel from 5.19 on; start the "
-        "program with: coz run",
+        "program with: coz run --- PROGRAM",
         pid));
   }
   return absl::UnavailableError(absl::StrFormat(
-      "cannot sample process %d: perf_event_open: %s; start the program with: coz run", pid,
-      strerror(error)));
+      "cannot sample process %d: perf_event_open: %s; start the program with: coz run --- PROGRAM",
+      pid, strerror(error)));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 //   ./bazelw run //coz/testing/faults:sweep -- attach [CALLER...] [-- OPTIONS OF COZ ATTACH...]
 //
 // The callers are those of caller.h; without any: all but the program. It takes some minutes for
-// each.
+// each. With PART/PARTS, such as 2/5, among them: every fifth case, from the second on.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -57,24 +57,34 @@ std::map<std::pair<Caller, int>, std::set<int>> Calls(bool attaches,
   return calls;
 }
 
+struct Part {
+  int number = 1;
+  int of = 1;
+
+  bool Has(int nth_case) const { return nth_case % of == number % of; }
+};
+
 int Main(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> options(dashes == arguments.end() ? dashes : dashes + 1,
                                          arguments.end());
   const bool attaches = std::find(arguments.begin(), dashes, "attach") != dashes;
   std::set<Caller> callers;
+  Part part;
   for (auto argument = arguments.begin() + 1; argument < dashes; ++argument) {
     Caller caller;
     if (CallerNamed(*argument, &caller)) callers.insert(caller);
+    (void)sscanf(argument->c_str(), "%d/%d", &part.number, &part.of);
   }
   if (callers.empty()) {
     callers = {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime, Caller::kInjected};
   }
-  int cases = 0, wrong = 0;
+  int nth_case = 0, cases = 0, wrong = 0;
   for (const auto& [call, nths] : Calls(attaches, options)) {
     if (callers.count(call.first) == 0) continue;
     for (const int error : ErrorsOf(call.second)) {
       for (const int nth : nths) {
+        if (!part.Has(++nth_case)) continue;
         const Fault fault = {call.first, call.second, error, nth};
         const auto [outcome, what] = Judge(fault, attaches, options);
         if (!outcome.was_made) continue;
