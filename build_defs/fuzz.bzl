@@ -1,6 +1,6 @@
 """A fuzz target, and a test that runs it over its corpus with any compiler, so that no find comes back."""
 
-def fuzz_target(name, corpus, deps, srcs = None):
+def fuzz_target(name, corpus, deps, srcs = None, tags = []):
     """NAME_fuzzer for tools/scripts/fuzz.sh (clang's libFuzzer) and NAME_corpus_test.
 
     Args:
@@ -8,6 +8,7 @@ def fuzz_target(name, corpus, deps, srcs = None):
       corpus: the folder of seeds and finds, below this package; or the label of a filegroup and its folder, in a tuple.
       deps: of the fuzzer.
       srcs: other than NAME_fuzzer.cc.
+      tags: of the test.
     """
     srcs = srcs or [name + "_fuzzer.cc"]
     if type(corpus) == type(""):
@@ -31,5 +32,6 @@ def fuzz_target(name, corpus, deps, srcs = None):
         srcs = srcs,
         args = [folder],
         data = data,
+        tags = tags,
         deps = deps + ["//coz/testing:replay_corpus"],
     )

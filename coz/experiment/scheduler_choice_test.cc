@@ -140,7 +140,7 @@ TEST_F(SchedulerTest, OnlyTheFixedUnitIsSelected) {
 
 TEST_F(SchedulerTest, ZeroInAListLeavesBaselinesTheirShare) {
   options_.min_experiment_ns = 20 * kNsPerMs;
-  options_.fixed_units = {1};
+  options_.fixed_units = {0};
   options_.fixed_speedups = {0};
   for (int percent = 10; percent <= 50; percent += 5) {
     options_.fixed_speedups.push_back(percent / 100.0);
@@ -157,7 +157,7 @@ TEST_F(SchedulerTest, ZeroInAListLeavesBaselinesTheirShare) {
 
 TEST_F(SchedulerTest, ZeroInAShortListHasItsPartOfIt) {
   options_.min_experiment_ns = 20 * kNsPerMs;
-  options_.fixed_units = {1};
+  options_.fixed_units = {0};
   options_.fixed_speedups = {0, 0.75};
   RunFor(60 * kNsPerSecond);
   double baselines = 0;

@@ -18,6 +18,9 @@
 #include "coz/sampler/testing/sampler_fixture.h"
 #include "coz/testing/in_child.h"
 
+// The linker gives the bounds of a section.
+extern "C" const char __start_until_sampled[], __stop_until_sampled[];
+
 namespace coz::sampler {
 namespace {
 
@@ -72,7 +75,7 @@ TEST_P(SamplerTest, TimeLeftOutIsNotSampled) {
 }
 
 // Makes no system call: a CPU timer's signal may come when one returns.
-__attribute__((noinline)) void LoopUntilSampled(uint64_t samples) {
+__attribute__((noinline, section("until_sampled"))) void LoopUntilSampled(uint64_t samples) {
   constexpr uint64_t kMostTurns = 20'000'000'000;
   for (uint64_t i = 0; i < kMostTurns && outcome->values[0] + outcome->values[1] < samples; ++i) {
   }
@@ -80,8 +83,8 @@ __attribute__((noinline)) void LoopUntilSampled(uint64_t samples) {
 
 TEST_P(SamplerTest, SampledAddressIsWhereTheThreadWas) {
   static auto in_loop = [](uint64_t ip) {
-    const auto begin = reinterpret_cast<uint64_t>(&LoopUntilSampled);
-    return ip >= begin && ip < begin + 128;
+    return ip >= reinterpret_cast<uint64_t>(__start_until_sampled) &&
+           ip < reinterpret_cast<uint64_t>(__stop_until_sampled);
   };
   ASSERT_EQ(RunInChild([] {
               Start(+[](const Sample& sample) {

@@ -122,7 +122,7 @@ class FakeTarget : public ExperimentTarget {
     ++counters.total_samples;
     sampled_ = true;
     if (!selected_) return;
-    share_sum_ += unit_shares[selections.back().unit];
+    share_sum_ += unit_shares.at(selections.back().unit);
     if (share_sum_ < 1 - 1e-9) return;
     share_sum_ -= 1;
     ++counters.selected_samples;

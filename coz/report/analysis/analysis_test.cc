@@ -404,7 +404,7 @@ TEST(AnalysisTest, SlopeIsOverWhatWasAchieved) {
     return made.profile();
   };
   EXPECT_COVERAGE_95(CoverageOver(300, make));
-  const SpeedupEstimate& speedup = AnalyzeOf(make(1)).points.at(0).lines.at(0).speedups.at(3);
+  const SpeedupEstimate speedup = AnalyzeOf(make(1)).points.at(0).lines.at(0).speedups.at(3);
   EXPECT_NEAR(speedup.achieved_virtual_speedup, 0.7 * speedup.virtual_speedup, 1e-9);
 }
 
