@@ -161,7 +161,8 @@ absl::StatusOr<points::VisitCounter> Probe(const char* function) {
       points::CodePlaces::Open("/proc/self/exe");
   if (!self.ok()) return self.status();
   std::string note;
-  const auto places = (*self)->Find(*points::ParsePointSpec(function), points::InlinedCopies::kLeave, &note);
+  const auto places =
+      (*self)->Find(*points::ParsePointSpec(function), points::InlinedCopies::kLeave, &note);
   if (!places.ok()) return places.status();
   return points::VisitCounter::ForProbe("/proc/self/exe", places->front().probe_offset);
 }
