@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kLowest = uint64_t{1} << 16;
 constexpr uint64_t kHighest = (uint64_t{1} << 47) - kPageBytes;
 // The program's heap grows upwards from a mapping, the stack downwards to one. Stubs lie below what
-// they serve where they can, and never this close above or below a mapping.
+// they serve where they can, and never this close above or below a mapping that may grow. Stubs of
+// an earlier session do not: else a handful of them takes all places that some jumps can reach.
 constexpr uint64_t kMargin = uint64_t{1} << 20;
 // Less than a jump has, since operands of displaced instructions have to reach what they name.
 constexpr int64_t kReach = std::numeric_limits<int32_t>::max() - (int64_t{1} << 29);
@@ -45,14 +46,14 @@ void StubSpace::SetMapped(std::vector<AddressRange> mapped) {
   std::sort(mapped.begin(), mapped.end(),
             [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
   gaps_.clear();
-  uint64_t end = kLowest;
+  uint64_t begin = kLowest;
   for (const AddressRange& range : mapped) {
     if (IsOfStubs(range)) continue;  // the process has mapped them by now
-    const uint64_t begin = gaps_.empty() && end == kLowest ? end : end + kMargin;
-    if (range.begin > begin + kMargin) gaps_.push_back({begin, range.begin - kMargin});
-    end = std::max(end, range.end);
+    const uint64_t margin = range.may_grow ? kMargin : 0;
+    if (range.begin > begin + margin) gaps_.push_back({begin, range.begin - margin});
+    begin = std::max(begin, range.end + margin);
   }
-  if (end + kMargin < kHighest) gaps_.push_back({end + kMargin, kHighest});
+  if (begin < kHighest) gaps_.push_back({begin, kHighest});
 }
 
 bool StubSpace::IsOfStubs(const AddressRange& range) const {

@@ -23,6 +23,7 @@ inline constexpr uint64_t kPageBytes = 4096;
 struct AddressRange {
   uint64_t begin;
   uint64_t end;
+  bool may_grow = true;  // as heaps and stacks do
 };
 
 class StubSpace {

@@ -42,6 +42,20 @@ TEST(StubSpaceTest, DistanceHasAnInt3WhereItIsAsked) {
   }
 }
 
+// A jump at an odd place reaches 16 pages. Each session leaves one there.
+TEST(StubSpaceTest, StubsOfEarlierSessionsTakeNoMoreThanTheirPages) {
+  constexpr uint32_t kTraps = 12;
+  std::vector<AddressRange> mapped = {{kCode, kCode + kMiB}};
+  for (int session = 0; session < 10; ++session) {
+    StubSpace space;
+    space.SetMapped(mapped);
+    const std::optional<uint64_t> stub = space.Take(kCode + 16, 100, kTraps);
+    ASSERT_TRUE(stub.has_value()) << session;
+    const uint64_t page = *stub & ~(kPageBytes - 1);
+    mapped.push_back({page, page + kPageBytes, /*may_grow=*/false});
+  }
+}
+
 TEST(StubSpaceTest, NothingIsTakenThatIsMapped) {
   StubSpace space;
   space.SetMapped({{uint64_t{1} << 16, uint64_t{1} << 47}});

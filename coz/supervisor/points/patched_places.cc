@@ -40,7 +40,9 @@ constexpr char kNoMemory[] = "no memory near the code is free";
 
 void SetMapped(pid_t pid, patch::StubSpace* space) {
   std::vector<patch::AddressRange> ranges;
-  for (const MappedRange& range : ReadMappedRanges(pid)) ranges.push_back({range.begin, range.end});
+  for (const MappedRange& range : ReadMappedRanges(pid)) {
+    ranges.push_back({range.begin, range.end, range.may_grow});
+  }
   space->SetMapped(std::move(ranges));
 }
 

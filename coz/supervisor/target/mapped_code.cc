@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace coz::supervisor {
 
@@ -36,16 +38,24 @@ std::vector<MappedCode> ReadMappedCode(pid_t pid) {
 
 std::vector<MappedRange> ReadMappedRanges(pid_t pid) {
   constexpr uint64_t kRoomToGrow = uint64_t{1} << 30;
+  constexpr uint64_t kMostBytesOfStubs = uint64_t{1} << 20;
   std::vector<MappedRange> mapped;
   std::ifstream maps(absl::StrFormat("/proc/%d/maps", pid));
   std::string line;
   while (std::getline(maps, line)) {
     unsigned long long begin = 0;
     unsigned long long end = 0;
-    if (sscanf(line.c_str(), "%llx-%llx", &begin, &end) != 2) continue;
+    unsigned long long inode = 0;
+    char access[5] = "";
+    if (sscanf(line.c_str(), "%llx-%llx %4s %*s %*s %llu", &begin, &end, access, &inode) != 4) {
+      continue;
+    }
+    const bool is_named = absl::StrContains(line, "[");
+    const bool may_grow = inode != 0 || is_named || absl::string_view(access) != "r-xp" ||
+                          end - begin > kMostBytesOfStubs;
     if (line.find("[stack]") != std::string::npos) begin -= kRoomToGrow;
     if (line.find("[heap]") != std::string::npos) end += kRoomToGrow;
-    mapped.push_back({begin, end});
+    mapped.push_back({begin, end, may_grow});
   }
   return mapped;
 }

@@ -31,6 +31,7 @@ std::vector<MappedCode> ReadMappedCode(pid_t pid);
 struct MappedRange {
   uint64_t begin;
   uint64_t end;
+  bool may_grow;  // false: little code of no file, such as stubs of an earlier session
 };
 std::vector<MappedRange> ReadMappedRanges(pid_t pid);
 
