@@ -34,7 +34,7 @@ static void RaiseLostBreakpoint(void) {
       "pushf; andq $~0x100, (%%rsp); popf\n\t"
       "lea 128(%%rsp), %%rsp" ::
           : "memory", "cc");
-  sigaction(SIGTRAP, &before, NULL);
+  sigaction(SIGTRAP, &before, NULL); /* NOLINT(modernize-use-nullptr): C, too */
   memset(&info, 0, sizeof(info));
   info.si_signo = SIGTRAP;
   info.si_code = 1; /* TRAP_BRKPT, which strict C does not name */
