@@ -131,6 +131,18 @@ const void* ScopeOf(Dwarf_Die* unit, Dwarf_Addr address) {
   return found;
 }
 
+// Whether a jump of the code leads to `target`, counted from the code's begin, or it is not known.
+bool MayJumpTo(uint64_t target, const uint8_t* code, size_t bytes) {
+  for (size_t at = 0; at < bytes;) {
+    const std::optional<int64_t> jump = DistanceOfJump(code + at, bytes - at);
+    if (jump.has_value() && at + static_cast<uint64_t>(*jump) == target) return true;
+    const size_t length = InstructionLength(code + at, bytes - at);
+    if (length == 0) return true;
+    at += length;
+  }
+  return false;
+}
+
 // ELF addresses.
 std::vector<FunctionExtent> RangesOf(Dwarf_Die* die, uint64_t bias) {
   std::vector<FunctionExtent> ranges;
@@ -389,13 +401,7 @@ bool CodePlaces::PlaceOfCopy(const InlinedCall& call, CodePlace* place) const {
   const uint64_t to_file = place->file_offset - call.entry;
   for (const auto& [begin, end] : call.code) {
     if (end < begin || begin + to_file >= bytes || end + to_file > bytes) return false;
-    for (uint64_t at = begin; at < end;) {
-      const std::optional<int64_t> jump = DistanceOfJump(file + at + to_file, end - at);
-      if (jump.has_value() && at + static_cast<uint64_t>(*jump) == entry) return false;
-      const size_t length = InstructionLength(file + at + to_file, end - at);
-      if (length == 0) return false;
-      at += length;
-    }
+    if (MayJumpTo(entry - begin, file + begin + to_file, end - begin)) return false;
   }
   place->name = call.function;
   return Locate(entry, place);

@@ -25,6 +25,10 @@ class Server {
   __attribute__((always_inline)) inline void Countdown() {
     asm volatile("1: decl %0; jg 1b" : "+m"(g_left));
   }
+  // Begins with padding that its caller jumps over.
+  __attribute__((always_inline)) inline void Padded() {
+    asm volatile(".nops 8\n8: decl %0" : "+m"(g_left));
+  }
 };
 
 __attribute__((noipa)) int Overloaded(int x) {
@@ -74,7 +78,9 @@ static void* Call(void*) {
   for (int i = 0; i < g_calls; ++i) {
     x = server.Reply(x);
     x += server.Tiny(x);  // PLACE(tiny)
-    server.Countdown();   // PLACE(countdown)
+    asm volatile("jmp 8f");
+    server.Padded();
+    server.Countdown();  // PLACE(countdown)
     if (i % 2 == 0) x = server.Replay(x);
     asm volatile("" : "+r"(x));
     x = Sell(x);
