@@ -58,10 +58,15 @@ def agree(one, other):
 
 
 def at(points, where):
-    """The interval at `where` between `points` (place, Interval), ascending, by straight lines; outside, the nearest."""
+    """The interval at `where` between `points` (place, Interval), ascending, by straight lines.
+
+    Beyond the last point the last line goes on; before the first, the first counts.
+    """
+    if where < points[0][0] or len(points) == 1:
+        return points[0][1]
     for (left, low), (right, high) in zip(points, points[1:]):
-        if left <= where <= right:
+        if left <= where <= right or right == points[-1][0]:
             part = (where - left) / (right - left)
             return Interval(*(a + part * (b - a) for a, b in
                               ((low.value, high.value), (low.low, high.low), (low.high, high.high))))
-    return points[0][1] if where < points[0][0] else points[-1][1]
+    raise ValueError("the points are not ascending")

@@ -48,10 +48,14 @@ class IntervalsTest(unittest.TestCase):
         self.assertAlmostEqual(found.low, 0.1)
         self.assertAlmostEqual(found.high, 0.6)
 
-    def test_beyond_the_last_point_the_last_counts(self):
+    def test_beyond_the_last_point_the_last_line_goes_on(self):
+        points = [(0, Interval(0, 0, 0)), (0.5, Interval(1, 0.5, 1.5)), (0.75, Interval(2, 1, 3))]
+        self.assertEqual(intervals.at(points, 1), Interval(3, 1.5, 4.5))
+
+    def test_before_the_first_point_the_first_counts(self):
         points = [(0.1, Interval(1, 0, 2)), (0.9, Interval(3, 2, 4))]
-        self.assertEqual(intervals.at(points, 1), points[1][1])
         self.assertEqual(intervals.at(points, 0), points[0][1])
+        self.assertEqual(intervals.at(points[:1], 1), points[0][1])
 
 
 if __name__ == "__main__":

@@ -143,6 +143,7 @@ TEST(VerifyTest, PredictionThatCameTrueHeld) {
   EXPECT_THAT(
       VerificationText(v),
       ::testing::StartsWith("work.cc:10 at progress point requests: the prediction held\n"));
+  EXPECT_THAT(VerificationText(v), Not(HasSubstr("were tried")));
 }
 
 TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
@@ -151,6 +152,23 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)[0].outcome, Outcome::kTooHigh);
   EXPECT_NEAR((*found)[0].error, 0.3, 0.05);
+}
+
+TEST(VerifyTest, BeyondTheSpeedupsTriedThePredictionGoesOn) {
+  profile::Profile small = Before()->profile;
+  auto& experiments = *small.mutable_experiment();
+  const auto kept = std::remove_if(experiments.begin(), experiments.end(), [](const auto& e) {
+    return e.virtual_speedup() > 0.26;
+  });
+  experiments.erase(kept, experiments.end());
+  const auto found = Verify(*AnalyzeWhole(small), *After(), {"work.cc:10", std::nullopt});
+  ASSERT_TRUE(found.ok()) << found.status();
+  const Verification& v = (*found)[0];
+  EXPECT_NEAR(v.largest_tried, 0.25, 1e-9);
+  EXPECT_NEAR(v.predicted.value, 0.3, 0.05);
+  EXPECT_EQ(v.outcome, Outcome::kHeld);
+  EXPECT_THAT(VerificationText(v), HasSubstr("speedups up to 25 % were tried; beyond, the "));
+  EXPECT_NEAR(VerificationJson(v)["largest_tried"].get<double>(), 0.25, 1e-9);
 }
 
 // It takes more than that nothing was predicted and nothing came.

@@ -20,6 +20,8 @@ namespace coz::report {
 namespace {
 
 constexpr size_t kNamesShown = 3;
+// Of a line's speedup: no curve changes much within it.
+constexpr double kSmallStep = 0.05;
 
 // "find" names "ns::find(int)".
 bool IsFunctionCalled(std::string name, const std::string& wanted) {
@@ -140,6 +142,14 @@ Estimate Predict(const LineAnalysis& line, const Estimate& speedup) {
   return predicted;
 }
 
+double LargestTried(const LineAnalysis& line) {
+  double largest = 0;
+  for (const SpeedupEstimate& tried : line.speedups) {
+    largest = std::max(largest, tried.virtual_speedup);
+  }
+  return largest;
+}
+
 Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Estimate& happened) {
   if (!(line_speedup.low > 0)) return Outcome::kUntested;
   const double allowed =
@@ -246,6 +256,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
         missing = NoLineSpeedup(is_first ? "first" : "second", wanted);
         continue;
       }
+      v.largest_tried = LargestTried(*line);
       v.predicted = Predict(*line, v.line_speedup);
       v.happened = Gain(*time_before, *time_after);
       v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
@@ -285,6 +296,14 @@ const char* Remedy(Outcome outcome) {
              : "";
 }
 
+// Where the prediction reaches further than the experiments.
+std::string Reach(const Verification& v) {
+  if (v.largest_tried == 0 || v.line_speedup.value <= v.largest_tried + kSmallStep) return "";
+  return absl::StrFormat(
+      "  speedups up to %.0f %% were tried; beyond, the prediction goes on as the curve ends\n",
+      100 * v.largest_tried);
+}
+
 std::string VerificationText(const Verification& v) {
   const char* const words[] = {"the prediction held",
                                "the prediction was too high, less came of it",
@@ -295,9 +314,9 @@ std::string VerificationText(const Verification& v) {
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
-      "  what happened              %s\n%s",
+      "  what happened              %s\n%s%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Percent(v.predicted), Percent(v.happened), Remedy(v.outcome));
+      Percent(v.predicted), Percent(v.happened), Reach(v), Remedy(v.outcome));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {
@@ -311,6 +330,7 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
   return {{"point", v.point},
           {"line", v.line},
           {"line_speedup", estimate(v.line_speedup)},
+          {"largest_tried", v.largest_tried},
           {"predicted", estimate(v.predicted)},
           {"happened", estimate(v.happened)},
           {"outcome", OutcomeId(v.outcome)}};

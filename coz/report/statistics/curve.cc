@@ -325,6 +325,23 @@ Estimate Mix(const Estimate& a, const Estimate& b, double weight_of_b) {
           value + half(a.high - a.value, b.high - b.value)};
 }
 
+Estimate Between(const CurvePoint& a, const CurvePoint& b, double s) {
+  const double share = (s - a.virtual_speedup) / (b.virtual_speedup - a.virtual_speedup);
+  return {Mix(a.program_speedup.value, b.program_speedup.value, share),
+          Mix(a.program_speedup.low, b.program_speedup.low, share),
+          Mix(a.program_speedup.high, b.program_speedup.high, share)};
+}
+
+// As the curve's last piece goes on. No bound comes closer than that of a wedge does.
+Estimate Beyond(const CurvePoint& a, const CurvePoint& last, double s) {
+  Estimate at = Between(a, last, s);
+  const Estimate& end = last.program_speedup;
+  const double farther = s / last.virtual_speedup;
+  at.low = std::min(at.low, at.value - farther * (end.value - end.low));
+  at.high = std::max(at.high, at.value + farther * (end.high - end.value));
+  return at;
+}
+
 }  // namespace
 
 Estimate Curve::At(double virtual_speedup) const {
@@ -332,15 +349,10 @@ Estimate Curve::At(double virtual_speedup) const {
   const auto above = std::find_if(points.begin(), points.end(), [&](const CurvePoint& p) {
     return p.virtual_speedup >= virtual_speedup;
   });
-  if (above == points.end()) return points.back().program_speedup;
   if (above == points.begin()) return above->program_speedup;
-  const CurvePoint& a = *(above - 1);
-  const CurvePoint& b = *above;
-  const double share =
-      (virtual_speedup - a.virtual_speedup) / (b.virtual_speedup - a.virtual_speedup);
-  return {Mix(a.program_speedup.value, b.program_speedup.value, share),
-          Mix(a.program_speedup.low, b.program_speedup.low, share),
-          Mix(a.program_speedup.high, b.program_speedup.high, share)};
+  if (above != points.end()) return Between(*(above - 1), *above, virtual_speedup);
+  if (points.size() == 1) return points.back().program_speedup;
+  return Beyond(*(points.end() - 2), points.back(), virtual_speedup);
 }
 
 Curve FitCurve(const std::vector<RateObservation>& observations, const Estimate& slope) {

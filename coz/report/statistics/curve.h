@@ -45,8 +45,12 @@ struct Curve {
   // the straight one's.
   double weight_of_bent = 0;
 
-  // Between grid points; beyond the last one its value. The origin if the curve is empty.
+  // Between grid points. Beyond the last one the curve goes on as it ends: pauses may make less
+  // than the speedup that was asked for, and a real change may reach further than any that was
+  // tried. The origin if the curve is empty.
   Estimate At(double virtual_speedup) const;
+  // 0 if the curve is empty.
+  double LargestSpeedup() const { return points.empty() ? 0 : points.back().virtual_speedup; }
 };
 
 // `slope` is that of EstimateSlope over the same observations.

@@ -152,11 +152,28 @@ TEST(CurveTest, StraightCurveIsTheWedgeOfItsSlope) {
   EXPECT_NEAR(curve.At(0.33).value, slope.value * 0.33, 1e-12);
 }
 
+TEST(CurveTest, BendGoesOnBeyondTheLargestSpeedupAsItEnds) {
+  const Curve curve = {{{0, {0, 0, 0}}, {0.5, {0.4, 0.3, 0.5}}, {0.6, {0.42, 0.32, 0.52}}}, {}, 0};
+  const Estimate at = curve.At(0.9);
+  EXPECT_NEAR(at.value, 0.48, 1e-12);
+  // Of 0.1 at 0.6.
+  EXPECT_NEAR(at.low, 0.48 - 0.15, 1e-12);
+  EXPECT_NEAR(at.high, 0.48 + 0.15, 1e-12);
+}
+
+TEST(CurveTest, BoundsThatDivergeGoOnToDiverge) {
+  const Curve curve = {{{0, {0, 0, 0}}, {0.5, {0.4, 0.3, 0.5}}, {0.6, {0.4, 0.2, 0.5}}}, {}, 0};
+  EXPECT_NEAR(curve.At(0.8).low, 0, 1e-12);
+}
+
 TEST(CurveTest, EndsAtTheLargestSpeedupTried) {
   const Curve curve =
       FitCurve({{0, 1000, 1000, 1}, {0.25, 900, 1000, 1}, {0.12, 950, 1000, 1}}, {0.4, 0.3, 0.5});
   EXPECT_DOUBLE_EQ(curve.points.back().virtual_speedup, 0.25);
-  EXPECT_DOUBLE_EQ(curve.At(0.9).value, curve.points.back().program_speedup.value);
+  EXPECT_DOUBLE_EQ(curve.LargestSpeedup(), 0.25);
+  EXPECT_NEAR(curve.At(0.9).value, 0.4 * 0.9, 1e-12);
+  EXPECT_NEAR(curve.At(0.9).low, 0.3 * 0.9, 1e-12);
+  EXPECT_NEAR(curve.At(0.9).high, 0.5 * 0.9, 1e-12);
 }
 
 TEST(CurveTest, AchievedSpeedupsOfACorruptProfileDoNoHarm) {
