@@ -157,9 +157,8 @@ TEST(VerifyTest, PredictionThatDidNotComeTrueIsCalledTooHigh) {
 TEST(VerifyTest, BeyondTheSpeedupsTriedThePredictionGoesOn) {
   profile::Profile small = Before()->profile;
   auto& experiments = *small.mutable_experiment();
-  const auto kept = std::remove_if(experiments.begin(), experiments.end(), [](const auto& e) {
-    return e.virtual_speedup() > 0.26;
-  });
+  const auto kept = std::remove_if(experiments.begin(), experiments.end(),
+                                   [](const auto& e) { return e.virtual_speedup() > 0.26; });
   experiments.erase(kept, experiments.end());
   const auto found = Verify(*AnalyzeWhole(small), *After(), {"work.cc:10", std::nullopt});
   ASSERT_TRUE(found.ok()) << found.status();

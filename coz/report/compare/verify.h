@@ -38,12 +38,12 @@ enum class Outcome { kHeld, kTooHigh, kTooLow, kUntested, kUnclear };
 
 struct Verification {
   std::string point;
-  std::string line;       // as in the first profile, with its whole path
-  std::string shown;      // as the report shows it
-  Estimate line_speedup;  // of the line itself; no interval where it was given
+  std::string line;          // as in the first profile, with its whole path
+  std::string shown;         // as the report shows it
+  Estimate line_speedup;     // of the line itself; no interval where it was given
   double largest_tried = 0;  // speedup of the line in the first profile's experiments
   Estimate predicted;        // program speedup
-  Estimate happened;      // program speedup
+  Estimate happened;         // program speedup
   Outcome outcome = Outcome::kHeld;
   double error = 0;  // predicted - happened
 };
