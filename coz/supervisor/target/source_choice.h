@@ -40,7 +40,7 @@ class SwitchMeter {
   uint64_t read_ns_ = 0;
 };
 
-// Whether switches take more than a twentieth of the CPU time, and of a CPU, where
+// Whether switches take more than a fiftieth of the CPU time, and of a CPU, where
 // sampling makes each longer by `switch_cost_ns`.
 bool IsTooDear(const SwitchRates& rates, uint64_t switch_cost_ns);
 

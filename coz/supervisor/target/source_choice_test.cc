@@ -55,14 +55,16 @@ TEST_F(SourceChoiceTest, ThreadsThatAreGoneCountNothing) {
   EXPECT_EQ(meter.Read(2 * kNsPerSecond)->switches_per_second, 0);
 }
 
-TEST(IsTooDearTest, IsWhatTakesATwentiethOfTheCpuTimeAndOfACpu) {
+TEST(IsTooDearTest, IsWhatTakesAFiftiethOfTheCpuTimeAndOfACpu) {
   const SwitchRates postgresql = {18'000, 1.58e9};
   EXPECT_TRUE(IsTooDear(postgresql, 16'000));
-  EXPECT_FALSE(IsTooDear(postgresql, 4'000));
+  EXPECT_FALSE(IsTooDear(postgresql, 1'500));
+  const SwitchRates nginx = {8'000, 1.83e9};
+  EXPECT_TRUE(IsTooDear(nginx, 10'000));
   const SwitchRates many_cpus = {18'000, 16e9};
-  EXPECT_FALSE(IsTooDear(many_cpus, 16'000)) << "2 % of its time";
-  const SwitchRates mostly_idle = {1'000, 0.05e9};
-  EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "4 % of a CPU";
+  EXPECT_FALSE(IsTooDear(many_cpus, 16'000)) << "1.8 % of its time";
+  const SwitchRates mostly_idle = {400, 0.05e9};
+  EXPECT_FALSE(IsTooDear(mostly_idle, 40'000)) << "1.6 % of a CPU";
 }
 
 TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {
