@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "coz/report/analysis/analysis.h"
 #include "coz/report/statistics/time_blocks.h"
 
 namespace coz::report {
@@ -50,6 +51,19 @@ std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& 
   const std::optional<SlopeEstimate> share = EstimateSlope(InBlocks(std::move(observations)));
   if (!share.has_value() || !std::isfinite(share->value)) return std::nullopt;
   return SamplingSlowdown{*share, stretches};
+}
+
+double LeastSlowdownBySampling(const profile::Profile& profile, uint64_t session) {
+  ExperimentTable table = BuildExperimentTable(profile);
+  const auto is_of_another = [session](const auto& row) { return row.session != session; };
+  table.bare.erase(std::remove_if(table.bare.begin(), table.bare.end(), is_of_another),
+                   table.bare.end());
+  double least = 0;
+  for (size_t point = 0; point < table.points.size(); ++point) {
+    const auto slowdown = EstimateSamplingSlowdown(table, point, AnalysisOptions().min_visits);
+    if (slowdown.has_value()) least = std::max(least, slowdown->share.low);
+  }
+  return least;
 }
 
 }  // namespace coz::report

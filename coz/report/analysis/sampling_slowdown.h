@@ -28,6 +28,10 @@ struct SamplingSlowdown {
 std::optional<SamplingSlowdown> EstimateSamplingSlowdown(const ExperimentTable& table, size_t point,
                                                          uint64_t min_visits);
 
+// The lower bound of that share in one session, at the point where it is largest; 0 where it is not
+// known.
+double LeastSlowdownBySampling(const profile::Profile& profile, uint64_t session);
+
 }  // namespace coz::report
 
 #endif  // COZ_REPORT_ANALYSIS_SAMPLING_SLOWDOWN_H_

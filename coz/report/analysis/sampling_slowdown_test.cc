@@ -51,6 +51,17 @@ TEST(SamplingSlowdownTest, FindsWhatSamplingTakes) {
   EXPECT_LT(slowdown->share.high - slowdown->share.low, 0.01);
 }
 
+TEST(SamplingSlowdownTest, LeastIsTheLowerBoundInOneSession) {
+  SyntheticOptions options;
+  options.noise = 0.002;
+  options.bare_share = 0.1;
+  SyntheticProfile profile = MakeProfile(options, 40);
+  const uint64_t session = profile.profile().session(0).id();
+  EXPECT_DOUBLE_EQ(LeastSlowdownBySampling(profile.profile(), session),
+                   Slowdown(profile)->share.low);
+  EXPECT_EQ(LeastSlowdownBySampling(profile.profile(), session + 1), 0);
+}
+
 // The slope with bare intervals, by that of the same experiments alone.
 double RatioOfSlopes(double bare_share) {
   SyntheticOptions options;

@@ -80,14 +80,21 @@ std::string WhatSourceLacks(const profile::Profile& profile, const profile::Sess
 std::string DescribeSourceChange(const profile::SourceChange& change) {
   const double cost_ns =
       change.switches_per_second() * static_cast<double>(change.switch_cost_ns());
+  const std::string reason =
+      change.slowdown() > 0
+          ? absl::StrFormat(
+                "took at least %.0f %% of the time of a visit, with %.0f switches a "
+                "second",
+                100 * change.slowdown(), change.switches_per_second())
+          : absl::StrFormat(
+                "are set anew at each switch: %.0f switches a second that take %.0f us "
+                "more each are %.0f %% of a CPU, of %.0f %% that the program used",
+                change.switches_per_second(), static_cast<double>(change.switch_cost_ns()) / 1000,
+                cost_ns / 1e7, change.cpu_ns_per_second() / 1e7);
   return absl::StrFormat(
       "from %.1f s on samples come from CPU timers, every 4 ms in user and kernel code, as perf "
-      "events are set anew at each switch: %.0f switches a second that take %.0f us more each are "
-      "%.0f %% of a CPU, of %.0f %% that the program used; `coz run --sampler=perf-sigtrap` keeps "
-      "perf events",
-      static_cast<double>(change.at_ns()) / 1e9, change.switches_per_second(),
-      static_cast<double>(change.switch_cost_ns()) / 1000, cost_ns / 1e7,
-      change.cpu_ns_per_second() / 1e7);
+      "events %s; `coz run --sampler=perf-sigtrap` keeps perf events",
+      static_cast<double>(change.at_ns()) / 1e9, reason);
 }
 
 std::string Quoted(const std::string& argument) {

@@ -1,9 +1,12 @@
 #include "coz/report/analysis/session_facts.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace coz::report {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr uint64_t kSession = 7;
 constexpr uint64_t kPeriodNs = 250'000;
@@ -76,6 +79,21 @@ TEST(SessionFactsTest, SamplingIsThatOfEachSourceInItsTime) {
   EXPECT_EQ(described(),
             "perf sigtrap every 0.25 ms of CPU time, user code; from 0.6 s on by cpu timer every "
             "4 ms, user and kernel code");
+}
+
+TEST(SessionFactsTest, ChangeOfTheSourceSaysWhatToldIt) {
+  profile::SourceChange change;
+  change.set_at_ns(600'000'000);
+  change.set_switches_per_second(8000);
+  change.set_switch_cost_ns(10'000);
+  change.set_cpu_ns_per_second(2e9);
+  EXPECT_THAT(DescribeSourceChange(change),
+              HasSubstr("as perf events are set anew at each switch: 8000 switches a second that "
+                        "take 10 us more each are 8 % of a CPU, of 200 % that the program used;"));
+  change.set_slowdown(0.08);
+  EXPECT_THAT(DescribeSourceChange(change),
+              HasSubstr("as perf events took at least 8 % of the time of a visit, with 8000 "
+                        "switches a second; `coz run"));
 }
 
 TEST(SessionFactsTest, CommandCanBeTyped) {

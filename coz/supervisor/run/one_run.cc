@@ -19,6 +19,7 @@
 #include "coz/base/sampling_period.h"
 #include "coz/experiment/seed.h"
 #include "coz/report/analysis/programs_run.h"
+#include "coz/report/analysis/sampling_slowdown.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/run/earlier_runs.h"
 #include "coz/supervisor/run/never_found.h"
@@ -252,6 +253,10 @@ void Run::OnBareIntervalStarted(uint64_t) {
 void Run::OnBareInterval(const experiment::ExperimentRecord& record) {
   recorder_->WriteBareInterval(record);
   current_.clear();
+  if (MayChangeSource()) {
+    source_choice_.NoteSlowdown(
+        report::LeastSlowdownBySampling(recorder_->written(), recorder_->session()));
+  }
 }
 
 std::vector<std::string> Run::PointNames() const {
@@ -429,16 +434,21 @@ bool Run::UsesPerfEvents() const {
 
 // Only where it was left to coz. Threads of one process pass an inherited event on, which costs
 // little.
-void Run::ChooseSource(uint64_t now_ns) {
-  shared::ControlBlock& block = control_.block();
-  if (attached_ != nullptr) return;  // their events are opened from outside
+bool Run::MayChangeSource() const {
+  if (attached_ != nullptr) return false;  // their events are opened from outside
   if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
       options_.exclude_kernel || !UsesPerfEvents()) {
-    return;
+    return false;
   }
-  const bool one_event = block.sampler_status.source == sampler::SamplingSource::kPerfSigtrap &&
-                         processes_->live() <= 1;
-  if (one_event) return;
+  const bool one_event =
+      control_.block().sampler_status.source == sampler::SamplingSource::kPerfSigtrap &&
+      processes_->live() <= 1;
+  return !one_event;
+}
+
+void Run::ChooseSource(uint64_t now_ns) {
+  if (!MayChangeSource()) return;
+  shared::ControlBlock& block = control_.block();
   const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
   if (!finding.has_value()) return;
   block.use_cpu_timers.store(1, std::memory_order_relaxed);

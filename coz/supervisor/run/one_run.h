@@ -89,6 +89,7 @@ class Run : public experiment::ExperimentSink {
   void RefreshDisplay();
   void StartExperiments();
   bool UsesPerfEvents() const;
+  bool MayChangeSource() const;
   void ChooseSource(uint64_t now_ns);
   void LookForNeighbours();
   SwitchLoad SwitchesOfRun(const experiment::TargetSnapshot& last) const;

@@ -337,6 +337,7 @@ void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding, ui
   change->set_switches_per_second(finding.rates.switches_per_second);
   change->set_cpu_ns_per_second(finding.rates.cpu_ns_per_second);
   change->set_switch_cost_ns(finding.switch_cost_ns);
+  change->set_slowdown(finding.slowdown);
   Append(chunk);
 }
 

@@ -73,6 +73,7 @@ class ProfileRecorder {
 
   // All that this run and earlier ones have written, merged.
   const profile::Profile& written() const { return written_; }
+  uint64_t session() const { return session_; }
   const absl::Status& status() const { return status_; }
   const std::string& path() const { return writer_.path(); }
 

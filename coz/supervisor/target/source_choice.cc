@@ -12,6 +12,7 @@ constexpr int kLooks = 2;
 // The measured cost of a switch is a lower bound, since events slow the code behind the switch, too.
 // PostgreSQL lost 38 % of its rate where this was 18 %, and nginx 9 % where it was 4 %.
 constexpr double kDearShare = 0.02;
+constexpr double kMostSlowdown = 0.05;
 // More than any switch was seen to cost (40 us). It tells whether measuring is worth while.
 constexpr uint64_t kMostCostNs = 100 * kNsPerUs;
 
@@ -39,9 +40,10 @@ std::optional<SourceChoice::Finding> SourceChoice::Poll(uint64_t now_ns) {
   if (!rates.has_value()) return std::nullopt;
   if (!cost_ns_.has_value() && IsTooDear(*rates, kMostCostNs)) cost_ns_ = measure_cost_();
   dear_looks_ = IsTooDear(*rates, cost_ns_.value_or(0)) ? dear_looks_ + 1 : 0;
-  if (dear_looks_ < kLooks) return std::nullopt;
+  const bool slows = slowdown_ > kMostSlowdown;
+  if (dear_looks_ < kLooks && !slows) return std::nullopt;
   has_found_ = true;
-  return Finding{*rates, *cost_ns_};
+  return Finding{*rates, cost_ns_.value_or(0), slows ? slowdown_ : 0};
 }
 
 }  // namespace coz::supervisor

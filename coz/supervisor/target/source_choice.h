@@ -3,8 +3,8 @@
 // CPU time, CPU timers disturb less: they come with the kernel's tick.
 //
 // Shape    SwitchMeter counts, IsTooDear judges, SourceChoice does both from time to time until it
-//          has found that perf events are too dear
-// Units    ns of CLOCK_MONOTONIC; CPU ns; switches of profiled threads onto a CPU
+//          has found that perf events are too dear; or until it is told that they are
+// Units    ns of CLOCK_MONOTONIC; CPU ns; switches of profiled threads onto a CPU; shares of time
 // Errors   none: where the kernel counts no switches, nothing is ever too dear
 // Threads  compatible
 // Signals  none
@@ -49,6 +49,7 @@ class SourceChoice {
   struct Finding {
     SwitchRates rates;
     uint64_t switch_cost_ns = 0;
+    double slowdown = 0;  // see NoteSlowdown; 0: switches alone told
   };
 
   // `measure_cost` is called at most once, when it matters; not where `known_cost_ns` is given.
@@ -56,8 +57,12 @@ class SourceChoice {
                std::function<uint64_t()> measure_cost)
       : meter_(control), measure_cost_(std::move(measure_cost)), cost_ns_(known_cost_ns) {}
 
+  // Sampling takes this share of a visit's time at least. What is known of switches beforehand is a
+  // lower bound.
+  void NoteSlowdown(double at_least) { slowdown_ = at_least; }
+
   // To be called as often as one likes. Returns a finding once: perf events were too dear in two
-  // looks, 0.2 s apart.
+  // looks, 0.2 s apart, or the slowdown is more than a twentieth.
   std::optional<Finding> Poll(uint64_t now_ns);
 
  private:
@@ -66,6 +71,7 @@ class SourceChoice {
   std::optional<uint64_t> cost_ns_;
   uint64_t next_look_ns_ = 0;
   int dear_looks_ = 0;
+  double slowdown_ = 0;
   bool has_found_ = false;
 };
 

@@ -95,6 +95,18 @@ TEST_F(SourceChoiceTest, TwoDearLooksMakeAFinding) {
   EXPECT_FALSE(look(kMany).has_value()) << "once is enough";
 }
 
+TEST_F(SourceChoiceTest, SlowdownThatWasMeasuredMakesAFindingWhateverSwitchesCost) {
+  SourceChoice choice(control_.get(), 0, [] { return uint64_t{0}; });
+  EXPECT_FALSE(choice.Poll(kNsPerSecond).has_value()) << "the first look has no rates";
+  choice.NoteSlowdown(0.04);
+  EXPECT_FALSE(choice.Poll(2 * kNsPerSecond).has_value());
+  choice.NoteSlowdown(0.06);
+  const std::optional<SourceChoice::Finding> finding = choice.Poll(3 * kNsPerSecond);
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->slowdown, 0.06);
+  EXPECT_FALSE(choice.Poll(4 * kNsPerSecond).has_value()) << "once is enough";
+}
+
 TEST_F(SourceChoiceTest, WhatCostsNothingIsNeverTooDear) {
   SourceChoice choice(control_.get(), 0, [] { return ~uint64_t{0}; });
   for (uint64_t i = 1; i < 6; ++i) {
