@@ -34,7 +34,7 @@ struct SchedulerOptions {
 
   // While units are in focus: the least share of experiments whose unit is that of a random sample.
   // So every unit keeps its chance, and baselines are made at all times and in all phases.
-  double uniform_share = 0.5;
+  double uniform_share = 0.25;
 
   // One experiment that covers the whole run, for programs without progress points.
   bool end_to_end = false;

@@ -96,6 +96,7 @@ TEST_F(SchedulerTest, OtherSeedsGiveOtherRunsAndTheDrawnSeedIsTold) {
 TEST_F(SchedulerTest, FocusGetsItsShareAndLeavesEveryUnitItsChance) {
   target_.unit_shares = {0.8, 0.1, 0.1};
   options_.min_experiment_ns = 20 * kNsPerMs;
+  options_.uniform_share = 0.5;
   Make().Focus({{1, 3.0}, {2, 1.0}});
   RunFor(100 * kNsPerSecond);
   std::vector<double> counts(3);

@@ -38,7 +38,7 @@ struct PrecisionGoal {
   size_t top_units = 5;
   double min_share = 0.02;
   // Share of experiments whose unit is drawn from random samples, whatever is still lacking.
-  double uniform_share = 0.5;
+  double uniform_share = 0.25;
   // A sure verdict is enough for a unit, however wide its interval is.
   bool verdict_is_enough = false;
   // Experiments are confined to these indices into ExperimentTable.units; null: all.

@@ -90,7 +90,8 @@ TEST(PrecisionGoalTest, ReachedWhenTheLinesThatMatterAreNarrow) {
   const Analysis analysis = Analyze(made.profile(), table);
   for (const LineAnalysis& line : analysis.points.at(0).lines) {
     if (line.verdict == Verdict::kNoEffect) continue;
-    EXPECT_LE(line.slope.high - line.slope.low, goal.width) << table.units[line.unit].Name();
+    const Estimate& slope = line.statistical_slope;
+    EXPECT_LE(slope.high - slope.low, goal.width) << table.units[line.unit].Name();
   }
 }
 

@@ -42,6 +42,7 @@ class Sums {
   ErrorFacts Facts() const {
     ErrorFacts facts;
     if (asked_ > 0) facts.achieved_share = achieved_ / asked_;
+    facts.selected_samples = selected_samples_;
     if (periods_ > 0) facts.unseen_share = unseen_ / periods_;
     if (crowded_ > 0) {
       facts.crowded_share = crowded_ / rows_;
@@ -61,6 +62,7 @@ class Sums {
     if (row.achieved_virtual_speedup > 0) {
       asked_ += row.pooled * row.virtual_speedup;
       achieved_ += row.pooled * row.achieved_virtual_speedup;
+      selected_samples_ += static_cast<double>(row.selected_samples);
     }
     const double owed_ns = static_cast<double>(row.owed_ns);
     // Of pooled experiments only what is much was kept.
@@ -80,10 +82,14 @@ class Sums {
   double periods_ = 0;
   double asked_ = 0;
   double achieved_ = 0;
+  double selected_samples_ = 0;
   double owed_ns_ = 0;
   double overslept_ns_ = 0;
   double line_ns_ = 0;
 };
+
+// How far off a figure by so many samples may be, relatively: two standard errors.
+double ChanceOf(double samples) { return samples > 0 ? 2 / std::sqrt(samples) : 0; }
 
 }  // namespace
 
@@ -134,7 +140,8 @@ SystematicError SystematicErrorOf(const ErrorFacts& facts) {
   add({ErrorCause::kPauses, 0, kPauseLoss * facts.overslept, 0});
   // An experiment begins with the queues of the program as it is, not as it would be.
   if (facts.visits > 0) add({ErrorCause::kEnds, kVisitsAtEnds / facts.visits, 0, 0});
-  if (missed > kMuchMissed) error.doubts.push_back(ErrorCause::kAchieved);
+  if (missed > kMuchMissed + ChanceOf(facts.selected_samples))
+    error.doubts.push_back(ErrorCause::kAchieved);
   if (facts.unseen_share > kMuchUnseen) error.doubts.push_back(ErrorCause::kClocks);
   if (facts.crowded_share >= kMuchCrowded) error.doubts.push_back(ErrorCause::kCrowd);
   return error;

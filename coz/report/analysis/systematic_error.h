@@ -46,18 +46,20 @@ inline constexpr double kLeastTerm = 1e-9;
 inline constexpr double kLeastToRaise = 0.02;
 
 // From here on a run's own figures say that it went wrong.
-inline constexpr double kMuchMissed = 0.1;   // of the virtual speedup asked for
+// Of the virtual speedup asked for, beyond what chance makes of so few samples.
+inline constexpr double kMuchMissed = 0.1;
 inline constexpr double kMuchUnseen = 0.1;   // of the CPU time
 inline constexpr double kMuchCrowded = 0.2;  // of the experiments
 inline constexpr double kMuchOwed = 0.05;    // of an experiment, as in coz/experiment/recorder.cc
 
 // Over the experiments that a line's figures are from.
 struct ErrorFacts {
-  double achieved_share = 1;  // virtual speedup that pauses made, of what was asked for
-  double sampling_share = 0;  // of the time of a visit, what sampling takes
-  double raised = 0;          // by this share of themselves effects were raised for that
-  double unseen_share = 0;    // CPU time by the threads' clocks without a sample, of all
-  double crowded_share = 0;   // of the experiments; the next two are of those
+  double achieved_share = 1;    // virtual speedup that pauses made, of what was asked for
+  double selected_samples = 0;  // that tell of it; 0: unknown
+  double sampling_share = 0;    // of the time of a visit, what sampling takes
+  double raised = 0;            // by this share of themselves effects were raised for that
+  double unseen_share = 0;      // CPU time by the threads' clocks without a sample, of all
+  double crowded_share = 0;     // of the experiments; the next two are of those
   double runnable_threads = 0;
   double cpus = 0;
   double owed = 0;       // what a sleeping thread pays only in the next experiment: slope

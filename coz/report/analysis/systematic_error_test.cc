@@ -55,6 +55,18 @@ TEST(SystematicErrorTest, MissedSpeedupsWidenByWhatTheyMissed) {
   EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
 }
 
+TEST(SystematicErrorTest, WhatChanceMakesOfFewSamplesIsNoDoubt) {
+  ErrorFacts facts;
+  facts.achieved_share = 1.17;
+  facts.selected_samples = 100;
+  EXPECT_TRUE(SystematicErrorOf(facts).doubts.empty());
+  facts.selected_samples = 10'000;
+  EXPECT_EQ(SystematicErrorOf(facts).doubts.size(), 1u);
+  facts.selected_samples = 100;
+  facts.achieved_share = 0.6;
+  EXPECT_EQ(SystematicErrorOf(facts).doubts.size(), 1u);
+}
+
 TEST(SystematicErrorTest, RoundingOfSumsIsNoCause) {
   ErrorFacts facts;
   facts.achieved_share = 1 - 4.4e-16;
@@ -140,12 +152,14 @@ std::vector<ExperimentRow> OneWith(ExperimentRow row) {
 TEST(SystematicErrorTest, FactsComeFromWhatExperimentsRecord) {
   ExperimentRow row = Row(0.5);
   row.achieved_virtual_speedup = 0.6;
+  row.selected_samples = 300;
   row.lost_periods = 100;
   row.runnable_threads_average = 5;
   row.owed_ns = 50'000'000;
   row.excess_ns = 20'000'000;
   const ErrorFacts facts = FactsOf(OneWith(std::move(row)));
   EXPECT_NEAR(facts.achieved_share, 1.2, 1e-12);
+  EXPECT_EQ(facts.selected_samples, 300);
   EXPECT_NEAR(facts.unseen_share, 0.1, 1e-12);
   EXPECT_EQ(facts.crowded_share, 1);
   EXPECT_EQ(facts.runnable_threads, 5);
