@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kLookNs = 200 * kNsPerMs;
 constexpr int kLooks = 2;
-// The measured cost of a switch is a lower bound, since events slow the code behind the switch, too.
+// The measured cost of a switch is a lower bound, as events slow the code behind the switch, too.
 // PostgreSQL lost 38 % of its rate where this was 18 %, and nginx 9 % where it was 4 %.
 constexpr double kDearShare = 0.02;
 constexpr double kMostSlowdown = 0.05;
