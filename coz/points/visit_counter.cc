@@ -122,7 +122,7 @@ bool HasMoreThan(const std::vector<pid_t>& before, const std::vector<pid_t>& now
 }
 
 // Something to break on, or to probe.
-__attribute__((noipa)) void Visited() { asm volatile(""); }
+__attribute__((noinline)) void Visited() { asm volatile(""); }
 
 double CostOfVisitNs() {
   constexpr int kVisits = 100;
