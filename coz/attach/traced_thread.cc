@@ -152,7 +152,11 @@ absl::StatusOr<TracedThread> TracedThread::Stop(pid_t pid, pid_t tid) {
   thread.stopped_ = true;
   // Another signal came first. It is delivered when the thread goes on.
   if (status >> 16 != PTRACE_EVENT_STOP) thread.signal_to_deliver_ = WSTOPSIG(status);
-  if (thread.signal_to_deliver_ != 0 || WSTOPSIG(status) != SIGTRAP) {
+  if (thread.signal_to_deliver_ == 0 && WSTOPSIG(status) != SIGTRAP) {
+    return absl::UnavailableError(absl::StrFormat(
+        "thread %d is stopped, as by SIGSTOP; let it go on with: kill -CONT %d", tid, pid));
+  }
+  if (thread.signal_to_deliver_ != 0) {
     return absl::UnavailableError(absl::StrFormat("thread %d gets a signal", tid));
   }
   if (absl::Status read = thread.ReadState(); !read.ok()) return read;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "absl/strings/str_format.h"
 #include "coz/attach/process_view.h"
 #include "gtest/gtest.h"
 
@@ -60,6 +61,23 @@ TEST(TracedThreadTest, ThreadThatDidNotStopIsStoppedLater) {
   process.Release();
   const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(process.pid(), process.pid());
   EXPECT_TRUE(stopped.ok()) << stopped.status();
+}
+
+TEST(TracedThreadTest, ProcessThatSomebodyHasStoppedIsSaidToBe) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) pause();
+  }
+  kill(pid, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+  const absl::StatusOr<TracedThread> stopped = TracedThread::Stop(pid, pid);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.status().message(),
+            absl::StrFormat("thread %d is stopped, as by SIGSTOP; let it go on with: kill -CONT %d",
+                            pid, pid));
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 // A child whose first thread joins another, or waits for a lock that the other holds.

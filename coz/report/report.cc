@@ -59,13 +59,16 @@ absl::StatusOr<std::vector<FailCondition>> ParseConditions(const ReportOptions& 
 
 // ABORTED with the sentence of the first that holds.
 absl::Status FirstThatHolds(const std::vector<FailCondition>& conditions,
-                            const ReportOptions& options, const ExperimentTable& table,
-                            const Analysis& analysis) {
+                            const ReportOptions& options, const profile::Profile& profile,
+                            const ExperimentTable& table, const Analysis& analysis) {
   const Suggest nothing = [](const std::string&, const std::vector<std::string>&) { return ""; };
   for (const FailCondition& condition : conditions) {
     const auto found =
         condition.Find(table, analysis, options.suggest != nullptr ? options.suggest : nothing);
-    if (!found.ok()) return found.status();
+    if (!found.ok()) {
+      return absl::Status(found.status().code(),
+                          WithItsCommand(std::string(found.status().message()), profile));
+    }
     if (found->has_value()) return absl::AbortedError(**found);
   }
   return absl::OkStatus();
@@ -89,8 +92,9 @@ void PrintApis(const profile::Profile& profile, const ReportOptions& options, st
     out << JsonText(ApisJson(table), 1) << "\n";
     return;
   }
-  const std::string text = WithCommandName(absl::StrCat(
-      "Calls into libraries of ", TargetTitle(profile), "\n", RenderApis(table, options.text)));
+  const std::string text =
+      WithCommandName(absl::StrCat("Calls into libraries of ", TargetTitle(profile), "\n",
+                                   RenderApis(table, profile, options.text)));
   out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
 }
 
@@ -130,7 +134,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
   } else if (options.apis) {
     PrintApis(profile, options, out);
   } else if (options.by.has_value()) {
-    const absl::Status held = FirstThatHolds(*conditions, options, table, analysis);
+    const absl::Status held = FirstThatHolds(*conditions, options, profile, table, analysis);
     PrintGroups(whole->get(), options, out);
     const absl::Status status = Finish(out);
     return status.ok() ? held : status;
@@ -147,7 +151,7 @@ absl::Status RunReport(const ReportOptions& options, std::ostream& out, bool* me
     out << (options.text.wrap ? Wrapped(text, options.text.width) : text);
   }
   absl::Status status = Finish(out);
-  return status.ok() ? FirstThatHolds(*conditions, options, table, analysis) : status;
+  return status.ok() ? FirstThatHolds(*conditions, options, profile, table, analysis) : status;
 }
 
 void FitTerminal(int fd, TextOptions* text) {

@@ -25,6 +25,7 @@ namespace coz::report {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -152,6 +153,34 @@ TEST(ReportTest, AConditionThatHoldsAbortsAfterTheReport) {
   EXPECT_THAT(out.str(), HasSubstr("verdict"));
   options.fail_if = {"slope(nowhere.cc:*) > 0"};
   EXPECT_EQ(RunReport(options, out).code(), absl::StatusCode::kNotFound);
+}
+
+// Its verdicts, conditions and notes name `coz attach`.
+TEST(ReportTest, AttachedProfileNamesItsCommand) {
+  SyntheticOptions missed;
+  missed.achieved_share = 0.83;
+  SyntheticProfile made(
+      missed, {{"/src/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/rare.cc", 9, "Rare()", 0.02, 0, {}}});
+  made.AddRandomExperiments(120);
+  made.End();
+  profile::Profile profile = made.profile();
+  profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  ReportOptions options;
+  options.path = Save(profile);
+  options.text.verbose = true;
+  options.fail_if = {"slope(rare.cc:9) > 0"};
+  std::ostringstream out;
+  EXPECT_THAT(std::string(RunReport(options, out).message()),
+              HasSubstr("with `coz attach --until=20` for example"));
+  EXPECT_THAT(out.str(), AllOf(HasSubstr("`coz attach --awake`"), Not(HasSubstr("coz run"))));
+}
+
+TEST(ReportTest, PlacesAreCalledSoHoweverTheyAreCounted) {
+  profile::Profile profile = FourLines();
+  profile.mutable_progress_point(0)->set_kind(profile::PROGRESS_POINT_KIND_BREAKPOINT);
+  profile.mutable_progress_point(0)->set_counted_by("jump to a stub");
+  EXPECT_THAT(ReportOf(profile),
+              ContainsRegex("requests \\(place\\): [0-9]+ visits, counted by jump"));
 }
 
 TEST(ReportTest, LinesFitTheTerminal) {

@@ -224,6 +224,23 @@ TEST(VerifyTest, BlamesTheProfileThatLacksSomething) {
               HasSubstr("the first profile has no prediction for work.cc:10 yet"));
 }
 
+TEST(VerifyTest, AttachedProfilesNameTheirCommand) {
+  profile::Profile few = Make(1e6, {{10, 0.6, 0.6}}, 12, 2)->profile;
+  few.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  EXPECT_THAT(Refusal(Verify(*AnalyzeWhole(few), *After(), {"work.cc:10", std::nullopt})),
+              HasSubstr("or with coz attach --fixed-line work.cc:10"));
+  EXPECT_THAT(Refusal(Verify(*AnalyzeWhole(few), *After(), {"work.cc:99", std::nullopt})),
+              HasSubstr("profile for longer: coz attach --append"));
+  few = After()->profile;
+  few.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  int kept = 0;
+  for (profile::Experiment& experiment : *few.mutable_experiment()) {
+    if (experiment.virtual_speedup() == 0 && ++kept > 1) experiment.set_virtual_speedup(0.5);
+  }
+  EXPECT_THAT(Refusal(Verify(*Before(), *AnalyzeWhole(few), {"work.cc:10", 0.5})),
+              HasSubstr("is not known; profile longer: coz attach --append"));
+}
+
 TEST(VerifyTest, UnknownLineNamesThoseWithPredictions) {
   const auto found = Verify(*Before(), *After(), {"nowhere.cc:1", std::nullopt});
   EXPECT_EQ(found.status().code(), absl::StatusCode::kNotFound);

@@ -12,6 +12,7 @@
 #include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "nlohmann/json.hpp"
@@ -58,9 +59,8 @@ std::optional<size_t> FindUnit(const ExperimentTable& table, const std::string& 
 absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted, bool is_known) {
   if (is_known) {
     return absl::FailedPreconditionError(absl::StrFormat(
-        "the first profile has no prediction for %s yet; profile it longer, or with "
-        "coz run --fixed-line %s",
-        wanted, wanted));
+        "the first profile has no prediction for %s yet; profile it longer, or with %s", wanted,
+        WithItsCommand(absl::StrCat("coz run --fixed-line ", wanted), before.profile)));
   }
   const UnitNames shown(before.table);
   std::vector<std::string> names;
@@ -71,7 +71,8 @@ absl::Status NoFigures(const AnalyzedProfile& before, const std::string& wanted,
   }
   return absl::NotFoundError(absl::StrFormat(
       "the first profile knows nothing of %s; %s", wanted,
-      names.empty() ? "it has no predictions at all, profile for longer: coz run --append"
+      names.empty() ? absl::StrCat("it has no predictions at all, profile for longer: ",
+                                   WithItsCommand("coz run --append", before.profile))
                     : absl::StrFormat("it has predictions for %s; name one of its: --line %s",
                                       absl::StrJoin(names, ", "), Quoted(names.front()))));
 }
@@ -86,9 +87,10 @@ bool ShareARun(const AnalyzedProfile& before, const AnalyzedProfile& after) {
 }
 
 // Why nothing can be said at a point of which the first profile has a prediction.
-std::string NoTime(const char* which, const std::string& point) {
+std::string NoTime(const char* which, const std::string& point, const profile::Profile& profile) {
   return absl::StrCat("the ", which, " profile has fewer than two baselines at ", Printable(point),
-                      ", so what happened is not known; profile longer: coz run --append");
+                      ", so what happened is not known; profile longer: ",
+                      WithItsCommand("coz run --append", profile));
 }
 
 std::string NoLineSpeedup(const char* which, const std::string& wanted) {
@@ -238,7 +240,8 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       const auto time_after = TimePerVisit(after, other.point);
       if (!time_before || !time_after || time_before->value <= 0) {
         const bool is_first = !time_before || time_before->value <= 0;
-        missing = NoTime(is_first ? "first" : "second", row.name);
+        missing = is_first ? NoTime("first", row.name, before.profile)
+                           : NoTime("second", row.name, after.profile);
         continue;
       }
       Verification v;

@@ -121,7 +121,8 @@ struct Lacking {
 };
 
 Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) {
-  const VerdictContext context = {profile.analysis.options, profile.table.run_time_ns};
+  const VerdictContext context = {profile.analysis.options, profile.table.run_time_ns,
+                                  &profile.profile};
   Lacking lacking;
   const auto add = [&](size_t unit, const std::optional<uint64_t>& more) {
     const double share = Share(profile.table.units[unit].samples, profile.table.samples);
@@ -195,6 +196,9 @@ std::vector<Finding> FindingsOfProfile(const AnalyzedProfile& profile, const std
   for (const std::string& note :
        ReportNotes(profile.profile, profile.table, profile.analysis, profile.stats)) {
     findings.push_back(FindingOfNote("run", note));
+  }
+  for (Finding& finding : findings) {
+    finding.remedy = WithItsCommand(finding.remedy, profile.profile);
   }
   const bool is_good = std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return finding.grade == Grade::kGood;

@@ -106,6 +106,9 @@ TEST(ProfileFindingsTest, BinaryWithoutDebugInformationIsNamed) {
   binary->set_session(profile.session(0).id());
   binary->set_path("/usr/lib/libz.so.1");
   EXPECT_THAT(Of(Findings(profile), "debug info").what, HasSubstr("/usr/lib/libz.so.1 has none"));
+  EXPECT_THAT(Of(Findings(profile), "debug info").remedy, HasSubstr("coz run --unit=function"));
+  profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  EXPECT_THAT(Of(Findings(profile), "debug info").remedy, HasSubstr("coz attach --unit=function"));
 }
 
 TEST(ProfileFindingsTest, NotesOfTheReportAreFindings) {

@@ -246,16 +246,17 @@ Json SpeedupsJson(const LineAnalysis& line, const LatencyBySpeedup* latencies) {
 }
 
 // What is in the slope's interval beside chance, and why a verdict is not sure.
-Json SystematicJson(const LineAnalysis& line) {
+Json SystematicJson(const LineAnalysis& line, const profile::Profile& profile) {
   const SystematicError& error = line.systematic;
   Json causes = Json::array();
   for (const ErrorTerm& term : error.terms) {
     const bool is_doubt =
         std::find(error.doubts.begin(), error.doubts.end(), term.cause) != error.doubts.end();
-    causes.push_back({{"cause", ErrorCauseId(term.cause)},
-                      {"half_width", Number(term.HalfWidth(line.slope.value, 1))},
-                      {"doubt", is_doubt},
-                      {"sentence", ErrorCauseText(term.cause, error.facts)}});
+    causes.push_back(
+        {{"cause", ErrorCauseId(term.cause)},
+         {"half_width", Number(term.HalfWidth(line.slope.value, 1))},
+         {"doubt", is_doubt},
+         {"sentence", WithItsCommand(ErrorCauseText(term.cause, error.facts), profile)}});
   }
   return {{"half_width", Number(error.HalfWidth(line.slope.value, 1))}, {"causes", causes}};
 }
@@ -279,7 +280,7 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"headline", HeadlineJson(line)},
           {"slope", Interval(line.slope)},
           {"statistical_slope", Interval(line.statistical_slope)},
-          {"systematic", SystematicJson(line)},
+          {"systematic", SystematicJson(line, *context.profile)},
           {"p_value", Number(line.p_value)},
           {"q_value", Number(line.q_value)},
           {"slope_while_active", Interval(line.slope_while_active)},
@@ -301,8 +302,9 @@ Json SlowdownJson(const std::optional<SamplingSlowdown>& slowdown) {
   return {{"time_share", Interval(slowdown->share)}, {"bare_intervals", slowdown->stretches}};
 }
 
-Json PointsJson(const ExperimentTable& table, const Analysis& analysis) {
-  const VerdictContext context = {analysis.options, table.run_time_ns};
+Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
+                const Analysis& analysis) {
+  const VerdictContext context = {analysis.options, table.run_time_ns, &profile};
   Json points = Json::array();
   for (const PointAnalysis& point : analysis.points) {
     const PointRow& row = table.points[point.point];
@@ -423,7 +425,7 @@ Json ReportJson(const profile::Profile& profile, const ExperimentTable& table,
             {"min_speedups", analysis.options.min_speedups},
             {"min_visits", analysis.options.min_visits}}},
           {"units", UnitsJson(table)},
-          {"points", PointsJson(table, analysis)},
+          {"points", PointsJson(profile, table, analysis)},
           {"threads", ThreadsJson(BuildThreadTable(profile))},
           {"apis", ApisJson(BuildApiTable(profile))}};
 }

@@ -178,6 +178,10 @@ TEST(ReportJsonTest, IntervalsSayWhatIsInThemBesideChance) {
   ASSERT_EQ(good["systematic"]["causes"].size(), 2u);
   EXPECT_EQ(good["systematic"]["causes"][0]["cause"], "method");
   EXPECT_EQ(good["systematic"]["causes"][1]["cause"], "ends");
+  profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+  const Json attached = JsonOf(profile)["points"][0]["lines"][0]["systematic"]["causes"][1];
+  EXPECT_NE(attached["sentence"].get<std::string>().find("`coz attach --experiment-length"),
+            std::string::npos);
   EXPECT_LT(good["slope"]["low"].get<double>(), good["statistical_slope"]["low"].get<double>());
   for (profile::Experiment& experiment : *profile.mutable_experiment()) {
     experiment.mutable_validity()->set_runnable_threads_average(6);

@@ -53,6 +53,7 @@
 #include "coz/report/wording/find_source.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/point_kind_word.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
@@ -111,6 +112,7 @@ class Builder {
       : profile_(profile), table_(table), analysis_(analysis) {
     context_.options = analysis.options;
     context_.run_time_ns = table.run_time_ns;
+    context_.profile = &profile;
   }
 
   json Build(const ReadStats& stats, const PlotDataOptions& options) {
@@ -125,6 +127,7 @@ class Builder {
       data["sessions"].push_back(
           SessionFacts(profile_, profile_.session(i), ends.Of(profile_.session(i))));
     }
+    data["command_with"] = CommandWith("OPTION", profile_);
     data["more_sessions"] = profile_.session_size() - sessions;
     data["notes"] = ReportNotes(profile_, table_, analysis_, stats);
     data["words"] = Words();
@@ -147,6 +150,7 @@ class Builder {
     const size_t index = (*data)["points"].size();
     (*data)["points"].push_back({{"name", row.name},
                                  {"kind", PointKindId(row.kind)},
+                                 {"kind_word", std::string(PointKindWord(row.kind))},
                                  {"visits", row.visits},
                                  {"counted_by", row.counted_by},
                                  {"visit_cost_ns", row.visit_cost_ns},

@@ -35,6 +35,21 @@ TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
   }
 }
 
+TEST(PlotDataTest, CommandsAndKindsOfPointsAreInWords) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  profile.mutable_progress_point(0)->set_kind(profile::PROGRESS_POINT_KIND_BREAKPOINT);
+  profile.mutable_session(0)->clear_command();
+  profile.mutable_session(0)->add_command("server");
+  nlohmann::json data = DataOf(profile);
+  EXPECT_EQ(data["points"][0]["kind"], "breakpoint");
+  EXPECT_EQ(data["points"][0]["kind_word"], "place");
+  EXPECT_EQ(data["command_with"], "coz run OPTION --- server");
+  for (profile::Session& session : *profile.mutable_session()) {
+    session.mutable_options()->set_attached_pid(4711);
+  }
+  EXPECT_EQ(DataOf(profile)["command_with"], "coz attach OPTION 4711");
+}
+
 TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   profile::Profile profile = report_testing::SampleProfile(3);
   profile.mutable_progress_point(0)->set_counted_by("hardware breakpoint");
@@ -48,6 +63,7 @@ TEST(PlotDataTest, PairsHaveThroughputAndLatency) {
   const nlohmann::json data = DataOf(profile);
   ASSERT_EQ(data["points"].size(), 2u);
   EXPECT_EQ(data["points"][0]["counted_by"], "hardware breakpoint");
+  EXPECT_EQ(data["points"][0]["kind_word"], "throughput");
   EXPECT_EQ(data["points"][0]["visit_cost_ns"], 900'000'000);
   EXPECT_THAT(data["points"][0]["cost"].get<std::string>(),
               HasSubstr("counting takes 900000.0 us"));

@@ -22,6 +22,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/wording/find_source.h"
 #include "coz/report/wording/headline.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/verdict.h"
 
@@ -38,7 +39,8 @@ struct LineNote {
 };
 
 // The one file of the profile that the user means.
-absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const AnnotateOptions& options) {
+absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const profile::Profile& profile,
+                                     const AnnotateOptions& options) {
   std::set<std::string> matches;
   std::set<std::string> known;
   for (const UnitRow& unit : table.units) {
@@ -53,9 +55,10 @@ absl::StatusOr<std::string> FindFile(const ExperimentTable& table, const Annotat
                      Printable(absl::StrJoin(matches, ", ")), "); give more of the path"));
   }
   const std::vector<std::string> names(known.begin(), known.end());
-  const std::string hint = options.suggest != nullptr && !names.empty()
-                               ? options.suggest(options.file, names)
-                               : "; profile again with `coz run --source-scope=%`";
+  const std::string hint =
+      options.suggest != nullptr && !names.empty()
+          ? options.suggest(options.file, names)
+          : WithItsCommand("; profile again with `coz run --source-scope=%`", profile);
   return absl::NotFoundError(
       absl::StrCat("the profile has no sample in a line of ", Printable(options.file), hint));
 }
@@ -139,7 +142,7 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   if (!whole.ok()) return whole.status();
   const ExperimentTable& table = (*whole)->table;
   const Analysis& analysis = (*whole)->analysis;
-  const absl::StatusOr<std::string> file = FindFile(table, options);
+  const absl::StatusOr<std::string> file = FindFile(table, (*whole)->profile, options);
   if (!file.ok()) return file.status();
   const absl::StatusOr<const PointAnalysis*> point = FindPoint(table, analysis, options.point);
   if (!point.ok()) return point.status();

@@ -25,6 +25,14 @@ class AnnotateTest : public ::testing::Test {
     std::ofstream(options_.path, std::ios::binary) << made.profile().SerializeAsString();
   }
 
+  void SetAttached() {
+    profile::Profile profile;
+    std::ifstream in(options_.path, std::ios::binary);
+    profile.ParseFromIstream(&in);
+    profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+    std::ofstream(options_.path, std::ios::binary) << profile.SerializeAsString();
+  }
+
   // The output, or the error.
   std::string Run(const std::string& file) {
     options_.file = file;
@@ -55,8 +63,14 @@ TEST_F(AnnotateTest, SaysThatTheSourceIsNewerThanTheProfile) {
   EXPECT_THAT(Run(source_), HasSubstr("changed after the profile was made"));
 }
 
+TEST_F(AnnotateTest, AttachedProfileNamesItsCommand) {
+  SetAttached();
+  EXPECT_THAT(Run("nowhere.cc"), HasSubstr("`coz attach --source-scope=%`"));
+}
+
 TEST_F(AnnotateTest, BadNamesAreErrors) {
-  EXPECT_THAT(Run("nowhere.cc"), HasSubstr("no sample in a line of nowhere.cc"));
+  EXPECT_THAT(Run("nowhere.cc"), HasSubstr("no sample in a line of nowhere.cc; profile again with "
+                                           "`coz run --source-scope=%`"));
   EXPECT_THAT(Run("other.cc"), HasSubstr("the source /src/other.cc is not here"));
   EXPECT_THAT(Run("*.cc"), HasSubstr("fits 2 files"));
   options_.point = "replies";

@@ -1,11 +1,15 @@
 #include "coz/report/text/apis_text.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "coz/report/text/call_figures.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -45,13 +49,27 @@ std::string UntimedApis(const std::vector<ApiRow>& rows, size_t shown) {
   return text;
 }
 
+std::string NoApis(const profile::Profile& profile) {
+  std::set<std::string> asked;
+  for (const profile::Session& session : profile.session()) {
+    for (const std::string& text : session.options().api()) asked.insert(Printable(text));
+  }
+  if (!asked.empty()) {
+    return absl::StrCat("No call of ", absl::StrJoin(asked, ", "),
+                        " was counted; where coz cannot count, it says why at the end of the "
+                        "run\n");
+  }
+  return WithItsCommand(
+      "The profile holds no calls into libraries; count them with `coz run --api LIBRARY`, as in "
+      "--api libz.so\n",
+      profile);
+}
+
 }  // namespace
 
-std::string RenderApis(const ApiTable& table, const TextOptions& options) {
-  if (table.rows.empty()) {
-    return "The profile holds no calls into libraries; count them with `coz run --api LIBRARY`, as "
-           "in --api libz.so\n";
-  }
+std::string RenderApis(const ApiTable& table, const profile::Profile& profile,
+                       const TextOptions& options) {
+  if (table.rows.empty()) return NoApis(profile);
   std::vector<Align> alignment(7, Align::kRight);
   alignment[0] = alignment[1] = Align::kLeft;
   TextTable text(alignment);

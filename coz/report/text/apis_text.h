@@ -13,12 +13,15 @@
 #include <string>
 
 #include "coz/report/analysis/api_table.h"
+#include "coz/report/format/profile.pb.h"
 #include "coz/report/text/report_text.h"
 
 namespace coz::report {
 
-// Uses `max_lines` (rows of functions and callers; 0: all) and `verbose`.
-std::string RenderApis(const ApiTable& table, const TextOptions& options);
+// Uses `max_lines` (rows of functions and callers; 0: all) and `verbose`. The profile tells what
+// was asked for.
+std::string RenderApis(const ApiTable& table, const profile::Profile& profile,
+                       const TextOptions& options);
 
 }  // namespace coz::report
 

@@ -22,7 +22,7 @@ ApiTable SmallTable() {
 }
 
 TEST(ApisTextTest, ShowsARowForEachFunctionAndCaller) {
-  EXPECT_EQ(RenderApis(SmallTable(), {}),
+  EXPECT_EQ(RenderApis(SmallTable(), {}, {}),
             "  function           from        calls  wall time  of the run  CPU time   a call\n"
             "  libz.so.1!deflate  server     12,345      0.5 s      25.0 %     0.4 s  40.5 us\n"
             "  libz.so.1!crc32    libpng.so       7          -           -         -        -\n"
@@ -33,21 +33,27 @@ TEST(ApisTextTest, ShowsARowForEachFunctionAndCaller) {
 
 TEST(ApisTextTest, ShowsThreadsWhereItIsVerbose) {
   TextOptions options;
-  EXPECT_THAT(RenderApis(SmallTable(), options), Not(HasSubstr(" io ")));
+  EXPECT_THAT(RenderApis(SmallTable(), {}, options), Not(HasSubstr(" io ")));
   options.verbose = true;
-  EXPECT_THAT(RenderApis(SmallTable(), options), HasSubstr("    io       12,345"));
+  EXPECT_THAT(RenderApis(SmallTable(), {}, options), HasSubstr("    io       12,345"));
 }
 
 TEST(ApisTextTest, SaysHowManyRowsThereAreBeside) {
   TextOptions options;
   options.max_lines = 1;
-  const std::string text = RenderApis(SmallTable(), options);
+  const std::string text = RenderApis(SmallTable(), {}, options);
   EXPECT_THAT(text, HasSubstr("and 1 more; for all: -n 0"));
   EXPECT_THAT(text, Not(HasSubstr("crc32")));
 }
 
 TEST(ApisTextTest, SaysWhatToTypeWhereThereAreNoCalls) {
-  EXPECT_THAT(RenderApis({}, {}), HasSubstr("no calls into libraries; count them with `coz run"));
+  profile::Profile profile;
+  EXPECT_THAT(RenderApis({}, profile, {}), HasSubstr("count them with `coz run --api LIBRARY`"));
+  profile::Options& options = *profile.add_session()->mutable_options();
+  options.set_attached_pid(4711);
+  EXPECT_THAT(RenderApis({}, profile, {}), HasSubstr("count them with `coz attach --api LIBRARY`"));
+  options.add_api("libevent%");
+  EXPECT_THAT(RenderApis({}, profile, {}), HasSubstr("No call of libevent% was counted; where"));
 }
 
 }  // namespace

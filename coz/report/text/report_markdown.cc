@@ -71,7 +71,7 @@ std::string RenderMarkdown(const profile::Profile& profile, const ExperimentTabl
                     "\n");
   } else {
     const UnitNames names(table);
-    const VerdictContext context = {analysis.options, table.run_time_ns};
+    const VerdictContext context = {analysis.options, table.run_time_ns, &profile};
     for (const PointAnalysis& point : analysis.points) {
       AddPoint(point, table, names, context, max_lines, &text);
     }

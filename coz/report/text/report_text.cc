@@ -23,6 +23,7 @@
 #include "coz/report/text/set_aside_text.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/point_kind_word.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
@@ -44,21 +45,6 @@ std::string Fixed(double value, int digits) {
 std::string Signed(double value) {
   const std::string text = Fixed(value, 0);
   return text == "0" || text[0] == '-' ? text : absl::StrCat("+", text);
-}
-
-absl::string_view KindName(profile::ProgressPointKind kind) {
-  switch (kind) {
-    case profile::PROGRESS_POINT_KIND_LATENCY:
-      return "latency";
-    case profile::PROGRESS_POINT_KIND_END_TO_END:
-      return "end to end";
-    case profile::PROGRESS_POINT_KIND_BREAKPOINT:
-      return "breakpoint";
-    case profile::PROGRESS_POINT_KIND_SAMPLED:
-      return "sampled";
-    default:
-      return "throughput";
-  }
 }
 
 // Program speedup at line speedups of 10 % to 100 %, as blocks between `low` (an empty one) and
@@ -112,7 +98,7 @@ class PointRenderer {
     const PointRow& row = table_.points[point.point];
     std::string text = absl::StrFormat(
         "\n%sProgress point %s%s (%s): %d %s%s\n", options_.color ? "\033[1m" : "",
-        Printable(row.name), options_.color ? "\033[0m" : "", KindName(row.kind), row.visits,
+        Printable(row.name), options_.color ? "\033[0m" : "", PointKindWord(row.kind), row.visits,
         row.visits == 1 ? "visit" : "visits",
         row.counted_by.empty() ? "" : absl::StrCat(", counted by ", row.counted_by));
     const std::string there = WhenThere(row, point);
@@ -269,7 +255,7 @@ class PointRenderer {
   }
 
   std::string Details(const LineAnalysis& line, const PointRow& point) const {
-    const VerdictContext context = {analysis_.options, table_.run_time_ns};
+    const VerdictContext context = {analysis_.options, table_.run_time_ns, &profile_};
     std::string text = absl::StrFormat(
         "      %s\n      slope %s %s%s; p-value %.2g, q-value %.2g\n",
         VerdictSentence(line, point, context), Fixed(line.slope.value, 2), PlusMinus(line.slope),

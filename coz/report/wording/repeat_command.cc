@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "coz/base/sampling_period.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/wording/text_layout.h"
@@ -15,6 +16,17 @@ namespace coz::report {
 namespace {
 
 constexpr uint64_t kDefaultExperimentNs = 500'000'000;
+
+constexpr char kRunWords[] = "coz run ";
+// Options of coz run that coz attach lacks, and the program.
+constexpr absl::string_view kOfRunOnly[] = {"--daemon", "--follow", "--repeat", "--sampler", "---"};
+
+// Whether the text begins with an option of coz attach.
+bool HasAttachOption(absl::string_view text) {
+  const auto begins = [text](absl::string_view word) { return absl::StartsWith(text, word); };
+  return absl::StartsWith(text, "-") &&
+         std::none_of(std::begin(kOfRunOnly), std::end(kOfRunOnly), begins);
+}
 
 using Words = std::vector<std::string>;
 
@@ -171,12 +183,15 @@ std::string CommandWith(absl::string_view options, const profile::Profile& profi
 
 std::string WithItsCommand(const std::string& text, const profile::Profile& profile) {
   if (!IsAttached(profile)) return text;
-  return absl::StrReplaceAll(text,
-                             {{"coz run --awake", "coz attach --awake"},
-                              {"coz run --experiment-length", "coz attach --experiment-length"},
-                              {"coz run --sampling-period", "coz attach --sampling-period"},
-                              {"coz run --until", "coz attach --until"},
-                              {"coz run --unwinder", "coz attach --unwinder"}});
+  std::string its;
+  size_t end = 0;
+  for (size_t at = text.find(kRunWords); at != std::string::npos; at = text.find(kRunWords, end)) {
+    absl::StrAppend(&its, text.substr(end, at - end));
+    end = at + sizeof(kRunWords) - 1;
+    absl::StrAppend(
+        &its, HasAttachOption(absl::string_view(text).substr(end)) ? "coz attach " : kRunWords);
+  }
+  return absl::StrCat(its, text.substr(end));
 }
 
 std::string CommandAgain(const profile::Session& session) {

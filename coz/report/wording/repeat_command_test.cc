@@ -29,6 +29,11 @@ TEST(RepeatCommandTest, OfAnAttachedProfileIsAttachWhereThatHasTheOption) {
   profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
   EXPECT_EQ(WithItsCommand(text, profile),
             "with `sudo coz attach --awake`, or `coz run --sampler=cpu-timer`");
+  EXPECT_EQ(WithItsCommand("coz run --follow=none, coz run -o x, coz run --sampling-period=2, coz "
+                           "run --- PROGRAM, coz run --repeat 2 and coz run",
+                           profile),
+            "coz run --follow=none, coz attach -o x, coz attach --sampling-period=2, coz run --- "
+            "PROGRAM, coz run --repeat 2 and coz run");
 }
 
 TEST(RepeatCommandTest, DefaultsAreNotSaid) {

@@ -17,6 +17,7 @@
 #include "coz/report/statistics/curve.h"
 #include "coz/report/wording/error_cause.h"
 #include "coz/report/wording/headline.h"
+#include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -167,8 +168,10 @@ std::string VerdictWord(const LineAnalysis& line) {
 std::string VerdictSentence(const LineAnalysis& line, const PointRow& point,
                             const VerdictContext& context) {
   std::string text = SentenceOfSureRun(line, point, context);
-  if (line.IsSure() || line.verdict == Verdict::kCannotTell) return text;
-  return absl::StrCat(text, "; not sure: ", DoubtsText(line.systematic));
+  if (!line.IsSure() && line.verdict != Verdict::kCannotTell) {
+    absl::StrAppend(&text, "; not sure: ", DoubtsText(line.systematic));
+  }
+  return context.profile == nullptr ? text : WithItsCommand(text, *context.profile);
 }
 
 std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,

@@ -24,7 +24,8 @@ namespace coz::report {
 
 struct VerdictContext {
   AnalysisOptions options;
-  uint64_t run_time_ns = 0;  // of the whole profile
+  uint64_t run_time_ns = 0;                   // of the whole profile
+  const profile::Profile* profile = nullptr;  // whose command sentences name; null: `coz run`
 };
 
 // "worth it", "hurts", "no gain" or "not yet known": the words of docs/glossary.md, in all outputs.

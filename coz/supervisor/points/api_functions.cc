@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -11,12 +10,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "coz/points/exported_functions.h"
 #include "coz/points/point_spec.h"
 #include "coz/supervisor/points/place_slots.h"
+#include "coz/supervisor/points/refused_calls.h"
 #include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
@@ -24,7 +23,6 @@ namespace {
 
 // Of patch::kMaxPatches, which the process's other places share.
 constexpr size_t kMostPlaces = 1600;
-constexpr size_t kShownNames = 3;
 
 std::string FileName(const std::string& path) {
   return std::filesystem::path(path).filename().string();
@@ -61,14 +59,6 @@ uint32_t PointSlotOf(const shared::ControlBlock& control, const std::string& nam
     if (slot.kind == shared::PointKind::kPlace && SharedText(slot.name) == name) return i + 1;
   }
   return 0;
-}
-
-std::string Some(const std::set<std::string>& names) {
-  const size_t shown = std::min(names.size(), kShownNames);
-  std::string text = absl::StrJoin(
-      names.begin(), std::next(names.begin(), static_cast<std::ptrdiff_t>(shown)), ", ");
-  if (shown < names.size()) absl::StrAppend(&text, " and ", names.size() - shown, " more");
-  return text;
 }
 
 }  // namespace
@@ -265,20 +255,20 @@ void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
   if (!left_out.calls.empty()) {
     warnings_.push_back(absl::StrFormat(
         "calls of %d functions of %s are not counted, for their code is not to be changed: %s",
-        left_out.calls.size(), library, Some(left_out.calls)));
+        left_out.calls.size(), library, SomeNames(left_out.calls)));
   }
   if (!left_out.no_room.empty()) {
     warnings_.push_back(absl::StrFormat(
         "calls of %d functions of %s are not counted, for %d functions and %d places where they "
         "begin and end have room: %s; name fewer, as in --api='%s:%s'",
         left_out.no_room.size(), library, shared::kMaxApiFunctions, kMostPlaces,
-        Some(left_out.no_room), library, *left_out.no_room.begin()));
+        SomeNames(left_out.no_room), library, *left_out.no_room.begin()));
   }
   if (!left_out.latency.empty()) {
     warnings_.push_back(absl::StrFormat(
         "the latency of calls of %d functions of %s is not known, for not all of their ends are "
         "seen: %s; name the lines around a call: --latency=FILE:LINE,FILE:LINE",
-        left_out.latency.size(), library, Some(left_out.latency)));
+        left_out.latency.size(), library, SomeNames(left_out.latency)));
   }
 }
 

@@ -244,11 +244,11 @@ void CountedFunctions::AddPatches(shared::ControlBlock* control, const Function&
     if (!number.has_value()) break;
     end.frame = at.frame;
     patched_.Add({function.slot}, at.place, at.plans, end);
-    refusals_.push_back(absl::StrFormat("calls of %s are not timed", function.name));
+    refusals_.push_back({function.name, /*only_times=*/true, ""});
   }
   for (size_t i = 0; i < function.places.size(); ++i) {
     patched_.Add({function.slot}, function.places[i], function.plans[i], begin);
-    refusals_.push_back(absl::StrFormat("calls of %s are not counted", function.name));
+    refusals_.push_back({function.name, /*only_times=*/false, ""});
   }
 }
 
@@ -298,9 +298,7 @@ void CountedFunctions::LookInFile(shared::ControlBlock* control, const std::stri
 void CountedFunctions::LookForApi(shared::ControlBlock* control, const std::string& path) {
   for (ApiFunctions::Place& place : api_.LookInFile(control, path)) {
     patched_.Add({0}, place.in_file, place.plans, place.edge);
-    refusals_.push_back(
-        absl::StrFormat("calls of %s are not %s", place.function,
-                        place.edge.kind == PlaceEdge::Kind::kEnd ? "timed" : "counted"));
+    refusals_.push_back({place.function, place.edge.kind == PlaceEdge::Kind::kEnd, ""});
   }
   for (const std::string& warning : api_.TakeWarnings()) Warn(warning);
 }
@@ -315,9 +313,13 @@ void CountedFunctions::FindInLibraries(shared::ControlBlock* control, const Imag
 }
 
 void CountedFunctions::WarnOfRefused(const std::vector<PatchedPlaces::Refused>& refused) {
+  std::vector<RefusedCalls> calls;
+  calls.reserve(refused.size());
   for (const PatchedPlaces::Refused& told : refused) {
-    Warn(absl::StrFormat("%s in all processes, for %s", refusals_[told.place], told.why));
+    calls.push_back(refusals_[told.place]);
+    calls.back().why = told.why;
   }
+  for (const std::string& sentence : DescribeRefusedCalls(calls)) Warn(sentence);
 }
 
 void CountedFunctions::Poll(shared::ControlBlock& control, uint64_t now_ns, bool releases) {

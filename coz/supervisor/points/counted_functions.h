@@ -31,6 +31,7 @@
 #include "coz/supervisor/points/look_pace.h"
 #include "coz/supervisor/points/patched_places.h"
 #include "coz/supervisor/points/place_in_file.h"
+#include "coz/supervisor/points/refused_calls.h"
 #include "coz/supervisor/points/seen_images.h"
 #include "coz/supervisor/points/timed_ends.h"
 #include "coz/supervisor/target/live_target.h"
@@ -115,8 +116,8 @@ class CountedFunctions {
   ApiFunctions api_;
   std::vector<Function> functions_;
   PatchedPlaces patched_;
-  std::vector<std::string> refusals_;  // what is said then, by the number of the patched place
-  uint32_t timed_ = 0;                 // functions
+  std::vector<RefusedCalls> refusals_;  // without why, by the number of the patched place
+  uint32_t timed_ = 0;                  // functions
   std::set<std::string> seen_files_;
   SeenImages seen_images_;
   TreeMembers members_;

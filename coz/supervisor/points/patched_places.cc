@@ -13,6 +13,7 @@
 #include "coz/base/names_in.h"
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
+#include "coz/supervisor/points/refused_calls.h"
 #include "coz/supervisor/target/mapped_code.h"
 #include "coz/supervisor/target/thread_load.h"
 
@@ -35,7 +36,6 @@ constexpr uint64_t kAsleepNs = 15 * kNsPerMs;
 constexpr uint64_t kAskAgainNs = 200 * kNsPerMs;
 constexpr int kSilentRounds = 2;
 constexpr int kMostTries = 20;
-constexpr char kBlocksInside[] = "its library blocks SIGTRAP inside, and threads run";
 constexpr char kNoMemory[] = "no memory near the code is free";
 
 void SetMapped(pid_t pid, patch::StubSpace* space) {

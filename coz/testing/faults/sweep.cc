@@ -5,7 +5,10 @@
 //   ./bazelw run //coz/testing/faults:sweep -- attach [CALLER...] [-- OPTIONS OF COZ ATTACH...]
 //
 // The callers are those of caller.h; without any: all but the program. It takes some minutes for
-// each. With PART/PARTS, such as 2/5, among them: every fifth case, from the second on.
+// each. With PART/PARTS, such as 2/5, among them: every fifth case, from the second on. Cases have
+// numbers, so that 40/1000 is case 40 alone.
+#include <signal.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -79,6 +82,8 @@ int Main(const std::vector<std::string>& arguments) {
   if (callers.empty()) {
     callers = {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime, Caller::kInjected};
   }
+  // A process that has ended is told of things, too.
+  signal(SIGPIPE, SIG_IGN);
   int nth_case = 0, cases = 0, wrong = 0;
   for (const auto& [call, nths] : Calls(attaches, options)) {
     if (callers.count(call.first) == 0) continue;
@@ -91,7 +96,7 @@ int Main(const std::vector<std::string>& arguments) {
         ++cases;
         if (what.empty() && outcome.has_profile) continue;
         wrong += what.empty() ? 0 : 1;
-        printf("%s: %s\n  at%s\n%s\n", Describe(fault).c_str(),
+        printf("case %d, %s: %s\n  at%s\n%s\n", nth_case, Describe(fault).c_str(),
                what.empty() ? "no profile" : ("WRONG: " + what).c_str(), outcome.stack.c_str(),
                outcome.result.errors.c_str());
         fflush(stdout);

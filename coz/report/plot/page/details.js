@@ -114,7 +114,7 @@ const details = {
   closer(unit) {
     if (unit.kind === 'group' || !data.sessions.length) return null;
     const option = unit.kind === 'line' ? `--fixed-line=${shellWord(unit.place)}` : `--unit=${unit.kind} --fixed-unit=${shellWord(unit.place)}`;
-    return element('section', {}, element('h3', {}, `Look closer at this ${unit.kind}`), commandBox(`coz run ${option} --- ${data.sessions[0].command}`));
+    return element('section', {}, element('h3', {}, `Look closer at this ${unit.kind}`), commandBox(data.command_with.replace('OPTION', () => option)));
   },
 };
 

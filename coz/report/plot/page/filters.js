@@ -96,9 +96,9 @@ const filters = {
 
   controls() {
     byId('points').replaceChildren(...data.points.map((point, i) =>
-      element('button', {type: 'button', 'data-point': i, title: `${words(point.kind)}, ${count(point.visits, 'visit')}`,
+      element('button', {type: 'button', 'data-point': i, title: `${point.kind_word}, ${count(point.visits, 'visit')}`,
         onclick: () => this.set({point: i, file: '', function: ''})},
-      element('span', {class: 'point-name'}, point.name), element('small', {}, words(point.kind)))));
+      element('span', {class: 'point-name'}, point.name), element('small', {}, point.kind_word))));
     byId('sort').replaceChildren(...Object.entries(SORTS).map(([key, {name}]) => element('option', {value: key}, name)));
     byId('sort').addEventListener('change', (event) => this.set({sort: event.target.value}));
     byId('search').addEventListener('input', (event) => this.set({search: event.target.value}));
