@@ -160,8 +160,9 @@ TEST(ReportTest, AttachedProfileNamesItsCommand) {
   SyntheticOptions missed;
   missed.achieved_share = 0.83;
   SyntheticProfile made(
-      missed, {{"/src/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/rare.cc", 9, "Rare()", 0.02, 0, {}}});
+      missed, {{"/src/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/rare.cc", 9, "Rare()", 0, 0, {}}});
   made.AddRandomExperiments(120);
+  made.AddExperiment(1, 0.5);
   made.End();
   profile::Profile profile = made.profile();
   profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
