@@ -57,8 +57,8 @@ void BurnUntilTheNextSample() {
 }
 
 // The share of a thread's time that periods cover, in percent, from one sample to another, 200 ms
-// later or more. A timer's sample comes at a tick that finds the thread on its CPU, for all of the time
-// since the last one. Beside other threads that may be long.
+// later or more. A timer's sample comes at a tick that finds the thread on its CPU, for all of the
+// time since the last one. Beside other threads that may be long.
 uint64_t PercentSampled() {
   BurnUntilTheNextSample();
   const uint64_t start_ns = ThreadCpuNowNs();
