@@ -90,9 +90,11 @@ bool UntilGoal::Update(const profile::Profile& profile, uint64_t now_ns, bool at
   for (const report::OpenUnit& open : state_.open) {
     if (IsHere(table.units[open.unit])) sought.push_back(open);
   }
-  if (order_ == FocusOrder::kLeastNeedFirst) sought = NearestToDone(table, std::move(sought));
+  const bool least_first = order_ == FocusOrder::kLeastNeedFirst;
+  if (least_first) sought = NearestToDone(table, std::move(sought));
   for (const report::OpenUnit& open : sought) {
-    focus_.emplace_back(table.units[open.unit].id - 1, open.experiments);
+    // By need, the one that lacks least would be done last.
+    focus_.emplace_back(table.units[open.unit].id - 1, least_first ? 1 : open.experiments);
   }
   uint64_t ended_ns = 0;
   for (const profile::SessionEnd& end : profile.session_end()) ended_ns += end.run_time_ns();

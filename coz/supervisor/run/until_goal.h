@@ -55,7 +55,7 @@ class UntilGoal {
 
   const report::PrecisionGoal& goal() const { return goal_; }
   const report::PrecisionState& state() const { return state_; }
-  // For Scheduler::Focus: what each unit needs.
+  // For Scheduler::Focus: its weights.
   const std::vector<std::pair<experiment::UnitId, double>>& focus() const { return focus_; }
 
   // "widest interval 12.1 of 5 points, about 40 s more"; from the second run of a series on "…,

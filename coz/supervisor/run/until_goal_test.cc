@@ -59,7 +59,10 @@ TEST(UntilGoalTest, VerdictsAreSoughtFirstWhereLeastIsLacking) {
   UntilGoal goal(VerdictsGoal(0.5), FocusOrder::kLeastNeedFirst, {});
   EXPECT_TRUE(goal.Update(made.profile(), 1));
   std::vector<experiment::UnitId> units;
-  for (const auto& [unit, need] : goal.focus()) units.push_back(unit);
+  for (const auto& [unit, weight] : goal.focus()) {
+    units.push_back(unit);
+    EXPECT_EQ(weight, 1) << "or the one that lacks least is done last";
+  }
   // A has its verdict. B has had two experiments. Of the others C and D have most samples.
   EXPECT_THAT(units, ElementsAre(1, 2, 3));
 }
