@@ -310,7 +310,8 @@ Estimate Wedge(const Estimate& slope, double s) {
   return {slope.value * s, slope.low * s, slope.high * s};
 }
 
-double Mix(double a, double b, double share) { return a + (b - a) * share; }
+// Two that are equal may be infinite.
+double Mix(double a, double b, double share) { return a == b ? a : a + (b - a) * share; }
 
 // Of two that exclude each other. Half widths are 1.96 standard errors; to be right about which one
 // it is, is a part of the error.

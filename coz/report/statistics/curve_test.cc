@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -164,6 +165,18 @@ TEST(CurveTest, BendGoesOnBeyondTheLargestSpeedupAsItEnds) {
 TEST(CurveTest, BoundsThatDivergeGoOnToDiverge) {
   const Curve curve = {{{0, {0, 0, 0}}, {0.5, {0.4, 0.3, 0.5}}, {0.6, {0.4, 0.2, 0.5}}}, {}, 0};
   EXPECT_NEAR(curve.At(0.8).low, 0, 1e-12);
+}
+
+TEST(CurveTest, UnknownBoundsStayUnknownBetweenPointsAndBeyond) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  const Curve curve = {
+      {{0, {0, 0, 0}}, {0.5, {0.4, -kUnknown, kUnknown}}, {0.6, {0.48, -kUnknown, kUnknown}}},
+      {},
+      0};
+  for (const double speedup : {0.55, 0.9}) {
+    EXPECT_EQ(curve.At(speedup).low, -kUnknown);
+    EXPECT_EQ(curve.At(speedup).high, kUnknown);
+  }
 }
 
 TEST(CurveTest, EndsAtTheLargestSpeedupTried) {

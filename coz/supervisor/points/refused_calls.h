@@ -1,5 +1,5 @@
 // What coz says of functions whose calls a process refused to count or to time: one sentence for
-// each library and reason, however many functions it are.
+// each library and reason, however many functions there are.
 //
 // Shape    "calls of libz.so!inflate are not timed in all processes, for WHY", or with three names
 //          of many: "calls of 5 functions of libz.so are …, for WHY: a, b, c and 2 more"
