@@ -5,9 +5,9 @@
     ./bazelw run //bench:verdicts -- --demo-runs=20 [--seconds=10]     how often the demo's three lines are right
 
 Each program is profiled once. Its profile is then cut after each five seconds, as if the run had ended there, and `coz
-report --json` judges what is left. A line is settled when its verdict is sure, or when chance makes its slope's 95 %
-interval at most 0.1 wide. Printed are the seconds until the ten lines with the most samples are settled, and how many
-lines are after each time. --coz compares another build of coz.
+report --json` judges what is left. A line is settled when its verdict is sure, by experiments or by its samples, or
+when chance makes its slope's 95 % interval at most 0.1 wide. Printed are the seconds until the ten lines with the most
+samples are settled, and how many lines are after each time. --coz compares another build of coz.
 
 The original Coz profiles each program that has a mark as long; --peer names its command, and without it Debian's package
 is unpacked beside. A line of its profile is settled when its slope, with the standard error, tells as much.
@@ -88,8 +88,12 @@ def settled_units(coz, profile):
     report = json.loads(result.stdout)
     units = report["units"]
     shares = {unit["name"]: unit["sample_share"] or 0 for unit in units}
-    lines = report["points"][0]["lines"] if report["points"] else []
-    return {units[line["unit"]]["name"] for line in lines if is_settled(line)}, shares
+    if not report["points"]:
+        return set(), shares
+    point = report["points"][0]
+    settled = [line for line in point["lines"] if is_settled(line)]
+    settled += [line for line in point["set_aside"] if line["reason"] == "small"]
+    return {units[line["unit"]]["name"] for line in settled}, shares
 
 
 def first_time(times, all_settled):

@@ -239,6 +239,17 @@ TEST(ReportTest, SaysWhatSetAsideLinesLack) {
   EXPECT_THAT(text, HasSubstr("without an end"));
 }
 
+TEST(ReportTest, SaysOfSmallLinesThatTheyBringNothing) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}},
+                             {"/src/a.cc", 6, "B()", 0.02, 0, {}},
+                             {"/src/a.cc", 7, "C()", 0.01, 0, {}}});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 2 * 0.5);
+  const std::string text = ReportOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("needs 2 more speedup values"));
+  EXPECT_THAT(text, HasSubstr("run longer, or look at one line with"));
+  EXPECT_THAT(text, HasSubstr("  No gain: 2 lines that take so little CPU time that each brings "));
+}
+
 TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {
   SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
   for (double s : {0.0, 0.2}) made.AddExperiment(0, s);

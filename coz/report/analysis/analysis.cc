@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/experiment_index.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/sampling_slowdown.h"
 #include "coz/report/analysis/systematic_error.h"
@@ -30,96 +31,11 @@ namespace {
 // A phase factor this near to 1 is not worth a second figure.
 constexpr double kPhaseTolerance = 0.05;
 constexpr double kMaxBaselineWeight = 2;
+// A unit without experiments and with fewer of the samples is not worth a row.
+constexpr double kSeenShare = 0.005;
 
 // The half width up to which a slope is a figure.
 double LargestKnown(const Estimate& slope) { return std::max(1.0, std::fabs(slope.value)); }
-
-bool IsTainted(const ExperimentRow& row) { return row.taints != 0; }
-
-// A unit's share of samples pooled over experiments, and its error from their variation.
-struct Share {
-  double value = 0;
-  double error = 0;  // standard error, relative to value
-
-  static Share Of(const ExperimentTable& table, const std::vector<size_t>& rows, size_t unit) {
-    double own = 0;
-    double all = 0;
-    for (size_t i : rows) {
-      own += static_cast<double>(table.experiments[i].unit_samples.Of(unit));
-      all += static_cast<double>(table.experiments[i].total_samples);
-    }
-    Share share;
-    if (own <= 0 || all <= 0) return share;
-    share.value = own / all;
-    double squares = 0;
-    for (size_t i : rows) {
-      const ExperimentRow& row = table.experiments[i];
-      const double expected = share.value * static_cast<double>(row.total_samples);
-      squares += std::pow(static_cast<double>(row.unit_samples.Of(unit)) - expected, 2);
-    }
-    const double n = static_cast<double>(rows.size());
-    share.error = n > 1 ? std::sqrt(squares * n / (n - 1)) / own : 1;
-    return share;
-  }
-};
-
-// What every progress point's analysis looks up, so that no line has to look at every experiment.
-struct Index {
-  struct BaselineSamples {
-    uint32_t row;
-    uint32_t samples;  // ExperimentTable holds no more
-  };
-  // Sums over all baselines, for a unit's share in all of them.
-  struct UnitSums {
-    double own = 0;
-    double own_squared = 0;
-    double own_times_all = 0;
-  };
-
-  std::map<size_t, std::vector<size_t>> selected;       // rows by selected unit, ascending
-  std::vector<std::vector<BaselineSamples>> baselines;  // in which the unit was active, by unit
-  std::vector<UnitSums> sums;                           // by unit
-  // Over all baselines, whether or not the unit was active: how many, and samples of all units.
-  double rows = 0;
-  double all = 0;
-  double all_squared = 0;
-
-  explicit Index(const ExperimentTable& table)
-      : baselines(table.units.size()), sums(table.units.size()) {
-    for (size_t i = 0; i < table.experiments.size(); ++i) Add(table.experiments[i], i);
-  }
-
-  Share ShareInBaselines(size_t unit) const {
-    const UnitSums& u = sums[unit];
-    Share share;
-    if (u.own <= 0 || all <= 0) return share;
-    share.value = u.own / all;
-    const double squares =
-        u.own_squared - 2 * share.value * u.own_times_all + share.value * share.value * all_squared;
-    share.error = rows > 1 ? std::sqrt(std::max(0.0, squares) * rows / (rows - 1)) / u.own : 1;
-    return share;
-  }
-
- private:
-  void Add(const ExperimentRow& row, size_t i) {
-    if (IsTainted(row)) return;
-    selected[row.unit].push_back(i);
-    if (!row.IsBaseline()) return;
-    const double total = static_cast<double>(row.total_samples);
-    all += total;
-    all_squared += total * total;
-    rows += 1;
-    row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
-      const double own = static_cast<double>(samples);
-      sums[unit].own += own;
-      sums[unit].own_squared += own * own;
-      sums[unit].own_times_all += own * total;
-      if (samples > 0) {
-        baselines[unit].push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(samples)});
-      }
-    });
-  }
-};
 
 struct PhaseCorrection {
   double factor = 1;
@@ -128,9 +44,9 @@ struct PhaseCorrection {
 
 class PointAnalyzer {
  public:
-  PointAnalyzer(const ExperimentTable& table, const Index& index, const CoarseSamples& coarse,
-                const std::set<uint64_t>& kernel_sampled, const AnalysisOptions& options,
-                size_t point)
+  PointAnalyzer(const ExperimentTable& table, const ExperimentIndex& index,
+                const CoarseSamples& coarse, const std::set<uint64_t>& kernel_sampled,
+                const AnalysisOptions& options, size_t point)
       : table_(table),
         index_(index),
         coarse_(coarse),
@@ -143,7 +59,7 @@ class PointAnalyzer {
     usable_.resize(table.experiments.size());
     for (size_t i = 0; i < table.experiments.size(); ++i) {
       usable_[i] = Usable(table.experiments[i]);
-      const bool tainted = IsTainted(table.experiments[i]);
+      const bool tainted = table.experiments[i].IsTainted();
       if (tainted || usable_[i] != nullptr) continue;
       if (IsOfWarmUp(table.experiments[i])) continue;
       (WasThere(table.experiments[i]) ? result_.low_visit_experiments
@@ -153,9 +69,10 @@ class PointAnalyzer {
   }
 
   PointAnalysis Run() {
-    for (const auto& [unit, rows] : index_.selected) AnalyzeUnit(unit, rows);
+    for (const auto& [unit, rows] : index_.Selected()) AnalyzeUnit(unit, rows);
     JudgeAll();
     SetAsideUnknown();
+    JudgeSmall();
     Rank();
     return std::move(result_);
   }
@@ -221,7 +138,7 @@ class PointAnalyzer {
 
     LineAnalysis line;
     line.unit = unit;
-    const Share share = Share::Of(table_, own, unit);
+    const SampleShare share = SampleShare::Of(table_, own, unit);
     const std::vector<RateObservation> observations = Gather(own, share.value, &line);
     std::set<int> speedups;
     for (size_t i : own) {
@@ -242,6 +159,7 @@ class PointAnalyzer {
     line.slope_while_active = *slope;
     line.pause_allowance = PauseAllowance(own);
     line.missed_in_stretch_ns = CoarseStretchNs(own);
+    line.gain_limit = GainLimit(unit);
     line.missed_by_perf_events = std::any_of(own.begin(), own.end(), [this](size_t i) {
       return coarse_.IsByPerfEvents(table_.experiments[i]);
     });
@@ -264,13 +182,13 @@ class PointAnalyzer {
   std::vector<RateObservation> Gather(const std::vector<size_t>& own, double own_share,
                                       LineAnalysis* line) const {
     std::vector<TimedObservation> observations;
-    observations.reserve(own.size() + index_.baselines[line->unit].size());
+    observations.reserve(own.size() + index_.BaselinesWith(line->unit).size());
     for (size_t i : own) {
       const ExperimentRow& row = table_.experiments[i];
       (row.IsBaseline() ? line->baselines : line->others) += static_cast<int>(row.pooled);
       observations.push_back(Observe(i, 1));
     }
-    for (const auto& [i, samples] : index_.baselines[line->unit]) {
+    for (const auto& [i, samples] : index_.BaselinesWith(line->unit)) {
       const ExperimentRow& row = table_.experiments[i];
       if (row.unit == line->unit || usable_[i] == nullptr) continue;
       const double share = static_cast<double>(samples) / static_cast<double>(row.total_samples);
@@ -284,6 +202,13 @@ class PointAnalyzer {
       in_blocks.erase(in_blocks.begin() + static_cast<std::ptrdiff_t>(*i));
     }
     return in_blocks;
+  }
+
+  // Of a rate alone: of the time in a queue a line may take a larger share than of the CPU time.
+  double GainLimit(size_t unit) const {
+    const PointRow& point = table_.points[result_.point];
+    const bool is_rate = point.kind != profile::PROGRESS_POINT_KIND_LATENCY && point.visits > 0;
+    return is_rate ? index_.GainLimit(unit) : std::numeric_limits<double>::infinity();
   }
 
   // In units of slope: time per virtual speedup.
@@ -319,8 +244,8 @@ class PointAnalyzer {
     std::vector<size_t> own_baselines;
     std::copy_if(own.begin(), own.end(), std::back_inserter(own_baselines),
                  [this](size_t i) { return table_.experiments[i].IsBaseline(); });
-    const Share in_own = Share::Of(table_, own_baselines, unit);
-    const Share in_run = index_.ShareInBaselines(unit);
+    const SampleShare in_own = SampleShare::Of(table_, own_baselines, unit);
+    const SampleShare in_run = index_.ShareInBaselines(unit);
     if (in_own.value <= 0 || in_run.value <= 0) return {};
     const double factor = in_run.value / in_own.value;
     const double error = std::hypot(in_own.error, in_run.error);
@@ -446,15 +371,24 @@ class PointAnalyzer {
     }
   }
 
+  // Whether its samples tell that it brings nothing, and its experiments do not contradict.
+  bool IsSmall(const LineAnalysis& line) const {
+    return line.gain_limit <= options_.no_effect_slope && line.missed_in_stretch_ns == 0 &&
+           line.slope.low <= line.gain_limit && line.slope.high >= 0;
+  }
+
   void Judge(LineAnalysis* line) const {
     const Estimate& slope = line->slope;
     const bool found = line->q_value <= options_.false_discovery_rate;
     const double allowance = line->pause_allowance * line->phase_factor;
     const bool is_small = slope.low >= -options_.no_effect_slope - allowance &&
                           slope.high <= options_.no_effect_slope;
+    line->by_samples = !is_small && IsSmall(*line);
     if (!is_small) line->missed_in_stretch_ns = 0;
     if (is_small) {
       if (line->missed_in_stretch_ns == 0) line->verdict = Verdict::kNoEffect;
+    } else if (line->by_samples) {
+      line->verdict = Verdict::kNoEffect;
     } else if (found && slope.low > 0) {
       line->verdict = Verdict::kFaster;
     } else if (found && slope.high < -allowance) {
@@ -463,6 +397,24 @@ class PointAnalyzer {
     const bool open = line->verdict == Verdict::kCannotTell;
     line->best =
         Strongest(line->speedups, line->verdict == Verdict::kSlower || (open && slope.high < 0));
+  }
+
+  // Lines that have too few experiments for a verdict, or none, and need none.
+  void JudgeSmall() {
+    std::vector<bool> is_looked_at(table_.units.size());
+    for (const LineAnalysis& line : result_.lines) is_looked_at[line.unit] = true;
+    for (LineSetAside& line : result_.set_aside) {
+      is_looked_at[line.unit] = true;
+      line.gain_limit = GainLimit(line.unit);
+      if (line.gain_limit <= options_.no_effect_slope) line.reason = SetAsideReason::kSmall;
+    }
+    for (size_t unit = 0; unit < table_.units.size(); ++unit) {
+      const bool is_seen = index_.ShareInBaselines(unit).value >= kSeenShare;
+      const double limit = GainLimit(unit);
+      if (is_looked_at[unit] || !is_seen || limit > options_.no_effect_slope) continue;
+      SetAside(unit, SetAsideReason::kSmall, 0);
+      result_.set_aside.back().gain_limit = limit;
+    }
   }
 
   static size_t Strongest(const std::vector<SpeedupEstimate>& speedups, bool slower) {
@@ -484,17 +436,21 @@ class PointAnalyzer {
                        const bool a_open = a.verdict == Verdict::kCannotTell;
                        const bool b_open = b.verdict == Verdict::kCannotTell;
                        if (a_open != b_open) return b_open;
+                       if (a.by_samples != b.by_samples) return b.by_samples;
                        if (a.slope.value != b.slope.value) return a.slope.value > b.slope.value;
                        return a.slope.low > b.slope.low;
                      });
     std::stable_sort(result_.set_aside.begin(), result_.set_aside.end(),
                      [this](const LineSetAside& a, const LineSetAside& b) {
+                       const bool a_small = a.reason == SetAsideReason::kSmall;
+                       const bool b_small = b.reason == SetAsideReason::kSmall;
+                       if (a_small != b_small) return b_small;
                        return table_.units[a.unit].samples > table_.units[b.unit].samples;
                      });
   }
 
   const ExperimentTable& table_;
-  const Index& index_;
+  const ExperimentIndex& index_;
   const CoarseSamples& coarse_;
   const std::set<uint64_t>& kernel_sampled_;
   const AnalysisOptions& options_;
@@ -538,7 +494,7 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
     const int pooled = static_cast<int>(row.pooled);
     analysis.experiments += pooled;
     analysis.baselines += row.IsBaseline() ? pooled : 0;
-    analysis.tainted += IsTainted(row) ? pooled : 0;
+    analysis.tainted += row.IsTainted() ? pooled : 0;
     for (int reason = 0; reason < profile::Taint::Reason_ARRAYSIZE; ++reason) {
       if (((row.taints >> reason) & 1) != 0) analysis.taints_by_reason[reason] += pooled;
     }
@@ -548,8 +504,8 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
   std::stable_sort(points.begin(), points.end(), [&table](size_t a, size_t b) {
     return table.points[a].visits > table.points[b].visits;
   });
-  const Index index(table);
   const CoarseSamples coarse(profile);
+  const ExperimentIndex index(table, coarse);
   const std::set<uint64_t> kernel_sampled = SessionsWithKernelSamples(profile);
   for (size_t point : points) {
     analysis.points.push_back(

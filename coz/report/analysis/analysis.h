@@ -27,6 +27,10 @@
 // Intervals. Those of slopes, speedups and curves hold what is systematic too (systematic_error.h);
 // `statistical_slope` is what experiments alone tell, and what more of them make narrower.
 //
+// Small lines. A line that takes little CPU time by the clock cannot bring more than that
+// (`gain_limit`). Where that is within what counts as no gain, it needs no experiments for its
+// verdict.
+//
 // Outliers. Experiments that took far longer or shorter than those like them are left out
 // (outliers.h).
 #ifndef COZ_REPORT_ANALYSIS_ANALYSIS_H_
@@ -34,6 +38,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -86,6 +91,10 @@ struct LineAnalysis {
   // What slope and speedups were multiplied by; 1 if phases make no difference.
   double phase_factor = 1;
   Estimate slope_while_active;  // before phase correction
+  // The most that the program gains where the line takes no time any more, by its samples in
+  // baselines; infinite: not known. At latency points it never is.
+  double gain_limit = std::numeric_limits<double>::infinity();
+  bool by_samples = false;  // gain_limit tells the verdict, as experiments cannot
   // How far below 0 the cost of pauses alone may take the slope. At least 0.
   double pause_allowance = 0;
   // The time in ns that threads run between two waits, where samples were too coarse for it. The
@@ -102,14 +111,15 @@ struct LineAnalysis {
   bool IsSure() const { return systematic.doubts.empty(); }
 };
 
-// kNotKnown: the slope may be anything, see IsKnown.
+// kNotKnown: the slope may be anything, see IsKnown. kSmall: no gain, by gain_limit alone.
 enum class SetAsideReason {
   kNoBaseline,
   kFewSpeedups,
   kFewVisits,
   kNeverActive,
   kNoFit,
-  kNotKnown
+  kNotKnown,
+  kSmall
 };
 
 struct LineSetAside {
@@ -120,6 +130,7 @@ struct LineSetAside {
   // kNotKnown: how often the experiments made would make the slope known. At least 1; infinite
   // where no number of them does.
   double times_needed = 1;
+  double gain_limit = std::numeric_limits<double>::infinity();  // as in LineAnalysis
 };
 
 // Whether a slope is a figure that a reader can use. It is none where its 95 % interval is wider to
@@ -129,9 +140,10 @@ bool IsKnown(const Estimate& slope);
 
 struct PointAnalysis {
   size_t point = 0;
-  // Decided lines first, then those that cannot be told yet. Each part by slope, then lower bound.
+  // Decided lines first, those by their samples last of them, then those that cannot be told yet.
+  // Each part by slope, then lower bound.
   std::vector<LineAnalysis> lines;
-  // By samples, most first.
+  // By samples, most first; those of kSmall after the others.
   std::vector<LineSetAside> set_aside;
   int low_visit_experiments = 0;
   int absent_experiments = 0;  // in which the point was not there throughout

@@ -137,6 +137,7 @@ struct ExperimentRow {
   double share_throttled = 0;
 
   bool IsBaseline() const;
+  bool IsTainted() const { return taints != 0; }
   // CPU time alone was what counted, not by when threads had paid or which of them ran.
   bool IsByQuota() const { return share_throttled >= kQuotaUsedUp; }
   // More threads could run than there are CPUs. Half a thread of tolerance: the coz command itself

@@ -135,6 +135,17 @@ TEST(PrecisionGoalTest, RemainingTimeIsOfTheRightOrder) {
   EXPECT_LT(estimate, needed * 3);
 }
 
+// By its samples, a line of 2 % has no gain. So experiments go to others.
+TEST(PrecisionGoalTest, SmallUnitsAreNotOpen) {
+  SyntheticProfile made({}, {Line(1, 0.6, 0.5), Line(2, 0.3, 0.3), Line(3, 0.02, 0)});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 * 0.25);
+  PrecisionGoal goal;
+  goal.min_share = 0.01;
+  const PrecisionState state = Judge(made.profile(), goal);
+  ASSERT_EQ(state.open.size(), 1u);
+  EXPECT_EQ(state.open[0].unit, 1u);
+}
+
 TEST(PrecisionGoalTest, RareUnitsAndThoseWithoutEffectDoNotHoldItUp) {
   SyntheticProfile made({}, {Line(1, 0.9, 0.5), Line(2, 0.05, 0), Line(3, 0.01, 0)});
   for (int i = 0; i < 40; ++i) {

@@ -142,7 +142,10 @@ Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) 
       add(line.unit, RemainingNs(line, context));
     }
   }
-  for (const LineSetAside& line : point.set_aside) add(line.unit, RemainingNs(line, context));
+  for (const LineSetAside& line : point.set_aside) {
+    if (line.reason == SetAsideReason::kSmall) continue;
+    add(line.unit, RemainingNs(line, context));
+  }
   return lacking;
 }
 

@@ -287,6 +287,8 @@ Json LineJson(const LineAnalysis& line, const PointRow& point, const LatencyBySp
           {"phase_factor", line.phase_factor},
           {"missed_in_stretch_ns", line.missed_in_stretch_ns},
           {"pause_allowance", line.pause_allowance},
+          {"gain_limit", Number(line.gain_limit)},
+          {"by_samples", line.by_samples},
           {"baselines", line.baselines},
           {"pooled_baselines", line.pooled_baselines},
           {"experiments", line.others},
@@ -321,7 +323,8 @@ Json PointsJson(const profile::Profile& profile, const ExperimentTable& table,
                            {"reason", SetAsideId(line.reason)},
                            {"sentence", SetAsideSentence(line, row, context)},
                            {"experiments", line.experiments},
-                           {"missing_speedups", line.missing_speedups}});
+                           {"missing_speedups", line.missing_speedups},
+                           {"gain_limit", Number(line.gain_limit)}});
     }
     points.push_back({{"name", row.name},
                       {"kind", PointKindId(row.kind)},
@@ -369,6 +372,8 @@ const char* SetAsideId(SetAsideReason reason) {
       return "no_fit";
     case SetAsideReason::kNotKnown:
       return "not_known";
+    case SetAsideReason::kSmall:
+      return "small";
   }
   return "";
 }

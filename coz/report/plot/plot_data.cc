@@ -170,6 +170,7 @@ class Builder {
       (*data)["aside"].push_back({{"p", index},
                                   {"u", Unit(line.unit)},
                                   {"n", line.experiments},
+                                  {"small", line.reason == SetAsideReason::kSmall},
                                   {"t", Sentence(SetAsideSentence(line, row, context_))}});
     }
   }

@@ -35,7 +35,7 @@ constexpr int kMarginWidth = kGainWidth + 27;
 struct LineNote {
   uint64_t samples = 0;
   const LineAnalysis* analysis = nullptr;
-  bool not_known = false;  // it has a slope that may be anything
+  std::optional<Verdict> word;  // without a figure of its own
 };
 
 // The one file of the profile that the user means.
@@ -106,7 +106,7 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
   if (note.analysis == nullptr) {
     return absl::StrFormat(
         "%*s%7.1f %%%s", kGainWidth, "", share,
-        note.not_known ? absl::StrCat("  ", VerdictWord(Verdict::kCannotTell)) : "");
+        note.word.has_value() ? absl::StrCat("  ", VerdictWord(*note.word)) : "");
   }
   return absl::StrFormat("%s%7.1f %%  %s",
                          Pad(GainText(HeadlineOf(*note.analysis)), kGainWidth, Align::kLeft), share,
@@ -165,7 +165,8 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   for (const LineSetAside& line : (*point)->set_aside) {
     const UnitRow& unit = table.units[line.unit];
     if (unit.kind != profile::UNIT_KIND_LINE || unit.file != *file) continue;
-    notes[unit.line].not_known = line.reason == SetAsideReason::kNotKnown;
+    if (line.reason == SetAsideReason::kNotKnown) notes[unit.line].word = Verdict::kCannotTell;
+    if (line.reason == SetAsideReason::kSmall) notes[unit.line].word = Verdict::kNoEffect;
   }
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";

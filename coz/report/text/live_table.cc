@@ -33,6 +33,12 @@ std::string VerdictText(const LineAnalysis& line, const VerdictContext& context)
   return absl::StrCat(word, Remaining(RemainingNs(line, context)));
 }
 
+absl::string_view SetAsideWord(const LineSetAside& line) {
+  if (line.reason == SetAsideReason::kNotKnown) return VerdictWord(Verdict::kCannotTell);
+  if (line.reason == SetAsideReason::kSmall) return VerdictWord(Verdict::kNoEffect);
+  return "too little data";
+}
+
 std::string Head(const AnalyzedProfile& whole, const PointRow* point) {
   if (point == nullptr) return "no progress point was visited yet";
   return absl::StrFormat("%s: %d visit%s, %d sample%s", Printable(point->name), point->visits,
@@ -82,11 +88,8 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     const int left = rows - 2 - static_cast<int>(point->lines.size());
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
-      table.AddRow(
-          {"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
-           absl::StrCat(line.reason == SetAsideReason::kNotKnown ? VerdictWord(Verdict::kCannotTell)
-                                                                 : "too little data",
-                        Remaining(RemainingNs(line, context)))});
+      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
+                    absl::StrCat(SetAsideWord(line), Remaining(RemainingNs(line, context)))});
     }
     for (absl::string_view text : absl::StrSplit(table.Render(0), '\n', absl::SkipEmpty())) {
       lines.emplace_back(text);

@@ -51,9 +51,16 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
   if (shown < point.lines.size()) {
     absl::StrAppend(text, "\nand ", names.Count(point.lines.size() - shown), " more\n");
   }
-  if (!point.set_aside.empty()) {
+  size_t small = 0;
+  for (const LineSetAside& line : point.set_aside) {
+    if (line.reason == SetAsideReason::kSmall) ++small;
+  }
+  if (small < point.set_aside.size()) {
     absl::StrAppend(text, "\nSet aside, with too little data for a figure: ",
-                    names.Count(point.set_aside.size()), "\n");
+                    names.Count(point.set_aside.size() - small), "\n");
+  }
+  if (small > 0) {
+    absl::StrAppend(text, "\nNo gain, as they take so little CPU time: ", names.Count(small), "\n");
   }
 }
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/text_layout.h"
 
@@ -33,6 +36,8 @@ std::string Lacks(const LineSetAside& line, uint64_t min_visits) {
       return "too few experiments for a slope";
     case SetAsideReason::kNotKnown:
       return "not yet known";
+    case SetAsideReason::kSmall:
+      return "no gain";
   }
   return "";
 }
@@ -51,6 +56,8 @@ absl::string_view ReasonInWords(SetAsideReason reason) {
       return "too few experiments for a slope";
     case SetAsideReason::kNotKnown:
       return "slope not yet known";
+    case SetAsideReason::kSmall:
+      return "no gain";
   }
   return "";
 }
@@ -69,12 +76,22 @@ std::string Advice(const LineSetAside& first, const profile::Profile& profile,
                       TargetWords(profile), "`");
 }
 
-}  // namespace
+bool IsSmall(const LineSetAside& line) { return line.reason == SetAsideReason::kSmall; }
 
-std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
-                         const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
+// "  No gain: 25 lines that take so little CPU time that each brings 1.9 % at most".
+std::string SmallText(const std::vector<LineSetAside>& lines, const UnitNames& names) {
+  double most = 0;
+  for (const LineSetAside& line : lines) most = std::max(most, line.gain_limit);
+  const bool one = lines.size() == 1;
+  return absl::StrCat("  No gain: ", names.Count(lines.size()), " that ", one ? "takes" : "take",
+                      " so little CPU time that ", one ? "it" : "each", " brings ",
+                      PercentText(most), " % at most\n");
+}
+
+std::string LackingText(const std::vector<LineSetAside>& lines, const profile::Profile& profile,
+                        const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
   std::map<SetAsideReason, size_t> reasons;
-  for (const LineSetAside& line : point.set_aside) ++reasons[line.reason];
+  for (const LineSetAside& line : lines) ++reasons[line.reason];
   std::string text = absl::StrCat("  Set aside: ");
   const char* separator = "";
   for (const auto& [reason, n] : reasons) {
@@ -83,19 +100,33 @@ std::string SetAsideText(const PointAnalysis& point, const profile::Profile& pro
   }
   absl::StrAppend(&text, "\n");
   TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
-  const size_t all = point.set_aside.size();
+  const size_t all = lines.size();
   const size_t shown =
       options.max_set_aside > 0 ? std::min(all, static_cast<size_t>(options.max_set_aside)) : all;
   const int room = options.width - kSetAsideColumns;
   const int place = std::max(kMinPlace, room - kLacksColumns);
   for (size_t i = 0; i < shown; ++i) {
-    const LineSetAside& line = point.set_aside[i];
+    const LineSetAside& line = lines[i];
     table.AddRow({names.ShortPlace(line.unit, place), names.Share(line.unit),
                   absl::StrCat(line.experiments, " exp."),
                   ElideEnd(Lacks(line, min_visits), room - place)});
   }
   absl::StrAppend(&text, table.Render(4));
-  absl::StrAppend(&text, "    next: ", Advice(point.set_aside.front(), profile, names), "\n");
+  absl::StrAppend(&text, "    next: ", Advice(lines.front(), profile, names), "\n");
+  return text;
+}
+
+}  // namespace
+
+std::string SetAsideText(const PointAnalysis& point, const profile::Profile& profile,
+                         const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
+  const auto small = std::find_if(point.set_aside.begin(), point.set_aside.end(),
+                                  [](const LineSetAside& line) { return IsSmall(line); });
+  const std::vector<LineSetAside> lacking(point.set_aside.begin(), small);
+  const std::vector<LineSetAside> others(small, point.set_aside.end());
+  std::string text;
+  if (!lacking.empty()) text = LackingText(lacking, profile, names, min_visits, options);
+  if (!others.empty()) absl::StrAppend(&text, SmallText(others, names));
   return text;
 }
 

@@ -1,4 +1,5 @@
-// What the report says of lines that have no figures yet: why, and what to do.
+// What the report says of lines without figures of their own: of those that need none, and what the
+// others lack, and what to do.
 //
 // Shape    lines of text
 // Units    columns of a terminal

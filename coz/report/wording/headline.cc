@@ -79,9 +79,20 @@ Estimate Scaled(const Estimate& slope, double speedup) {
   return {slope.value * speedup, slope.low * speedup, slope.high * speedup};
 }
 
+Headline LimitOf(const LineAnalysis& line) {
+  Headline headline;
+  headline.is_limit = true;
+  const Estimate measured = Scaled(line.slope, kQuotedSpeedup);
+  const double limit = line.gain_limit * kQuotedSpeedup;
+  headline.program_speedup = {std::min(measured.value, limit), measured.low,
+                              std::min(measured.high, limit)};
+  return headline;
+}
+
 }  // namespace
 
 Headline HeadlineOf(const LineAnalysis& line) {
+  if (line.by_samples) return LimitOf(line);
   Headline headline;
   headline.virtual_speedup = SpeedupOf(line);
   // Where no curve was asked for there is the slope.
@@ -94,12 +105,16 @@ Headline HeadlineOf(const LineAnalysis& line) {
 std::string GainHead() { return absl::StrCat("gain at ", PercentText(kQuotedSpeedup), " %"); }
 
 std::string GainText(const Headline& headline) {
+  if (headline.is_limit) {
+    return absl::StrCat("at most ", PercentText(headline.program_speedup.high), " %");
+  }
   std::string text = WithSign(headline.program_speedup);
   if (std::fabs(headline.virtual_speedup - kQuotedSpeedup) < 1e-9) return text;
   return absl::StrCat(text, " at ", PercentText(headline.virtual_speedup), " %");
 }
 
 std::string ShapeText(const LineAnalysis& line) {
+  if (line.by_samples) return "by its samples";
   std::string beyond = BeyondBend(line.curve);
   if (!beyond.empty()) return beyond;
   const double value = std::fabs(line.slope.value) < 0.005 ? 0 : line.slope.value;  // no "-0.00"

@@ -6,7 +6,8 @@
 //          "30 % faster: +14 % (12 to 15), slope 0.45 ±0.02". Where the place of the bend is known
 //          less well: "gains less beyond about 30 to 60 %". Where it is not known at all, or
 //          whether there is a bend, the gain at the largest speedup tried:
-//          "at 100 %: +27 % (22 to 31)". UTF-8
+//          "at 100 %: +27 % (22 to 31)". Of a line whose samples alone tell that it brings
+//          nothing: "30 % faster: at most 1 %, by its samples". UTF-8
 // Units    fractions; text in percent
 // Errors   none; "(? to ?)" is left out where an interval is unknown
 // Threads  safe: pure functions
@@ -31,6 +32,7 @@ struct Headline {
   // and the largest where only that shows what the verdict says.
   double virtual_speedup = kQuotedSpeedup;
   Estimate program_speedup;
+  bool is_limit = false;  // the program gains program_speedup.high at most, and no more is known
   // As BeyondBend says it; empty: the curve is straight.
   std::string beyond;
 };

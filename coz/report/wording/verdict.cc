@@ -109,7 +109,17 @@ std::string NotYetKnown(const LineAnalysis& line, const VerdictContext& context)
   return line.IsSure() ? text : absl::StrCat(text, "; ", DoubtsText(line.systematic));
 }
 
+// By its share of the CPU time alone.
+std::string SmallSentence(double gain_limit, const PointRow& point) {
+  const bool is_run = point.kind == profile::PROGRESS_POINT_KIND_END_TO_END;
+  return absl::StrFormat(
+      "no gain: it takes so little CPU time that %s %s %s %% at most, "
+      "however fast this gets",
+      What(point), is_run ? "gets shorter by" : "gains", PercentText(gain_limit));
+}
+
 std::string NoGain(const LineAnalysis& line, const PointRow& point) {
+  if (line.by_samples) return SmallSentence(line.gain_limit, point);
   if (line.curve.points.empty()) return "no gain";
   const Estimate end = line.curve.points.back().program_speedup;
   const char* change = "changes by";
@@ -178,6 +188,8 @@ std::string SetAsideSentence(const LineSetAside& line, const PointRow& point,
                              const VerdictContext& context) {
   std::string text;
   switch (line.reason) {
+    case SetAsideReason::kSmall:
+      return SmallSentence(line.gain_limit, point);
     case SetAsideReason::kNoBaseline:
       text = "set aside: no experiment at 0 % to compare with";
       break;

@@ -8,6 +8,7 @@ const VERDICTS = {
   slower: {word: data.words.slower, mark: '▼', hint: 'making it faster makes the program slower'},
   no_effect: {word: data.words.no_effect, mark: '●', hint: 'making it faster brings nothing, or hardly anything'},
   cannot_tell: {word: data.words.cannot_tell, mark: '?', hint: 'needs more experiments, or a calmer run'},
+  small: {word: `${data.words.no_effect} (small)`, mark: '●', hint: 'takes too little CPU time to bring anything'},
   aside: {word: 'set aside', mark: '–', hint: 'too little data for a figure'},
 };
 
@@ -72,7 +73,7 @@ function withoutBadge(text) {
 }
 
 const aside = data.aside.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: 'aside', sure: true, gain: null, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  unit: units[line.u], point: line.p, verdict: line.small ? 'small' : 'aside', sure: true, gain: null, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
   others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, luck: null, sentence: withoutBadge(line.t),
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));
@@ -117,13 +118,16 @@ function count(n, word) {
   return `${n.toLocaleString('en')} ${n === 1 ? word : plural(word)}`;
 }
 
+// Without a figure of its own.
+function isAside(line) { return line.verdict === 'aside' || line.verdict === 'small'; }
+
 // As in `coz report`: baselines that count for the line + experiments with a speedup.
 function experimentCounts(line) {
-  return line.verdict === 'aside' ? line.experiments.toLocaleString('en') : `${(line.baselines + line.pooled).toLocaleString('en')} + ${line.others.toLocaleString('en')}`;
+  return isAside(line) ? line.experiments.toLocaleString('en') : `${(line.baselines + line.pooled).toLocaleString('en')} + ${line.others.toLocaleString('en')}`;
 }
 
 function experimentsHint(line) {
-  return line.verdict === 'aside' ? 'experiments' : `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`;
+  return isAside(line) ? 'experiments' : `${line.baselines} at 0 % of its own, ${line.pooled} at 0 % of other lines, ${line.others} with a speedup`;
 }
 
 function seconds(s) {

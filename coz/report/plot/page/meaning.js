@@ -6,7 +6,7 @@ const MEANINGS = {
   bend: ['Bends at', 'Up to here a faster line brings what the curve says; beyond, something else is the bottleneck, and it brings less, nothing or a loss. In brackets: the 95 % interval of that place. Where it is narrow the plot has a ring there; else the interval stands alone.'],
   samples: ['Samples', 'The share of all samples that fell on the line: what an ordinary profiler shows. It does not say what a faster line would bring.'],
   verdict: ['Verdict', 'Worth it: a faster line makes the program faster. No gain: however fast it gets, the program gains less than a tenth of that. Hurts: a faster line makes the program slower. Not yet known: both may still be true. A question mark: the run itself went wrong, and the sentence says how.'],
-  aside: ['Set aside', 'A line with too little data for a figure. Its card says what it lacks.'],
+  aside: ['Set aside', 'A line with too little data for a figure. Its card says what it lacks. A small line needs none: it takes so little CPU time that it cannot bring a tenth of what it gets faster by.'],
   speedup: ['Virtual speedup', 'While an experiment speeds a line up, every other thread is paused for a share of the time the line runs; what is left is what a faster line would bring.'],
   band: ['Line and band', 'The effect by all experiments together, and where it is with 95 % certainty. What stays however long you run is in the band, too.'],
   dots: ['Dots and bars', 'What the experiments at one speedup measured, and the 95 % interval of these few alone. A larger dot stands for more experiments.'],

@@ -29,7 +29,7 @@ const runPage = {
       point.counted_by ? `${point.kind_word}, counted by ${point.counted_by}${point.cost ? `; ${point.cost}` : ''}` : point.kind_word,
       point.visits.toLocaleString('en'),
       String(lines.filter((line) => line.point === i).length),
-      String(aside.filter((line) => line.point === i).length),
+      String(aside.filter((line) => line.point === i && line.verdict === 'aside').length),
       String(point.low_visits)])),
     ...data.points.filter((point) => point.there).map((point) => element('p', {}, `${point.name}: ${point.there}.`)),
     ...data.points.filter((point) => point.sampling).map((point) => element('p', {}, `${point.name}: ${point.sampling}.`)), ...this.latencies());
@@ -70,13 +70,15 @@ const runPage = {
 
   notUsed() {
     const reasons = new Map();
-    for (const line of aside) {
+    const small = aside.filter((line) => line.verdict === 'small').length;
+    for (const line of aside.filter((other) => other.verdict === 'aside')) {
       const reason = line.sentence.replace(/, about .*|, days more.*/, '').replace(/^Set aside: /, '').replace(/\.$/, '');
       reasons.set(reason, (reasons.get(reason) || 0) + 1);
     }
     const items = [
       ...data.facts.reasons.map(([words, n]) => `${count(n, 'experiment')} not used: ${words}`),
       ...[...reasons].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([words, n]) => `${count(n, noun)} set aside: ${words}`),
+      ...(small ? [`${count(small, noun)} that ${small === 1 ? 'takes' : 'take'} too little CPU time to bring anything`] : []),
     ];
     return element('section', {class: 'sheet'}, element('h2', {}, 'Set aside, and notes'),
       items.length ? element('ul', {class: 'plain-list'}, ...items.map((text) => element('li', {}, ...sentence(text)))) : element('p', {class: 'muted'}, 'Every experiment, and all that was tried, is in the figures.'),

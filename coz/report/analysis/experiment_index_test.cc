@@ -1,0 +1,186 @@
+#include "coz/report/analysis/experiment_index.h"
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/analysis/coarse_samples.h"
+#include "coz/report/analysis/experiment_table.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/testing/synthetic_profile.h"
+#include "coz/report/wording/headline.h"
+#include "coz/report/wording/verdict.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace coz::report {
+namespace {
+
+using report_testing::SyntheticLine;
+using report_testing::SyntheticOptions;
+using report_testing::SyntheticProfile;
+using ::testing::HasSubstr;
+
+constexpr double kSmallShare = 0.02;
+
+SyntheticLine Line(uint32_t line, double share, double slope) {
+  return {"/src/app/work.cc", line, "Work()", share, slope, {}};
+}
+
+SyntheticOptions Noisy() {
+  SyntheticOptions options;
+  options.noise = 0.1;
+  return options;
+}
+
+// On two CPUs, with two threads: a line of 2 % of the samples takes at most 4 % of a second in
+// each.
+SyntheticProfile SmallAndLarge(const SyntheticOptions& options = Noisy(), double slope = 0) {
+  return SyntheticProfile(options, {Line(1, 1 - kSmallShare, 0.5), Line(2, kSmallShare, slope)});
+}
+
+PointAnalysis Analyzed(const profile::Profile& profile) {
+  return Analyze(profile, BuildExperimentTable(profile)).points.at(0);
+}
+
+const LineAnalysis* Find(const PointAnalysis& point, size_t unit) {
+  for (const LineAnalysis& line : point.lines) {
+    if (line.unit == unit) return &line;
+  }
+  return nullptr;
+}
+
+void AddSweep(SyntheticProfile* made, size_t line, int times) {
+  for (int i = 0; i < times * 4; ++i) made->AddExperiment(line, i % 4 * 0.25);
+}
+
+double LimitOf(const profile::Profile& profile, size_t unit) {
+  const ExperimentTable table = BuildExperimentTable(profile);
+  return ExperimentIndex(table, CoarseSamples(profile)).GainLimit(unit);
+}
+
+TEST(ExperimentIndexTest, AGainIsLimitedByCpuTime) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  EXPECT_GT(LimitOf(made.profile(), 1), 2 * kSmallShare);
+  EXPECT_LT(LimitOf(made.profile(), 1), 2.5 * kSmallShare);
+}
+
+TEST(ExperimentIndexTest, ThreadsThatAreNotThereTakeNoCpuTime) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  const double limit = LimitOf(made.profile(), 1);
+  for (profile::Experiment& one : *made.profile().mutable_experiment()) {
+    one.mutable_validity()->set_live_threads(1);
+  }
+  EXPECT_NEAR(LimitOf(made.profile(), 1), limit * 1.5 / 2, 1e-9) << "a mean of 1.5 is rounded to 1";
+}
+
+TEST(ExperimentIndexTest, FewBaselinesTellNoLimit) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 4);
+  EXPECT_FALSE(std::isfinite(LimitOf(made.profile(), 1)));
+  AddSweep(&made, 0, 1);
+  EXPECT_TRUE(std::isfinite(LimitOf(made.profile(), 1)));
+}
+
+TEST(ExperimentIndexTest, CpusThatAreNotKnownTellNoLimit) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  made.profile().mutable_experiment(0)->mutable_validity()->set_cpus(0);
+  EXPECT_FALSE(std::isfinite(LimitOf(made.profile(), 1)));
+}
+
+TEST(ExperimentIndexTest, CoarseSamplesTellNoLimit) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  made.End();
+  ASSERT_TRUE(std::isfinite(LimitOf(made.profile(), 1)));
+  made.profile().mutable_session(0)->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  made.profile().mutable_session_end(0)->set_thread_switches(10'000'000);
+  EXPECT_FALSE(std::isfinite(LimitOf(made.profile(), 1)));
+}
+
+TEST(ExperimentIndexTest, AWaitTakesNoCpuTimeAndHasNoLimit) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  made.profile().mutable_unit(1)->set_kind(profile::UNIT_KIND_WAIT);
+  EXPECT_FALSE(std::isfinite(LimitOf(made.profile(), 1)));
+}
+
+TEST(SmallLineTest, NeedsNoExperimentsForItsVerdict) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  const PointAnalysis point = Analyzed(made.profile());
+  ASSERT_EQ(point.set_aside.size(), 1u);
+  EXPECT_EQ(point.set_aside[0].reason, SetAsideReason::kSmall);
+  EXPECT_EQ(point.set_aside[0].experiments, 0);
+  EXPECT_LT(point.set_aside[0].gain_limit, 2.5 * kSmallShare);
+}
+
+TEST(SmallLineTest, StandsBehindThoseThatLackSomething) {
+  SyntheticProfile made(Noisy(), {Line(1, 0.5, 0.5), Line(2, 0.4, 0), Line(3, 0.08, 0)});
+  AddSweep(&made, 0, 50);
+  made.AddExperiment(1, 0.5);
+  const profile::Profile& profile = made.profile();
+  PointAnalysis point = Analyzed(profile);
+  ASSERT_EQ(point.set_aside.size(), 1u) << "0.08 on two CPUs is more than no gain";
+  for (profile::Experiment& one : *made.profile().mutable_experiment()) {
+    one.mutable_validity()->set_cpus(1);
+  }
+  point = Analyzed(profile);
+  ASSERT_EQ(point.set_aside.size(), 2u);
+  EXPECT_EQ(point.set_aside[0].reason, SetAsideReason::kFewSpeedups);
+  EXPECT_EQ(point.set_aside[1].reason, SetAsideReason::kSmall);
+}
+
+TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  AddSweep(&made, 1, 3);
+  const PointAnalysis point = Analyzed(made.profile());
+  const LineAnalysis* line = Find(point, 1);
+  ASSERT_NE(line, nullptr);
+  ASSERT_GT(line->slope.high, 0.1) << "its experiments alone would not tell";
+  EXPECT_EQ(line->verdict, Verdict::kNoEffect);
+  EXPECT_TRUE(line->by_samples);
+  EXPECT_THAT(HeadlineText(*line), testing::StartsWith("30 % faster: at most "));
+  PointRow throughput;
+  throughput.name = "requests";
+  EXPECT_THAT(VerdictSentence(*line, throughput, {}), HasSubstr("`requests` gains"));
+  EXPECT_LE(HeadlineOf(*line).program_speedup.high, 0.3 * line->gain_limit);
+}
+
+TEST(SmallLineTest, IsBelievedWhereItsExperimentsContradict) {
+  SyntheticProfile made = SmallAndLarge(SyntheticOptions(), 0.6);
+  AddSweep(&made, 0, 20);
+  AddSweep(&made, 1, 20);
+  const PointAnalysis point = Analyzed(made.profile());
+  const LineAnalysis* line = Find(point, 1);
+  ASSERT_NE(line, nullptr);
+  EXPECT_EQ(line->verdict, Verdict::kFaster);
+  EXPECT_FALSE(line->by_samples);
+}
+
+TEST(SmallLineTest, MayHurt) {
+  SyntheticProfile made = SmallAndLarge(SyntheticOptions(), -0.6);
+  AddSweep(&made, 0, 20);
+  AddSweep(&made, 1, 20);
+  const PointAnalysis point = Analyzed(made.profile());
+  const LineAnalysis* line = Find(point, 1);
+  ASSERT_NE(line, nullptr);
+  EXPECT_EQ(line->verdict, Verdict::kSlower);
+}
+
+// Where many wait in a queue, a little work may be most of the time that each waits.
+TEST(SmallLineTest, HasNoLimitAtALatencyPoint) {
+  SyntheticOptions options = Noisy();
+  options.kind = profile::PROGRESS_POINT_KIND_LATENCY;
+  SyntheticProfile made = SmallAndLarge(options);
+  AddSweep(&made, 0, 50);
+  EXPECT_TRUE(Analyzed(made.profile()).set_aside.empty());
+}
+
+}  // namespace
+}  // namespace coz::report
