@@ -14,10 +14,15 @@ constexpr double kCoarseShare = 0.1;
 // Mean live threads are rounded.
 constexpr double kRounding = 0.5;
 
-// How many threads can have run at a time on average; 0: not known.
+// How many threads ran or were queued for a CPU at a time on average, at most; 0: not known. Where
+// threads are queued, work takes that much longer by the clock than its CPU time.
 double MostRunning(const ExperimentRow& row) {
   const double cpus = row.cpus;
-  return row.live_threads == 0 ? cpus : std::min(cpus, row.live_threads + kRounding);
+  double running = row.live_threads == 0 ? cpus : std::min(cpus, row.live_threads + kRounding);
+  if (std::isfinite(row.runnable_threads_average)) {
+    running = std::max(running, row.runnable_threads_average);
+  }
+  return running / row.share_left;
 }
 
 }  // namespace
@@ -64,7 +69,7 @@ void ExperimentIndex::Add(const ExperimentRow& row, size_t i, bool is_coarse) {
   rows_ += 1;
   made_ += row.pooled;
   if (is_coarse) coarse_ += row.pooled;
-  cpus_times_all_ += MostRunning(row) * total;
+  running_times_all_ += MostRunning(row) * total;
   if (row.cpus == 0) cpus_are_known_ = false;
   row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
     const double own = static_cast<double>(samples);
@@ -97,7 +102,7 @@ double ExperimentIndex::GainLimit(size_t unit) const {
   // what 0 samples leave open.
   const double own = sums_[unit].own;
   const double error = std::max(share.error * own, std::sqrt(own));
-  return (own + 2 * error + 4) / all_ * (cpus_times_all_ / all_);
+  return (own + 2 * error + 4) / all_ * (running_times_all_ / all_);
 }
 
 }  // namespace coz::report

@@ -62,14 +62,14 @@ class ExperimentIndex {
   std::vector<UnitSums> sums_;                           // by unit
   std::vector<bool> is_wait_;                            // by unit
   // Over all baselines, whether or not the unit was active: rows, experiments of which these are
-  // sums, those with samples too coarse for the program's waits, samples of all units, and CPUs
-  // times these samples.
+  // sums, those with samples too coarse for the program's waits, samples of all units, and threads
+  // at a time times these samples.
   double rows_ = 0;
   double made_ = 0;
   double coarse_ = 0;
   double all_ = 0;
   double all_squared_ = 0;
-  double cpus_times_all_ = 0;
+  double running_times_all_ = 0;
   bool cpus_are_known_ = true;
 };
 

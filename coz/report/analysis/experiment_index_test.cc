@@ -77,6 +77,17 @@ TEST(ExperimentIndexTest, ThreadsThatAreNotThereTakeNoCpuTime) {
   EXPECT_NEAR(LimitOf(made.profile(), 1), limit * 1.5 / 2, 1e-9) << "a mean of 1.5 is rounded to 1";
 }
 
+// A thread that is queued as long as it runs gains two seconds by each that it runs less.
+TEST(ExperimentIndexTest, CpuTimeOfQueuedThreadsTakesLongerByTheClock) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  const double limit = LimitOf(made.profile(), 1);
+  for (profile::Experiment& one : *made.profile().mutable_experiment()) {
+    one.mutable_validity()->set_runnable_threads_average(6);
+  }
+  EXPECT_NEAR(LimitOf(made.profile(), 1), limit * 6 / 2, 1e-9);
+}
+
 TEST(ExperimentIndexTest, FewBaselinesTellNoLimit) {
   SyntheticProfile made = SmallAndLarge();
   AddSweep(&made, 0, 4);

@@ -40,7 +40,8 @@ void Print(const std::string& name, const CoverageOfProfile& coverage) {
     }
   }
   if (coverage.whole.all() != 0) std::printf("  %+6.2f", 100 * coverage.whole.MeanError());
-  std::printf(" %6d\n", coverage.corrected_for_phases);
+  std::printf(" %6d %4d/%d\n", coverage.corrected_for_phases, coverage.above_limit,
+              coverage.limited);
 }
 
 int Report(int argc, char** argv) {
@@ -64,7 +65,7 @@ int Report(int argc, char** argv) {
   const uint64_t first_seed = argument("seed", 1);
   const uint64_t end_seed = first_seed + argument("programs", 20);
   std::printf("%-11s  %-27s %-27s %-27s %s\n", "kind", "whole", "chance alone", "curve",
-              "error phases");
+              "error phases above limit");
   CoverageOfProfile all;
   for (int index = 0; index < kKinds; ++index) {
     const Kind kind = static_cast<Kind>(index);

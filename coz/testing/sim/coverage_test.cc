@@ -7,18 +7,20 @@
 #include "coz/base/clock.h"
 #include "coz/testing/sim/random_program.h"
 #include "coz/testing/sim/simulated_profile.h"
+#include "coz/testing/sim/simulator.h"
 #include "gtest/gtest.h"
 
 namespace coz::sim {
 namespace {
 
-CoverageOfProfile CoverageOfAllKinds(const RandomProfile& wanted, uint64_t programs_per_kind) {
+CoverageOfProfile CoverageOfAllKinds(const RandomProfile& wanted, uint64_t programs_per_kind,
+                                     const MachineOptions& machine = {}) {
   CoverageOfProfile coverage;
   for (int index = 0; index < kKinds; ++index) {
     const Kind kind = static_cast<Kind>(index);
     if (!PredictionIsExact(kind)) continue;
     for (uint64_t seed = 1; seed <= programs_per_kind; ++seed) {
-      coverage.Add(CoverageOfRandomProgram(kind, seed, wanted));
+      coverage.Add(CoverageOfRandomProgram(kind, seed, wanted, machine));
     }
   }
   return coverage;
@@ -68,6 +70,18 @@ TEST_F(CoverageTest, IntervalsOfAllLinesHoldTheTruth) {
   // is no phase, and takes nothing off their effects.
   EXPECT_GT(coverage.whole.MeanError(), -0.01);
   EXPECT_LE(coverage.corrected_for_phases, 3) << "by chance";
+  EXPECT_GT(coverage.limited, 100);
+  EXPECT_EQ(coverage.above_limit, 0);
+}
+
+// Threads that are queued for their CPU gain more than the CPU time that they save.
+TEST_F(CoverageTest, GainsOfACrowdStayBelowTheirLimits) {
+  RandomProfile crowd;
+  MachineOptions two_cpus;
+  two_cpus.cpus = 2;
+  const CoverageOfProfile coverage = CoverageOfAllKinds(crowd, 6, two_cpus);
+  EXPECT_GT(coverage.limited, 100);
+  EXPECT_EQ(coverage.above_limit, 0);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace coz::sim {
 namespace {
 
 constexpr double kSpeedups[] = {0.25, 0.5, 0.75};
+constexpr double kErrorOfTruth = 0.005;
 
 profile::Profile WithoutExperiments(const Program& program,
                                     const experiment::SchedulerOptions& options) {
@@ -118,6 +119,8 @@ void CoverageOfProfile::Add(const CoverageOfProfile& other) {
   chance.Add(other.chance);
   curve.Add(other.curve);
   corrected_for_phases += other.corrected_for_phases;
+  limited += other.limited;
+  above_limit += other.above_limit;
 }
 
 CoverageOfProfile CoverageOf(const profile::Profile& profile, const Program& program,
@@ -135,6 +138,8 @@ CoverageOfProfile CoverageOf(const profile::Profile& profile, const Program& pro
     for (const double speedup : kSpeedups) {
       const double truth = 1 - RealCost(program, machine, question, speedup) / before;
       coverage.curve.Add(line.curve.At(speedup), truth);
+      coverage.limited += std::isfinite(line.gain_limit) ? 1 : 0;
+      coverage.above_limit += truth > line.gain_limit * speedup + kErrorOfTruth ? 1 : 0;
       for (const report::SpeedupEstimate& s : line.speedups) {
         if (report::SpeedupKey(s.virtual_speedup) != report::SpeedupKey(speedup)) continue;
         const report::Estimate& whole = s.program_speedup;

@@ -55,6 +55,10 @@ struct CoverageOfProfile {
   Coverage curve;   // the whole ones of curves, at the same speedups
   // How many lines' figures were corrected for phases. The simulator's programs have none.
   int corrected_for_phases = 0;
+  // Real gains of lines whose gain has a limit by samples, and those of them above it by more than
+  // half a point.
+  int limited = 0;
+  int above_limit = 0;
 
   void Add(const CoverageOfProfile& other);
 };
