@@ -505,8 +505,8 @@ Analysis Analyze(const profile::Profile& profile, const ExperimentTable& table,
     return table.points[a].visits > table.points[b].visits;
   });
   const CoarseSamples coarse(profile);
-  const ExperimentIndex index(table, coarse);
   const std::set<uint64_t> kernel_sampled = SessionsWithKernelSamples(profile);
+  const ExperimentIndex index(table, coarse, kernel_sampled);
   for (size_t point : points) {
     analysis.points.push_back(
         PointAnalyzer(table, index, coarse, kernel_sampled, effective, point).Run());

@@ -49,7 +49,8 @@ SampleShare SampleShare::Of(const ExperimentTable& table, const std::vector<size
   return share;
 }
 
-ExperimentIndex::ExperimentIndex(const ExperimentTable& table, const CoarseSamples& coarse)
+ExperimentIndex::ExperimentIndex(const ExperimentTable& table, const CoarseSamples& coarse,
+                                 const std::set<uint64_t>& kernel_sampled)
     : baselines_(table.units.size()), sums_(table.units.size()), is_wait_(table.units.size()) {
   for (size_t i = 0; i < table.units.size(); ++i) {
     is_wait_[i] = table.units[i].kind == profile::UNIT_KIND_WAIT;
@@ -58,17 +59,19 @@ ExperimentIndex::ExperimentIndex(const ExperimentTable& table, const CoarseSampl
     const ExperimentRow& row = table.experiments[i];
     if (row.IsTainted()) continue;
     selected_[row.unit].push_back(i);
-    if (row.IsBaseline()) Add(row, i, coarse.StretchNs(row) > 0);
+    if (!row.IsBaseline()) continue;
+    Add(row, i);
+    if (coarse.StretchNs(row) > 0) coarse_ += row.pooled;
+    if (kernel_sampled.count(row.session) == 0) unseen_ += static_cast<double>(row.lost_periods);
   }
 }
 
-void ExperimentIndex::Add(const ExperimentRow& row, size_t i, bool is_coarse) {
+void ExperimentIndex::Add(const ExperimentRow& row, size_t i) {
   const double total = static_cast<double>(row.total_samples);
   all_ += total;
   all_squared_ += total * total;
   rows_ += 1;
   made_ += row.pooled;
-  if (is_coarse) coarse_ += row.pooled;
   running_times_all_ += MostRunning(row) * total;
   if (row.cpus == 0) cpus_are_known_ = false;
   row.unit_samples.ForEach([&](size_t unit, uint64_t samples) {
@@ -99,10 +102,11 @@ double ExperimentIndex::GainLimit(size_t unit) const {
   if (!is_known) return std::numeric_limits<double>::infinity();
   const SampleShare share = ShareInBaselines(unit);
   // Two standard errors of the share, which no luck makes smaller than that of a count; the 4 is
-  // what 0 samples leave open.
+  // what 0 samples leave open. CPU time without samples may all be the unit's.
   const double own = sums_[unit].own;
   const double error = std::max(share.error * own, std::sqrt(own));
-  return (own + 2 * error + 4) / all_ * (running_times_all_ / all_);
+  const double most = (own + 2 * error + 4 + unseen_) / (all_ + unseen_);
+  return most * (running_times_all_ / all_);
 }
 
 }  // namespace coz::report

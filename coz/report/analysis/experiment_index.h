@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "coz/report/analysis/coarse_samples.h"
@@ -36,7 +37,9 @@ class ExperimentIndex {
     uint32_t samples;  // ExperimentTable holds no more
   };
 
-  ExperimentIndex(const ExperimentTable& table, const CoarseSamples& coarse);
+  // `kernel_sampled`: the ids of sessions in which CPU time in the kernel has samples, too.
+  ExperimentIndex(const ExperimentTable& table, const CoarseSamples& coarse,
+                  const std::set<uint64_t>& kernel_sampled);
 
   // Rows by selected unit, ascending.
   const std::map<size_t, std::vector<size_t>>& Selected() const { return selected_; }
@@ -55,7 +58,7 @@ class ExperimentIndex {
     double own_times_all = 0;
   };
 
-  void Add(const ExperimentRow& row, size_t i, bool is_coarse);
+  void Add(const ExperimentRow& row, size_t i);
 
   std::map<size_t, std::vector<size_t>> selected_;
   std::vector<std::vector<BaselineSamples>> baselines_;  // by unit
@@ -70,6 +73,7 @@ class ExperimentIndex {
   double all_ = 0;
   double all_squared_ = 0;
   double running_times_all_ = 0;
+  double unseen_ = 0;  // periods of CPU time in the kernel, which had no samples
   bool cpus_are_known_ = true;
 };
 

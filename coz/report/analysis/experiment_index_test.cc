@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "coz/report/analysis/analysis.h"
@@ -57,7 +59,10 @@ void AddSweep(SyntheticProfile* made, size_t line, int times) {
 
 double LimitOf(const profile::Profile& profile, size_t unit) {
   const ExperimentTable table = BuildExperimentTable(profile);
-  return ExperimentIndex(table, CoarseSamples(profile)).GainLimit(unit);
+  const bool is_kernel_sampled = profile.session(0).kernel_samples_included();
+  const std::set<uint64_t> kernel_sampled =
+      is_kernel_sampled ? std::set<uint64_t>{profile.session(0).id()} : std::set<uint64_t>();
+  return ExperimentIndex(table, CoarseSamples(profile), kernel_sampled).GainLimit(unit);
 }
 
 TEST(ExperimentIndexTest, AGainIsLimitedByCpuTime) {
@@ -111,6 +116,19 @@ TEST(ExperimentIndexTest, CoarseSamplesTellNoLimit) {
   made.profile().mutable_session(0)->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
   made.profile().mutable_session_end(0)->set_thread_switches(10'000'000);
   EXPECT_FALSE(std::isfinite(LimitOf(made.profile(), 1)));
+}
+
+// A system call of the line, for example.
+TEST(ExperimentIndexTest, TimeInTheKernelWithoutSamplesMayAllBeTheUnits) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 50);
+  for (profile::Experiment& one : *made.profile().mutable_experiment()) {
+    one.mutable_validity()->set_lost_periods(one.total_samples());
+  }
+  made.profile().mutable_session(0)->set_kernel_samples_included(true);
+  EXPECT_LT(LimitOf(made.profile(), 1), 0.1) << "periods may be lost by chance";
+  made.profile().mutable_session(0)->set_kernel_samples_included(false);
+  EXPECT_GT(LimitOf(made.profile(), 1), 1) << "half of two CPUs' time";
 }
 
 TEST(ExperimentIndexTest, AWaitTakesNoCpuTimeAndHasNoLimit) {
