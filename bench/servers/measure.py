@@ -25,7 +25,7 @@ class Row:
     unit_speedup: object = None   # what the change brings the unit: a fraction
     predicted: object = None      # Interval, program speedup
     real: object = None           # Interval, program speedup
-    of_unit_alone: object = None  # program speedup by what the change saves the unit; known below a quota alone
+    of_unit_alone: object = None  # program speedup by what the change saves the unit of its CPU time
     failure: str = ""
 
 
@@ -101,8 +101,9 @@ class Measurement:
 
     def _predict(self, row):
         saved_ns, row.unit_speedup = self._saved(row.followed)
-        if self.effort.quota:  # each request takes its CPU time, by the quota
-            row.of_unit_alone = saved_ns * 1e-9 * row.bare.value / self.effort.quota
+        cpus = self.effort.quota or self.server.busy_cpus
+        if cpus:  # each request takes its CPU time, by the CPUs that it may take
+            row.of_unit_alone = saved_ns * 1e-9 * row.bare.value / cpus
         speedups = under_coz.speedups_around(row.unit_speedup)
         output = self._profile("predicted", row.followed)
         rate = self.coz.run(self.server, BEFORE, self.effort.seconds, row.followed, output,

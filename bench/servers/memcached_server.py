@@ -24,6 +24,7 @@ class Memcached(Server):
     unit = "assoc_find"
     change = "hash table of 2^19 lists instead of 2^13"
     kind = "knob"
+    busy_cpus = os.cpu_count()   # by its threads and the load
     load = "memcached/load.c, %d connections" % _CONNECTIONS
 
     def command(self, variant):

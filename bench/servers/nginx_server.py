@@ -1,4 +1,6 @@
 """nginx that compresses every answer, with wrk that asks for them. The change is the compression level."""
+import os
+
 from server import BEFORE, Server, figure
 
 _CONFIGURATION = """daemon off;
@@ -36,6 +38,7 @@ class Nginx(Server):
     workers = 0
     affinity = ""
     connections = 0
+    busy_cpus = os.cpu_count()   # by the workers and wrk
 
     @property
     def load(self):

@@ -42,6 +42,7 @@ class Postgresql(Server):
     stop_signal = signal.SIGINT
     refuses_root = True
     clients = 0
+    busy_cpus = os.cpu_count()   # by its processes and pgbench
     by_socket = False
 
     @property

@@ -32,6 +32,7 @@ class Redis(Server):
     change = "hash of %d fields as hash table, not listpack" % _FIELDS
     kind = "knob"
     load = "redis-benchmark, %d connections" % _CONNECTIONS
+    busy_cpus = 1                # by the thread that answers
     io_threads = 2               # the first is the one that answers; the others spin while they wait for it
 
     def command(self, variant):

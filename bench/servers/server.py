@@ -39,6 +39,7 @@ class Server:
     stop_signal = signal.SIGTERM
     refuses_root = False
     asks_itself = False          # server and load are one program
+    busy_cpus = None             # how many are always busy with what limits the rate; None: not known
 
     def __init__(self, folder, port):
         self.base = pathlib.Path(folder)
