@@ -377,13 +377,26 @@ class PointAnalyzer {
            line.slope.low <= line.gain_limit && line.slope.high >= 0;
   }
 
+  // What experiments of a small line seem to say beyond its limit is chance.
+  static void LimitGains(LineAnalysis* line) {
+    const auto limit = [line](Estimate* gain, double speedup) {
+      gain->value = std::min(gain->value, line->gain_limit * speedup);
+      gain->high = std::min(gain->high, line->gain_limit * speedup);
+    };
+    line->by_samples = true;
+    limit(&line->slope, 1);
+    for (CurvePoint& p : line->curve.points) limit(&p.program_speedup, p.virtual_speedup);
+    line->curve.bend.reset();
+    line->curve.weight_of_bent = 0;
+  }
+
   void Judge(LineAnalysis* line) const {
     const Estimate& slope = line->slope;
     const bool found = line->q_value <= options_.false_discovery_rate;
     const double allowance = line->pause_allowance * line->phase_factor;
     const bool is_small = slope.low >= -options_.no_effect_slope - allowance &&
                           slope.high <= options_.no_effect_slope;
-    line->by_samples = !is_small && IsSmall(*line);
+    if (!is_small && IsSmall(*line)) LimitGains(line);
     if (!is_small) line->missed_in_stretch_ns = 0;
     if (is_small) {
       if (line->missed_in_stretch_ns == 0) line->verdict = Verdict::kNoEffect;

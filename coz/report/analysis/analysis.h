@@ -94,7 +94,8 @@ struct LineAnalysis {
   // The most that the program gains where the line takes no time any more, by its samples in
   // baselines; infinite: not known. At latency points it never is.
   double gain_limit = std::numeric_limits<double>::infinity();
-  bool by_samples = false;  // gain_limit tells the verdict, as experiments cannot
+  // gain_limit tells the verdict, as experiments cannot. It bounds slope and curve, too.
+  bool by_samples = false;
   // How far below 0 the cost of pauses alone may take the slope. At least 0.
   double pause_allowance = 0;
   // The time in ns that threads run between two waits, where samples were too coarse for it. The

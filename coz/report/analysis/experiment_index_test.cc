@@ -171,14 +171,16 @@ TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
   const PointAnalysis point = Analyzed(made.profile());
   const LineAnalysis* line = Find(point, 1);
   ASSERT_NE(line, nullptr);
-  ASSERT_GT(line->slope.high, 0.1) << "its experiments alone would not tell";
+  ASSERT_GT(line->statistical_slope.high, 0.1) << "its experiments alone would not tell";
   EXPECT_EQ(line->verdict, Verdict::kNoEffect);
   EXPECT_TRUE(line->by_samples);
   EXPECT_THAT(HeadlineText(*line), testing::StartsWith("30 % faster: at most "));
   PointRow throughput;
   throughput.name = "requests";
   EXPECT_THAT(VerdictSentence(*line, throughput, {}), HasSubstr("`requests` gains"));
-  EXPECT_LE(HeadlineOf(*line).program_speedup.high, 0.3 * line->gain_limit);
+  EXPECT_DOUBLE_EQ(HeadlineOf(*line).program_speedup.high, 0.3 * line->gain_limit);
+  EXPECT_DOUBLE_EQ(line->slope.high, line->gain_limit);
+  EXPECT_DOUBLE_EQ(line->curve.At(0.5).high, 0.5 * line->gain_limit);
 }
 
 TEST(SmallLineTest, IsBelievedWhereItsExperimentsContradict) {

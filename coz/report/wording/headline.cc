@@ -82,10 +82,7 @@ Estimate Scaled(const Estimate& slope, double speedup) {
 Headline LimitOf(const LineAnalysis& line) {
   Headline headline;
   headline.is_limit = true;
-  const Estimate measured = Scaled(line.slope, kQuotedSpeedup);
-  const double limit = line.gain_limit * kQuotedSpeedup;
-  headline.program_speedup = {std::min(measured.value, limit), measured.low,
-                              std::min(measured.high, limit)};
+  headline.program_speedup = Scaled(line.slope, kQuotedSpeedup);
   return headline;
 }
 
