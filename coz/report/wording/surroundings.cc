@@ -185,8 +185,9 @@ PageFaults MajorFaults(const profile::Profile& profile) {
     if (run_time_ns > 0) sum.per_second += 1e9 * faults / run_time_ns;
     by_program[process.program()] += faults;
   }
-  const auto most = std::max_element(by_program.begin(), by_program.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(by_program.begin(), by_program.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != by_program.end()) sum.program = most->first;
   return sum;
 }

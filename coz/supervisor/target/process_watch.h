@@ -36,7 +36,7 @@ class ProcessWatch {
     std::string program;     // path; empty if unknown
     uint64_t load_bias = 0;  // of the program
     uint64_t start_ns = 0;
-    uint64_t end_ns = 0;  // 0 while it runs; it may have ended up to a poll earlier
+    uint64_t end_ns = 0;        // 0 while it runs; it may have ended up to a poll earlier
     uint64_t major_faults = 0;  // from the first CountPageFaults to the last one
   };
 
@@ -66,7 +66,7 @@ class ProcessWatch {
     UniqueFd pidfd;
     pid_t pid = 0;
     uint32_t image = 0;
-    size_t process = kMostKept;  // index into processes_; kMostKept: it is not kept
+    size_t process = kMostKept;            // index into processes_; kMostKept: it is not kept
     std::optional<uint64_t> major_faults;  // at the last look
   };
 
