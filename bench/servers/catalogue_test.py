@@ -58,7 +58,7 @@ class CatalogueTest(unittest.TestCase):
     def test_variants_that_wait_for_the_disk_differ_in_what_they_wait_for(self):
         with mock.patch("postgresql_server.newest_tools", lambda: "/bin"):
             for kind, before_alone, after_alone in (
-                    (postgresql_commit_server.PostgresqlFsync, set(), {"fsync=off"}),
+                    (postgresql_commit_server.PostgresqlFsync, {"fsync=on"}, {"fsync=off"}),
                     (postgresql_commit_server.PostgresqlSlowFsync, {"SLOW_SYNC_US=2000"}, {"SLOW_SYNC_US=500"})):
                 before, after = (set(kind("/nowhere", 1).command(variant)) for variant in (BEFORE, AFTER))
                 self.assertEqual((before - after, after - before), (before_alone, after_alone))

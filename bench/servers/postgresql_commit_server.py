@@ -30,7 +30,10 @@ class PostgresqlCommit(Postgresql):
         return "pgbench that updates, %d clients, socket" % self.clients
 
     def server_options(self, variant):
-        return (*super().server_options(variant), "fsync=on", *_OPTIONS)
+        return (*super().server_options(variant), *_OPTIONS)
+
+    def fsync(self, _variant):
+        return "on"
 
 
 class PostgresqlFsync(PostgresqlCommit):
@@ -38,8 +41,8 @@ class PostgresqlFsync(PostgresqlCommit):
     change = "fsync=off"
     kind = "knob"
 
-    def server_options(self, variant):
-        return (*super().server_options(variant), *(() if variant == BEFORE else ("fsync=off",)))
+    def fsync(self, variant):
+        return "on" if variant == BEFORE else "off"
 
     def command(self, variant):
         return self.bare_command(variant)

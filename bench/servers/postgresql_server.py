@@ -13,7 +13,7 @@ import processes
 from server import BEFORE, HERE, Server, figure
 
 _SLOWER_US = 40
-_OPTIONS = ("listen_addresses=127.0.0.1", "fsync=off", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
+_OPTIONS = ("listen_addresses=127.0.0.1", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
             "bgwriter_lru_maxpages=0")
 
 
@@ -67,8 +67,11 @@ class Postgresql(Server):
         processes.run([*self.user_prefix(), self.tools + "/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"], 120,
                       self.base / "postgresql-initdb.log", cwd=self.folder)
 
-    def server_options(self, _variant):
-        return _OPTIONS
+    def fsync(self, _variant):
+        return "off"
+
+    def server_options(self, variant):
+        return (*_OPTIONS, "fsync=" + self.fsync(variant))
 
     def bare_command(self, variant):
         server = [self.tools + "/postgres", "-D", self.folder / "data", "-p", self.port, "-k", self.folder]
