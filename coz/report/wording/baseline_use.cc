@@ -74,6 +74,7 @@ BaselineUse SumBaselines(const profile::Profile& profile, const ExperimentTable&
     use.stolen_ns += static_cast<double>(row.stolen_cpu_ns);
     use.baselines += row.pooled;
     use.crowded += row.IsCrowded() ? row.pooled : 0;
+    use.with_waits += row.speeds_up_waits ? row.pooled : 0;
   }
   return use;
 }
