@@ -1,13 +1,15 @@
 """All servers of the bench, in the order of the table."""
+from leveldb_disk_server import LeveldbCold, LeveldbSlowDisk
 from leveldb_server import Leveldb
 from memcached_server import Memcached
 from nginx_server import NginxEight, NginxTwo
+from postgresql_commit_server import PostgresqlFsync, PostgresqlSlowFsync
 from postgresql_server import PostgresqlEightSocket, PostgresqlEightTcp, PostgresqlTwoSocket, PostgresqlTwoTcp
 from redis_server import Redis, RedisOneThread
 from sqlite_server import Sqlite
 
 SERVERS = (NginxTwo, NginxEight, PostgresqlTwoSocket, PostgresqlTwoTcp, PostgresqlEightSocket, PostgresqlEightTcp,
-           Memcached, RedisOneThread, Redis, Leveldb, Sqlite)
+           Memcached, RedisOneThread, Redis, Leveldb, Sqlite, PostgresqlFsync, PostgresqlSlowFsync, LeveldbCold, LeveldbSlowDisk)
 
 
 def chosen(names):

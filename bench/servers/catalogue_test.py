@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
+import os
 import pathlib
+import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import catalogue
+import leveldb_disk_server
 import leveldb_server
 import memcached_server
 import nginx_server
+import postgresql_commit_server
 import postgresql_server
 import processes
 import redis_server
-from server import AFTER, BEFORE, HERE
+from server import AFTER, BEFORE, HERE, Server
 
 
 class CatalogueTest(unittest.TestCase):
@@ -50,6 +55,23 @@ class CatalogueTest(unittest.TestCase):
             before, after = (kind("/nowhere", 1).command(variant) for variant in (BEFORE, AFTER))
             self.assertEqual(sum(one != other for one, other in zip(before, after)), 1)
 
+    def test_variants_that_wait_for_the_disk_differ_in_what_they_wait_for(self):
+        with mock.patch("postgresql_server.newest_tools", lambda: "/bin"):
+            for kind, before_alone, after_alone in (
+                    (postgresql_commit_server.PostgresqlFsync, {"fsync=on"}, {"fsync=off"}),
+                    (postgresql_commit_server.PostgresqlSlowFsync, {"SLOW_SYNC_US=2000"}, {"SLOW_SYNC_US=500"})):
+                before, after = (set(kind("/nowhere", 1).command(variant)) for variant in (BEFORE, AFTER))
+                self.assertEqual((before - after, after - before), (before_alone, after_alone))
+                self.assertIn("fsync=on", before)
+        self.assertEqual(leveldb_disk_server.LeveldbCold("/nowhere", 1).environment(AFTER), {"DISK_READS": 0})
+
+    def test_what_stands_for_a_disk_is_preloaded_behind_coz(self):
+        command = Server.preloaded_behind("/slow.so", ["sh", "-c", 'echo "$LD_PRELOAD $SLOW"'], SLOW=7)
+        for before, after in (("", "/slow.so 7"), ("/coz.so", "/coz.so:/slow.so 7")):
+            done = subprocess.run(command, env={**os.environ, "LD_PRELOAD": before}, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True, check=True)  # the linker finds neither
+            self.assertEqual(done.stdout, after + "\n")
+
 
 class ParsingTest(unittest.TestCase):
     def test_rate_of_wrk(self):
@@ -68,6 +90,7 @@ class ParsingTest(unittest.TestCase):
     def test_rate_of_db_bench_is_of_all_threads_and_databases(self):
         output = "\rfillbatch    :       4.000 micros/op;  2.5 MB/s\nfillbatch    :       6.000 micros/op;  2.5 MB/s\n"
         self.assertAlmostEqual(leveldb_server.rate_of_db_bench(output), 4e6 / 5)
+        self.assertAlmostEqual(leveldb_server.rate_of_db_bench("readrandom   :   8.000 micros/op; (9 of 9 found)"), 4e6 / 8)
 
     def test_number_of_redis_information(self):
         information = "$90\r\n# Stats\r\ntotal_connections_received:2\r\ntotal_commands_processed:41\r\n"

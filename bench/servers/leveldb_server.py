@@ -14,10 +14,10 @@ _LARGEST_WRITES = 2_000_000  # of each thread in one database
 
 
 def rate_of_db_bench(output):
-    """Writes a second of all threads: db_bench prints a thread's mean time for one, for each database."""
-    times_us = [float(text) for text in re.findall(r"fillbatch\s*:\s*([\d.]+) micros/op", output)]
+    """Writes or reads a second of all threads: db_bench prints a thread's mean time for one, for each database."""
+    times_us = [float(text) for text in re.findall(r"(?:fillbatch|readrandom)\s*:\s*([\d.]+) micros/op", output)]
     if not times_us:
-        raise processes.Failed("db_bench told no time for a write but: %s" % output.strip()[-300:])
+        raise processes.Failed("db_bench told no time for a write or read but: %s" % output.strip()[-300:])
     return _THREADS * 1e6 * len(times_us) / sum(times_us)
 
 

@@ -13,7 +13,7 @@ import processes
 from server import BEFORE, HERE, Server, figure
 
 _SLOWER_US = 40
-_OPTIONS = ("listen_addresses=127.0.0.1", "fsync=off", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
+_OPTIONS = ("listen_addresses=127.0.0.1", "autovacuum=off", "shared_buffers=64MB", "log_min_messages=fatal",
             "bgwriter_lru_maxpages=0")
 
 
@@ -41,6 +41,8 @@ class Postgresql(Server):
     kind = "artificial"
     stop_signal = signal.SIGINT
     refuses_root = True
+    pgbench = ("-S",)
+    scale = 2
     clients = 0
     busy_cpus = os.cpu_count()   # by its processes and pgbench
     by_socket = False
@@ -66,13 +68,22 @@ class Postgresql(Server):
         processes.run([*self.user_prefix(), self.tools + "/initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"], 120,
                       self.base / "postgresql-initdb.log", cwd=self.folder)
 
-    def command(self, variant):
+    def fsync(self, _variant):
+        return "off"
+
+    def server_options(self, variant):
+        return (*_OPTIONS, "fsync=" + self.fsync(variant))
+
+    def bare_command(self, variant):
         server = [self.tools + "/postgres", "-D", self.folder / "data", "-p", self.port, "-k", self.folder]
-        for option in _OPTIONS:
+        for option in self.server_options(variant):
             server += ["-c", option]
+        return server
+
+    def command(self, variant):
         # coz's library, where there is one, stays preloaded. Without slowness the function is in the way as well.
         return ["sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" SLOW_SEND_US=%d exec "$@"' %
-                (_SLOWER_US if variant == BEFORE else 0), self.folder / "slow_send.so", *server]
+                (_SLOWER_US if variant == BEFORE else 0), self.folder / "slow_send.so", *self.bare_command(variant)]
 
     def is_ready(self):
         return subprocess.run([self.tools + "/pg_isready", "-q", *self._where()], check=False).returncode == 0
@@ -80,12 +91,12 @@ class Postgresql(Server):
     def fill(self, variant):
         if (self.folder / "filled").exists():
             return
-        self.run_load([self.tools + "/pgbench", *self._where(), "-i", "-q", "-s", "2", "-U", "postgres", "postgres"], 60)
+        self.run_load([self.tools + "/pgbench", *self._where(), "-i", "-q", "-s", self.scale, "-U", "postgres", "postgres"], 60)
         (self.folder / "filled").touch()
 
     def drive(self, variant, seconds):
         return rate_of_pgbench(self.run_load(
-            [self.tools + "/pgbench", *self._where(), "-U", "postgres", "-S", "-n", "-c", self.clients, "-j",
+            [self.tools + "/pgbench", *self._where(), "-U", "postgres", *self.pgbench, "-n", "-c", self.clients, "-j",
              min(self.clients, 2), "-T", max(1, round(seconds)), "postgres"], seconds))
 
     def _where(self):

@@ -79,6 +79,12 @@ class Server:
         # A session below coz may be of another user than the bench outside.
         return self.folder / ("%s-%s-%d.log" % (self.name, what, os.getuid()))
 
+    @staticmethod
+    def preloaded_behind(library, command, **environment):
+        """The command with `library` behind coz's in LD_PRELOAD, where there is one: so coz sees calls before it does."""
+        words = ["%s=%s" % pair for pair in environment.items()]
+        return ["sh", "-c", 'LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" exec env "$@"', library, *words, *command]
+
     def user_prefix(self):
         """Makes a command an ordinary user's, where the bench is root's and the server refuses that."""
         if not self.refuses_root or os.getuid() != 0:

@@ -426,6 +426,10 @@ TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
     experiment.mutable_validity()->set_lost_periods(experiment.total_samples());
   }
   EXPECT_THAT(ReportOf(kernel), Not(HasSubstr("no thread of the program ran")));
+  profile::Profile waits = made_with(0.6);
+  waits.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  EXPECT_THAT(ReportOf(waits), Not(HasSubstr("no thread of the program ran")))
+      << "these waits are the units";
 }
 
 TEST(ReportTest, SaysWhatShortThreadsHide) {

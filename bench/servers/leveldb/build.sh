@@ -1,11 +1,12 @@
 #!/bin/bash
 # Fetches LevelDB (with Snappy, from the npm package leveldown). Builds its unmodified db_bench with
 # -O2 -g.
-# Usage: bench/servers/leveldb/build.sh FOLDER      makes FOLDER/db_bench and FOLDER/db_bench_sse. The
-# latter is the same, except that LevelDB's own CRC32C uses the CPU's instruction. One file needs
-# -msse4.2 for that.
+# Usage: bench/servers/leveldb/build.sh FOLDER      makes FOLDER/db_bench, and two that differ a little:
+# db_bench_sse, where LevelDB's own CRC32C uses the CPU's instruction (one file needs -msse4.2), and
+# db_bench_pread, which reads its tables with pread() (pread_only.cc), with disk_reads.so for it.
 set -euo pipefail
 folder=${1:?usage: build.sh FOLDER}
+here=$(dirname "$(realpath "$0")")
 package=leveldown@6.1.1 # LevelDB 1.20
 mkdir -p "$folder"
 cd "$folder"
@@ -40,4 +41,7 @@ cp -u objects/*.o objects_sse/
 sse=$leveldb/port/port_posix_sse.cc
 g++ "${options[@]}" -msse4.2 -DLEVELDB_PLATFORM_POSIX_SSE -c "$sse" -o objects_sse/"$(echo "$sse" | tr / _)".o
 g++ -pthread objects_sse/*.o -o db_bench_sse
+g++ "${options[@]}" -c "$here/pread_only.cc" -o pread_only.o
+g++ -pthread objects/*.o pread_only.o -o db_bench_pread
+gcc -O2 -shared -fPIC -o disk_reads.so "$here/disk_reads.c"
 echo "$PWD/db_bench"

@@ -33,6 +33,7 @@ bool AreSwitchesDear(const profile::SessionEnd& end, double cpu_ns) {
 CoarseSamples::CoarseSamples(const profile::Profile& profile) {
   const SessionEnds ends(profile);
   for (const profile::Session& session : profile.session()) {
+    if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) continue;
     if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
       AddTimers(session.id(), change->at_ns(),
                 change->cpu_ns_per_second() / change->switches_per_second());

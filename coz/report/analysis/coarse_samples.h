@@ -1,7 +1,8 @@
 // Finds experiments that cannot show the gain of threads that often wait for each other. A CPU
 // timer's sample stands for 4 ms. A thread that waits again long before that cannot use such an
 // advance; the rest is lost, and effects look too small. Perf events that are set anew at each
-// switch between processes cost more than such a thread gains.
+// switch between processes cost more than such a thread gains. The length of a wait needs no
+// samples, so a session whose units are waits is fine enough.
 //
 // Shape    by session: from when on, and how long its threads run between two waits
 // Units    ns of CPU time; ns since the session's start

@@ -53,6 +53,14 @@ TEST(CoarseSamplesTest, NoEffectIsNotSaidAfterAChangeToCpuTimers) {
   EXPECT_DOUBLE_EQ(line.missed_in_stretch_ns, 80'000);
 }
 
+TEST(CoarseSamplesTest, WaitsNeedNoSamples) {
+  profile::Profile profile = OneLine(0);
+  ChangeSource(&profile, 0);
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  EXPECT_EQ(Judged(profile).verdict, Verdict::kNoEffect);
+  EXPECT_EQ(CoarseSamples(profile).FirstStretchOfTimersNs(), 0);
+}
+
 TEST(CoarseSamplesTest, VerdictSaysWhyAndNotToRunLonger) {
   profile::Profile profile = OneLine(0);
   ChangeSource(&profile, 0);

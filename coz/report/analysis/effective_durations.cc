@@ -32,20 +32,20 @@ double ShareThrottled(const Surroundings& around) {
 }
 
 // Where the quota is used up, the time that its CPUs need for the work: pauses are none, and the
-// unit's work takes so much less.
+// unit's work takes so much less. A wait takes no CPU time.
 double EffectiveByQuotaNs(const ExperimentRow& row) {
   const double elapsed_ns = static_cast<double>(row.elapsed_ns);
   const double allowed_ns = static_cast<double>(row.quota_allowed_ns);
   if (allowed_ns <= 0) return 0;
   const double used_ns = row.quota_used_ns > 0 ? static_cast<double>(row.quota_used_ns)
                                                : row.share_throttled * allowed_ns;
-  const double work_ns =
-      used_ns - static_cast<double>(row.pause_cpu_ns) - static_cast<double>(row.imposed_ns);
+  const double saved_ns = row.speeds_up_waits ? 0 : static_cast<double>(row.imposed_ns);
+  const double work_ns = used_ns - static_cast<double>(row.pause_cpu_ns) - saved_ns;
   return std::max(0.0, work_ns) * elapsed_ns / allowed_ns;
 }
 
 void SetEffectiveDuration(const Surroundings& around, ExperimentRow* row) {
-  row->share_left = ShareLeft(around.contention);
+  row->share_left = row->speeds_up_waits ? 1 : ShareLeft(around.contention);
   row->share_throttled = ShareThrottled(around);
   // Only pauses count that were paid, and by their CPU time.
   if (row->IsByQuota()) row->owed_ns = row->excess_ns = 0;

@@ -3,7 +3,8 @@
 //
 // Delay is CPU time: a share of the periods that samples stand for, paid by threads that hold their
 // CPUs meanwhile. Where another program has the CPU for half of the time, all CPU time takes twice
-// as long by the clock, delay too. Where a quota is used up, CPU time is all that counts.
+// as long by the clock, delay too. Where a quota is used up, CPU time is all that counts. Where
+// waits are sped up, delay is a share of their time by the clock, whoever has the CPUs.
 //
 // Shape    functions of what experiments have recorded
 // Units    ns of CPU time, or of waiting for a CPU; shares

@@ -93,6 +93,16 @@ TEST(EffectiveDurationsTest, DelayTakesLongerByTheClock) {
   EXPECT_EQ(rows[4].effective_duration_ns, 0u);
 }
 
+TEST(EffectiveDurationsTest, DelayOfWaitsIsByTheClock) {
+  std::deque<ExperimentRow> rows;
+  rows.push_back(Row(1, 4000));
+  rows[0].elapsed_ns = 1000;
+  rows[0].effective_duration_ns = 800;
+  rows[0].speeds_up_waits = true;
+  SetEffectiveDurations(&rows);
+  EXPECT_EQ(rows[0].effective_duration_ns, 800u);
+}
+
 // 1000 ns on a quota of half a CPU, of which 100 were paused for delay, and as much was imposed.
 ExperimentRow RowBelowQuota(uint64_t periods, uint64_t throttled) {
   ExperimentRow row;
@@ -124,6 +134,12 @@ TEST(EffectiveDurationsTest, CpuTimeIsWhatCountsWhereAQuotaIsUsedUp) {
   ExperimentRow unknown = RowBelowQuota(5, 5);
   unknown.quota_used_ns = 0;
   EXPECT_EQ(AfterSetting(std::move(unknown)).effective_duration_ns, 740u) << "all that is allowed";
+}
+
+TEST(EffectiveDurationsTest, WaitsTakeNothingOfAQuota) {
+  ExperimentRow row = RowBelowQuota(5, 5);
+  row.speeds_up_waits = true;
+  EXPECT_EQ(AfterSetting(std::move(row)).effective_duration_ns, 900u) << "(480 - 30) / 0.5";
 }
 
 TEST(EffectiveDurationsTest, QuotaThatIsNotUsedUpChangesNothing) {

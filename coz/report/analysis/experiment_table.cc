@@ -96,6 +96,9 @@ class ExperimentTableBuilder::Impl {
   void Add(const profile::Profile& records) {
     for (const profile::Session& session : records.session()) {
       session_starts_[session.id()] = session.start_unix_ns();
+      if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) {
+        sessions_of_waits_.insert(session.id());
+      }
     }
     for (const profile::SourceChange& change : records.source_change()) {
       source_changes_[change.session()].push_back(change.at_ns());
@@ -116,7 +119,10 @@ class ExperimentTableBuilder::Impl {
 
   ExperimentTable Finish() {
     for (auto& [point, changes] : point_changes_) AddStays(point, std::move(changes));
-    for (ExperimentRow& row : table_.experiments) Complete(&row);
+    for (ExperimentRow& row : table_.experiments) {
+      Complete(&row);
+      row.speeds_up_waits = sessions_of_waits_.contains(row.session);
+    }
     for (BareRow& row : table_.bare) Complete(&row);
     for (ExperimentRow& row : table_.experiments) ScalePooled(&row);
     SetEffectiveDurations(&table_.experiments);
@@ -345,6 +351,7 @@ class ExperimentTableBuilder::Impl {
   ExperimentTable table_;
   absl::flat_hash_map<size_t, Pace> paces_;
   absl::flat_hash_map<uint64_t, uint64_t> session_starts_;
+  absl::flat_hash_set<uint64_t> sessions_of_waits_;
   absl::flat_hash_map<uint64_t, std::vector<uint64_t>> source_changes_;  // when, by session
   // When, and whether it was added.
   absl::flat_hash_map<SessionAndId, std::vector<std::pair<uint64_t, bool>>> point_changes_;

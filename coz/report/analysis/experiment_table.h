@@ -130,8 +130,10 @@ struct ExperimentRow {
   uint32_t pooled = 1;
   uint64_t block = 0;  // 0: by time
 
-  // Of the CPU time that the program's threads could use, what other programs left. Delay took so
-  // much more time by the clock (effective_durations.h).
+  // Its session speeds up waits: delay is time by the clock, not CPU time.
+  bool speeds_up_waits = false;
+  // Of the CPU time that the program's threads could use, what other programs left. Delay of CPU
+  // time took so much more time by the clock (effective_durations.h).
   double share_left = 1;
   // Of the periods of a CPU quota, those in which it was used up.
   double share_throttled = 0;

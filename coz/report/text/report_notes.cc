@@ -138,6 +138,8 @@ void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
 // cannot tell how often input comes, so it notes this and does not blame the experiments.
 void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
   constexpr double kWorthSaying = 0.1;
+  const bool is_what_was_asked_for = use.with_waits != 0;
+  if (is_what_was_asked_for) return;
   // A thread that a CPU quota stopped does not wait for anything outside.
   const double idle =
       use.elapsed_ns > 0 ? 1 - (use.running_ns + use.quota_throttled_ns) / use.elapsed_ns : 0;

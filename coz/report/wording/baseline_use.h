@@ -21,6 +21,7 @@ struct BaselineUse {
   double unsampled_ns = 0;  // part of it
   uint32_t baselines = 0;
   uint32_t crowded = 0;
+  uint32_t with_waits = 0;  // whose units are waits
 
   double quota_throttled_ns = 0;
   // Of the CPUs that the program may use; 0 in older profiles.

@@ -167,6 +167,45 @@ void AddRealtime(const ExperimentTable& table, std::vector<std::string>* notes) 
                       most));
 }
 
+// Its program has the most of them.
+struct PageFaults {
+  double per_second = 0;
+  std::string program;
+};
+
+PageFaults MajorFaults(const profile::Profile& profile) {
+  double run_time_ns = 0;
+  for (const profile::SessionEnd& end : profile.session_end()) {
+    run_time_ns += static_cast<double>(end.run_time_ns());
+  }
+  PageFaults sum;
+  std::map<std::string, double> by_program;
+  for (const profile::Process& process : profile.process()) {
+    const double faults = static_cast<double>(process.major_faults());
+    if (run_time_ns > 0) sum.per_second += 1e9 * faults / run_time_ns;
+    by_program[process.program()] += faults;
+  }
+  const auto most =
+      std::max_element(by_program.begin(), by_program.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != by_program.end()) sum.program = most->first;
+  return sum;
+}
+
+// A fault takes from 0.1 ms, on a fast disk, to 10 ms.
+void AddPageFaults(const profile::Profile& profile, std::vector<std::string>* notes) {
+  constexpr double kWorthSaying = 20;
+  const PageFaults faults = MajorFaults(profile);
+  if (faults.per_second < kWorthSaying) return;
+  const std::string name = faults.program.substr(faults.program.rfind('/') + 1);
+  notes->push_back(absl::StrFormat(
+      "threads waited for the disk in %.0f page faults a second (major faults%s): files that are "
+      "mapped into memory, or swap; that is no call, so no unit has this time, not even with "
+      "--unit=wait, and a faster disk may bring more than any unit; `perf record -e major-faults "
+      "-g` shows where; read with pread() and profile with --unit=wait, or load ahead (madvise)",
+      faults.per_second, name.empty() ? "" : absl::StrCat(", most of ", Printable(name))));
+}
+
 }  // namespace
 
 bool OthersCrowd(const BaselineUse& use) {
@@ -181,6 +220,7 @@ std::vector<std::string> NotesOfSurroundings(const profile::Profile& profile,
   AddStolen(use, &notes);
   AddHalts(profile, table, use, &notes);
   AddRealtime(table, &notes);
+  AddPageFaults(profile, &notes);
   return notes;
 }
 

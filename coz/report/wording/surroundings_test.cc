@@ -84,6 +84,16 @@ TEST_F(SurroundingsTest, WhatOtherProgramsLeftIsSaidWhereEffectsAreSetRightForIt
                                          Not(HasSubstr("smaller than they are")))));
 }
 
+// Its samples are of waits.
+TEST_F(SurroundingsTest, OtherProgramsAreKnownByTheirOwnTimeWhereWaitsAreUnits) {
+  row().speeds_up_waits = true;
+  row().busy_cpu_ns = 18 * kSecond / 10;
+  row().idle_cpu_ns = 2 * kSecond / 10;
+  EXPECT_THAT(Notes(), IsEmpty());
+  AddNeighbour("stress", 5 * kSecond, false);
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("other programs used 25 % of the time")));
+}
+
 TEST_F(SurroundingsTest, OtherProgramsWithRoomEnoughDoNotMatter) {
   row().busy_cpu_ns = 14 * kSecond / 10;
   row().idle_cpu_ns = 26 * kSecond / 10;
@@ -156,6 +166,20 @@ TEST_F(SurroundingsTest, RealtimeThreadsAreCounted) {
   row().realtime_threads = 3;
   EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("3 of the program's threads"),
                                          HasSubstr("chrt --other 0"))));
+}
+
+TEST_F(SurroundingsTest, PageFaultsThatWaitForTheDiskAreToldFrom20ASecondOn) {
+  const auto add = [this](const std::string& program, uint64_t faults) {
+    profile::Process* process = profile_.add_process();
+    process->set_program(program);
+    process->set_major_faults(faults);
+  };
+  add("/bin/loader", 90);
+  add("/bin/reader", 60);
+  EXPECT_THAT(Notes(), IsEmpty()) << "15 a second";
+  add("/bin/reader", 60);
+  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("in 21 page faults a second"),
+                                         HasSubstr("most of reader"), HasSubstr("perf record"))));
 }
 
 }  // namespace

@@ -462,6 +462,7 @@ void Run::LookForNeighbours() {
   std::set<pid_t> own = {child_->pid()};
   for (const pid_t pid : processes_->Running()) own.insert(pid);
   neighbours_.Look(MonotonicNowNs(), own);
+  processes_->CountPageFaults();
   target_->SetBeside(neighbours_.CpusOfTireless());
 }
 

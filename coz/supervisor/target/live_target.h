@@ -42,8 +42,9 @@ class LiveTarget : public experiment::ExperimentTarget {
   // life for the target. At least every 50 ms.
   void Poll();
 
-  // How many CPUs other programs that hardly wait keep busy.
-  void SetBeside(double cpus) { beside_.SetCpus(cpus); }
+  // How many CPUs other programs that hardly wait keep busy. Where waits are units that changes
+  // nothing: a delay is time by the clock then, as a wait is, and pauses need not hold their CPUs.
+  void SetBeside(double cpus) { beside_.SetCpus(control_.waits_are_units != 0 ? 0 : cpus); }
 
   // How often the target was stopped. Whoever reaps it knows.
   void set_stops(uint64_t stops) { stops_ = stops; }

@@ -92,6 +92,15 @@ TEST_F(LiveTargetTest, PausesHoldTheirCpusWhereAQuotaIsUsedUp) {
   EXPECT_EQ(snapshot.pause_cpu_ns, 70u);
 }
 
+TEST_F(LiveTargetTest, PausesHoldTheirCpusBesideOtherProgramsUnlessWaitsAreUnits) {
+  for (const uint32_t waits_are_units : {0, 1}) {
+    control_->waits_are_units = waits_are_units;
+    target_.SetBeside(1.5);
+    target_.Read();
+    EXPECT_EQ(control_->ledger.cpus_are_shared, 1 - waits_are_units);
+  }
+}
+
 TEST_F(LiveTargetTest, ReadsWhatTheSamplerMissed) {
   control_->counters.lost_samples = 3;
   control_->counters.lost_periods = 4;

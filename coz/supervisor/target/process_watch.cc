@@ -5,14 +5,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "coz/base/clock.h"
+#include "coz/base/file_text.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/shared/thread_slots.h"
 #include "coz/supervisor/target/shared_text.h"
 
 namespace coz::supervisor {
+
+std::optional<uint64_t> ParseMajorFaults(absl::string_view stat) {
+  // The name in parentheses may contain anything. The word behind it is the third field.
+  constexpr size_t kMajorFaults = 12 - 3;
+  const size_t close = stat.rfind(')');
+  if (close == absl::string_view::npos) return std::nullopt;
+  const std::vector<absl::string_view> words =
+      absl::StrSplit(stat.substr(close + 1), ' ', absl::SkipEmpty());
+  uint64_t faults = 0;
+  if (words.size() <= kMajorFaults || !absl::SimpleAtoi(words[kMajorFaults], &faults)) {
+    return std::nullopt;
+  }
+  return faults;
+}
 
 void ProcessWatch::NoteEnd(const Watched& watched, uint64_t end_ns) {
   if (watched.process < processes_.size()) processes_[watched.process].end_ns = end_ns;
@@ -67,6 +89,17 @@ void ProcessWatch::Look(shared::ProcessSlot& slot, Watched* watched) {
   shared::FreeThreadSlotsOf(control_, watched->pid);
   *watched = Watched();
   slot.state.store(shared::ProcessState::kFree, std::memory_order_release);
+}
+
+void ProcessWatch::CountPageFaults() {
+  for (Watched& watched : watched_) {
+    if (watched.pid == 0 || watched.process >= processes_.size()) continue;
+    const std::optional<uint64_t> faults =
+        ParseMajorFaults(FileText(absl::StrCat(proc_, "/", watched.pid, "/stat")));
+    if (!faults.has_value()) continue;
+    const uint64_t before = std::exchange(watched.major_faults, faults).value_or(*faults);
+    processes_[watched.process].major_faults += *faults - std::min(*faults, before);
+  }
 }
 
 std::vector<pid_t> ProcessWatch::Running() const {

@@ -1,25 +1,31 @@
-// The profiled processes: which have come, what they run, which are gone. It frees what the gone
-// ones held, however they ended.
+// The profiled processes: which have come, what they run, which are gone, and how often they waited
+// for the disk in a page fault. It frees what the gone ones held, however they ended.
 //
 // Shape    a list of the first programs that processes ran, and how many there were in all
-// Units    ns of CLOCK_MONOTONIC
-// Errors   the end of a process is looked up by its number where no descriptor is left to watch it
+// Units    ns of CLOCK_MONOTONIC; page faults
+// Errors   the end of a process is looked up by its number where no descriptor is left to watch it;
+//          faults that cannot be read count as none
 // Threads  compatible
 // Signals  none
-// Source   pidfd_open(2)
+// Source   pidfd_open(2), proc_pid_stat(5)
 #ifndef COZ_SUPERVISOR_TARGET_PROCESS_WATCH_H_
 #define COZ_SUPERVISOR_TARGET_PROCESS_WATCH_H_
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "coz/base/unique_fd.h"
 #include "coz/shared/control_block.h"
 
 namespace coz::supervisor {
+
+// "majflt" of the text of /proc/PID/stat: page faults of all threads that waited for the disk.
+std::optional<uint64_t> ParseMajorFaults(absl::string_view stat);
 
 class ProcessWatch {
  public:
@@ -30,14 +36,20 @@ class ProcessWatch {
     std::string program;     // path; empty if unknown
     uint64_t load_bias = 0;  // of the program
     uint64_t start_ns = 0;
-    uint64_t end_ns = 0;  // 0 while it runs; it may have ended up to a poll earlier
+    uint64_t end_ns = 0;        // 0 while it runs; it may have ended up to a poll earlier
+    uint64_t major_faults = 0;  // from the first CountPageFaults to the last one
   };
 
-  explicit ProcessWatch(shared::ControlBlock* control)
-      : control_(*control), watched_(shared::kMaxProcesses) {}
+  // `root`: what stands for "/", in tests.
+  explicit ProcessWatch(shared::ControlBlock* control, const std::string& root = "")
+      : control_(*control), proc_(root + "/proc"), watched_(shared::kMaxProcesses) {}
 
   // At least every 50 ms.
   void Poll();
+
+  // Every second or so. The first look at a process tells nothing: a program that starts reads
+  // itself from the disk.
+  void CountPageFaults();
 
   // The first kMostKept, in the order in which they were seen.
   static constexpr size_t kMostKept = 1000;
@@ -54,7 +66,8 @@ class ProcessWatch {
     UniqueFd pidfd;
     pid_t pid = 0;
     uint32_t image = 0;
-    size_t process = kMostKept;  // index into processes_; kMostKept: it is not kept
+    size_t process = kMostKept;            // index into processes_; kMostKept: it is not kept
+    std::optional<uint64_t> major_faults;  // at the last look
   };
 
   void Look(shared::ProcessSlot& slot, Watched* watched);
@@ -63,6 +76,7 @@ class ProcessWatch {
   void NoteEnd(const Watched& watched, uint64_t end_ns);
 
   shared::ControlBlock& control_;
+  const std::string proc_;
   std::vector<Watched> watched_;  // by process slot; pid 0: none
   std::vector<Process> processes_;
   uint64_t seen_ = 0;

@@ -4,9 +4,12 @@
 
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +58,29 @@ TEST_F(ProcessWatchTest, APathWithoutAnEndIsNoLongerThanItsRoom) {
   watch_.Poll();
   ASSERT_EQ(watch_.processes().size(), 1u);
   EXPECT_EQ(watch_.processes()[0].program, std::string(shared::kModulePathBytes, 'a'));
+}
+
+TEST(ParseMajorFaultsTest, IsTheTwelfthField) {
+  EXPECT_EQ(ParseMajorFaults("7 (a ) (b) S 1 7 7 0 -1 4194304 99 98 41 40 30 4\n"), 41u);
+  for (const char* text : {"", "7", "7 (a", "7 (a) S 1 7 7 0 -1 4194304 99 98",
+                           "7 (a) S 1 7 7 0 -1 4194304 99 98 many 40"}) {
+    EXPECT_FALSE(ParseMajorFaults(text).has_value()) << text;
+  }
+}
+
+TEST_F(ProcessWatchTest, CountsPageFaultsSinceTheFirstLook) {
+  const std::string root = ::testing::TempDir() + "/faults";
+  const std::string folder = absl::StrCat(root, "/proc/", getpid());
+  std::filesystem::create_directories(folder);
+  ProcessWatch watch(control_.get(), root);
+  AddProcess(getpid());
+  watch.Poll();
+  watch.CountPageFaults();  // where nothing can be read
+  for (const int faults : {300, 310, 305, 335}) {
+    std::ofstream(folder + "/stat") << "7 (a) S 1 7 7 0 -1 4194304 99 98 " << faults << " 40\n";
+    watch.CountPageFaults();
+  }
+  EXPECT_EQ(watch.processes()[0].major_faults, 40u) << "and none for what went back";
 }
 
 TEST_F(ProcessWatchTest, KeepsTheFirstProgramsAndCountsAll) {

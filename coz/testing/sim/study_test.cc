@@ -82,6 +82,45 @@ INSTANTIATE_TEST_SUITE_P(Programs, WaitStudyTest,
                            return StudyPrograms()[static_cast<size_t>(parameter.param)].name;
                          });
 
+// Four threads commit, as PostgreSQL's processes do: one waits for the disk with the records of all
+// that have come by then, and the others wait for it.
+Program GroupCommit() {
+  constexpr uint32_t kSyncing = 0;
+  constexpr uint32_t kRecords = 1;
+  constexpr uint32_t kTaken = kFirstLocalVariable;
+  Program program;
+  program.lines = 2;
+  program.points = program.mutexes = program.conditions = 1;
+  program.variables = 2;
+  program.codes.resize(1);
+  CodeBuilder commit(&program.codes[0]);
+  commit.Work(1, 200 * kNsPerUs, 200).On(OpKind::kLock, 0).Increase(kRecords, 1);
+  commit.WhileNotLess(kSyncing, 1, [](CodeBuilder& c) { c.CondWait(0, 0); });
+  commit.WhileNotLess(kRecords, 1,
+                      [](CodeBuilder& c) { c.Increase(kRecords, -1).Increase(kTaken, 1); });
+  commit.WhileNotLess(kTaken, 1, [](CodeBuilder& c) {
+    c.WhileNotLess(kTaken, 1, [](CodeBuilder& each) { each.Increase(kTaken, -1); });
+    c.Increase(kSyncing, 1).On(OpKind::kUnlock, 0);
+    c.WaitOutside(0, 2000 * kNsPerUs);
+    c.On(OpKind::kLock, 0).Increase(kSyncing, -1).On(OpKind::kBroadcast, 0);
+  });
+  commit.On(OpKind::kUnlock, 0).On(OpKind::kProgress, 0).Jump(0);
+  program.threads = {0, 0, 0, 0};
+  return program;
+}
+
+TEST(GroupCommitTest, WaitOfOneForAllIsPredicted) {
+  KnownCosts known;
+  for (const int percent : {25, 50, 75}) {
+    Question question;
+    question.line = 0;
+    question.speedup = percent / 100.0;
+    const Answer answer = Ask(GroupCommit(), MachineOptions(), question, &known);
+    EXPECT_GT(answer.real, 0.5 * question.speedup);
+    EXPECT_NEAR(answer.predicted, answer.real, 0.01) << percent << " %";
+  }
+}
+
 // A request may come while another is served. If that service ends soon, the request comes after
 // its end in virtual time.
 TEST(OpenLoopTest, WhatComesFromOutsideMustNotOvertakeTheLine) {
