@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What a progress point costs a real server: requests a second with it, without it, and without coz.
+"""What a progress point costs a real server: requests a second and CPU time of a request, with it and without it.
 
 Usage: ./bazelw run //bench/servers:points_cost -- [--only=NAME,NAME] [--blocks=N] [--pairs=N] [--run-seconds=N] [--folder=DIR]
                                                    [--coz=PATH]
 
 A block is some loads of the bare server, and one load of a server below coz. Meanwhile `coz points --session` adds the point
 and removes it, over and over. Another point of the program, which stays, meters the rate with it and without it. Every other
-pair has the point first. coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
-process for each rate, which it tells itself.
+pair has the point first. Rates vary with all that the machine does; the CPU time that the server's processes take for a request
+varies less. coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
+process for each rate, which it tells itself; of its CPU time nothing is known.
 """
 import argparse
 import concurrent.futures
@@ -43,6 +44,12 @@ def options(arguments):
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("/tmp/coz-servers"))
     parser.add_argument("--coz", type=pathlib.Path, help="instead of this tree's")
     return parser.parse_args(arguments)
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    rate: float            # requests per second
+    cpu_us: float = None   # of all of the server's processes, for a request; None: unknown
 
 
 class Session:
@@ -83,38 +90,51 @@ class Session:
             raise processes.Failed(done.stderr.strip())
         return done.stdout + done.stderr
 
-    def visits(self):
-        """Of the meter, and when."""
+    def look(self):
         rows = [row.split() for row in self.points("--list").splitlines()]
         visits = next(int(row[-1]) for row in rows if row and row[0] == self.meter)
-        return visits, time.monotonic()
+        return Look(visits, time.monotonic(), processes.cpu_times(processes.descendants(self.process.pid)))
 
-    def rate(self, seconds, has_point):
+    def speed(self, seconds, has_point):
         if has_point:
             self.said = self.points("--add=" + self.place)
-        before, start_s = self.visits()
+        before = self.look()
         time.sleep(seconds)
-        after, end_s = self.visits()
+        after = self.look()
         if has_point:
             self.points("--remove=" + self.place)
-        return (after - before) / (end_s - start_s)
+        return between(before, after)
 
-    def rates(self, seconds, pairs):
-        """Pairs of rates under one load: without the point, and with it."""
+    def speeds(self, seconds, pairs):
+        """Pairs under one load: without the point, and with it."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             load = pool.submit(self.server.drive, AFTER, 2 * pairs * (seconds + _CHANGE_S) + 2)
             time.sleep(1)  # until all connections ask
-            found = [in_order(lambda has_point: self.rate(seconds, has_point), pair) for pair in range(pairs)]
+            found = [in_order(lambda has_point: self.speed(seconds, has_point), pair) for pair in range(pairs)]
             if load.done():
                 raise processes.Failed("the load ended before the last pair of rates; read %s" % self.server.log("load"))
             load.result()
         return found
 
 
-def in_order(rate, pair):
-    """(Rate without the point, rate with it); every other pair has it first."""
-    rates = {has_point: rate(has_point) for has_point in ((False, True) if pair % 2 == 0 else (True, False))}
-    return rates[False], rates[True]
+@dataclasses.dataclass(frozen=True)
+class Look:
+    visits: int   # of the meter
+    at_s: float
+    cpu_s: dict   # by process
+
+
+def between(before, after):
+    """The speed from one look to the next. What processes took that have ended meanwhile is not known."""
+    visits = after.visits - before.visits
+    cpu_s = sum(taken - before.cpu_s.get(pid, 0) for pid, taken in after.cpu_s.items())
+    return Speed(visits / (after.at_s - before.at_s), cpu_s / visits * 1e6 if visits else None)
+
+
+def in_order(speed, pair):
+    """(Speed without the point, speed with it); every other pair has it first."""
+    speeds = {has_point: speed(has_point) for has_point in ((False, True) if pair % 2 == 0 else (True, False))}
+    return speeds[False], speeds[True]
 
 
 class Restarted:
@@ -132,7 +152,7 @@ class Restarted:
     def __exit__(self, *_):
         pass
 
-    def rate(self, seconds, has_point):
+    def speed(self, seconds, has_point):
         output = self.server.folder / "points-cost.pb"
         output.unlink(missing_ok=True)
         self.server.point_options = ("--progress=" + self.place,) if has_point else ()
@@ -140,34 +160,30 @@ class Restarted:
         if has_point:
             point = next(point for point in self.coz.report(output)["points"] if point["name"] == self.place)
             self.said = "is counted by " + point["counted_by"]
-        return rate
+        return Speed(rate)
 
-    def rates(self, seconds, pairs):
-        return [in_order(lambda has_point: self.rate(seconds, has_point), pair) for pair in range(pairs)]
+    def speeds(self, seconds, pairs):
+        return [in_order(lambda has_point: self.speed(seconds, has_point), pair) for pair in range(pairs)]
 
 
 @dataclasses.dataclass
-class Rates:
-    bare: list
-    without: list
-    counted: list
+class Block:
+    bare: list   # rates
+    pairs: list  # of speeds: without the point, and with it
     said: str = ""
 
 
 def measure(kind, place, meter, chosen, coz):
-    """The blocks' rates."""
+    """The blocks."""
     server = kind(chosen.folder, servers.free_port())
     try:
         servers.build(server, chosen)
         blocks = []
         for _ in range(chosen.blocks):
-            block = Rates(bare_rates(server, chosen), [], [])
+            bare = bare_rates(server, chosen)
             with (Restarted if server.asks_itself else Session)(server, coz, place, meter) as counted:
-                for without, with_point in counted.rates(chosen.run_seconds, chosen.pairs):
-                    block.without.append(without)
-                    block.counted.append(with_point)
-                block.said = counted.said.strip()
-            blocks.append(block)
+                pairs = counted.speeds(chosen.run_seconds, chosen.pairs)
+                blocks.append(Block(bare, pairs, counted.said.strip()))
         return blocks
     finally:
         processes.end_all()
@@ -194,11 +210,15 @@ def quartiles(ratios):
 
 
 def row(server, place, blocks):
-    pairs = [a / b for block in blocks for a, b in zip(block.counted, block.without)]
-    to_bare = [statistics.median(block.counted) / statistics.median(block.bare) for block in blocks]
-    return "| %s | `%s` | %s | %.0f | %s | %s |" % (
+    pairs = [pair for block in blocks for pair in block.pairs]
+    rates = [counted.rate / without.rate for without, counted in pairs]
+    cpu = [counted.cpu_us / without.cpu_us for without, counted in pairs if without.cpu_us and counted.cpu_us]
+    to_bare = [
+        statistics.median(counted.rate for _, counted in block.pairs) / statistics.median(block.bare) for block in blocks
+    ]
+    return "| %s | `%s` | %s | %.0f | %s | %s | %s |" % (
         server, place, blocks[-1].said.split("is counted by ")[-1], statistics.median(r for block in blocks for r in block.bare),
-        quartiles(pairs), quartiles(to_bare))
+        quartiles(rates), quartiles(cpu) if cpu else "unknown", quartiles(to_bare))
 
 
 def main(arguments):
@@ -206,8 +226,8 @@ def main(arguments):
     chosen.folder.mkdir(parents=True, exist_ok=True)
     coz = chosen.coz or servers.installed_coz(chosen.folder)
     wanted = [name for name in chosen.only.split(",") if name]
-    print("| server | point | counted by | bare requests/s | with / without the point | with / bare |\n|---|---|---|---|---|---|",
-          flush=True)
+    print("| server | point | counted by | bare requests/s | rate with / without the point | CPU time of a request, the same | "
+          "rate with / bare |\n|---|---|---|---|---|---|---|", flush=True)
     failed = False
     for name, place, meter in _POINTS:
         if wanted and not any(name.startswith(want) or place.startswith(want) for want in wanted):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
+import os
 import pathlib
 import signal
 import tempfile
+import time
 import unittest
 
 import processes
@@ -37,6 +39,21 @@ class ProcessesTest(unittest.TestCase):
         process = processes.start(["sh", "-c", script], self.log)
         processes.wait_until(lambda: self.log.read_text().endswith("\n"), 60, "the child's number")
         return process, int(self.log.read_text())
+
+    def test_descendants_are_told_without_those_of_the_same_program(self):
+        process, child = self.child_of("sh -c 'sleep 1000 & echo $!; wait' & wait")
+        try:
+            self.assertEqual(processes.descendants(process.pid), [child])
+        finally:
+            processes.end(process, signal.SIGTERM, 60)
+
+    def test_cpu_time_is_the_whole_processs(self):
+        before = time.process_time()
+        times = processes.cpu_times([os.getpid(), (1 << 22) + 1])  # the kernel has no such number
+        after = time.process_time()
+        self.assertEqual(list(times), [os.getpid()])
+        self.assertLessEqual(before, times[os.getpid()])
+        self.assertLessEqual(times[os.getpid()], after)
 
     def test_ended_program_leaves_no_child(self):
         process, child = self.child_of("sleep 1000 & echo $!; wait")

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace coz::points {
 namespace {
@@ -29,6 +30,14 @@ bool EndsWithFile(std::string_view path, std::string_view file) {
   return path.size() >= file.size() && path.substr(path.size() - file.size()) == file &&
          (path.size() == file.size() || file.front() == '/' ||
           path[path.size() - file.size() - 1] == '/');
+}
+
+// "libevent" of "libevent-2.1.so.7" and of "/usr/lib/libevent*".
+std::string_view WithoutVersion(std::string_view library) {
+  library = LastPart(library);
+  library = library.substr(0, library.find(".so"));
+  const size_t last = library.find_last_not_of("-_.*?%0123456789");
+  return library.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
 }  // namespace
@@ -99,6 +108,23 @@ std::vector<std::string> ClosestNames::Best() const {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
+}
+
+std::string ClosestLibraries(std::string_view wanted, const std::set<std::string>& paths) {
+  const std::string_view stem = WithoutVersion(wanted);
+  if (stem.empty()) return "";
+  std::set<std::string> stems;
+  for (const std::string& path : paths) stems.emplace(WithoutVersion(path));
+  ClosestNames closest(stem);
+  for (const std::string& one : stems) closest.Add(one);
+  std::vector<std::string> files;
+  for (const std::string& best : closest.Best()) {
+    for (const std::string& path : paths) {
+      if (WithoutVersion(path) == best) files.emplace_back(LastPart(path));
+    }
+  }
+  files.resize(std::min(files.size(), kAnswers));
+  return files.empty() ? "" : absl::StrCat("; the closest are: ", absl::StrJoin(files, ", "));
 }
 
 std::string ClosestPhrase(const std::vector<std::string>& names) {

@@ -46,6 +46,10 @@ class ClosestNames {
 // ", the closest are a, b and c", or nothing.
 std::string ClosestPhrase(const std::vector<std::string>& names);
 
+// "; the closest are: libevent-2.1.so.7", or nothing: of paths, the files that a library's name,
+// glob or path may mean. Versions do not count.
+std::string ClosestLibraries(std::string_view wanted, const std::set<std::string>& paths);
+
 }  // namespace coz::points
 
 #endif  // COZ_POINTS_CLOSEST_NAMES_H_

@@ -1,5 +1,8 @@
 #include "coz/points/closest_names.h"
 
+#include <set>
+#include <string>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -44,6 +47,21 @@ TEST(ClosestNamesTest, NothingSimilarGivesNoAnswer) {
   closest.Add("main");
   EXPECT_THAT(closest.Best(), IsEmpty());
   EXPECT_EQ(ClosestPhrase(closest.Best()), "");
+}
+
+TEST(ClosestLibrariesTest, ComparesNamesWithoutTheirVersions) {
+  const std::set<std::string> paths = {"/usr/lib/libc.so.6", "/usr/lib/libevent-2.1.so.7",
+                                       "/usr/lib/libpython3.11.so.1.0"};
+  const std::string event = "; the closest are: libevent-2.1.so.7";
+  for (const char* wanted : {"libevent", "libevnt", "libevent.so.2", "/opt/libevent.so", "event"}) {
+    EXPECT_EQ(ClosestLibraries(wanted, paths), event) << wanted;
+  }
+  EXPECT_EQ(ClosestLibraries("libpyton*", paths), "; the closest are: libpython3.11.so.1.0");
+}
+
+TEST(ClosestLibrariesTest, NothingSimilarGivesNoAnswer) {
+  EXPECT_EQ(ClosestLibraries("libnothing.so", {"/usr/lib/libz.so.1"}), "");
+  EXPECT_EQ(ClosestLibraries("*", {"/usr/lib/libz.so.1", "/usr/lib/7"}), "");
 }
 
 TEST(ClosestPhraseTest, ListsNames) {

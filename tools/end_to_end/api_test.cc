@@ -246,6 +246,8 @@ TEST_F(ApiTest, WhatIsNotThereIsSaid) {
   const std::vector<std::string> program = {Puppet("api_caller_now"), "10"};
   EXPECT_THAT(RunIt({"--api=libnone.so"}, program).errors,
               HasSubstr("'libnone.so' were not counted, for no program loaded such a library"));
+  EXPECT_THAT(RunIt({"--api=libappi"}, program).errors,
+              HasSubstr("no program loaded such a library; the closest are: libapi.so\n"));
   EXPECT_THAT(RunIt({"--api=libapi.so:None"}, program).errors,
               HasSubstr("'libapi.so:None' were not counted, for the library exports no such"));
   ExpectOneSentence(RunIt({"--api=:f"}, program), "names no library");

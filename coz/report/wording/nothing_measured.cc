@@ -1,6 +1,7 @@
 #include "coz/report/wording/nothing_measured.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@
 namespace coz::report {
 namespace {
 
+// Shorter experiments are not advised: most of their time goes into what is around them.
+constexpr uint64_t kShortNs = 100'000'000;
+
 std::optional<MissingPart> FindMissing(const profile::Profile& profile,
                                        const ExperimentTable& table, const Analysis& analysis) {
   const bool visited = std::any_of(table.points.begin(), table.points.end(),
@@ -34,6 +38,17 @@ std::optional<MissingPart> FindMissing(const profile::Profile& profile,
   if (table.samples == 0) return MissingPart::kSample;
   if (table.units.empty()) return MissingPart::kSampleInScope;
   return end_to_end ? MissingPart::kChoice : MissingPart::kExperiment;
+}
+
+// An experiment is made longer, over and over, until there are enough visits.
+std::string WhatAnExperimentTakes(const NothingContext& context) {
+  return context.has_short_experiments ? "an experiment goes on until a point has ten visits"
+                                       : "an experiment takes a tenth of a second or more";
+}
+
+std::string OtherThanMoreTime(const NothingContext& context) {
+  return context.has_short_experiments ? "name a point that is visited more often, with --progress"
+                                       : "try --experiment-length=0.1";
 }
 
 // Of a process that was attached to. It is not to be started anew, nor built otherwise first.
@@ -66,9 +81,8 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
       break;
   }
   return {"no experiment was finished",
-          absl::StrCat("an experiment takes a tenth of a second or more; let it take 20 s or more, "
-                       "with --duration, or try --experiment-length=0.1: ",
-                       again)};
+          absl::StrCat(WhatAnExperimentTakes(context), "; let it take 20 s or more, with ",
+                       "--duration, or ", OtherThanMoreTime(context), ": ", again)};
 }
 
 // " that is called once for each unit of work ...". `coz points` looks at the started program.
@@ -147,10 +161,8 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
       break;
   }
   return {"no experiment was finished",
-          absl::StrCat(
-              "an experiment takes a tenth of a second or more; let the program run for 20 s or "
-              "more: ",
-              run, ", or try --experiment-length=0.1")};
+          absl::StrCat(WhatAnExperimentTakes(context), "; let the program run for 20 s or more: ",
+                       run, ", or ", OtherThanMoreTime(context))};
 }
 
 // "mpirun ended with exit status 1 after 0.12 s, before it started another program".
@@ -178,6 +190,8 @@ NothingContext ContextOf(const profile::Profile& profile) {
   const profile::Session session =
       profile.session_size() == 0 ? profile::Session() : *profile.session().rbegin();
   context.is_attached = session.options().attached_pid() != 0;
+  const uint64_t experiment_ns = session.options().min_experiment_ns();
+  context.has_short_experiments = experiment_ns != 0 && experiment_ns <= kShortNs;
   if (context.is_attached) context.programs.worker.clear();  // coz has started none
   context.next = NextCommandsOf(session, context.programs.worker);
   return context;

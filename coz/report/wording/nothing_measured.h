@@ -43,7 +43,8 @@ struct NothingMeasured {
 // What the words depend on.
 struct NothingContext {
   bool is_attached = false;
-  std::string command;  // of the target
+  bool has_short_experiments = false;  // as short as can be advised
+  std::string command;                 // of the target
   NextCommands next;
   std::string failure;  // kSuccess: a clause
   ProgramsRun programs;

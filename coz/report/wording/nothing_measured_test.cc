@@ -13,6 +13,7 @@ namespace {
 
 using report_testing::SyntheticProfile;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 // What is missing, or "" where something was measured.
@@ -82,6 +83,24 @@ TEST(NothingMeasuredTest, ProcessThatWasAttachedToIsNotToBeStarted) {
     const std::string remedy = Explain(part, context).remedy;
     EXPECT_THAT(remedy, HasSubstr("`coz attach --progress=Serve 4711`"));
     EXPECT_EQ(remedy.find("coz run"), std::string::npos) << remedy;
+  }
+}
+
+TEST(NothingMeasuredTest, ShorterExperimentsAreAdvisedWhereTheyAreLong) {
+  profile::Profile profile;
+  profile::Options* const options = profile.add_session()->mutable_options();
+  for (const bool is_attached : {false, true}) {
+    options->set_attached_pid(is_attached ? 4711 : 0);
+    options->set_min_experiment_ns(500'000'000);
+    EXPECT_THAT(Explain(MissingPart::kExperiment, ContextOf(profile)).remedy,
+                HasSubstr("try --experiment-length=0.1"));
+    for (const uint64_t short_ns : {50'000'000, 100'000'000}) {
+      options->set_min_experiment_ns(short_ns);
+      const std::string remedy = Explain(MissingPart::kExperiment, ContextOf(profile)).remedy;
+      EXPECT_THAT(remedy, Not(HasSubstr("try")));
+      EXPECT_THAT(remedy, HasSubstr("20 s or more"));
+      EXPECT_THAT(remedy, HasSubstr("a point that is visited more often, with --progress"));
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "coz/points/closest_names.h"
 #include "coz/points/exported_functions.h"
 #include "coz/points/point_spec.h"
 #include "coz/supervisor/points/place_slots.h"
@@ -274,19 +275,22 @@ void ApiFunctions::WarnOf(const LeftOut& left_out, const std::string& library) {
 
 std::vector<std::string> ApiFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
 
-std::vector<std::string> ApiFunctions::Missing() const {
+std::vector<std::string> ApiFunctions::Missing(const std::set<std::string>& loaded) const {
   std::vector<std::string> missing;
   for (const Asked& asked : asked_) {
     if (asked.has_function) continue;
     const std::string text = asked.point.empty() ? asked.pattern.text : asked.point;
-    missing.push_back(
-        asked.has_library
-            ? absl::StrFormat("calls of '%s' were not counted, for the library exports no such "
-                              "function; see those that it does with: nm -D --defined-only LIBRARY",
-                              text)
-            : absl::StrFormat("calls of '%s' were not counted, for no program loaded such a "
-                              "library; see what is loaded with: ldd PROGRAM",
-                              text));
+    if (asked.has_library) {
+      missing.push_back(
+          absl::StrFormat("calls of '%s' were not counted, for the library exports no such "
+                          "function; see those that it does with: nm -D --defined-only LIBRARY",
+                          text));
+      continue;
+    }
+    const std::string closest = points::ClosestLibraries(asked.pattern.library, loaded);
+    missing.push_back(absl::StrFormat(
+        "calls of '%s' were not counted, for no program loaded such a library%s", text,
+        closest.empty() ? "; see what is loaded with: ldd PROGRAM" : closest));
   }
   return missing;
 }

@@ -71,8 +71,8 @@ class ApiFunctions {
 
   // Problems since the last call.
   std::vector<std::string> TakeWarnings();
-  // Of patterns that matched no function, a sentence each.
-  std::vector<std::string> Missing() const;
+  // Of patterns that matched no function, a sentence each. `loaded`: paths of all that was.
+  std::vector<std::string> Missing(const std::set<std::string>& loaded) const;
 
  private:
   struct Asked {

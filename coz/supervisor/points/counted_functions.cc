@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/points/closest_names.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/call_latencies.h"
@@ -361,15 +362,16 @@ void CountedFunctions::Warn(const std::string& sentence) {
 std::vector<std::string> CountedFunctions::TakeWarnings() { return std::exchange(warnings_, {}); }
 
 std::vector<std::string> CountedFunctions::Missing() const {
-  std::vector<std::string> missing = api_.Missing();
+  std::vector<std::string> missing = api_.Missing(seen_files_);
   for (const Spec& spec : specs_) {
     if (spec.was_found) continue;
     missing.push_back(
         !spec.why_missing.empty()
             ? absl::StrFormat("calls of '%s' were not counted: %s", spec.spec.text,
                               spec.why_missing)
-            : absl::StrFormat("calls of '%s' were not counted, for no program loaded a binary %s",
-                              spec.spec.text, spec.spec.binary));
+            : absl::StrFormat("calls of '%s' were not counted, for no program loaded a binary %s%s",
+                              spec.spec.text, spec.spec.binary,
+                              points::ClosestLibraries(spec.spec.binary, seen_files_)));
   }
   return missing;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
+#include "coz/points/closest_names.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/place_slots.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -372,13 +373,16 @@ std::vector<std::string> OutsidePoints::Missing(const LiveTarget& target) const 
   }
   for (const Counted* counted : places_) {
     if (counted->was_found) continue;
-    missing.push_back(
-        !counted->why_missing.empty()
-            ? absl::StrFormat("'%s' was not counted: %s", counted->spec.text, counted->why_missing)
-            : absl::StrFormat("'%s' was not counted, for no program loaded a binary %s; see what "
-                              "is loaded with: "
-                              "LD_DEBUG=files PROGRAM",
-                              counted->spec.text, counted->spec.binary));
+    const std::string& text = counted->spec.text;
+    if (!counted->why_missing.empty()) {
+      missing.push_back(absl::StrFormat("'%s' was not counted: %s", text, counted->why_missing));
+      continue;
+    }
+    const std::string& binary = counted->spec.binary;
+    const std::string closest = points::ClosestLibraries(binary, seen_files_);
+    missing.push_back(absl::StrFormat(
+        "'%s' was not counted, for no program loaded a binary %s%s", text, binary,
+        closest.empty() ? "; see what is loaded with: LD_DEBUG=files PROGRAM" : closest));
   }
   return missing;
 }

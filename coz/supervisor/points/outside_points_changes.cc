@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "coz/base/clock.h"
 #include "coz/base/command_name.h"
+#include "coz/points/closest_names.h"
 #include "coz/shared/slot_loops.h"
 #include "coz/supervisor/points/api_functions.h"
 #include "coz/supervisor/points/outside_points.h"
@@ -111,7 +112,7 @@ absl::StatusOr<std::vector<std::string>> OutsidePoints::FilesOf(
     const points::PointSpec& spec, const std::vector<ImageProcess>& processes) {
   if (spec.binary.empty() && !is_launcher_) return std::vector<std::string>{program_};
   std::set<std::string> files;
-  std::vector<std::string> names;
+  std::set<std::string> loaded;
   for (const ImageProcess& process : processes) {
     if (spec.binary.empty()) {
       files.insert(RealPath(absl::StrFormat("/proc/%d/exe", process.pid)));
@@ -119,19 +120,18 @@ absl::StatusOr<std::vector<std::string>> OutsidePoints::FilesOf(
     }
     for (const MappedCode& code : ReadMappedCode(process.pid)) {
       if (code.path == runtime_library_) continue;
-      names.push_back(FileName(code.path));
+      loaded.insert(code.path);
       const bool is_meant = points::MatchesGlob(spec.binary, code.path) ||
-                            points::MatchesGlob(spec.binary, names.back());
+                            points::MatchesGlob(spec.binary, FileName(code.path));
       if (is_meant) files.insert(RealPath(code.path));
     }
   }
   files.erase("");
   if (!files.empty()) return std::vector<std::string>(files.begin(), files.end());
-  const std::vector<std::string> closest = points::ClosestMatches(spec.binary, names, kShownNames);
+  const std::string closest = points::ClosestLibraries(spec.binary, loaded);
   return absl::NotFoundError(absl::StrFormat(
       "no process of the session has loaded a binary %s%s", spec.binary,
-      closest.empty() ? "; see what is loaded with: grep r-x /proc/PID/maps"
-                      : absl::StrCat("; the closest are: ", absl::StrJoin(closest, ", "))));
+      closest.empty() ? "; see what is loaded with: grep r-x /proc/PID/maps" : closest));
 }
 
 absl::StatusOr<OutsidePoints::FoundPlaces> OutsidePoints::Seek(

@@ -17,8 +17,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "coz/base/clock.h"
 #include "coz/base/file_text.h"
 #include "coz/testing/faults/intercept.h"
+#include "coz/testing/faults/watched_time.h"
 #include "coz/testing/process_state.h"
 #include "coz/testing/resident.h"
 
@@ -37,8 +39,12 @@ class TimeLimit {
       : thread_([this, pid] {
           std::unique_lock<std::mutex> lock(mutex_);
           const auto is_over = [this] { return is_over_; };
-          if (!changed_.wait_for(lock, std::chrono::seconds(2 * kLimitSeconds), is_over)) {
+          WatchedTime time(MonotonicNowNs());
+          constexpr std::chrono::milliseconds kLook(WatchedTime::kLookMs);
+          while (!changed_.wait_for(lock, kLook, is_over)) {
+            if (!time.IsOver(MonotonicNowNs(), 2 * kLimitSeconds)) continue;
             kill(pid, SIGKILL);
+            break;
           }
         }) {}
   ~TimeLimit() {

@@ -24,6 +24,7 @@
 
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
+#include "coz/testing/faults/watched_time.h"
 
 // Of Linux 5.19, which Debian 12's headers lack: a signal does not end a call that is being looked
 // at, so that each is seen once.
@@ -136,17 +137,16 @@ Intercepted Intercept(const std::vector<std::string>& command, const std::vector
   const UniqueFd listener = Listener(PidfdOf(pid), *number);
   Intercepted result;
   std::set<pid_t> seen = {pid};
-  const uint64_t deadline_ns = MonotonicNowNs() + static_cast<uint64_t>(limit_s) * kNsPerSecond;
+  WatchedTime time(MonotonicNowNs());
   for (;;) {
-    const uint64_t now_ns = MonotonicNowNs();
     pollfd fd = {listener.get(), POLLIN, 0};
-    if (now_ns >= deadline_ns) {
+    if (time.IsOver(MonotonicNowNs(), limit_s)) {
       result.timed_out = true;
       result.waits = WaitsOf(seen);
       for (const pid_t one : seen) kill(one, SIGKILL);
       break;
     }
-    if (poll(&fd, 1, static_cast<int>((deadline_ns - now_ns) / kNsPerMs + 1)) != 1) continue;
+    if (poll(&fd, 1, WatchedTime::kLookMs) != 1) continue;
     if ((fd.revents & POLLIN) != 0) {
       AnswerOne(listener.get(), on_call, &seen);
     } else if ((fd.revents & POLLHUP) != 0) {

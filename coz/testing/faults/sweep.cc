@@ -6,7 +6,7 @@
 //
 // The callers are those of caller.h; without any: all but the program. It takes some minutes for
 // each. With PART/PARTS, such as 2/5, among them: every fifth case, from the second on. Cases have
-// numbers, so that 40/1000 is case 40 alone.
+// numbers, so that 40/1000 is case 40 alone. More parts may be given.
 #include <signal.h>
 
 #include <algorithm>
@@ -61,11 +61,17 @@ std::map<std::pair<Caller, int>, std::set<int>> Calls(bool attaches,
 }
 
 struct Part {
-  int number = 1;
-  int of = 1;
+  int number = 0;
+  int of = 0;
 
   bool Has(int nth_case) const { return nth_case % of == number % of; }
 };
+
+// Without any: of all.
+bool AnyHas(const std::vector<Part>& parts, int nth_case) {
+  return parts.empty() || std::any_of(parts.begin(), parts.end(),
+                                      [nth_case](const Part& part) { return part.Has(nth_case); });
+}
 
 int Main(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -73,11 +79,14 @@ int Main(const std::vector<std::string>& arguments) {
                                          arguments.end());
   const bool attaches = std::find(arguments.begin(), dashes, "attach") != dashes;
   std::set<Caller> callers;
-  Part part;
+  std::vector<Part> parts;
   for (auto argument = arguments.begin() + 1; argument < dashes; ++argument) {
     Caller caller;
+    Part part;
     if (CallerNamed(*argument, &caller)) callers.insert(caller);
-    (void)sscanf(argument->c_str(), "%d/%d", &part.number, &part.of);
+    if (sscanf(argument->c_str(), "%d/%d", &part.number, &part.of) == 2 && part.of > 0) {
+      parts.push_back(part);
+    }
   }
   if (callers.empty()) {
     callers = {Caller::kSupervisor, Caller::kStarter, Caller::kRuntime, Caller::kInjected};
@@ -89,7 +98,7 @@ int Main(const std::vector<std::string>& arguments) {
     if (callers.count(call.first) == 0) continue;
     for (const int error : ErrorsOf(call.second)) {
       for (const int nth : nths) {
-        if (!part.Has(++nth_case)) continue;
+        if (!AnyHas(parts, ++nth_case)) continue;
         const Fault fault = {call.first, call.second, error, nth};
         const auto [outcome, what] = Judge(fault, attaches, options);
         if (!outcome.was_made) continue;
