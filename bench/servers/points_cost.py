@@ -6,8 +6,8 @@ Usage: ./bazelw run //bench/servers:points_cost -- [--only=NAME,NAME] [--blocks=
 
 A block is some loads of the bare server, and one load of a server below coz. Meanwhile `coz points --session` adds the point
 and removes it, over and over. Another point of the program, which stays, meters the rate with it and without it. Every other
-pair has the point first. Rates vary with all that the machine does; the CPU time that the server's processes take for a request
-varies less. coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
+pair has the point first. The CPU time that the server's processes take for a request is paired as the rates are.
+coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
 process for each rate, which it tells itself; of its CPU time nothing is known.
 """
 import argparse
