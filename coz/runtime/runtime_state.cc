@@ -28,7 +28,8 @@ shared::ThreadSlot& SlotOf(delay::ThreadLedger* ledger) {
 
 void OccupySlot(shared::ThreadSlot& slot) {
   CountVisitsIn(&slot);
-  slot.tid = static_cast<int32_t>(syscall(SYS_gettid));
+  // Who sees it sees that the slot's former thread has left it.
+  slot.tid.store(static_cast<int32_t>(syscall(SYS_gettid)), std::memory_order_release);
   shared::BeginFigures(*g_control, slot);
   g_control->threads_started.fetch_add(1, std::memory_order_relaxed);
   slot.state.store(shared::ThreadState::kRunning, std::memory_order_release);

@@ -228,7 +228,9 @@ void ChangeSourceIfAsked() {
   }
   const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
   shared::ForEachRunningThread(*g_control, [self](const shared::ThreadSlot& slot) {
-    if (slot.pid == g_pid && slot.tid != self) sampler::SampleThreadByTimer(slot.tid);
+    const int32_t tid = slot.tid.load(std::memory_order_relaxed);
+    const bool is_own = slot.pid.load(std::memory_order_relaxed) == g_pid;
+    if (is_own && tid != self) sampler::SampleThreadByTimer(tid);
   });
 }
 

@@ -71,12 +71,12 @@ void PutInSlot(const ThreadSlot& kept, ControlBlock& control, ThreadSlot& slot) 
   uint64_t before[kMaxPoints];
   for (uint32_t i = 0; i < kMaxPoints; ++i) before[i] = CountIn(slot, i, control);
   const uint32_t number = slot.number.load(kRelaxed);
-  const uint32_t process = slot.process;
-  const int32_t pid = slot.pid;
+  const uint32_t process = slot.process.load(kRelaxed);
+  const int32_t pid = slot.pid.load(kRelaxed);
   CopyBytes(&slot, &kept, sizeof(slot));
   slot.number.store(number, kRelaxed);
-  slot.process = process;
-  slot.pid = pid;
+  slot.process.store(process, kRelaxed);
+  slot.pid.store(pid, kRelaxed);
   BeginPayingAnew(slot.ledger, control.ledger.global_delay_ns.load(kRelaxed));
   BeginAnew(slot);
   for (uint32_t i = 0; i < kMaxPoints; ++i) {
@@ -202,7 +202,7 @@ CarryFault TakeSlots(const ControlBlock& kept, uint32_t process, int32_t pid, Co
 }  // namespace
 
 void Keep(const ControlBlock& from, int32_t pid, ControlBlock& kept) {
-  KeepWhere(from, kept, [pid](const ThreadSlot& slot) { return slot.pid == pid; });
+  KeepWhere(from, kept, [pid](const ThreadSlot& slot) { return slot.pid.load(kRelaxed) == pid; });
 }
 
 void KeepOnly(const ControlBlock& from, const ThreadSlot* only, ControlBlock& kept) {
@@ -213,8 +213,8 @@ void ForgetOthers(const ThreadSlot* only, int32_t pid, ControlBlock& kept) {
   ForEachThread(kept, [&](ThreadSlot& slot) {
     if (slot.state.load(kRelaxed) == ThreadState::kFree) return;
     if (&slot == only) {
-      slot.pid = pid;
-      slot.tid = pid;
+      slot.pid.store(pid, kRelaxed);
+      slot.tid.store(pid, kRelaxed);
     } else {
       slot.state.store(ThreadState::kFree, kRelaxed);
     }

@@ -66,9 +66,9 @@ void ForEachRunningThread(Control& control, Visit visit) {
 template <typename Control, typename Visit>
 void ForEachPayingThread(Control& control, Visit visit) {
   ForEachRunningThread(control, [&control, &visit](auto& slot) {
-    const ProcessState process =
-        control.processes[slot.process % kMaxProcesses].state.load(std::memory_order_relaxed);
-    if (process == ProcessState::kChanging) return true;
+    const auto& process =
+        control.processes[slot.process.load(std::memory_order_relaxed) % kMaxProcesses];
+    if (process.state.load(std::memory_order_relaxed) == ProcessState::kChanging) return true;
     return slot_loops_internal::GoesOn(visit, slot);
   });
 }

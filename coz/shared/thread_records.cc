@@ -81,8 +81,8 @@ EndedThread* TakePlace(EndedThreads* ring, uint64_t* number) {
 
 void Write(const ControlBlock& control, const ThreadSlot& slot, EndedThread* ended) {
   const ThreadFigures& figures = slot.figures;
-  ended->pid = slot.pid;
-  ended->tid = slot.tid;
+  ended->pid = slot.pid.load(kRelaxed);
+  ended->tid = slot.tid.load(kRelaxed);
   ended->name = NameOf(figures);
   ended->start_ns = figures.start_ns.load(kRelaxed);
   ended->end_ns = MonotonicNowNs();

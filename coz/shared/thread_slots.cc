@@ -75,8 +75,9 @@ ThreadSlot* Reserve(ControlBlock& control, ThreadSlot* slot, uint32_t process, i
     Add(control.counters.threads_without_slot);
     return nullptr;
   }
-  slot->process = process;
-  slot->pid = pid;
+  // Who sees one of these sees that the slot's former thread has left it.
+  slot->process.store(process, std::memory_order_release);
+  slot->pid.store(pid, std::memory_order_release);
   slot->state.store(ThreadState::kReserved, std::memory_order_release);
   return slot;
 }
@@ -109,7 +110,9 @@ void FreeThreadSlot(ControlBlock& control, ThreadSlot& slot) {
 void FreeThreadSlotsOf(ControlBlock& control, int32_t pid) {
   ForEachThread(control, [&control, pid](ThreadSlot& slot) {
     const ThreadState state = slot.state.load(std::memory_order_acquire);
-    if (state != ThreadState::kFree && slot.pid == pid) FreeThreadSlot(control, slot);
+    if (state != ThreadState::kFree && slot.pid.load(std::memory_order_relaxed) == pid) {
+      FreeThreadSlot(control, slot);
+    }
   });
 }
 

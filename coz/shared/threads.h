@@ -33,9 +33,9 @@ struct alignas(4096) ThreadSlot {
   std::atomic<ThreadState> state;
   std::atomic<uint32_t> next_free;  // number of the next slot in the free list
   std::atomic<uint32_t> number;     // index in the block + 1, from when it was first taken
-  uint32_t process;                 // index of the process slot
-  int32_t pid;
-  int32_t tid;
+  std::atomic<uint32_t> process;    // index of the process slot
+  std::atomic<int32_t> pid;
+  std::atomic<int32_t> tid;
   uint32_t blocks_reserved_signal;  // what the program believes; its new threads inherit it
   TimedCell timed[kMaxTimedPoints];
   alignas(64) std::atomic<uint64_t> visits[kMaxPoints];

@@ -17,7 +17,7 @@ BinaryInfo Describe(const std::string& path, const std::string& search_path = ""
 std::string Problem(const BinaryInfo& info) { return std::string(CheckProfilable(info).message()); }
 
 std::string FileWith(const std::string& bytes) {
-  const std::string path = NewTestFolder() + "/file";
+  std::string path = NewTestFolder() + "/file";
   WriteFileBytes(path, bytes);
   return path;
 }

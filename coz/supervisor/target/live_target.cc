@@ -76,8 +76,8 @@ void LiveTarget::StopDelays() { control_.ledger.selection.store(0, std::memory_o
 
 bool LiveTarget::SleepsInKernel(const shared::ThreadSlot& slot) const {
   if (slot.ledger.pausing.load(std::memory_order_relaxed) != 0) return false;
-  const char state = ThreadStateLetter(slot.pid, slot.tid);
-  return state != 'R';
+  return ThreadStateLetter(slot.pid.load(std::memory_order_relaxed),
+                           slot.tid.load(std::memory_order_relaxed)) != 'R';
 }
 
 LiveTarget::Debts LiveTarget::ReadDebts() const {

@@ -77,12 +77,13 @@ void ThreadLoad::Poll(uint64_t now_ns) {
     const shared::ThreadSlot& slot = *threads[cursor_++ % threads.size()];
     // A pause stands for work, so a thread that sleeps to pay takes part in a crowd.
     const bool pauses = slot.ledger.pausing.load(std::memory_order_relaxed) != delay::kNotPausing;
-    if (ThreadStateLetter(slot.pid, slot.tid) == 'R') {
+    const pid_t tid = slot.tid.load(std::memory_order_relaxed);
+    if (ThreadStateLetter(slot.pid.load(std::memory_order_relaxed), tid) == 'R') {
       ++running;
     } else if (pauses) {
       ++pausing;
     }
-    if (IsRealtime(slot.tid)) ++realtime;
+    if (IsRealtime(tid)) ++realtime;
   }
   // Rounded up: a single one matters.
   realtime_ = looks == 0 ? 0 : static_cast<int>((realtime * threads.size() + looks - 1) / looks);

@@ -44,11 +44,12 @@ std::optional<ThreadTimes> ThreadTimesMeter::TakeGrowth() {
   absl::flat_hash_map<pid_t, ThreadTimes> now;
   ThreadTimes sum;
   shared::ForEachRunningThread(control_, [&](const shared::ThreadSlot& slot) {
-    const std::optional<ThreadTimes> times = Look(slot.pid, slot.tid);
+    const pid_t tid = slot.tid.load(std::memory_order_relaxed);
+    const std::optional<ThreadTimes> times = Look(slot.pid.load(std::memory_order_relaxed), tid);
     if (!times.has_value()) return true;
-    now[slot.tid] = *times;
+    now[tid] = *times;
     // A new thread counts from its start.
-    const auto found = seen_.find(slot.tid);
+    const auto found = seen_.find(tid);
     const ThreadTimes before = found == seen_.end() ? ThreadTimes() : found->second;
     if (IsLater(*times, before)) {
       sum.ran_ns += times->ran_ns - before.ran_ns;

@@ -86,8 +86,8 @@ std::optional<ThreadUse> ReadOnce(const shared::ControlBlock& control,
   const uint32_t changes = figures.changes.load(std::memory_order_acquire);
   if (changes % 2 != 0) return std::nullopt;
   ThreadUse thread;
-  thread.pid = slot.pid;
-  thread.tid = slot.tid;
+  thread.pid = slot.pid.load(kRelaxed);
+  thread.tid = slot.tid.load(kRelaxed);
   thread.name = Text({{figures.name[0].load(kRelaxed), figures.name[1].load(kRelaxed)}});
   thread.start_ns = figures.start_ns.load(kRelaxed);
   thread.samples = figures.samples.load(kRelaxed);
