@@ -377,13 +377,15 @@ class PointAnalyzer {
            line.slope.low <= line.gain_limit && line.slope.high >= 0;
   }
 
-  // What experiments of a small line seem to say beyond its limit is chance.
+  // What experiments of a small line seem to say beyond its limit is chance. What makes them
+  // unsure is no doubt of its samples.
   static void LimitGains(LineAnalysis* line) {
     const auto limit = [line](Estimate* gain, double speedup) {
       gain->value = std::min(gain->value, line->gain_limit * speedup);
       gain->high = std::min(gain->high, line->gain_limit * speedup);
     };
     line->by_samples = true;
+    line->systematic.doubts.clear();
     limit(&line->slope, 1);
     for (CurvePoint& p : line->curve.points) limit(&p.program_speedup, p.virtual_speedup);
     line->curve.bend.reset();

@@ -183,6 +183,20 @@ TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
   EXPECT_DOUBLE_EQ(line->curve.At(0.5).high, 0.5 * line->gain_limit);
 }
 
+// Other threads are no doubt of the samples, whose limit takes them into account.
+TEST(SmallLineTest, IsSureWhereItsExperimentsAreNot) {
+  SyntheticProfile made(Noisy(), {Line(1, 0.99, 0.5), Line(2, 0.01, 0)});
+  AddSweep(&made, 0, 50);
+  AddSweep(&made, 1, 3);
+  for (profile::Experiment& one : *made.profile().mutable_experiment()) {
+    one.mutable_validity()->set_runnable_threads_average(5);
+  }
+  const PointAnalysis point = Analyzed(made.profile());
+  ASSERT_FALSE(Find(point, 0)->IsSure());
+  EXPECT_TRUE(Find(point, 1)->IsSure());
+  EXPECT_TRUE(Find(point, 1)->by_samples);
+}
+
 TEST(SmallLineTest, IsBelievedWhereItsExperimentsContradict) {
   SyntheticProfile made = SmallAndLarge(SyntheticOptions(), 0.6);
   AddSweep(&made, 0, 20);
