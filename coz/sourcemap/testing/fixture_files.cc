@@ -23,7 +23,7 @@ uint32_t MarkedLine(const std::string& source, const std::string& mark) {
 
 std::string AbsolutePath(const std::string& path) {
   char* absolute = realpath(path.c_str(), nullptr);
-  const std::string result = absolute == nullptr ? "" : absolute;
+  std::string result = absolute == nullptr ? "" : absolute;
   free(absolute);
   return result;
 }
