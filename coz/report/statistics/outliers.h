@@ -11,7 +11,8 @@
 // Source   Hampel's identifier: distance from the median, in units of the median distance (Davies
 //          and Gather 1993)
 //
-// An experiment is compared with the others of its speedup, each by the level of its block. The
+// An experiment is compared with the others of its speedup, each by the level of its block. Where
+// these are fewer than five, it is compared with those at the two next speedups on each side. The
 // limit is six standard deviations and at least a twentieth of its time. Ordinary noise does not
 // get there: one in 10^8 of a normal distribution. The limit is the same above and below, and for
 // every line and speedup, so that leaving out favours no result.

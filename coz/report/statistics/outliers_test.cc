@@ -87,6 +87,38 @@ TEST(OutliersTest, OrdinaryNoiseIsNone) {
   EXPECT_LT(static_cast<double>(found), 1e-4 * static_cast<double>(all));
 }
 
+// As in a short run: four baselines, and one experiment at each of twenty speedups.
+std::vector<RateObservation> OneOfEach(std::mt19937_64* random, double noise, double slope) {
+  std::normal_distribution<double> gauss(0, noise);
+  std::vector<RateObservation> result;
+  for (int i = -4; i < 20; ++i) {
+    const double s = i < 0 ? 0 : (i + 1) * 0.05;
+    const double elapsed = 1e6 * (1 - slope * std::min(s, 0.5) + s) * std::exp(gauss(*random));
+    result.push_back({s, elapsed - s * 1e6, 1000, 1, -1, 0, elapsed});
+  }
+  return result;
+}
+
+TEST(OutliersTest, WhereEachSpeedupIsTriedOnceItsNeighboursTell) {
+  std::mt19937_64 random(7);
+  std::vector<RateObservation> observations = OneOfEach(&random, 0.01, 0.6);
+  EXPECT_THAT(FindOutliers(observations), IsEmpty());
+  Slow(&observations[13], 1.3);  // at 50 %, where the curve bends
+  EXPECT_THAT(FindOutliers(observations), ElementsAre(13));
+  observations = OneOfEach(&random, 0.0001, 1);
+  EXPECT_THAT(FindOutliers(observations), IsEmpty())
+      << "each is unlike its neighbours, and none odd";
+}
+
+TEST(OutliersTest, OrdinaryNoiseIsNoneWhereEachSpeedupIsTriedOnce) {
+  std::mt19937_64 random(8);
+  size_t found = 0;
+  for (int round = 0; round < 1000; ++round) {
+    found += FindOutliers(OneOfEach(&random, 0.03, round % 3 * 0.4)).size();
+  }
+  EXPECT_LT(found, 10u) << "of 20,000";
+}
+
 // One experiment in forty is spoilt, whatever its speedup: intervals without them are narrower, and
 // still hold the truth.
 TEST(OutliersTest, WithoutThemIntervalsAreNarrowerAndHoldTheTruth) {
