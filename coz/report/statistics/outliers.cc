@@ -54,6 +54,7 @@ class Distances {
   // Of one speedup.
   void AddRepeats(const std::vector<size_t>& group) {
     std::vector<double> ratios;
+    ratios.reserve(group.size());
     for (size_t i : group) ratios.push_back(Ratio(i));
     const double median = Median(std::move(ratios));
     for (size_t i : group) Add(i, median);
