@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predicts what faster parts of an MPI program would bring (stencil.c, two ranks), and measures what they do bring.
 
-  ./bazelw run //bench/mpi:stencil [-- [--seconds 60] [--rounds 5]]
+  ./bazelw run //bench/mpi:stencil [-- [--seconds 60] [--rounds 5] [--short 1400]]
 
 Prints a Markdown table: the gain at 30 % as predicted, as it is when the loop is really that much shorter (median of
 so many pairs of runs in turn), and as it follows from the lengths of the parts. Needs two CPUs; installs Debian's Open
@@ -75,7 +75,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--short", type=int, default=_LENGTHS_US["Short"], help="us of Short (default %(default)s)")
     options = parser.parse_args()
+    _LENGTHS_US["Short"] = options.short
     _install()
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "stencil")
