@@ -19,8 +19,14 @@ static int64_t now_ns(void) {
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+// A chain of multiplications in a register takes the same number of cycles each time. A counter in
+// memory does not: some processors at times forward its stores faster.
 static void spin(int64_t times) {
-  for (volatile int64_t i = 0; i < times; ++i) continue;
+  uint64_t chain = 1;
+  for (int64_t i = 0; i < times; ++i) {
+    chain *= UINT64_C(0x9E3779B97F4A7C15);
+    __asm__ volatile("" : "+r"(chain));
+  }
 }
 
 // In the first process, before it forks: the others inherit what it finds. The shortest of some
