@@ -350,6 +350,18 @@ TEST(ReportTest, WarmUpIsSaidAndItsExperimentsAreNotCountedAsPoor) {
             Not(HasSubstr("fewer than 5 visits"))));
 }
 
+TEST(ReportTest, WindDownIsSaid) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(120);
+  made.End();
+  profile::Profile profile = made.profile();
+  profile::PointCounts& counts = *profile.mutable_experiment(119)->mutable_point(0);
+  counts.set_visits(counts.visits() / 8);
+  EXPECT_THAT(ReportOf(profile), HasSubstr("s of a run are not used for requests, which came 0."));
+  profile.mutable_session_end(0)->set_reason(profile::END_REASON_DURATION_REACHED);
+  EXPECT_THAT(ReportOf(profile), Not(HasSubstr("s of a run are not used")));
+}
+
 TEST(ReportTest, TimeThatAQuotaTookIsNoWait) {
   report_testing::SyntheticOptions options;
   options.running_threads = 0.5;

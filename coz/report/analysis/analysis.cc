@@ -61,7 +61,7 @@ class PointAnalyzer {
       usable_[i] = Usable(table.experiments[i]);
       const bool tainted = table.experiments[i].IsTainted();
       if (tainted || usable_[i] != nullptr) continue;
-      if (IsOfWarmUp(table.experiments[i])) continue;
+      if (IsLeftOut(table.experiments[i])) continue;
       (WasThere(table.experiments[i]) ? result_.low_visit_experiments
                                       : result_.absent_experiments) +=
           static_cast<int>(table.experiments[i].pooled);
@@ -78,11 +78,12 @@ class PointAnalyzer {
   }
 
  private:
-  bool IsOfWarmUp(const ExperimentRow& row) const {
-    return std::any_of(table_.warm_ups.begin(), table_.warm_ups.end(), [&](const WarmUp& one) {
-      return one.point == result_.point && one.session == row.session && row.block == 0 &&
-             row.start_ns < one.until_ns;
-    });
+  bool IsLeftOut(const ExperimentRow& row) const {
+    const auto has_it = [&](const auto& one) {
+      return one.point == result_.point && one.Has(row.session, row.start_ns, row.block);
+    };
+    return std::any_of(table_.warm_ups.begin(), table_.warm_ups.end(), has_it) ||
+           std::any_of(table_.wind_downs.begin(), table_.wind_downs.end(), has_it);
   }
 
   bool WasThere(const ExperimentRow& row) const {

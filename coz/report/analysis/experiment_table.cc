@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "coz/report/analysis/effective_durations.h"
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/analysis/warm_up.h"
+#include "coz/report/analysis/wind_down.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/statistics.h"
 
@@ -114,6 +116,9 @@ class ExperimentTableBuilder::Impl {
     }
     for (const profile::SessionEnd& end : records.session_end()) {
       ended_[end.session()] = end.run_time_ns();
+      if (end.reason() == profile::END_REASON_TARGET_EXITED) {
+        program_ends_ns_[end.session()] = end.run_time_ns();
+      }
     }
   }
 
@@ -128,6 +133,7 @@ class ExperimentTableBuilder::Impl {
     SetEffectiveDurations(&table_.experiments);
     SteadyAchievedSpeedups(&table_.experiments);
     LeaveOutWarmUps(&table_);
+    LeaveOutWindDowns(program_ends_ns_, &table_);
     for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;
@@ -363,6 +369,7 @@ class ExperimentTableBuilder::Impl {
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> bare_seen_;  // session and start
   absl::flat_hash_map<uint64_t, uint64_t> last_ns_;  // end of the last experiment, by session
   absl::flat_hash_map<uint64_t, uint64_t> ended_;    // run time, of sessions that have ended
+  std::map<uint64_t, uint64_t> program_ends_ns_;     // of these, where the program has
 };
 
 ExperimentTableBuilder::ExperimentTableBuilder() : impl_(std::make_unique<Impl>()) {}

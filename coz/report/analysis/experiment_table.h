@@ -12,9 +12,11 @@
 #ifndef COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_
 #define COZ_REPORT_ANALYSIS_EXPERIMENT_TABLE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -171,7 +173,32 @@ struct WarmUp {
   size_t point = 0;
   uint64_t until_ns = 0;  // since session start
   double rate = 0;        // of visits in the first baseline, by the usual rate
+
+  bool Has(uint64_t of_session, uint64_t start_ns, uint64_t block) const {
+    return of_session == session && block == 0 && start_ns < until_ns;
+  }
 };
+
+// The end of runs, whose experiments are not used for a point: it came more rarely.
+struct WindDown {
+  size_t point = 0;
+  uint64_t lasts_ns = 0;
+  double rate = 0;                       // of visits in the last experiments, by the usual rate
+  std::map<uint64_t, uint64_t> from_ns;  // since session start, by session
+
+  bool Has(uint64_t session, uint64_t start_ns, uint64_t block) const {
+    const auto from = from_ns.find(session);
+    return from != from_ns.end() && block == 0 && start_ns >= from->second;
+  }
+};
+
+// Forgets what an experiment or a bare interval has seen of the point.
+template <typename Row>
+void LeaveOutPoint(size_t point, Row* row) {
+  const auto is_it = [point](const PointSeen& seen) { return seen.point == point; };
+  row->points.erase(std::remove_if(row->points.begin(), row->points.end(), is_it),
+                    row->points.end());
+}
 
 struct ExperimentTable {
   std::vector<UnitRow> units;
@@ -179,6 +206,7 @@ struct ExperimentTable {
   std::deque<ExperimentRow> experiments;
   std::deque<BareRow> bare;
   std::vector<WarmUp> warm_ups;
+  std::vector<WindDown> wind_downs;
   // Sum over sessions. One that was cut short counts to the end of its last experiment.
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line

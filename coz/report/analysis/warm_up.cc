@@ -10,27 +10,22 @@
 #include <vector>
 
 #include "coz/report/analysis/experiment_table.h"
+#include "coz/report/statistics/median.h"
 
 namespace coz::report {
 namespace {
 
 constexpr size_t kLeastBaselinesOfSession = 9;
 // A longer one is a phase of the program, with lines of its own.
-constexpr double kLongest = 1.0 / 6;
+constexpr double kLongestWarmUp = 1.0 / 6;
 // Of rates: nothing is left out for less.
-constexpr double kLeastFactor = 1.5;
-constexpr double kLeastSpreads = 6;
+constexpr double kLeastFactorOfRates = 1.5;
+constexpr double kLeastDeviations = 6;
 
 struct Baseline {
   uint64_t start_ns;
   double log_time;  // of a visit
 };
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 std::optional<WarmUp> FindWarmUp(std::vector<Baseline> baselines, uint64_t session_end_ns) {
   if (baselines.size() < kLeastBaselinesOfSession) return std::nullopt;
@@ -41,16 +36,14 @@ std::optional<WarmUp> FindWarmUp(std::vector<Baseline> baselines, uint64_t sessi
     later.push_back(baselines[i].log_time);
   }
   const double usual = Median(later);
-  for (double& log_time : later) log_time = std::abs(log_time - usual);
-  // The median distance of a normal distribution is 0.67 standard deviations.
-  const double spread = Median(later) / 0.67;
-  const double bound = std::max(std::log(kLeastFactor), kLeastSpreads * spread);
+  const double bound = std::max(std::log(kLeastFactorOfRates),
+                                kLeastDeviations * DeviationAround(usual, std::move(later)));
   const auto usual_one = std::find_if(baselines.begin(), baselines.end(), [&](const Baseline& one) {
     return std::abs(one.log_time - usual) <= bound;
   });
   if (usual_one == baselines.begin() || usual_one == baselines.end()) return std::nullopt;
   const double until_ns = static_cast<double>(usual_one->start_ns);
-  if (until_ns > kLongest * static_cast<double>(session_end_ns)) return std::nullopt;
+  if (until_ns > kLongestWarmUp * static_cast<double>(session_end_ns)) return std::nullopt;
   WarmUp found;
   found.until_ns = usual_one->start_ns;
   found.rate = std::exp(usual - baselines.front().log_time);
@@ -60,11 +53,7 @@ std::optional<WarmUp> FindWarmUp(std::vector<Baseline> baselines, uint64_t sessi
 template <typename Rows>
 void LeaveOut(const WarmUp& warm_up, Rows* rows) {
   for (auto& row : *rows) {
-    if (row.session != warm_up.session || row.block != 0 || row.start_ns >= warm_up.until_ns) {
-      continue;
-    }
-    const auto is_it = [&](const PointSeen& seen) { return seen.point == warm_up.point; };
-    row.points.erase(std::remove_if(row.points.begin(), row.points.end(), is_it), row.points.end());
+    if (warm_up.Has(row.session, row.start_ns, row.block)) LeaveOutPoint(warm_up.point, &row);
   }
 }
 

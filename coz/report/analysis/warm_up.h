@@ -7,7 +7,7 @@
 // Errors   none: what is not sure is left as it is
 // Threads  safe
 // Signals  not async-signal-safe
-// Source   docs/design/statistics.md, "Warm-up"
+// Source   docs/design/statistics.md, "Warm-up and wind-down"
 #ifndef COZ_REPORT_ANALYSIS_WARM_UP_H_
 #define COZ_REPORT_ANALYSIS_WARM_UP_H_
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "coz/report/statistics/median.h"
+
 namespace coz::report {
 namespace {
 
@@ -18,14 +20,6 @@ constexpr double kDeviations = 6;
 constexpr double kLeastDistance = 0.05;
 // At most one in so many of a speedup.
 constexpr size_t kMostParts = 8;
-constexpr double kDeviationOfMedian =
-    1.4826;  // the standard deviation of a normal distribution by its median distance
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double TimePerVisit(const RateObservation& o) { return o.duration / o.visits; }
 
@@ -77,7 +71,7 @@ class Distances {
   // The one from which on an experiment is an outlier. Infinite where too few tell.
   double Limit() const {
     if (all_.size() < kLeastDistances) return std::numeric_limits<double>::infinity();
-    return std::max(kLeastDistance, kDeviations * kDeviationOfMedian * Median(all_));
+    return std::max(kLeastDistance, kDeviations * DeviationAround(0, all_));
   }
 
  private:

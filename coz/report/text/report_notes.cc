@@ -112,6 +112,16 @@ void AddWarmUps(const ExperimentTable& table, std::vector<std::string>* notes) {
   }
 }
 
+void AddWindDowns(const ExperimentTable& table, std::vector<std::string>* notes) {
+  for (const WindDown& one : table.wind_downs) {
+    notes->push_back(absl::StrFormat(
+        "the last %.2g s of a run are not used for %s, which came %.2g times as often then as "
+        "before: experiments of a program that runs out of work cannot be compared with others",
+        static_cast<double>(one.lasts_ns) / 1e9, Printable(table.points[one.point].name),
+        one.rate));
+  }
+}
+
 // Delay owed at the end of an experiment was taken off its time, but is paid in the next.
 void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
   int experiments = 0;
@@ -399,6 +409,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddCoarse(profile, &notes);
   AddSwitches(profile, &notes);
   AddWarmUps(table, &notes);
+  AddWindDowns(table, &notes);
   AddAchieved(table, &notes);
   AddUnseen(analysis, &notes);
   for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
