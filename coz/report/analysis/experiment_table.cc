@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "coz/report/analysis/achieved_speedups.h"
 #include "coz/report/analysis/effective_durations.h"
+#include "coz/report/analysis/run_course.h"
 #include "coz/report/analysis/unit_samples.h"
 #include "coz/report/analysis/warm_up.h"
 #include "coz/report/analysis/wind_down.h"
@@ -134,6 +135,7 @@ class ExperimentTableBuilder::Impl {
     SteadyAchievedSpeedups(&table_.experiments);
     LeaveOutWarmUps(&table_);
     LeaveOutWindDowns(program_ends_ns_, &table_);
+    TakeOutCourse(program_ends_ns_, &table_);
     for (BareRow& row : table_.bare) ScalePooled(&row);
     for (const auto& [session, end_ns] : ended_) last_ns_[session] = end_ns;
     for (const auto& [session, end_ns] : last_ns_) table_.run_time_ns += end_ns;

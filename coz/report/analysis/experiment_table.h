@@ -192,6 +192,12 @@ struct WindDown {
   }
 };
 
+// That all runs have the same course was taken out of what was seen of a point.
+struct RunCourse {
+  size_t point = 0;
+  double range = 1;  // of the time of a visit: the longest by the shortest
+};
+
 // Forgets what an experiment or a bare interval has seen of the point.
 template <typename Row>
 void LeaveOutPoint(size_t point, Row* row) {
@@ -207,6 +213,7 @@ struct ExperimentTable {
   std::deque<BareRow> bare;
   std::vector<WarmUp> warm_ups;
   std::vector<WindDown> wind_downs;
+  std::vector<RunCourse> courses;
   // Sum over sessions. One that was cut short counts to the end of its last experiment.
   uint64_t run_time_ns = 0;
   uint64_t samples = 0;  // all of the run, whatever their line

@@ -122,6 +122,15 @@ void AddWindDowns(const ExperimentTable& table, std::vector<std::string>* notes)
   }
 }
 
+void AddCourses(const ExperimentTable& table, std::vector<std::string>* notes) {
+  for (const RunCourse& one : table.courses) {
+    notes->push_back(absl::StrFormat(
+        "a visit of %s takes up to %.2g times as long at one place of a run as at another, in all "
+        "runs alike; experiments are compared with what is usual at their place",
+        Printable(table.points[one.point].name), one.range));
+  }
+}
+
 // Delay owed at the end of an experiment was taken off its time, but is paid in the next.
 void AddOwed(const ExperimentTable& table, std::vector<std::string>* notes) {
   int experiments = 0;
@@ -410,6 +419,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   AddSwitches(profile, &notes);
   AddWarmUps(table, &notes);
   AddWindDowns(table, &notes);
+  AddCourses(table, &notes);
   AddAchieved(table, &notes);
   AddUnseen(analysis, &notes);
   for (std::string& note : NotesOfMissedParts(profile)) notes.push_back(std::move(note));
