@@ -106,8 +106,8 @@ TEST(WindDownTest, LittleIsNone) {
 
 TEST(WindDownTest, ProgramWhoseRateVariesHasNone) {
   Runs runs;
-  std::vector<double> rates;
-  for (int i = 0; i < 30; ++i) rates.push_back(i % 2 == 0 ? 100 : 180);
+  std::vector<double> rates(30, 100);
+  for (size_t i = 1; i < rates.size(); i += 2) rates[i] = 180;
   rates.back() = 50;
   runs.Add(rates);
   EXPECT_EQ(runs.Used(), std::vector<size_t>({30}));
