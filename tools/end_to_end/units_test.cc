@@ -182,6 +182,7 @@ TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
       testing::RunCommand({testing::Coz(), "report", Path("profile.pb")}, options_);
   EXPECT_THAT(report.output, HasSubstr("nap (sleep)"));
   EXPECT_THAT(report.output, HasSubstr("main (pipe)"));
+  EXPECT_THAT(report.output, HasSubstr("in waits for the outside, which are the units, and"));
 }
 
 TEST_F(UnitsTest, WaitsAreSpedUpByTheShareOfTheirLength) {
