@@ -95,7 +95,7 @@ profile::Profile ChangingPoint(const std::vector<std::pair<uint64_t, bool>>& cha
     experiment->set_session(kSession);
     experiment->set_index(i);
     experiment->set_selected_unit(1);
-    experiment->set_start_ns(i * 1000);
+    experiment->set_start_ns(uint64_t{i} * 1000);
     experiment->set_elapsed_ns(1000);
     experiment->set_effective_duration_ns(1000);
     experiment->add_point()->set_point(1);
