@@ -18,7 +18,7 @@ namespace {
 // Paths with fewer of the samples have no row unless they have figures.
 constexpr double kSeenShare = 0.005;
 // What the other columns take.
-constexpr int kFiguresWidth = 45;
+constexpr int kFiguresWidth = 46;
 constexpr int kLeastName = 16;
 
 struct Node {
@@ -67,7 +67,8 @@ class Tree {
              is_leaf ? caller->second.unit : std::nullopt);
       if (!is_leaf && caller->second.unit.has_value()) {
         const size_t unit = *caller->second.unit;
-        AddRow(depth + 1, "called by no function in scope", table_.units[unit].samples, unit);
+        AddRow(depth + 1, ElideEnd("called by no function in scope", RoomAt(depth + 1)),
+               table_.units[unit].samples, unit);
       }
       AddRows(caller->second, depth + 1);
     }
@@ -76,8 +77,10 @@ class Tree {
   std::string ShownName(const std::string& function, int depth) const {
     const std::string name = Printable(WithoutAnonymous(function));
     if (depth == 0) return ShortenFunction(name, name_width_);
-    return absl::StrCat("< ", ShortenFunction(name, std::max(1, name_width_ - 2 * depth - 2)));
+    return absl::StrCat("< ", ShortenFunction(name, RoomAt(depth) - 2));
   }
+
+  int RoomAt(int depth) const { return std::max(kLeastName, name_width_ - 2 * depth); }
 
   void AddRow(int depth, const std::string& name, uint64_t samples, std::optional<size_t> unit) {
     const double share = table_.samples == 0 ? 0

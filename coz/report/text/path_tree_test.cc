@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
+#include "coz/report/wording/text_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -70,6 +73,15 @@ TEST_F(PathTreeTest, PathsWithFewSamplesAreLeftOutUnlessTheyHaveFigures) {
   EXPECT_THAT(Text(), Not(HasSubstr("rare")));
   figures_[1] = {"+1 % (0 to 2)", "worth it"};
   EXPECT_THAT(Text(), HasSubstr("    < rare"));
+}
+
+TEST_F(PathTreeTest, RowsFitATerminal) {
+  Add("Helper", 100);
+  Add("Helper < ServeWithALongName", 200);
+  figures_[0] = figures_[1] = {"+12 % (10 to 14)", "not yet known"};
+  const std::vector<std::string> lines = absl::StrSplit(Text(72), '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 4u);
+  for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 72) << line;
 }
 
 TEST_F(PathTreeTest, ThereIsNoneOfOtherUnits) {

@@ -35,6 +35,8 @@ namespace {
 
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
+// A tree of call paths has intervals from here on.
+constexpr int kWidthForTree = 72;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // "-0.00" would look like a finding.
@@ -206,7 +208,7 @@ class PointRenderer {
   std::string PathTree(const PointAnalysis& point) const {
     std::map<size_t, PathFigures> figures;
     for (const LineAnalysis& line : point.lines) {
-      figures[line.unit] = {Gain(line, true), VerdictWord(line)};
+      figures[line.unit] = {Gain(line, options_.width >= kWidthForTree), VerdictWord(line)};
     }
     return PathTreeText(table_, figures, options_.width);
   }
