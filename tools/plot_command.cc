@@ -53,7 +53,7 @@ absl::Status Plot(const Arguments& arguments) {
   const absl::StatusOr<std::string> page = report::MakePlotPage(arguments.plot);
   if (!page.ok()) return page.status();
   if (!arguments.serve.empty()) return Serve(arguments, *page);
-  const absl::Status written = report::WritePlotFile(arguments.output, *page);
+  absl::Status written = report::WritePlotFile(arguments.output, *page);
   if (!written.ok()) return written;
   if (arguments.output == "-") return absl::OkStatus();
   absl::FPrintF(stderr, "The report is in %s.\n", arguments.output);

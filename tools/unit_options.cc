@@ -108,8 +108,8 @@ absl::Status ParseSpeedups(const std::vector<std::string>& texts, std::vector<do
                           "them; write --fixed-speedup=50 or --fixed-speedup=0,10,20-50",
                           text));
     }
-    for (double percent = first; percent < last; percent += kRangeStep) {
-      fractions->push_back(percent / 100);
+    for (int step = 0; first + step * kRangeStep < last; ++step) {
+      fractions->push_back((first + step * kRangeStep) / 100);
     }
     fractions->push_back(last / 100);
   }

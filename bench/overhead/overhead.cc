@@ -242,7 +242,7 @@ class Bench {
   // The path of the large program, which is built if it is missing. Empty where that fails.
   std::string LargeProgram() {
     const std::string folder = arguments_.folder.empty() ? scratch_ : arguments_.folder;
-    const std::string program = folder + "/large";
+    std::string program = folder + "/large";
     if (access(program.c_str(), X_OK) == 0) return program;
     testing::CommandOptions options;
     options.limit_s = 1800;

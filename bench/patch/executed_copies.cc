@@ -251,7 +251,7 @@ class Execution {
     const uint64_t flags = has_flags     ? ~kTrapAndResumeFlags
                            : has_faulted ? 0
                                          : place.needs.set_flags & ~kTrapAndResumeFlags;
-    const std::string difference = DifferentRegister(original.stop.state, copy->stop.state, flags);
+    std::string difference = DifferentRegister(original.stop.state, copy->stop.state, flags);
     if (!difference.empty()) return difference;
     const bool pushed = has_faulted && copy_rsp != copy->stop.state.general.rsp;
     return DifferentMemory(place, start.general.rsp, pushed ? copy_rsp : 0, original, *copy);

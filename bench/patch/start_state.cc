@@ -18,7 +18,7 @@ constexpr int kRcx = 1;
 
 // Of XSAVE's area: two registers of 128 bits and more.
 constexpr size_t kXmmBegin = 160;
-constexpr size_t kXmmBytes = 16 * 16;
+constexpr size_t kXmmBytes = 256;  // 16 registers
 
 }  // namespace
 

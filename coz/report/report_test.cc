@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "coz/report/analysis/experiment_table.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/testing/synthetic_profile.h"
 #include "coz/report/wording/text_layout.h"
@@ -442,6 +444,25 @@ TEST(ReportTest, SaysThatTheProgramWaitedForSomethingOutside) {
   waits.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
   EXPECT_THAT(ReportOf(waits), Not(HasSubstr("no thread of the program ran")))
       << "these waits are the units";
+}
+
+TEST(ReportTest, SaysHowMuchOfTheirTimeThreadsWaitedForEachOther) {
+  SyntheticProfile made({}, {{"/src/a.cc", 5, "A()", 0.5, 0.5, {}}});
+  made.AddRandomExperiments(40);
+  made.End();
+  profile::Profile profile = made.profile();
+  const uint64_t outside_ns =
+      BuildExperimentTable(profile).samples * profile.session(0).sampling_period_ns();
+  profile::Thread* thread = profile.add_thread();
+  thread->set_session(profile.session(0).id());
+  thread->set_threads(1);
+  thread->set_end_ns(2 * outside_ns);
+  thread->set_cpu_ns(outside_ns / 5);
+  EXPECT_THAT(ReportOf(profile), Not(HasSubstr("threads spent"))) << "samples are of CPU time";
+  profile.mutable_session(0)->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  EXPECT_THAT(ReportOf(profile),
+              HasSubstr("threads spent 10 % of their time on CPUs, 50 % in waits for the outside, "
+                        "which are the units, and 40 % in waits for each other"));
 }
 
 TEST(ReportTest, SaysWhatShortThreadsHide) {

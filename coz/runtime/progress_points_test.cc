@@ -50,6 +50,7 @@ TEST(ProgressPointsTest, GivesOneSlotToThreadsThatComeTogether) {
   const auto control = NewControl();
   std::vector<shared::PointSlot*> found(4);
   std::vector<std::thread> threads;
+  threads.reserve(found.size());
   for (shared::PointSlot*& slot : found) {
     threads.emplace_back(
         [&] { slot = FindOrAddPoint(*control, shared::PointKind::kThroughput, "requests"); });

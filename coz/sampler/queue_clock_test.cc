@@ -33,7 +33,7 @@ TEST(QueueClockTest, GrowsWhileAnotherThreadHasTheCpu) {
     });
     // For as long as it takes: the other one gets its slices.
     uint64_t after_ns = before_ns;
-    while (after_ns < before_ns + 1000 * 1000) ASSERT_TRUE(clock.Read(&after_ns));
+    while (after_ns < before_ns + 1'000'000) ASSERT_TRUE(clock.Read(&after_ns));
     stop = true;
     other.join();
     clock.Release();

@@ -92,7 +92,7 @@ TEST_P(SamplerKernelTest, LongSystemCallWeighsAllOfItsPeriods) {
 TEST_P(SamplerKernelTest, AnnouncedExecIsNotKilled) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(RunInChild([] {
-                Start(GetParam(), 20 * 1000);
+                Start(GetParam(), 20'000);
                 PrepareForExec();
                 execl("/bin/true", "true", nullptr);
                 _exit(4);

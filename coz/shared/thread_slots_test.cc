@@ -68,6 +68,7 @@ TEST(ThreadSlotsTest, NeverGivesOneSlotToTwoThreadsAtATime) {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) threads.emplace_back(churn);
   for (std::thread& thread : threads) thread.join();
   EXPECT_FALSE(shared);

@@ -42,6 +42,7 @@ std::string Contents(const UniqueFd& fd) {
   if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(127);
   for (const std::string& entry : options.environment) putenv(const_cast<char*>(entry.c_str()));
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));
   }

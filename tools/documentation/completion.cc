@@ -73,7 +73,9 @@ complete -F _coz coz
 std::string BashValues(const std::string& command, const OptionDescription& option) {
   if (option.value.empty()) return "";
   std::vector<std::string> patterns;
-  for (const std::string& name : option.names) patterns.push_back(InQuotes(command + " " + name));
+  for (const std::string& name : option.names) {
+    patterns.push_back(InQuotes(absl::StrCat(command, " ", name)));
+  }
   return absl::StrCat(
       "    ", absl::StrJoin(patterns, " | "), ") echo ",
       InQuotes(option.choices.empty() ? "FILES" : absl::StrJoin(option.choices, " ")), " ;;\n");

@@ -50,7 +50,7 @@ class FirstRunTest : public ::coz::testing::CozRunTest {
   std::string PastedHint(const std::string& setup, const std::string& word) {
     const CommandResult run = Shell(absl::StrCat(setup, word, " ", ShortRun("a profile.pb")));
     EXPECT_EQ(run.status, 0) << run.errors;
-    const std::string hint = Behind("For all of it: ", run.errors);
+    std::string hint = Behind("For all of it: ", run.errors);
     const CommandResult pasted = Shell(absl::StrCat(setup, hint));
     EXPECT_EQ(pasted.status, 0) << pasted.errors;
     EXPECT_THAT(pasted.output, HasSubstr("busy.c:"));

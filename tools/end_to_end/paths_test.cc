@@ -130,6 +130,8 @@ TEST_F(PathsTest, ReportShowsPathsByName) {
       testing::RunCommand({testing::Coz(), "report", Path("profile.pb")}, options_);
   EXPECT_EQ(report.status, 0) << report.errors;
   EXPECT_THAT(report.output, HasSubstr("helper < serve"));
+  EXPECT_THAT(report.output, HasSubstr("    helper "));
+  EXPECT_THAT(report.output, HasSubstr("      < serve "));
 }
 
 }  // namespace

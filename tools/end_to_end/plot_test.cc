@@ -85,7 +85,7 @@ TEST_F(PlotTest, BadInputIsOneSentence) {
   ExpectOneSentence(Plot({"missing.pb"}), "missing.pb");
   std::ofstream(Path("text.pb")) << "this is no profile, by any means\n";
   ExpectOneSentence(Plot({"text.pb"}), "text.pb");
-  std::ofstream(Path("empty.pb"));
+  const std::ofstream empty(Path("empty.pb"));
   ExpectOneSentence(Plot({"empty.pb"}), "empty.pb");
   ExpectOneSentence(Plot({"-o", "no/such/folder/report.html"}),
                     "cannot write no/such/folder/report.html: No such file or directory");

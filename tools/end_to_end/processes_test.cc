@@ -49,7 +49,7 @@ class ProcessesTest : public ::testing::Test {
     arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
     arguments.push_back("---");
     arguments.insert(arguments.end(), program.begin(), program.end());
-    const CommandResult result = testing::RunCommand(arguments, options);
+    CommandResult result = testing::RunCommand(arguments, options);
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.output, HasSubstr("ok\n")) << result.errors;
     EXPECT_THAT(result.errors, Not(HasSubstr("is false"))) << "a process found something wrong";

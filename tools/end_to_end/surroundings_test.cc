@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "coz/testing/capabilities.h"
 #include "coz/testing/coz_run.h"
@@ -119,6 +121,27 @@ TEST_F(SurroundingsTest, RealtimeThreadsAreNoted) {
       options_);
   ASSERT_EQ(result.output.substr(0, 6), "hello\n") << result.errors;
   EXPECT_THAT(Report(), HasSubstr("of the program's threads had a real-time priority"));
+}
+
+TEST_F(SurroundingsTest, PageFaultsThatWaitForTheDiskAreNoted) {
+  constexpr uint64_t kSeconds = 4;
+  constexpr uint64_t kFewest = 100 * kSeconds;
+  const CommandResult result =
+      testing::RunCommand({Coz(), "run", "--experiment-length=0.2", "--fixed-speedup=0", "---",
+                           Puppet("page_faults"), Path("mapped"), std::to_string(kSeconds)},
+                          options_);
+  ASSERT_EQ(result.status, 0) << result.errors;
+  uint64_t faults = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(result.output, &faults)) << result.output;
+  COZ_REQUIRE_CAPABILITY(faults >= kFewest
+                             ? ""
+                             : absl::StrCat("required: files on a disk, of which ", kFewest,
+                                            " page faults wait; actual: ", faults));
+  EXPECT_THAT(Report(), HasSubstr("page faults a second (major faults, most of page_faults)"));
+  const profile::Profile profile = Profile();
+  ASSERT_EQ(profile.process_size(), 1);
+  EXPECT_GT(profile.process(0).major_faults(), 0u);
+  EXPECT_LE(profile.process(0).major_faults(), faults);
 }
 
 TEST_F(SurroundingsTest, NothingOfThisIsSaidOfAnOrdinaryThread) {

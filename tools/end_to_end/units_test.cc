@@ -1,5 +1,6 @@
 // What experiments of the coz command speed up: units of each kind on real programs, and one
 // sentence for each name that is none.
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -116,7 +117,7 @@ TEST_F(UnitsTest, SeveralFixedUnitsAreTriedAndNoOthers) {
   std::set<int> percents;
   const profile::Profile profile = Profile();
   for (const profile::Experiment& experiment : profile.experiment()) {
-    percents.insert(static_cast<int>(experiment.virtual_speedup() * 100 + 0.5));
+    percents.insert(static_cast<int>(std::lround(experiment.virtual_speedup() * 100)));
   }
   EXPECT_THAT(percents, IsSubsetOf({0, 40, 45, 50}));
 }
@@ -182,6 +183,7 @@ TEST_F(UnitsTest, WaitsForTheOutsideAreUnitsByTheLineOfTheirCall) {
       testing::RunCommand({testing::Coz(), "report", Path("profile.pb")}, options_);
   EXPECT_THAT(report.output, HasSubstr("nap (sleep)"));
   EXPECT_THAT(report.output, HasSubstr("main (pipe)"));
+  EXPECT_THAT(report.output, HasSubstr("in waits for the outside, which are the units, and"));
 }
 
 TEST_F(UnitsTest, WaitsAreSpedUpByTheShareOfTheirLength) {

@@ -93,6 +93,16 @@ TEST(ExperimentIndexTest, CpuTimeOfQueuedThreadsTakesLongerByTheClock) {
   EXPECT_NEAR(LimitOf(made.profile(), 1), limit * 6 / 2, 1e-9);
 }
 
+TEST(ExperimentIndexTest, CpuTimeBesideOtherProgramsTakesLongerByTheClock) {
+  SyntheticOptions alone = Noisy();
+  SyntheticOptions beside = Noisy();
+  beside.share_left = 0.5;
+  SyntheticProfile made[] = {SmallAndLarge(alone), SmallAndLarge(beside)};
+  for (SyntheticProfile& one : made) AddSweep(&one, 0, 50);
+  const double limit = LimitOf(made[0].profile(), 1);
+  EXPECT_NEAR(LimitOf(made[1].profile(), 1), 2 * limit, 0.1 * limit);
+}
+
 TEST(ExperimentIndexTest, FewBaselinesTellNoLimit) {
   SyntheticProfile made = SmallAndLarge();
   AddSweep(&made, 0, 4);
@@ -129,6 +139,8 @@ TEST(ExperimentIndexTest, TimeInTheKernelWithoutSamplesMayAllBeTheUnits) {
   EXPECT_LT(LimitOf(made.profile(), 1), 0.1) << "periods may be lost by chance";
   made.profile().mutable_session(0)->set_kernel_samples_included(false);
   EXPECT_GT(LimitOf(made.profile(), 1), 1) << "half of two CPUs' time";
+  EXPECT_LT(LimitOf(made.profile(), 1), 1.1);
+  EXPECT_TRUE(Analyzed(made.profile()).set_aside.empty());
 }
 
 TEST(ExperimentIndexTest, AWaitTakesNoCpuTimeAndHasNoLimit) {
@@ -181,6 +193,57 @@ TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
   EXPECT_DOUBLE_EQ(HeadlineOf(*line).program_speedup.high, 0.3 * line->gain_limit);
   EXPECT_DOUBLE_EQ(line->slope.high, line->gain_limit);
   EXPECT_DOUBLE_EQ(line->curve.At(0.5).high, 0.5 * line->gain_limit);
+}
+
+// What its experiments seem to say of one is chance.
+TEST(SmallLineTest, HasNoBend) {
+  int judged_by_samples = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SyntheticOptions options = Noisy();
+    options.seed = seed;
+    SyntheticProfile made = SmallAndLarge(options);
+    AddSweep(&made, 0, 50);
+    AddSweep(&made, 1, 3);
+    const PointAnalysis point = Analyzed(made.profile());
+    const LineAnalysis* line = Find(point, 1);
+    if (line == nullptr || !line->by_samples) continue;
+    ++judged_by_samples;
+    EXPECT_FALSE(line->curve.bend.has_value()) << seed;
+    EXPECT_EQ(line->curve.weight_of_bent, 0) << seed;
+  }
+  EXPECT_GT(judged_by_samples, 5);
+}
+
+TEST(SmallLineTest, StandsBehindLinesWithAVerdictByExperiments) {
+  SyntheticProfile made(Noisy(), {Line(1, 1 - kSmallShare, -0.6), Line(2, kSmallShare, 0)});
+  AddSweep(&made, 0, 50);
+  AddSweep(&made, 1, 3);
+  const PointAnalysis point = Analyzed(made.profile());
+  ASSERT_EQ(point.lines.size(), 2u);
+  EXPECT_EQ(point.lines[0].verdict, Verdict::kSlower);
+  EXPECT_TRUE(point.lines[1].by_samples) << "though it has the larger slope";
+}
+
+// Samples of the last experiments, in which the line was tried, came by CPU timers.
+TEST(SmallLineTest, IsNotJudgedByCoarseSamples) {
+  SyntheticProfile made = SmallAndLarge();
+  AddSweep(&made, 0, 100);
+  const profile::Experiment& last = *made.profile().experiment().rbegin();
+  const uint64_t at_ns = last.start_ns() + last.elapsed_ns();
+  AddSweep(&made, 1, 3);
+  made.End();
+  ASSERT_TRUE(Find(Analyzed(made.profile()), 1)->by_samples);
+  profile::SourceChange* change = made.profile().add_source_change();
+  change->set_session(made.profile().session(0).id());
+  change->set_at_ns(at_ns);
+  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  change->set_switches_per_second(20'000);
+  change->set_cpu_ns_per_second(1.6e9);
+  const PointAnalysis point = Analyzed(made.profile());
+  const LineAnalysis* line = Find(point, 1);
+  ASSERT_NE(line, nullptr);
+  EXPECT_LT(line->gain_limit, 2.5 * kSmallShare) << "most baselines are older";
+  EXPECT_FALSE(line->by_samples);
 }
 
 // Other threads are no doubt of the samples, whose limit takes them into account.

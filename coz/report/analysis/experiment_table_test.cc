@@ -60,6 +60,21 @@ TEST(ExperimentTableTest, UnknownTotalMakesNothingOutOfScope) {
 }
 
 // Profiles of older versions have reasons that are no longer given.
+TEST(ExperimentTableTest, ASessionOfWaitsSpeedsUpWaits) {
+  profile::Profile profile = SmallProfile();
+  profile::Session* other = profile.add_session();
+  other->set_id(kSession + 1);
+  other->mutable_options()->set_unit_kind(profile::UNIT_KIND_WAIT);
+  *profile.add_unit() = profile.unit(0);
+  profile.mutable_unit(1)->set_session(other->id());
+  *profile.add_experiment() = profile.experiment(0);
+  profile.mutable_experiment(1)->set_session(other->id());
+  const ExperimentTable table = BuildExperimentTable(profile);
+  ASSERT_EQ(table.experiments.size(), 2u);
+  EXPECT_FALSE(table.experiments[0].speeds_up_waits);
+  EXPECT_TRUE(table.experiments[1].speeds_up_waits);
+}
+
 TEST(ExperimentTableTest, ReasonThatIsNoLongerKnownStillTaints) {
   profile::Profile profile = SmallProfile();
   profile.mutable_experiment(0)->mutable_validity()->add_taint()->set_reason(
@@ -80,7 +95,7 @@ profile::Profile ChangingPoint(const std::vector<std::pair<uint64_t, bool>>& cha
     experiment->set_session(kSession);
     experiment->set_index(i);
     experiment->set_selected_unit(1);
-    experiment->set_start_ns(i * 1000);
+    experiment->set_start_ns(uint64_t{i} * 1000);
     experiment->set_elapsed_ns(1000);
     experiment->set_effective_duration_ns(1000);
     experiment->add_point()->set_point(1);

@@ -100,7 +100,8 @@ TEST(GroupTableTest, VersionsWhoseGainsDifferDoNotFit) {
 
 TEST(GroupTableTest, OddHostIsNamedByGainAndBySpeed) {
   std::vector<HostRun> runs = Hosts(12);
-  for (size_t i = 0; i < runs.size(); ++i) runs[i].ns_per_visit *= 1 + 0.01 * (i % 4);
+  for (size_t i = 0; i < runs.size(); ++i)
+    runs[i].ns_per_visit *= 1 + 0.01 * static_cast<double>(i % 4);
   runs[4].slope = 0.1;
   runs[7].ns_per_visit *= 2;
   const GroupTable table = TableOf(Fleet(runs), GroupBy::kHost);

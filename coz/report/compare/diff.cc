@@ -128,6 +128,8 @@ class Comparer {
       diff.before_shown = before_names_.Place(before->unit);
       diff.before_gain = Shown(*before);
       diff.before = before->slope;
+      diff.function = before_.table.units[before->unit].function;
+      diff.shown_detail = before_names_.Detail(before->unit);
       diff.change = Change::kGone;
     }
     if (after != nullptr) {
@@ -135,12 +137,10 @@ class Comparer {
       diff.after_shown = after_names_.Place(after->unit);
       diff.after_gain = Shown(*after);
       diff.after = after->slope;
+      diff.function = after_.table.units[after->unit].function;
+      diff.shown_detail = after_names_.Detail(after->unit);
       diff.change = Change::kNew;
     }
-    diff.function = after != nullptr ? after_.table.units[after->unit].function
-                                     : before_.table.units[before->unit].function;
-    diff.shown_detail =
-        after != nullptr ? after_names_.Detail(after->unit) : before_names_.Detail(before->unit);
     if (before == nullptr || after == nullptr) return diff;
     Estimate difference;
     difference.value = after->slope.value - before->slope.value;

@@ -56,7 +56,7 @@ std::string Progress(const PointDiff& point) {
   if (!point.time_before && !point.time_after) return "no baseline in either profile";
   if (!point.time_before) return "only in the second profile";
   if (!point.time_after) return "only in the first profile";
-  const std::string times =
+  std::string times =
       absl::StrFormat("%s -> %s %s", Time(point.time_before->value), Time(point.time_after->value),
                       point.is_latency ? "in flight" : "a visit");
   if (!point.gain) return times;

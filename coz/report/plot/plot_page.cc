@@ -97,7 +97,7 @@ absl::Status WritePlotFile(const std::string& path, const std::string& page) {
   if (!IsReplaceable(path)) return WriteFile(path, page) ? absl::OkStatus() : CannotWrite(path);
   const std::string part = absl::StrCat(path, ".part");
   if (WriteFile(part, page) && rename(part.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const absl::Status status = CannotWrite(path);
+  absl::Status status = CannotWrite(path);
   unlink(part.c_str());
   return status;
 }

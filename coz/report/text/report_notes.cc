@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "coz/report/analysis/experiment_table.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/analysis/systematic_error.h"
+#include "coz/report/analysis/wait_times.h"
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/format/profile_reader.h"
 #include "coz/report/statistics/statistics.h"
@@ -170,6 +172,19 @@ void AddIdle(const BaselineUse& use, std::vector<std::string>* notes) {
                       "cannot rise, and predictions say what is saved: give the program as much "
                       "input as it can take, or measure the latency with COZ_BEGIN and COZ_END",
                       100 * idle));
+}
+
+// Waits for the program's own threads are no units, and follow from the others.
+void AddWaitTimes(const profile::Profile& profile, const ExperimentTable& table,
+                  std::vector<std::string>* notes) {
+  const std::optional<WaitTimes> times = SumWaitTimes(profile, table);
+  if (!times.has_value()) return;
+  const auto percent = [&times](double ns) { return 100 * ns / times->lived_ns; };
+  notes->push_back(absl::StrFormat(
+      "threads spent %.0f %% of their time on CPUs, %.0f %% in waits for the outside, which are "
+      "the units, and %.0f %% in waits for each other, in queues for CPUs and in pauses, which "
+      "follow from the rest",
+      percent(times->cpu_ns), percent(times->outside_ns), percent(times->OthersNs())));
 }
 
 // By the baselines: where threads are paused, those that wait for them spin for longer.
@@ -411,6 +426,7 @@ std::vector<std::string> ReportNotes(const profile::Profile& profile, const Expe
   }
   AddOwed(table, &notes);
   AddIdle(use, &notes);
+  AddWaitTimes(profile, table, &notes);
   AddSpinning(table, &notes);
   AddUnsampled(use, &notes);
   AddThrottled(profile, table, &notes);

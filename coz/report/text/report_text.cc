@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "coz/report/format/profile.pb.h"
 #include "coz/report/statistics/curve.h"
 #include "coz/report/text/latency_text.h"
+#include "coz/report/text/path_tree.h"
 #include "coz/report/text/report_columns.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/text/set_aside_text.h"
@@ -33,6 +35,8 @@ namespace {
 
 // --verbose tells achieved speedups and visits too where the terminal has so many columns.
 constexpr int kWidthForAchieved = 64;
+// A tree of call paths has intervals from here on.
+constexpr int kWidthForTree = 72;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // "-0.00" would look like a finding.
@@ -113,7 +117,9 @@ class PointRenderer {
           point.low_visit_experiments, point.low_visit_experiments == 1 ? "" : "s",
           static_cast<int>(min_visits_), point.low_visit_experiments == 1 ? "is" : "are");
     }
-    if (!point.lines.empty()) absl::StrAppend(&text, Table(point), Phases(point));
+    if (!point.lines.empty()) {
+      absl::StrAppend(&text, Table(point), Phases(point), PathTree(point));
+    }
     if (!point.set_aside.empty()) {
       absl::StrAppend(&text, SetAsideText(point, profile_, names_, min_visits_, options_));
     }
@@ -197,6 +203,14 @@ class PointRenderer {
                       " more: `coz report --lines=0` shows all\n");
     }
     return text;
+  }
+
+  std::string PathTree(const PointAnalysis& point) const {
+    std::map<size_t, PathFigures> figures;
+    for (const LineAnalysis& line : point.lines) {
+      figures[line.unit] = {Gain(line, options_.width >= kWidthForTree), VerdictWord(line)};
+    }
+    return PathTreeText(table_, figures, options_.width);
   }
 
   // Where the terminal has no room for a column of shapes, a bend must still not be missed.

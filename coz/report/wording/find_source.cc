@@ -22,7 +22,7 @@ bool IsReadable(const std::string& path) {
 std::string LongestEndIn(const std::string& folder, absl::string_view file) {
   while (!file.empty()) {
     while (!file.empty() && file[0] == '/') file.remove_prefix(1);
-    const std::string candidate = absl::StrCat(folder, "/", file);
+    std::string candidate = absl::StrCat(folder, "/", file);
     if (!file.empty() && IsReadable(candidate)) return candidate;
     const size_t slash = file.find('/');
     if (slash == absl::string_view::npos) break;

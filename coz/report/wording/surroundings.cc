@@ -173,16 +173,28 @@ struct PageFaults {
   std::string program;
 };
 
+// Of its whole life. They were counted from one look to another, and nobody looks as it ends.
+double FaultsOf(const profile::Process& process, double run_time_ns) {
+  constexpr double kMostOfStartNs = 1e9;  // a start is not taken for the whole
+  const double faults = static_cast<double>(process.major_faults());
+  const double counted_ns = static_cast<double>(process.major_faults_ns());
+  if (counted_ns < kMostOfStartNs) return faults;
+  const double end_ns = process.end_ns() == 0 ? run_time_ns : static_cast<double>(process.end_ns());
+  return faults * std::max(1.0, (end_ns - static_cast<double>(process.start_ns())) / counted_ns);
+}
+
 PageFaults MajorFaults(const profile::Profile& profile) {
-  double run_time_ns = 0;
+  double all_ns = 0;
+  std::map<uint64_t, double> run_times_ns;  // by session
   for (const profile::SessionEnd& end : profile.session_end()) {
-    run_time_ns += static_cast<double>(end.run_time_ns());
+    all_ns += static_cast<double>(end.run_time_ns());
+    run_times_ns[end.session()] = static_cast<double>(end.run_time_ns());
   }
   PageFaults sum;
   std::map<std::string, double> by_program;
   for (const profile::Process& process : profile.process()) {
-    const double faults = static_cast<double>(process.major_faults());
-    if (run_time_ns > 0) sum.per_second += 1e9 * faults / run_time_ns;
+    const double faults = FaultsOf(process, run_times_ns[process.session()]);
+    if (all_ns > 0) sum.per_second += 1e9 * faults / all_ns;
     by_program[process.program()] += faults;
   }
   const auto most =

@@ -182,5 +182,23 @@ TEST_F(SurroundingsTest, PageFaultsThatWaitForTheDiskAreToldFrom20ASecondOn) {
                                          HasSubstr("most of reader"), HasSubstr("perf record"))));
 }
 
+TEST_F(SurroundingsTest, PageFaultsAreThoseOfTheWholeLifeOfTheirProcess) {
+  profile::Process* process = profile_.add_process();
+  process->set_session(1);
+  process->set_start_ns(2 * kSecond);
+  process->set_major_faults(100);
+  process->set_major_faults_ns(kSecond);
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("in 80 page faults a second"))) << "8 of 10 s";
+  process->set_end_ns(7 * kSecond);
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("in 50 page faults a second")));
+  process->set_major_faults_ns(20 * kSecond);
+  EXPECT_THAT(Notes(), IsEmpty()) << "10 a second, not fewer than were counted";
+  process->set_major_faults(200);
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("in 20 page faults a second")));
+  process->set_major_faults_ns(kSecond - 1);
+  EXPECT_THAT(Notes(), ElementsAre(HasSubstr("in 20 page faults a second")))
+      << "its start may have had them all";
+}
+
 }  // namespace
 }  // namespace coz::report

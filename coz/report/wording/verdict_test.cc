@@ -30,7 +30,7 @@ VerdictContext Context() {
 
 // What is said of a line whose truth is known, after so many experiments.
 std::string Said(const std::function<double(double)>& truth, int experiments = 150,
-                 SyntheticOptions options = {}) {
+                 const SyntheticOptions& options = {}) {
   SyntheticProfile made(options, {{"/src/a.cc", 5, "A()", 0.5, 0, truth}});
   made.AddRandomExperiments(experiments);
   made.End();

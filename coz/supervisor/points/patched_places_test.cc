@@ -48,7 +48,7 @@ class PatchedPlacesTest : public testing::Test {
   // What MakeRoom says, and the place's number where that is nothing.
   std::string Add(size_t offset, size_t by_trap, size_t* number) {
     PlacePlans plans = PlansOf(offset, by_trap);
-    const std::string why = places_.MakeRoom(At(offset), &plans);
+    std::string why = places_.MakeRoom(At(offset), &plans);
     if (why.empty()) *number = places_.Add({0}, At(offset), plans);
     return why;
   }

@@ -461,8 +461,9 @@ void Run::ChooseSource(uint64_t now_ns) {
 void Run::LookForNeighbours() {
   std::set<pid_t> own = {child_->pid()};
   for (const pid_t pid : processes_->Running()) own.insert(pid);
-  neighbours_.Look(MonotonicNowNs(), own);
-  processes_->CountPageFaults();
+  const uint64_t now_ns = MonotonicNowNs();
+  neighbours_.Look(now_ns, own);
+  processes_->CountPageFaults(now_ns);
   target_->SetBeside(neighbours_.CpusOfTireless());
 }
 

@@ -364,6 +364,7 @@ void ProfileRecorder::WriteProcesses(const ProcessWatch& watch) {
     written->set_start_ns(process.start_ns > start_ns_ ? process.start_ns - start_ns_ : 0);
     if (process.end_ns != 0) written->set_end_ns(process.end_ns - start_ns_);
     written->set_major_faults(process.major_faults);
+    written->set_major_faults_ns(process.major_faults_ns);
   }
   Append(chunk);
 }

@@ -20,17 +20,17 @@ constexpr char kStat[] =
 
 TEST(CpuUseTest, SumsTheCpusThatTheTargetMayUse) {
   const experiment::CpuUse both = CpuUseOf(kStat, {true, true}, 100);
-  EXPECT_EQ(both.busy_ns, 66 * 10 * kNsPerMs);
-  EXPECT_EQ(both.idle_ns, 1320 * 10 * kNsPerMs);
-  EXPECT_EQ(both.stolen_ns, 66 * 10 * kNsPerMs);
+  EXPECT_EQ(both.busy_ns, 660 * kNsPerMs);
+  EXPECT_EQ(both.idle_ns, 13200 * kNsPerMs);
+  EXPECT_EQ(both.stolen_ns, 660 * kNsPerMs);
   const experiment::CpuUse second = CpuUseOf(kStat, {false, true}, 100);
-  EXPECT_EQ(second.busy_ns, 60 * 10 * kNsPerMs);
+  EXPECT_EQ(second.busy_ns, 600 * kNsPerMs);
 }
 
 TEST(CpuUseTest, OldKernelsHaveFewerColumns) {
   const experiment::CpuUse use = CpuUseOf("cpu0 1 2 3 4\n", {true}, 100);
-  EXPECT_EQ(use.busy_ns, 6 * 10 * kNsPerMs);
-  EXPECT_EQ(use.idle_ns, 4 * 10 * kNsPerMs);
+  EXPECT_EQ(use.busy_ns, 60 * kNsPerMs);
+  EXPECT_EQ(use.idle_ns, 40 * kNsPerMs);
   EXPECT_EQ(use.stolen_ns, 0u);
 }
 

@@ -49,6 +49,7 @@ void ProcessWatch::Begin(const shared::ProcessSlot& slot, pid_t pid, Watched* wa
     NoteEnd(*watched, start_ns);  // it has become another program
   }
   watched->image = slot.image.load(std::memory_order_relaxed);
+  watched->major_faults.reset();
   watched->process = processes_.size();
   ++seen_;
   if (processes_.size() == kMostKept) return;
@@ -91,14 +92,18 @@ void ProcessWatch::Look(shared::ProcessSlot& slot, Watched* watched) {
   slot.state.store(shared::ProcessState::kFree, std::memory_order_release);
 }
 
-void ProcessWatch::CountPageFaults() {
+void ProcessWatch::CountPageFaults(uint64_t now_ns) {
   for (Watched& watched : watched_) {
     if (watched.pid == 0 || watched.process >= processes_.size()) continue;
     const std::optional<uint64_t> faults =
         ParseMajorFaults(FileText(absl::StrCat(proc_, "/", watched.pid, "/stat")));
     if (!faults.has_value()) continue;
-    const uint64_t before = std::exchange(watched.major_faults, faults).value_or(*faults);
-    processes_[watched.process].major_faults += *faults - std::min(*faults, before);
+    const uint64_t since_ns = std::exchange(watched.looked_ns, now_ns);
+    const std::optional<uint64_t> before = std::exchange(watched.major_faults, faults);
+    if (!before.has_value()) continue;
+    Process& process = processes_[watched.process];
+    process.major_faults += *faults - std::min(*faults, *before);
+    process.major_faults_ns += now_ns - since_ns;
   }
 }
 

@@ -36,8 +36,9 @@ class ProcessWatch {
     std::string program;     // path; empty if unknown
     uint64_t load_bias = 0;  // of the program
     uint64_t start_ns = 0;
-    uint64_t end_ns = 0;        // 0 while it runs; it may have ended up to a poll earlier
-    uint64_t major_faults = 0;  // from the first CountPageFaults to the last one
+    uint64_t end_ns = 0;           // 0 while it runs; it may have ended up to a poll earlier
+    uint64_t major_faults = 0;     // from the first CountPageFaults to the last one
+    uint64_t major_faults_ns = 0;  // the time between these
   };
 
   // `root`: what stands for "/", in tests.
@@ -49,7 +50,7 @@ class ProcessWatch {
 
   // Every second or so. The first look at a process tells nothing: a program that starts reads
   // itself from the disk.
-  void CountPageFaults();
+  void CountPageFaults(uint64_t now_ns);
 
   // The first kMostKept, in the order in which they were seen.
   static constexpr size_t kMostKept = 1000;
@@ -68,6 +69,7 @@ class ProcessWatch {
     uint32_t image = 0;
     size_t process = kMostKept;            // index into processes_; kMostKept: it is not kept
     std::optional<uint64_t> major_faults;  // at the last look
+    uint64_t looked_ns = 0;                // then
   };
 
   void Look(shared::ProcessSlot& slot, Watched* watched);

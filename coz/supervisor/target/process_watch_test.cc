@@ -73,14 +73,25 @@ TEST_F(ProcessWatchTest, CountsPageFaultsSinceTheFirstLook) {
   const std::string folder = absl::StrCat(root, "/proc/", getpid());
   std::filesystem::create_directories(folder);
   ProcessWatch watch(control_.get(), root);
-  AddProcess(getpid());
+  shared::ProcessSlot& slot = AddProcess(getpid());
   watch.Poll();
-  watch.CountPageFaults();  // where nothing can be read
-  for (const int faults : {300, 310, 305, 335}) {
+  watch.CountPageFaults(1000);  // where nothing can be read
+  uint64_t now_ns = 2000;
+  const auto look = [&](int faults) {
     std::ofstream(folder + "/stat") << "7 (a) S 1 7 7 0 -1 4194304 99 98 " << faults << " 40\n";
-    watch.CountPageFaults();
-  }
+    watch.CountPageFaults(now_ns);
+    now_ns += 1000;
+  };
+  for (const int faults : {300, 310, 305, 335}) look(faults);
   EXPECT_EQ(watch.processes()[0].major_faults, 40u) << "and none for what went back";
+  EXPECT_EQ(watch.processes()[0].major_faults_ns, 3000u);
+  slot.image = 2;  // it becomes another program, which reads itself from the disk
+  watch.Poll();
+  for (const int faults : {435, 440}) look(faults);
+  ASSERT_EQ(watch.processes().size(), 2u);
+  EXPECT_EQ(watch.processes()[0].major_faults, 40u);
+  EXPECT_EQ(watch.processes()[1].major_faults, 5u);
+  EXPECT_EQ(watch.processes()[1].major_faults_ns, 1000u);
 }
 
 TEST_F(ProcessWatchTest, KeepsTheFirstProgramsAndCountsAll) {

@@ -46,7 +46,7 @@ char ThreadStateLetter(pid_t pid, pid_t tid) {
   text[length] = '\0';
   // The name in parentheses may contain anything, even parentheses.
   const char* end_of_name = strrchr(text, ')');
-  return end_of_name != nullptr && end_of_name[1] == ' ' ? end_of_name[2] : 0;
+  return end_of_name != nullptr && end_of_name[1] == ' ' ? end_of_name[2] : '\0';
 }
 
 bool IsRealtime(pid_t tid) {

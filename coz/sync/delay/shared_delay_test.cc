@@ -37,7 +37,7 @@ TEST(SharedDelayTest, WhatOneSampleStandsForIsTakenByTheThreadsThatFollow) {
   const std::vector<uint64_t>& taken = threads.Taken();
   const uint64_t taken_ns = std::accumulate(taken.begin(), taken.end(), uint64_t{0});
   EXPECT_LE(taken_ns, threads.AddedNs());
-  EXPECT_GE(taken_ns + 5 * 4500, threads.AddedNs()) << "of more than five samples";
+  EXPECT_GE(taken_ns + 5 * uint64_t{4500}, threads.AddedNs()) << "of more than five samples";
 }
 
 TEST(SharedDelayTest, ThreadsImposeAboutTheSame) {

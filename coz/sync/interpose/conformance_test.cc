@@ -29,13 +29,13 @@ using testing::WatchedThread;
 using Results = std::vector<int>;
 
 timespec Past() { return {1, 0}; }
-timespec Invalid() { return {1, 1000 * 1000 * 1000}; }
+timespec Invalid() { return {1, 1'000'000'000}; }
 timespec SoonRealtime() {
   timespec time;
   clock_gettime(CLOCK_REALTIME, &time);
-  time.tv_nsec += 1000 * 1000;
-  if (time.tv_nsec >= 1000 * 1000 * 1000) {
-    time.tv_nsec -= 1000 * 1000 * 1000;
+  time.tv_nsec += 1'000'000;
+  if (time.tv_nsec >= 1'000'000'000) {
+    time.tv_nsec -= 1'000'000'000;
     ++time.tv_sec;
   }
   return time;
@@ -284,7 +284,8 @@ TEST_F(InterposeConformanceTest, BarrierHasOneSerialThread) {
     pthread_barrier_init(&barrier, nullptr, 3);
     std::atomic<int> serial{0};
     const auto wait = [&] {
-      if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) ++serial;
+      const int last = PTHREAD_BARRIER_SERIAL_THREAD;  // below 0
+      if (pthread_barrier_wait(&barrier) == last) ++serial;
     };
     std::thread first(wait);
     std::thread second(wait);

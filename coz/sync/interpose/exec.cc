@@ -57,7 +57,7 @@ Program FindInPath(const char* name, char (&buffer)[PATH_MAX]) {
       memcpy(buffer, folders, length);
       char* end = buffer + length;
       if (length > 0) *end++ = '/';
-      strcpy(end, name);
+      memcpy(end, name, name_length + 1);
       if (RawSyscall(SYS_access, static_cast<char*>(buffer), X_OK) == 0) return {AT_FDCWD, buffer};
     }
     if (folders[length] == '\0') return {AT_FDCWD, name};
@@ -205,16 +205,14 @@ int execle(const char* path, const char* first, ...) noexcept {
 }
 
 int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const argv[],
-                char* const envp[]) noexcept {
+                const posix_spawnattr_t* attributes, char* const argv[], char* const envp[]) {
   return Spawn({AT_FDCWD, path}, envp, [=](char* const* environment) {
     return g_real.posix_spawn(pid, path, actions, attributes, argv, environment);
   });
 }
 
 int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
-                 const posix_spawnattr_t* attributes, char* const argv[],
-                 char* const envp[]) noexcept {
+                 const posix_spawnattr_t* attributes, char* const argv[], char* const envp[]) {
   char found[PATH_MAX];
   return Spawn(FindInPath(file, found), envp, [=](char* const* environment) {
     return g_real.posix_spawnp(pid, file, actions, attributes, argv, environment);

@@ -16,8 +16,9 @@ namespace {
 
 bool g_takes_free_mutexes = false;
 
+// To the byte, whatever their fields are.
 bool AreEqual(const pthread_mutex_t& a, const pthread_mutex_t& b) {
-  return memcmp(&a, &b, sizeof(a)) == 0;
+  return memcmp(&a, &b, sizeof(a)) == 0;  // NOLINT(bugprone-suspicious-memory-comparison)
 }
 
 // Whether libc sees a mutex that was taken here as its own.

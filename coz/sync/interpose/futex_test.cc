@@ -37,8 +37,8 @@ long Futex(Word* word, int operation, uint32_t value, const void* timeout = null
 }
 
 // A scenario that waits by `wait` until the word has changed.
-NamedScenario FutexWait(const char* name, std::function<long(Word*)> wait,
-                        std::function<long(Word*)> wake) {
+NamedScenario FutexWait(const char* name, const std::function<long(Word*)>& wait,
+                        const std::function<long(Word*)>& wake) {
   return {name, [=] {
             auto word = std::make_shared<Word>(0);
             return Scenario(
@@ -127,7 +127,7 @@ std::shared_ptr<C11> NewC11() {
   return objects;
 }
 
-NamedScenario C11LockWait(const char* name, std::function<int(mtx_t*)> lock) {
+NamedScenario C11LockWait(const char* name, const std::function<int(mtx_t*)>& lock) {
   return {name, [=] {
             auto objects = NewC11();
             EXPECT_EQ(mtx_lock(&objects->mutex), thrd_success);
@@ -140,7 +140,7 @@ NamedScenario C11LockWait(const char* name, std::function<int(mtx_t*)> lock) {
           }};
 }
 
-NamedScenario C11ConditionWait(const char* name, std::function<int(cnd_t*, mtx_t*)> wait,
+NamedScenario C11ConditionWait(const char* name, const std::function<int(cnd_t*, mtx_t*)>& wait,
                                int (*wake)(cnd_t*)) {
   return {name, [=] {
             auto objects = NewC11();
@@ -194,7 +194,7 @@ Scenario MakeC11JoinWait() {
 // A helper thread runs the routine, and the waiter comes later.
 std::shared_ptr<Gate> g_once_gate;
 
-NamedScenario OnceWait(const char* name, std::function<void(int*, void (*)())> once) {
+NamedScenario OnceWait(const char* name, const std::function<void(int*, void (*)())>& once) {
   return {name, [=] {
             auto control = std::make_shared<int>(0);
             g_once_gate = std::make_shared<Gate>();
@@ -344,7 +344,7 @@ TEST_F(InterposeFutexTest, WaitOnAValueThatHasChangedIsNotCredited) {
 TEST_F(InterposeFutexTest, TimedOutWaitIsNotCredited) {
   process_.Impose(kNsPerMs);
   Word word{0};
-  const timespec duration = {0, 2 * 1000 * 1000};
+  const timespec duration = {0, 2'000'000};
   EXPECT_EQ(Futex(&word, FUTEX_WAIT_PRIVATE, 0, &duration), -1);
   EXPECT_EQ(errno, ETIMEDOUT);
   EXPECT_EQ(process_.main_ledger().credited_ns, 0u);

@@ -40,8 +40,8 @@ timespec FarRealtime() { return In(kFarNs, CLOCK_REALTIME); }
 timespec FarMonotonic() { return In(kFarNs, CLOCK_MONOTONIC); }
 
 // A wait for a lock that the main thread holds.
-Scenario LockScenario(const std::function<int()>& lock, std::function<int()> wait,
-                      std::function<int()> unlock, bool sleeps = true) {
+Scenario LockScenario(const std::function<int()>& lock, const std::function<int()>& wait,
+                      const std::function<int()>& unlock, bool sleeps = true) {
   EXPECT_EQ(lock(), 0);
   return {[wait, unlock] { return wait() == 0 && unlock() == 0; },
           [unlock](std::thread&) { EXPECT_EQ(unlock(), 0); }, sleeps};
@@ -58,7 +58,7 @@ std::shared_ptr<pthread_mutex_t> NewMutex() {
   return NewShared<pthread_mutex_t>([](auto* m) { return pthread_mutex_init(m, nullptr); });
 }
 
-NamedScenario MutexWait(const char* name, std::function<int(pthread_mutex_t*)> wait) {
+NamedScenario MutexWait(const char* name, const std::function<int(pthread_mutex_t*)>& wait) {
   return {name, [wait] {
             auto mutex = NewMutex();
             return LockScenario([mutex] { return pthread_mutex_lock(&*mutex); },
@@ -68,7 +68,7 @@ NamedScenario MutexWait(const char* name, std::function<int(pthread_mutex_t*)> w
 }
 
 NamedScenario RwlockWait(const char* name, bool holder_writes,
-                         std::function<int(pthread_rwlock_t*)> wait) {
+                         const std::function<int(pthread_rwlock_t*)>& wait) {
   return {
       name, [wait, holder_writes] {
         auto lock =
@@ -90,7 +90,7 @@ Scenario MakeSpinWait() {
 }
 
 NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
-                            std::function<int(pthread_cond_t*, pthread_mutex_t*)> wait) {
+                            const std::function<int(pthread_cond_t*, pthread_mutex_t*)>& wait) {
   return {name, [wait, wake] {
             auto condition =
                 NewShared<pthread_cond_t>([](auto* c) { return pthread_cond_init(c, nullptr); });
@@ -112,7 +112,7 @@ NamedScenario ConditionWait(const char* name, int (*wake)(pthread_cond_t*),
           }};
 }
 
-NamedScenario SemaphoreWait(const char* name, std::function<int(sem_t*)> wait) {
+NamedScenario SemaphoreWait(const char* name, const std::function<int(sem_t*)>& wait) {
   return {name, [wait] {
             auto semaphore = NewShared<sem_t>([](auto* s) { return sem_init(s, 0, 0); });
             return Scenario([=] { return wait(&*semaphore) == 0; },
@@ -131,7 +131,8 @@ Scenario MakeBarrierWait() {
 }
 
 // A wait for the end of a thread. The thread runs until it is told to end, and then pays.
-NamedScenario JoinWait(const char* name, std::function<int(pthread_t)> join, bool by_exit = false) {
+NamedScenario JoinWait(const char* name, const std::function<int(pthread_t)>& join,
+                       bool by_exit = false) {
   return {name, [join, by_exit] {
             struct Joined {
               std::atomic<bool> may_end{false};
@@ -159,8 +160,8 @@ using SendSignal = std::function<int(pthread_t)>;
 
 int SendUsr1(pthread_t thread) { return pthread_kill(thread, SIGUSR1); }
 
-NamedScenario SignalWait(const char* name, std::function<bool(const sigset_t*)> wait,
-                         SendSignal send = SendUsr1) {
+NamedScenario SignalWait(const char* name, const std::function<bool(const sigset_t*)>& wait,
+                         const SendSignal& send = SendUsr1) {
   return {name, [wait, send] {
             sigset_t set;
             sigemptyset(&set);
@@ -176,7 +177,7 @@ NamedScenario SignalWait(const char* name, std::function<bool(const sigset_t*)> 
 
 std::atomic<int> g_handled{0};
 
-NamedScenario HandlerWait(const char* name, std::function<int()> wait) {
+NamedScenario HandlerWait(const char* name, const std::function<int()>& wait) {
   return {name, [wait] {
             struct sigaction action = {};
             action.sa_handler = [](int) { ++g_handled; };

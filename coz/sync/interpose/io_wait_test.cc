@@ -57,9 +57,9 @@ using testing::WaitUntil;
 
 using NewChannel = std::function<SharedChannel()>;
 
-NamedScenario ChannelWait(const char* name, NewChannel make,
-                          std::function<bool(int)> wait = Receives,
-                          std::function<void(int)> wake = Send) {
+NamedScenario ChannelWait(const char* name, const NewChannel& make,
+                          const std::function<bool(int)>& wait = Receives,
+                          const std::function<void(int)>& wake = Send) {
   return {name, [=] {
             const SharedChannel channel = make();
             return Scenario([=] { return wait(channel->input); },
@@ -68,8 +68,8 @@ NamedScenario ChannelWait(const char* name, NewChannel make,
 }
 
 // The writer waits for room in a full channel, and the reader makes some.
-NamedScenario FullChannelWait(const char* name, NewChannel make,
-                              std::function<bool(int)> wait = nullptr) {
+NamedScenario FullChannelWait(const char* name, const NewChannel& make,
+                              const std::function<bool(int)>& wait = nullptr) {
   return {name, [=] {
             const SharedChannel channel = make();
             const std::string block(4096, 'x');

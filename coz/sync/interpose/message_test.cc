@@ -127,11 +127,13 @@ class Mailbox {
   }
   void SendFromOutside() const {
     const Letter letter;
-    EXPECT_EQ(RawSyscall(SYS_msgsnd, queue, &letter, sizeof(letter.text), 0), 0);
+    EXPECT_EQ(
+        RawSyscall(SYS_msgsnd, queue, static_cast<const void*>(&letter), sizeof(letter.text), 0),
+        0);
   }
   void ReceiveFromOutside() const {
     Letter letter;
-    EXPECT_EQ(RawSyscall(SYS_msgrcv, queue, &letter, sizeof(letter.text), 0, 0),
+    EXPECT_EQ(RawSyscall(SYS_msgrcv, queue, static_cast<void*>(&letter), sizeof(letter.text), 0, 0),
               static_cast<long>(kMessageBytes));
   }
 

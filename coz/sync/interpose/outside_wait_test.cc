@@ -34,7 +34,6 @@ namespace {
 
 using delay::OutsideWait;
 using delay::WaitKind;
-using testing::Channel;
 using testing::FakeProcess;
 using testing::NewEventfd;
 using testing::NewPipe;
@@ -74,6 +73,7 @@ class OutsideWaitTest : public ::testing::Test {
 
   static std::vector<WaitKind> Kinds() {
     std::vector<WaitKind> kinds;
+    kinds.reserve(waits_.size());
     for (const OutsideWait& wait : waits_) kinds.push_back(wait.kind);
     return kinds;
   }

@@ -183,7 +183,8 @@ void CopyWithSanitizer(char* const* environment, const char* preload_entry,
   memcpy(entry, kPreload, kPreloadLength);
   memcpy(name, sanitizer.name, name_length);
   name[name_length] = ' ';
-  strcpy(name + name_length + 1, preload_entry + kPreloadLength);
+  const char* const others = preload_entry + kPreloadLength;
+  memcpy(name + name_length + 1, others, strlen(others) + 1);
   for (; *environment != nullptr; ++environment) {
     *copy++ = *environment == preload_entry ? entry : *environment;
   }

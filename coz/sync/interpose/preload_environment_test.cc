@@ -15,6 +15,7 @@ using ::testing::ElementsAre;
 // The environment that a program gets in place of `entries`.
 std::vector<std::string> Passed(std::vector<std::string> entries) {
   std::vector<char*> pointers;
+  pointers.reserve(entries.size() + 1);
   for (std::string& entry : entries) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   const char* preload = FindUnreachablePreload(pointers.data());
@@ -39,14 +40,14 @@ TEST(PreloadEnvironmentTest, KeepsTheOtherLibraries) {
 
 TEST(PreloadEnvironmentTest, PassesOnALibraryThatCanBeOpened) {
   const std::string library = ::testing::TempDir() + "/libcoz.so";
-  std::ofstream{library};
+  const std::ofstream made(library);
   EXPECT_THAT(Passed({"LD_PRELOAD=" + library, "COZ_CONTROL=" + library}),
               ElementsAre("LD_PRELOAD=" + library, "COZ_CONTROL=" + library));
 }
 
 TEST(PreloadEnvironmentTest, LeavesOutALibraryThatCannotReachTheSupervisor) {
   const std::string library = ::testing::TempDir() + "/libcoz.so";
-  std::ofstream{library};
+  const std::ofstream made(library);
   EXPECT_THAT(Passed({"A=1", "LD_PRELOAD=" + library, "COZ_CONTROL=/proc/0/fd/3"}),
               ElementsAre("A=1"));
 }

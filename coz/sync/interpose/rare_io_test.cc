@@ -89,8 +89,8 @@ struct Ends {
   }
 };
 
-NamedScenario Opening(const char* name, std::function<int(const Fifo&)> wait,
-                      std::function<bool(Fifo&)> wake) {
+NamedScenario Opening(const char* name, const std::function<int(const Fifo&)>& wait,
+                      const std::function<bool(Fifo&)>& wake) {
   return {name, [=] {
             const auto ends = std::make_shared<Ends>();
             ends->fifo.Make();
@@ -112,8 +112,8 @@ int OpenByStdio(const Fifo& f, const char* mode) {
   return fd;
 }
 
-NamedScenario PipeWait(const char* name, std::function<bool(int)> wait,
-                       std::function<void(int)> wake) {
+NamedScenario PipeWait(const char* name, const std::function<bool(int)>& wait,
+                       const std::function<void(int)>& wake) {
   return {name, [=] {
             const SharedChannel channel = NewPipe();
             return Scenario([=] { return wait(channel->input); },

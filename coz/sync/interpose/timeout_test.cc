@@ -151,7 +151,7 @@ void UnlockFutex(Objects& o, std::thread&) {
   RawSyscall(SYS_futex, &o.held_word, FUTEX_UNLOCK_PI_PRIVATE, 0, nullptr, nullptr, 0);
 }
 
-TimedWait Lock(const char* name, std::function<int(Objects&, const timespec*)> lock,
+TimedWait Lock(const char* name, const std::function<int(Objects&, const timespec*)>& lock,
                void (*unlock)(Objects&), Wake* wake, clockid_t clock = CLOCK_REALTIME,
                int timed_out = ETIMEDOUT) {
   return {name,
@@ -178,7 +178,7 @@ TimedWait RwlockWait(const char* name, std::function<int(Objects&, const timespe
 }
 
 // libc's own call unlocks the mutex, because the wrapper would pay before the test has looked.
-TimedWait ConditionWait(const char* name, std::function<int(Objects&, const timespec*)> wait,
+TimedWait ConditionWait(const char* name, const std::function<int(Objects&, const timespec*)>& wait,
                         clockid_t clock) {
   return {name,
           [=](Objects& o) {
@@ -191,7 +191,7 @@ TimedWait ConditionWait(const char* name, std::function<int(Objects&, const time
           SignalCondition};
 }
 
-TimedWait JoinWait(const char* name, std::function<int(Objects&, const timespec*)> join,
+TimedWait JoinWait(const char* name, const std::function<int(Objects&, const timespec*)>& join,
                    clockid_t clock) {
   return {name,
           [=](Objects& o) {
@@ -215,7 +215,7 @@ long WaitForAnyOfOne(Objects& o, const timespec* deadline) {
 }
 
 // A select that goes on has its sets as they were, and returns the sets of what is ready.
-TimedWait SelectWait(const char* name, std::function<int(int, fd_set*, fd_set*)> wait) {
+TimedWait SelectWait(const char* name, const std::function<int(int, fd_set*, fd_set*)>& wait) {
   return {name,
           [=](Objects& o) {
             fd_set input, exceptional;
@@ -379,7 +379,7 @@ const TimedWait kTimedWaits[] = {
      WriteIntoPipe},
     SelectWait("select",
                [](int count, fd_set* input, fd_set* exceptional) {
-                 timeval soon = {0, kSoonMs * 1000};
+                 timeval soon = {0, long{kSoonMs} * 1000};
                  const int ready = select(count, input, nullptr, exceptional, &soon);
                  // Linux writes the time that is left.
                  EXPECT_EQ(soon.tv_sec, 0);
