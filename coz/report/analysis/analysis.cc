@@ -452,6 +452,7 @@ class PointAnalyzer {
                        const bool b_open = b.verdict == Verdict::kCannotTell;
                        if (a_open != b_open) return b_open;
                        if (a.by_samples != b.by_samples) return b.by_samples;
+                       if (a.by_samples) return a.gain_limit > b.gain_limit;
                        if (a.slope.value != b.slope.value) return a.slope.value > b.slope.value;
                        return a.slope.low > b.slope.low;
                      });

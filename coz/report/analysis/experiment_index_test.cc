@@ -183,6 +183,19 @@ TEST(SmallLineTest, HasNoGainThoughFewExperimentsCannotTell) {
   EXPECT_DOUBLE_EQ(line->curve.At(0.5).high, 0.5 * line->gain_limit);
 }
 
+TEST(SmallLineTest, TheLargestLimitComesFirst) {
+  SyntheticOptions options = Noisy();
+  options.noise *= 4;
+  SyntheticProfile made(options, {Line(1, 0.9, 0.5), Line(2, 0.01, 0), Line(3, 0.02, 0)});
+  AddSweep(&made, 0, 50);
+  AddSweep(&made, 1, 3);
+  AddSweep(&made, 2, 3);
+  const PointAnalysis point = Analyzed(made.profile());
+  ASSERT_EQ(point.lines.size(), 3u);
+  ASSERT_TRUE(point.lines[1].by_samples && point.lines[2].by_samples);
+  EXPECT_GT(point.lines[1].gain_limit, point.lines[2].gain_limit);
+}
+
 // Other threads are no doubt of the samples, whose limit takes them into account.
 TEST(SmallLineTest, IsSureWhereItsExperimentsAreNot) {
   SyntheticProfile made(Noisy(), {Line(1, 0.99, 0.5), Line(2, 0.01, 0)});

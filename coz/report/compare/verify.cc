@@ -126,9 +126,37 @@ std::optional<Estimate> LineSpeedup(const AnalyzedProfile& before, const Analyze
   return Gain(*cost_before, *cost_after);
 }
 
+// What the first profile says of a unit at a point.
+struct Prediction {
+  const LineAnalysis* line = nullptr;  // of one that was tried
+  std::optional<double> gain_limit;    // where its samples alone tell that it brings nothing
+
+  explicit operator bool() const { return line != nullptr || gain_limit.has_value(); }
+};
+
+Prediction FindPrediction(const PointAnalysis& point, size_t unit) {
+  Prediction found;
+  for (const LineAnalysis& line : point.lines) {
+    if (line.unit != unit) continue;
+    found.line = &line;
+    if (line.by_samples) found.gain_limit = line.gain_limit;
+  }
+  for (const LineSetAside& line : point.set_aside) {
+    if (line.unit == unit && line.reason == SetAsideReason::kSmall) {
+      found.gain_limit = line.gain_limit;
+    }
+  }
+  return found;
+}
+
 // The prediction at the line's speedup, with the speedup's own error in it.
-Estimate Predict(const LineAnalysis& line, const Estimate& speedup) {
+Estimate Predict(const Prediction& prediction, const Estimate& speedup) {
   const double at = std::min(1.0, std::max(0.0, speedup.value));
+  if (prediction.gain_limit.has_value()) {
+    const double most = *prediction.gain_limit * at;
+    return {most / 2, 0, most};
+  }
+  const LineAnalysis& line = *prediction.line;
   Estimate predicted;
   if (line.curve.points.empty()) {
     predicted.value = line.slope.value * at;
@@ -168,6 +196,11 @@ Outcome Judge(const Estimate& line_speedup, const Estimate& predicted, const Est
 std::string Percent(const Estimate& e) {
   if (e.low == e.high) return absl::StrFormat("%.0f %%", e.value * 100);
   return absl::StrFormat("%+.1f %% (%+.1f to %+.1f)", e.value * 100, e.low * 100, e.high * 100);
+}
+
+std::string Predicted(const Verification& v) {
+  return v.is_limit ? absl::StrFormat("at most %+.1f %%, by its samples", v.predicted.high * 100)
+                    : Percent(v.predicted);
 }
 
 std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedProfile& after,
@@ -228,9 +261,8 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
   std::string missing;
   std::string predicted_at;
   for (const PointAnalysis& point : before.analysis.points) {
-    const auto line = std::find_if(point.lines.begin(), point.lines.end(),
-                                   [&](const LineAnalysis& l) { return l.unit == *unit; });
-    if (line == point.lines.end()) continue;
+    const Prediction prediction = FindPrediction(point, *unit);
+    if (!prediction) continue;
     const PointRow& row = before.table.points[point.point];
     if (predicted_at.empty()) predicted_at = row.name;
     for (const PointAnalysis& other : after.analysis.points) {
@@ -259,8 +291,9 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
         missing = NoLineSpeedup(is_first ? "first" : "second", wanted);
         continue;
       }
-      v.largest_tried = LargestTried(*line);
-      v.predicted = Predict(*line, v.line_speedup);
+      v.is_limit = prediction.gain_limit.has_value();
+      if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
+      v.predicted = Predict(prediction, v.line_speedup);
       v.happened = Gain(*time_before, *time_after);
       v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
       v.error = v.predicted.value - v.happened.value;
@@ -319,7 +352,7 @@ std::string VerificationText(const Verification& v) {
       "  predicted for the program  %s\n"
       "  what happened              %s\n%s%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Percent(v.predicted), Percent(v.happened), Reach(v), Remedy(v.outcome));
+      Predicted(v), Percent(v.happened), Reach(v), Remedy(v.outcome));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {
@@ -335,6 +368,7 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
           {"line_speedup", estimate(v.line_speedup)},
           {"largest_tried", v.largest_tried},
           {"predicted", estimate(v.predicted)},
+          {"predicted_by_samples", v.is_limit},
           {"happened", estimate(v.happened)},
           {"outcome", OutcomeId(v.outcome)}};
 }

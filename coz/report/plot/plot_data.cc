@@ -26,7 +26,8 @@
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
 //                     curve, k: [the place of its bend or null,
 //                     the place in words], or null where it is straight}
-//   aside             {p, u, n: experiments, r: reason, t}
+//   aside             {p, u, n: experiments, t, h: the gain of a line that takes too little CPU
+//                     time to bring more, else null}
 //   timeline          {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup,
 //                     used]…], units: [[unit, share…]…], points: [[point, visits per second…]…]}
 #include "coz/report/plot/plot_data.h"
@@ -95,6 +96,12 @@ json Nothing(const profile::Profile& profile, const ExperimentTable& table,
   const auto nothing = FindNothingMeasured(profile, table, analysis);
   if (!nothing.has_value()) return nullptr;
   return {{"what", Capitalized(nothing->what)}, {"remedy", Sentence(nothing->remedy)}};
+}
+
+// What a line that needs no experiments brings at most; null where experiments are missing.
+json LimitText(const LineSetAside& line) {
+  if (line.reason != SetAsideReason::kSmall) return nullptr;
+  return GainText(HeadlineOfLimit(line.gain_limit));
 }
 
 json Words() {
@@ -170,7 +177,7 @@ class Builder {
       (*data)["aside"].push_back({{"p", index},
                                   {"u", Unit(line.unit)},
                                   {"n", line.experiments},
-                                  {"small", line.reason == SetAsideReason::kSmall},
+                                  {"h", LimitText(line)},
                                   {"t", Sentence(SetAsideSentence(line, row, context_))}});
     }
   }

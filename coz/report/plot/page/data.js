@@ -73,7 +73,7 @@ function withoutBadge(text) {
 }
 
 const aside = data.aside.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: line.small ? 'small' : 'aside', sure: true, gain: null, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  unit: units[line.u], point: line.p, verdict: line.h ? 'small' : 'aside', sure: true, gain: line.h, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
   others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, luck: null, sentence: withoutBadge(line.t),
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));
