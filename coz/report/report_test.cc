@@ -264,8 +264,9 @@ TEST(ReportTest, SmallLinesThatAreAllNameLargerParts) {
   const std::string text = ReportOf(made.profile());
   EXPECT_THAT(text, HasSubstr("at most 0.7 %  by its samples"));
   EXPECT_THAT(text, HasSubstr("  No gain: 99 lines take"));
-  EXPECT_THAT(text, HasSubstr("  Together the small lines have 100 % of the samples; look at larger "
-                              "parts with `coz run --unit=function --- ./app --threads=2`\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  Together the small lines have 100 % of the samples; look at larger "
+                        "parts with `coz run --unit=function --- ./app --threads=2`\n"));
   EXPECT_THAT(text, HasSubstr("\nat most 2 %, by its samples: the line takes too little"));
 }
 

@@ -154,6 +154,27 @@ TEST(VerifyTest, OfASmallLineTheLimitIsPredicted) {
   EXPECT_FALSE(faster->front().is_limit);
 }
 
+TEST(VerifyTest, ProgramsThatTookCpuTimeAreNamed) {
+  const auto before = Before();
+  profile::Profile crowded = After()->profile;
+  for (profile::Experiment& one : *crowded.mutable_experiment()) {
+    profile::Validity* validity = one.mutable_validity();
+    validity->set_busy_cpu_ns(2 * one.elapsed_ns());
+    validity->set_idle_cpu_ns(0);
+  }
+  const auto after = AnalyzeWhole(std::move(crowded));
+  VerifyOptions options;
+  options.line = "work.cc:10";
+  const auto found = Verify(*before, *after, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(VerificationText(found->front()),
+              HasSubstr("  note: other programs used 50 % in the second profile of the time"));
+  EXPECT_THAT(VerificationJson(found->front())["note"].get<std::string>(), HasSubstr("idle"));
+  const auto alone = Verify(*before, *After(), options);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->front().note, "");
+}
+
 TEST(DiffTest, LinesAreCalledAsInTheReport) {
   const std::string text = DiffText(Compare(*Before(), *After()), 0);
   EXPECT_THAT(text, HasSubstr(" change  line        function "));

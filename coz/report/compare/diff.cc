@@ -164,8 +164,8 @@ class Comparer {
     }
     diff.function = after.is_there() ? after_.table.units[after.unit].function
                                      : before_.table.units[before.unit].function;
-    diff.shown_detail = after.is_there() ? after_names_.Detail(after.unit)
-                                         : before_names_.Detail(before.unit);
+    diff.shown_detail =
+        after.is_there() ? after_names_.Detail(after.unit) : before_names_.Detail(before.unit);
     if (before.is_there() && after.is_there()) SetChange(before, after, &diff);
     return diff;
   }
@@ -179,8 +179,7 @@ class Comparer {
       difference = {0, is.low - was.high, is.high - was.low};
     } else {
       const double half = std::hypot((was.high - was.low) / 2, (is.high - is.low) / 2);
-      difference = {is.value - was.value, is.value - was.value - half,
-                    is.value - was.value + half};
+      difference = {is.value - was.value, is.value - was.value - half, is.value - was.value + half};
       diff->difference = difference;
     }
     const bool by_samples_alike =

@@ -12,7 +12,9 @@
 #include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "nlohmann/json.hpp"
@@ -213,6 +215,22 @@ std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedPro
   return std::nullopt;
 }
 
+// "62 % in the second profile"; "" where other programs were no hindrance.
+std::string OthersIn(const char* which, const AnalyzedProfile& whole) {
+  const BaselineUse use = SumBaselines(whole.profile, whole.table);
+  if (!OthersCrowd(use)) return "";
+  return absl::StrFormat("%.0f %% in the %s profile", 100 * use.OthersShare(), which);
+}
+
+std::string NoteOfOthers(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  std::vector<std::string> shares = {OthersIn("first", before), OthersIn("second", after)};
+  shares.erase(std::remove(shares.begin(), shares.end(), ""), shares.end());
+  if (shares.empty()) return "";
+  return absl::StrCat("other programs used ", absl::StrJoin(shares, " and "),
+                      " of the time of the program's CPUs, so what happened may be their doing; "
+                      "leave the machine idle, and profile again");
+}
+
 // The line with a prediction whose CPU time for each visit fell most.
 absl::StatusOr<std::string> LineThatBecameFaster(const AnalyzedProfile& before,
                                                  const AnalyzedProfile& after) {
@@ -297,6 +315,7 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
       v.happened = Gain(*time_before, *time_after);
       v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
       v.error = v.predicted.value - v.happened.value;
+      v.note = NoteOfOthers(before, after);
       found.push_back(v);
     }
   }
@@ -350,9 +369,10 @@ std::string VerificationText(const Verification& v) {
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
-      "  what happened              %s\n%s%s",
+      "  what happened              %s\n%s%s%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Predicted(v), Percent(v.happened), Reach(v), Remedy(v.outcome));
+      Predicted(v), Percent(v.happened), Reach(v), Remedy(v.outcome),
+      v.note.empty() ? "" : absl::StrCat("  note: ", v.note, "\n"));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {
@@ -370,7 +390,8 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
           {"predicted", estimate(v.predicted)},
           {"predicted_by_samples", v.is_limit},
           {"happened", estimate(v.happened)},
-          {"outcome", OutcomeId(v.outcome)}};
+          {"outcome", OutcomeId(v.outcome)},
+          {"note", v.note.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(v.note)}};
 }
 
 }  // namespace coz::report

@@ -45,9 +45,12 @@ struct Verification {
   Estimate predicted;        // program speedup
   // The samples alone tell that it is between 0 and predicted.high.
   bool is_limit = false;
-  Estimate happened;         // program speedup
+  Estimate happened;  // program speedup
   Outcome outcome = Outcome::kHeld;
   double error = 0;  // predicted - happened
+  // A sentence where other programs took CPU time from the program, so that what happened may be
+  // their doing; else empty.
+  std::string note;
 };
 
 absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,

@@ -171,7 +171,8 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
       if (line.reason != SetAsideReason::kSmall) set_aside = name;
       has_figure |= line.reason == SetAsideReason::kSmall;
       const double figure = FigureOf(line);
-      if (Holds(figure)) return Sentence(table.units[line.unit], table.points[point->point], figure);
+      if (Holds(figure))
+        return Sentence(table.units[line.unit], table.points[point->point], figure);
     }
   }
   if (has_figure) return std::optional<std::string>();

@@ -78,7 +78,9 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
             "larger; ";
   notes->push_back(absl::StrCat(
       "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
-      idle, neighbours.empty() ? "" : absl::StrCat(", the busiest of them ", Described(neighbours.front())),
+      idle,
+      neighbours.empty() ? ""
+                         : absl::StrCat(", the busiest of them ", Described(neighbours.front())),
       "; ", effect,
       "stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
 }

@@ -69,8 +69,9 @@ TEST_F(SurroundingsTest, OtherProgramsAreNamedWithTheirShare) {
                                          Not(HasSubstr("busiest")))));
   AddNeighbour("backup", 3 * kSecond, false);
   AddNeighbour("stress", 5 * kSecond, false);
-  EXPECT_THAT(Notes(), ElementsAre(AllOf(HasSubstr("idle for 10 %, the busiest of them stress (0.5 CPUs)"),
-                                         HasSubstr("taskset"), Not(HasSubstr("talks")))));
+  EXPECT_THAT(Notes(),
+              ElementsAre(AllOf(HasSubstr("idle for 10 %, the busiest of them stress (0.5 CPUs)"),
+                                HasSubstr("taskset"), Not(HasSubstr("talks")))));
 }
 
 TEST_F(SurroundingsTest, WhatOtherProgramsLeftIsSaidWhereEffectsAreSetRightForIt) {

@@ -81,9 +81,8 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
   if (absl::Status status = CheckJitScope(options, units); !status.ok()) return status;
   if (options.is_launcher) return absl::OkStatus();
   for (const std::string& pattern : options.binary_scope) {
-    const bool may_be_library =
-        absl::StrContains(pattern, ".so") ||
-        std::any_of(pattern.begin(), pattern.end(), sourcemap::IsWildcard);
+    const bool may_be_library = absl::StrContains(pattern, ".so") ||
+                                std::any_of(pattern.begin(), pattern.end(), sourcemap::IsWildcard);
     if (may_be_library || pattern == kJitCode ||
         sourcemap::BinaryScope({pattern}).Contains(program, true))
       continue;
