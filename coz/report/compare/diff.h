@@ -2,8 +2,8 @@
 // importance.
 //
 // Shape    a PointDiff for each progress point of either; each unit that has a slope in one of them
-//          is in one LineDiff. Of a unit that is small in the other one (its samples alone tell that
-//          it brings nothing), the limit is known there
+//          is in one LineDiff. Of a unit that is small in the other one (its samples alone tell
+//          that it brings nothing), the limit is known there
 // Units    fractions; slopes as in analysis.h
 // Errors   none: what one side lacks is absent
 // Threads  safe
