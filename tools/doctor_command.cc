@@ -69,14 +69,27 @@ void NameCommands(std::vector<report::FindingGroup>* groups) {
   }
 }
 
+bool LacksPoints(const std::vector<report::FindingGroup>& groups) {
+  for (const report::FindingGroup& group : groups) {
+    for (const report::Finding& finding : group.findings) {
+      if (finding.subject == "points" && finding.grade != report::Grade::kGood) return true;
+    }
+  }
+  return false;
+}
+
 // What to do next, where nothing stands in the way.
-std::string NextStep(const DoctorArguments& arguments, bool is_profile) {
-  if (is_profile) return "";
-  const std::string program =
-      arguments.words.empty() ? "./program" : report::Quoted(arguments.words.front());
-  const std::string next = arguments.words.empty() ? absl::StrCat("coz doctor ", program)
-                                                   : absl::StrCat("coz run --- ", program, " …");
-  return WithCommandName(absl::StrCat("\nNothing stands in the way. Next: ", next, "\n"));
+std::string NextStep(const DoctorArguments& arguments,
+                     const std::vector<report::FindingGroup>& groups) {
+  if (arguments.words.empty()) {
+    return WithCommandName("\nNothing stands in the way. Next: coz doctor ./program\n");
+  }
+  const std::string program = report::Quoted(arguments.words.front());
+  return WithCommandName(
+      LacksPoints(groups)
+          ? absl::StrCat("\nNothing but the points is missing. Next: coz points --- ", program,
+                         " …\n")
+          : absl::StrCat("\nNothing stands in the way. Next: coz run --- ", program, " …\n"));
 }
 
 absl::StatusOr<std::vector<report::FindingGroup>> Look(const DoctorArguments& arguments,
@@ -113,7 +126,7 @@ void Execute(const DoctorArguments& arguments, int* exit_status) {
   report::TextOptions text;
   report::FitTerminal(STDOUT_FILENO, &text);
   std::cout << report::FindingsText(*groups, text.width);
-  if (!report::HasProblem(*groups)) std::cout << NextStep(arguments, is_profile);
+  if (!is_profile && !report::HasProblem(*groups)) std::cout << NextStep(arguments, *groups);
 }
 
 }  // namespace

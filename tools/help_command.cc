@@ -42,6 +42,8 @@ int PrintHelp(const CLI::App& app, const std::string& name) {
   const CommandDescription all = DescribeCommand(app);
   if (name.empty()) {
     fputs(HelpPage(all, "", CommandName(), PageWidth()).c_str(), stdout);
+    const auto pages = FindProductFile("docs/README.md", "share/doc/coz/docs/README.md");
+    if (pages.ok()) printf("More to read: %s\n", pages->c_str());
     return 0;
   }
   for (const CommandDescription& sub : all.subcommands) {

@@ -105,7 +105,7 @@ void AddScopeOptions(CLI::App* command, RunArguments* a) {
   command->option_defaults()->group("Where");
   command
       ->add_option("-b,--binary-scope", a->run.binary_scope,
-                   "binaries whose lines are experimented on; % is a wildcard (default MAIN: the "
+                   "binaries whose lines are experimented on; * is a wildcard (default MAIN: the "
                    "program itself; JIT: functions that the program compiles while it runs)")
       ->allow_extra_args(false)
       ->type_name("PATTERN");

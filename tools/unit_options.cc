@@ -131,7 +131,7 @@ void AddUnitOptions(CLI::App* command, UnitArguments* a) {
       ->add_option(
           "--group", a->groups,
           "speed up together what matches: file:line, file:first-last, files or functions; "
-          "% is a wildcard; repeat it for more patterns or groups")
+          "* is a wildcard; repeat it for more patterns or groups")
       ->allow_extra_args(false)
       ->type_name("NAME=PATTERN");
   command

@@ -162,8 +162,8 @@ TEST(ReportTest, AttachedProfileNamesItsCommand) {
   SyntheticOptions missed;
   missed.achieved_share = 0.83;
   SyntheticProfile made(
-      missed, {{"/src/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/rare.cc", 9, "Rare()", 0, 0, {}}});
-  made.AddRandomExperiments(120);
+      missed, {{"/src/a.cc", 5, "A()", 0.5, 0.4, {}}, {"/src/rare.cc", 9, "Rare()", 0.3, 0, {}}});
+  for (int i = 0; i < 120; ++i) made.AddExperiment(0, i % 6 * 0.1);
   made.AddExperiment(1, 0.5);
   made.End();
   profile::Profile profile = made.profile();
@@ -249,7 +249,27 @@ TEST(ReportTest, SaysOfSmallLinesThatTheyBringNothing) {
   const std::string text = ReportOf(made.profile());
   EXPECT_THAT(text, HasSubstr("needs 2 more speedup values"));
   EXPECT_THAT(text, HasSubstr("run longer, or look at one line with"));
-  EXPECT_THAT(text, HasSubstr("  No gain: 2 lines that take so little CPU time that each brings "));
+  EXPECT_THAT(text, HasSubstr("  No gain: 2 lines take so little CPU time that each, made 30 % "
+                              "faster, brings at most 2 %\n"));
+  EXPECT_THAT(text, Not(HasSubstr("Together"))) << "a line that takes half of the time is open";
+}
+
+// Many lines of 1 %, some of which were tried.
+TEST(ReportTest, SmallLinesThatAreAllNameLargerParts) {
+  std::vector<SyntheticLine> lines;
+  for (uint32_t i = 1; i <= 100; ++i) lines.push_back({"/src/a.cc", i, "A()", 0.01, 0, {}});
+  SyntheticOptions noisy;
+  noisy.noise = 0.1;
+  SyntheticProfile made(noisy, lines);
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, 0);
+  for (double speedup : {0.2, 0.5, 0.8}) made.AddExperiment(1, speedup);
+  const std::string text = ReportOf(made.profile());
+  EXPECT_THAT(text, HasSubstr("at most 0.7 %  by its samples"));
+  EXPECT_THAT(text, HasSubstr("  No gain: 99 lines take"));
+  EXPECT_THAT(text,
+              HasSubstr("  Together the small lines have 100 % of the samples; look at larger "
+                        "parts with `coz run --unit=function --- ./app --threads=2`\n"));
+  EXPECT_THAT(text, HasSubstr("\nat most 2 %, by its samples: the line takes too little"));
 }
 
 TEST(ReportTest, NextCommandCountsWhatThisOneCounted) {

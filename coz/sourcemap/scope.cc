@@ -7,6 +7,7 @@ namespace {
 
 // Raise when the rules below change, so that tables cached under the old ones are not used.
 constexpr uint64_t kDefaultScopeVersion = 1;
+constexpr uint64_t kPatternVersion = 1;
 
 // Installed by the distribution or by `make install`. Not here: /usr/src, where distributions put
 // the sources of their own programs, and /usr/local/src.
@@ -40,7 +41,7 @@ bool IsSystemSource(std::string_view path) {
 
 bool MatchesAtAnyPart(std::string_view pattern, std::string_view path) {
   if (MatchesPattern(pattern, path)) return true;
-  if (pattern.empty() || pattern.front() == '/' || pattern.front() == '%') return false;
+  if (pattern.empty() || pattern.front() == '/' || IsWildcard(pattern.front())) return false;
   for (size_t slash = path.find('/'); slash != std::string_view::npos;
        slash = path.find('/', slash + 1)) {
     if (MatchesPattern(pattern, path.substr(slash + 1))) return true;
@@ -63,7 +64,7 @@ bool MatchesPattern(std::string_view pattern, std::string_view text) {
   size_t after_wildcard = std::string_view::npos;
   size_t retry_text = 0;
   while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '%') {
+    if (p < pattern.size() && IsWildcard(pattern[p])) {
       after_wildcard = ++p;
       retry_text = t;
     } else if (p < pattern.size() && pattern[p] == text[t]) {
@@ -76,7 +77,7 @@ bool MatchesPattern(std::string_view pattern, std::string_view text) {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '%') ++p;
+  while (p < pattern.size() && IsWildcard(pattern[p])) ++p;
   return p == pattern.size();
 }
 
@@ -97,7 +98,7 @@ bool SourceScope::Contains(std::string_view path) const {
 }
 
 uint64_t SourceScope::Fingerprint() const {
-  uint64_t hash = 0xcbf29ce484222325 + (patterns_.empty() ? kDefaultScopeVersion : 0);
+  uint64_t hash = 0xcbf29ce484222325 + (patterns_.empty() ? kDefaultScopeVersion : kPatternVersion);
   // The terminating 0 is hashed too: {"ab"} and {"a", "b"} differ.
   for (const std::string& pattern : patterns_) {
     hash = HashBytes(hash, std::string_view(pattern.c_str(), pattern.size() + 1));

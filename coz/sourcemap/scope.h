@@ -1,7 +1,7 @@
 // Decides which binaries and which source files an experiment may pick lines from.
 //
-// Shape    a list of patterns; a path is in scope if any pattern matches it. `%` stands for any
-//          characters, "/" included, as in the Coz paper.
+// Shape    a list of patterns; a path is in scope if any pattern matches it. `*` stands for any
+//          characters, "/" included; so does `%`, as in the Coz paper.
 // Units    absolute paths
 // Errors   none: a pattern that matches nothing leaves nothing in scope
 // Threads  safe: immutable after construction
@@ -19,11 +19,14 @@
 
 namespace coz::sourcemap {
 
-// True if the whole of `text` matches `pattern`, in which `%` matches any run of characters.
+// "*" or "%".
+inline bool IsWildcard(char c) { return c == '*' || c == '%'; }
+
+// True if the whole of `text` matches `pattern`, in which a wildcard matches any run of characters.
 bool MatchesPattern(std::string_view pattern, std::string_view text);
 
 // The binaries whose code is sampled line by line. The word MAIN stands for the program's own
-// executable. A pattern without "/" also matches the file name alone: `libfoo.so%`.
+// executable. A pattern without "/" also matches the file name alone: `libfoo.so*`.
 class BinaryScope {
  public:
   BinaryScope() : BinaryScope({"MAIN"}) {}
@@ -40,8 +43,9 @@ class BinaryScope {
 
 // The source files whose lines can be selected. Without patterns: the program's own sources, that
 // is every file but those of the system and of the toolchain, wherever it is installed. With
-// patterns they alone decide, so that `%` takes everything in. A pattern that starts neither with
-// "/" nor with `%` may begin at any part of the path: `src/%.cc` matches /home/me/src/io/a.cc.
+// patterns they alone decide, so that `*` takes everything in. A pattern that starts neither with
+// "/" nor with a wildcard may begin at any part of the path: `src/*.cc` matches
+// /home/me/src/io/a.cc.
 class SourceScope {
  public:
   SourceScope() = default;

@@ -11,6 +11,10 @@ TEST(MatchesPatternTest, PercentMatchesAnyRunIncludingNoneAndSlashes) {
   EXPECT_TRUE(MatchesPattern("/src/%.cc", "/src/x/y.cc"));
   EXPECT_TRUE(MatchesPattern("%a%b%", "a-b"));
   EXPECT_TRUE(MatchesPattern("%ab", "aab"));
+  EXPECT_TRUE(MatchesPattern("/src/*.cc", "/src/x/y.cc"));
+  EXPECT_TRUE(MatchesPattern("*a%b*", "a-b"));
+  EXPECT_TRUE(MatchesPattern("Copy(char*)", "Copy(char*)")) << "of a function's own name";
+  EXPECT_FALSE(MatchesPattern("/src/*.cc", "/src/y.h"));
   EXPECT_FALSE(MatchesPattern("/src/%.cc", "/src/y.h"));
   EXPECT_FALSE(MatchesPattern("/src", "/src/y.h"));
   EXPECT_FALSE(MatchesPattern("", "a"));

@@ -23,7 +23,7 @@ constexpr std::string_view kKindNames[] = {"line", "function", "file", "library"
 bool MatchesFromAnyPart(std::string_view pattern, std::string_view text,
                         std::string_view separator) {
   if (MatchesPattern(pattern, text)) return true;
-  if (pattern.empty() || pattern.front() == '%' || pattern.front() == '/') return false;
+  if (pattern.empty() || IsWildcard(pattern.front()) || pattern.front() == '/') return false;
   for (size_t at = text.find(separator); at != std::string_view::npos;
        at = text.find(separator, at + 1)) {
     if (MatchesPattern(pattern, text.substr(at + separator.size()))) return true;

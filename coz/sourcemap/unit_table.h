@@ -36,9 +36,9 @@ inline constexpr uint32_t kMaxPathFunctions = 5;
 std::string_view NameOf(UnitKind kind);
 bool ParseUnitKind(std::string_view text, UnitKind* kind);
 
-// Lines "a.cc:12" or "a.cc:10-20", source files, or functions. `%` stands for any characters. A
-// pattern that begins with neither "/" nor "%" may begin at any part of a path or of a qualified
-// name; functions match with and without their parameters.
+// Lines "a.cc:12" or "a.cc:10-20", source files, or functions. `*` (or `%`) stands for any
+// characters. A pattern that begins with neither "/" nor a wildcard may begin at any part of a path
+// or of a qualified name; functions match with and without their parameters.
 class UnitPattern {
  public:
   explicit UnitPattern(std::string_view text);

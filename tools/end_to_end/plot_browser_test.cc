@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coz/report/plot/testing/sample_profile.h"
+#include "coz/report/testing/synthetic_profile.h"
 #include "coz/testing/browser/browser.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
@@ -156,6 +157,23 @@ TEST_F(PlotBrowserTest, LinesSetAsideAreShownWithWhatTheyLack) {
   EXPECT_THAT(Text("#cards .card.aside .verdict"), HasSubstr("set aside"));
   EXPECT_THAT(Text("#cards .card.aside .sentence"), HasSubstr("Needs "));
   EXPECT_THAT(Text("#headline"), HasSubstr("it is not yet known"));
+}
+
+TEST_F(PlotBrowserTest, SmallLinesSayWhatTheyBringAtMostAndWhatToDo) {
+  std::vector<report_testing::SyntheticLine> lines;
+  for (uint32_t i = 1; i <= 100; ++i) lines.push_back({"/src/a.cc", i, "A()", 0.01, 0, {}});
+  report_testing::SyntheticOptions noisy;
+  noisy.noise = 0.1;
+  report_testing::SyntheticProfile made(noisy, lines);
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, 0);
+  for (double speedup : {0.2, 0.5, 0.8}) made.AddExperiment(1, speedup);
+  Show(made.profile());
+  EXPECT_THAT(Text("#headline"), HasSubstr("look at larger parts with coz run --unit=function"));
+  EXPECT_THAT(Text("#details .figures"), HasSubstr("However fast"));
+  EXPECT_THAT(Text("#details .figures"), Not(HasSubstr("Slope")));
+  EXPECT_THAT(Text("#cards .card.small .no-plot"), HasSubstr("needs no experiments"));
+  EXPECT_THAT(Text("#cards .card.small .figures"), HasSubstr("at most 0."));
+  EXPECT_THAT(browser_->Complaints(), IsEmpty());
 }
 
 // Figures that are missing have words.

@@ -17,10 +17,16 @@ fail() {
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
 expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
-lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/README.md share/doc/coz/copyright \
+lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/copyright \
 share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
-files=$(cd moved && find . -type f -printf '%P\n' | sort | xargs)
+files=$(cd moved && find . -type f -printf '%P\n' | grep -v '^share/doc/coz/\(README.md\|CONTRIBUTING.md\|docs/\)' | sort | xargs)
 [[ $files == "$expected" ]] || fail "files are: $files"
+# Pages are read beside the program, so what they show and lead to is there.
+cd moved/share/doc/coz
+grep -rnoP '\]\((?!https?:|#)\K[^)#]+' --include=*.md . | while IFS=: read -r page _ target; do
+  case $target in *.md | *.png) [[ -e $(dirname "$page")/$target ]] || fail "$page leads to $target" ;; esac
+done || exit 1
+cd "$TEST_TMPDIR"
 grep -q '^Version: 0.1.0$' moved/lib/pkgconfig/coz.pc || fail "version in coz.pc"
 grep -q '@VERSION@' -r moved/lib/pkgconfig moved/lib/cmake && fail "a version was not filled in"
 [[ $(moved/bin/coz --version) == 0.1.0 ]] || fail "version of the command"

@@ -381,14 +381,15 @@ class PointAnalyzer {
   // What experiments of a small line seem to say beyond its limit is chance. What makes them
   // unsure is no doubt of its samples.
   static void LimitGains(LineAnalysis* line) {
-    const auto limit = [line](Estimate* gain, double speedup) {
-      gain->value = std::min(gain->value, line->gain_limit * speedup);
-      gain->high = std::min(gain->high, line->gain_limit * speedup);
-    };
     line->by_samples = true;
     line->systematic.doubts.clear();
-    limit(&line->slope, 1);
-    for (CurvePoint& p : line->curve.points) limit(&p.program_speedup, p.virtual_speedup);
+    line->slope.value = std::min(line->slope.value, line->gain_limit);
+    line->slope.high = std::min(line->slope.high, line->gain_limit);
+    // The shape is chance, too.
+    for (CurvePoint& p : line->curve.points) {
+      const double at = p.virtual_speedup;
+      p.program_speedup = {line->slope.value * at, line->slope.low * at, line->slope.high * at};
+    }
     line->curve.bend.reset();
     line->curve.weight_of_bent = 0;
   }
@@ -453,6 +454,7 @@ class PointAnalyzer {
                        const bool b_open = b.verdict == Verdict::kCannotTell;
                        if (a_open != b_open) return b_open;
                        if (a.by_samples != b.by_samples) return b.by_samples;
+                       if (a.by_samples) return a.gain_limit > b.gain_limit;
                        if (a.slope.value != b.slope.value) return a.slope.value > b.slope.value;
                        return a.slope.low > b.slope.low;
                      });

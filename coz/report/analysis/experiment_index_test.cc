@@ -246,6 +246,25 @@ TEST(SmallLineTest, IsNotJudgedByCoarseSamples) {
   EXPECT_FALSE(line->by_samples);
 }
 
+TEST(SmallLineTest, TheLargestLimitComesFirst) {
+  int both = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SyntheticOptions options = Noisy();
+    options.noise *= 4;
+    options.seed = seed;
+    SyntheticProfile made(options, {Line(1, 0.9, 0.5), Line(2, 0.01, 0), Line(3, 0.02, 0)});
+    AddSweep(&made, 0, 50);
+    AddSweep(&made, 1, 3);
+    AddSweep(&made, 2, 3);
+    const PointAnalysis point = Analyzed(made.profile());
+    if (point.lines.size() < 3) continue;
+    if (!point.lines[1].by_samples || !point.lines[2].by_samples) continue;
+    ++both;
+    EXPECT_GT(point.lines[1].gain_limit, point.lines[2].gain_limit) << seed;
+  }
+  EXPECT_GT(both, 5);
+}
+
 // Other threads are no doubt of the samples, whose limit takes them into account.
 TEST(SmallLineTest, IsSureWhereItsExperimentsAreNot) {
   SyntheticProfile made(Noisy(), {Line(1, 0.99, 0.5), Line(2, 0.01, 0)});

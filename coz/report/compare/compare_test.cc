@@ -100,6 +100,81 @@ TEST(DiffTest, NewAndGoneLinesAreNamed) {
   EXPECT_EQ(Find(diff, "/src/app/work.cc:50").change, Change::kNew);
 }
 
+// A profile in which line 10 alone was tried, and line 20 has 1 % of the samples.
+std::unique_ptr<const AnalyzedProfile> WithSmall(uint64_t seed) {
+  report_testing::SyntheticOptions options;
+  options.seed = seed;
+  options.session = seed;
+  options.ns_per_visit = 0.7e6;
+  report_testing::SyntheticLine hot;
+  hot.line = 10;
+  hot.share = 0.9;
+  hot.slope = 0.5;
+  hot.function = "Work()";
+  report_testing::SyntheticLine small = hot;
+  small.line = 20;
+  small.share = 0.01;
+  small.slope = 0;
+  report_testing::SyntheticProfile made(options, {hot, small});
+  for (int i = 0; i < 200; ++i) made.AddExperiment(0, i % 5 * 0.2);
+  made.End();
+  return AnalyzeWhole(made.profile());
+}
+
+TEST(DiffTest, ALineThatHasBecomeSmallIsNotGone) {
+  const auto large = Before();
+  const auto small = WithSmall(2);
+  const ProfileDiff lost = Compare(*large, *small);
+  EXPECT_EQ(Find(lost, "/src/app/work.cc:20").change, Change::kLost);
+  EXPECT_THAT(Find(lost, "/src/app/work.cc:20").after_gain, HasSubstr("at most 0."));
+  EXPECT_FALSE(Find(lost, "/src/app/work.cc:20").difference.has_value());
+  const ProfileDiff gained = Compare(*small, *large);
+  EXPECT_EQ(Find(gained, "/src/app/work.cc:20").change, Change::kGained);
+  EXPECT_THAT(Find(gained, "/src/app/work.cc:20").before_gain, HasSubstr("at most 0."));
+}
+
+TEST(DiffTest, NoGainByExperimentsAndBySamplesIsUnchanged) {
+  const auto tried = Make(1e6, {{10, 0.6, 0.5}, {20, 0.4, 0}}, 1);
+  EXPECT_EQ(Find(Compare(*tried, *WithSmall(2)), "/src/app/work.cc:20").change, Change::kUnchanged);
+  EXPECT_EQ(Compare(*WithSmall(3), *WithSmall(2)).points[0].lines.size(), 1u) << "small in both";
+}
+
+TEST(VerifyTest, OfASmallLineTheLimitIsPredicted) {
+  VerifyOptions options;
+  options.line = "work.cc:20";
+  options.speedup = 0.5;
+  const auto same = Verify(*WithSmall(2), *WithSmall(3), options);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->front().outcome, Outcome::kHeld);
+  EXPECT_EQ(same->front().predicted.low, 0);
+  EXPECT_THAT(VerificationText(same->front()), HasSubstr("for the program  at most +1."));
+  EXPECT_TRUE(VerificationJson(same->front())["predicted_by_samples"].get<bool>());
+  const auto faster = Verify(*Before(), *WithSmall(3), options);
+  ASSERT_TRUE(faster.ok()) << faster.status();
+  EXPECT_FALSE(faster->front().is_limit);
+}
+
+TEST(VerifyTest, ProgramsThatTookCpuTimeAreNamed) {
+  const auto before = Before();
+  profile::Profile crowded = After()->profile;
+  for (profile::Experiment& one : *crowded.mutable_experiment()) {
+    profile::Validity* validity = one.mutable_validity();
+    validity->set_busy_cpu_ns(2 * one.elapsed_ns());
+    validity->set_idle_cpu_ns(0);
+  }
+  const auto after = AnalyzeWhole(std::move(crowded));
+  VerifyOptions options;
+  options.line = "work.cc:10";
+  const auto found = Verify(*before, *after, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(VerificationText(found->front()),
+              HasSubstr("  note: other programs used 50 % in the second profile of the time"));
+  EXPECT_THAT(VerificationJson(found->front())["note"].get<std::string>(), HasSubstr("idle"));
+  const auto alone = Verify(*before, *After(), options);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->front().note, "");
+}
+
 TEST(DiffTest, LinesAreCalledAsInTheReport) {
   const std::string text = DiffText(Compare(*Before(), *After()), 0);
   EXPECT_THAT(text, HasSubstr(" change  line        function "));

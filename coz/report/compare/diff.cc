@@ -22,12 +22,33 @@ UnitKey KeyOf(const UnitRow& unit) {
   return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function};
 }
 
-const LineAnalysis* FindLine(const PointAnalysis* point, size_t unit) {
-  if (point == nullptr) return nullptr;
-  for (const LineAnalysis& line : point->lines) {
-    if (line.unit == unit) return &line;
+// What one profile says of a unit at a point.
+struct Said {
+  size_t unit = 0;
+  const LineAnalysis* line = nullptr;   // of one that was tried
+  const LineSetAside* small = nullptr;  // of one that its samples alone tell of
+
+  bool is_there() const { return line != nullptr || small != nullptr; }
+  bool is_by_samples() const { return small != nullptr || line->by_samples; }
+  bool is_no_gain() const { return small != nullptr || line->verdict == Verdict::kNoEffect; }
+  // Where the slope is.
+  Estimate Range() const {
+    if (!is_by_samples()) return line->slope;
+    return {0, 0, small != nullptr ? small->gain_limit : line->gain_limit};
   }
-  return nullptr;
+};
+
+Said Find(const PointAnalysis* point, size_t unit) {
+  Said said;
+  said.unit = unit;
+  if (point == nullptr) return said;
+  for (const LineAnalysis& line : point->lines) {
+    if (line.unit == unit) said.line = &line;
+  }
+  for (const LineSetAside& line : point->set_aside) {
+    if (line.unit == unit && line.reason == SetAsideReason::kSmall) said.small = &line;
+  }
+  return said;
 }
 
 const PointAnalysis* FindPoint(const AnalyzedProfile& whole, const PointRow& wanted) {
@@ -58,16 +79,18 @@ class Comparer {
     }
     std::set<size_t> taken;
     for (size_t i = 0; before != nullptr && i < before->lines.size(); ++i) {
-      const LineAnalysis& line = before->lines[i];
-      const auto match = after_of_.find(line.unit);
-      const LineAnalysis* other =
-          match == after_of_.end() ? nullptr : FindLine(after, match->second);
-      if (other != nullptr) taken.insert(other->unit);
-      diff.lines.push_back(CompareLine(&line, other));
+      const size_t unit = before->lines[i].unit;
+      const auto match = after_of_.find(unit);
+      const Said other = match == after_of_.end() ? Said() : Find(after, match->second);
+      if (other.is_there()) taken.insert(other.unit);
+      diff.lines.push_back(CompareLine(Find(before, unit), other));
     }
     for (size_t i = 0; after != nullptr && i < after->lines.size(); ++i) {
-      if (taken.count(after->lines[i].unit) != 0) continue;
-      diff.lines.push_back(CompareLine(nullptr, &after->lines[i]));
+      const size_t unit = after->lines[i].unit;
+      if (taken.count(unit) != 0) continue;
+      const auto match = before_of_.find(unit);
+      const Said other = match == before_of_.end() ? Said() : Find(before, match->second);
+      diff.lines.push_back(CompareLine(other, Find(after, unit)));
     }
     Order(&diff.lines);
     return diff;
@@ -89,6 +112,7 @@ class Comparer {
       matched.insert(found->second);
     }
     MatchMoved(matched);
+    for (const auto& [before, after] : after_of_) before_of_[after] = before;
   }
 
   void MatchMoved(const std::set<size_t>& matched) {
@@ -115,50 +139,61 @@ class Comparer {
   }
 
   // The slope of a straight curve says no more than its gain.
-  static std::string Shown(const LineAnalysis& line) {
-    const Headline headline = HeadlineOf(line);
+  static std::string Shown(const Said& said) {
+    const Headline headline =
+        said.line != nullptr ? HeadlineOf(*said.line) : HeadlineOfLimit(said.small->gain_limit);
     const std::string gain = GainText(headline);
     return headline.beyond.empty() ? gain : absl::StrCat(gain, ", ", headline.beyond);
   }
 
-  LineDiff CompareLine(const LineAnalysis* before, const LineAnalysis* after) const {
+  LineDiff CompareLine(const Said& before, const Said& after) const {
     LineDiff diff;
-    if (before != nullptr) {
-      diff.before_name = before_.table.units[before->unit].Name();
-      diff.before_shown = before_names_.Place(before->unit);
-      diff.before_gain = Shown(*before);
-      diff.before = before->slope;
-      diff.function = before_.table.units[before->unit].function;
-      diff.shown_detail = before_names_.Detail(before->unit);
+    if (before.is_there()) {
+      diff.before_name = before_.table.units[before.unit].Name();
+      diff.before_shown = before_names_.Place(before.unit);
+      diff.before_gain = Shown(before);
+      if (before.line != nullptr) diff.before = before.line->slope;
       diff.change = Change::kGone;
     }
-    if (after != nullptr) {
-      diff.after_name = after_.table.units[after->unit].Name();
-      diff.after_shown = after_names_.Place(after->unit);
-      diff.after_gain = Shown(*after);
-      diff.after = after->slope;
-      diff.function = after_.table.units[after->unit].function;
-      diff.shown_detail = after_names_.Detail(after->unit);
+    if (after.is_there()) {
+      diff.after_name = after_.table.units[after.unit].Name();
+      diff.after_shown = after_names_.Place(after.unit);
+      diff.after_gain = Shown(after);
+      if (after.line != nullptr) diff.after = after.line->slope;
       diff.change = Change::kNew;
     }
-    if (before == nullptr || after == nullptr) return diff;
-    Estimate difference;
-    difference.value = after->slope.value - before->slope.value;
-    const double half = std::hypot((before->slope.high - before->slope.low) / 2,
-                                   (after->slope.high - after->slope.low) / 2);
-    difference.low = difference.value - half;
-    difference.high = difference.value + half;
-    diff.difference = difference;
+    diff.function = after.is_there() ? after_.table.units[after.unit].function
+                                     : before_.table.units[before.unit].function;
+    diff.shown_detail =
+        after.is_there() ? after_names_.Detail(after.unit) : before_names_.Detail(before.unit);
+    if (before.is_there() && after.is_there()) SetChange(before, after, &diff);
+    return diff;
+  }
+
+  void SetChange(const Said& before, const Said& after, LineDiff* diff) const {
     const double no_effect = after_.analysis.options.no_effect_slope;
-    if (difference.low > 0) {
-      diff.change = Change::kGained;
+    const Estimate was = before.Range();
+    const Estimate is = after.Range();
+    Estimate difference;
+    if (before.is_by_samples() || after.is_by_samples()) {
+      difference = {0, is.low - was.high, is.high - was.low};
+    } else {
+      const double half = std::hypot((was.high - was.low) / 2, (is.high - is.low) / 2);
+      difference = {is.value - was.value, is.value - was.value - half, is.value - was.value + half};
+      diff->difference = difference;
+    }
+    const bool by_samples_alike =
+        !diff->difference.has_value() && before.is_no_gain() && after.is_no_gain();
+    if (by_samples_alike) {
+      diff->change = Change::kUnchanged;
+    } else if (difference.low > 0) {
+      diff->change = Change::kGained;
     } else if (difference.high < 0) {
-      diff.change = Change::kLost;
+      diff->change = Change::kLost;
     } else {
       const bool is_small = difference.low >= -no_effect && difference.high <= no_effect;
-      diff.change = is_small ? Change::kUnchanged : Change::kCannotTell;
+      diff->change = is_small ? Change::kUnchanged : Change::kCannotTell;
     }
-    return diff;
   }
 
   static void Order(std::vector<LineDiff>* lines) {
@@ -167,7 +202,7 @@ class Comparer {
       const double size = line.difference ? std::fabs(line.difference->value)
                           : line.after    ? std::fabs(line.after->value)
                                           : std::fabs(line.before->value);
-      const bool one_sided = !line.difference.has_value();
+      const bool one_sided = line.change == Change::kNew || line.change == Change::kGone;
       return std::make_tuple(!certain, !one_sided, -size);
     };
     std::stable_sort(lines->begin(), lines->end(),
@@ -179,6 +214,7 @@ class Comparer {
   const UnitNames before_names_;
   const UnitNames after_names_;
   std::map<size_t, size_t> after_of_;  // units
+  std::map<size_t, size_t> before_of_;
 };
 
 std::string NothingInCommon(const AnalyzedProfile& before, const AnalyzedProfile& after) {

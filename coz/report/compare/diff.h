@@ -2,7 +2,8 @@
 // importance.
 //
 // Shape    a PointDiff for each progress point of either; each unit that has a slope in one of them
-//          is in one LineDiff
+//          is in one LineDiff. Of a unit that is small in the other one (its samples alone tell
+//          that it brings nothing), the limit is known there
 // Units    fractions; slopes as in analysis.h
 // Errors   none: what one side lacks is absent
 // Threads  safe
@@ -37,7 +38,9 @@ struct LineDiff {
   // As the report shows it: "+18 % (17 to 19), nothing more beyond 50 %"; empty: no figure.
   std::string before_gain;
   std::string after_gain;
-  std::optional<Estimate> before;  // slopes, by which `change` is told
+  // Slopes, by which `change` is told. Of a unit that was not tried, or that its samples tell of,
+  // there is no difference: its gain is somewhere between nothing and the limit.
+  std::optional<Estimate> before;
   std::optional<Estimate> after;
   std::optional<Estimate> difference;
 };

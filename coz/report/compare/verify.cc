@@ -12,7 +12,9 @@
 #include "coz/base/call_path_name.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/report/compare/progress.h"
+#include "coz/report/wording/baseline_use.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/surroundings.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "nlohmann/json.hpp"
@@ -126,9 +128,37 @@ std::optional<Estimate> LineSpeedup(const AnalyzedProfile& before, const Analyze
   return Gain(*cost_before, *cost_after);
 }
 
+// What the first profile says of a unit at a point.
+struct Prediction {
+  const LineAnalysis* line = nullptr;  // of one that was tried
+  std::optional<double> gain_limit;    // where its samples alone tell that it brings nothing
+
+  explicit operator bool() const { return line != nullptr || gain_limit.has_value(); }
+};
+
+Prediction FindPrediction(const PointAnalysis& point, size_t unit) {
+  Prediction found;
+  for (const LineAnalysis& line : point.lines) {
+    if (line.unit != unit) continue;
+    found.line = &line;
+    if (line.by_samples) found.gain_limit = line.gain_limit;
+  }
+  for (const LineSetAside& line : point.set_aside) {
+    if (line.unit == unit && line.reason == SetAsideReason::kSmall) {
+      found.gain_limit = line.gain_limit;
+    }
+  }
+  return found;
+}
+
 // The prediction at the line's speedup, with the speedup's own error in it.
-Estimate Predict(const LineAnalysis& line, const Estimate& speedup) {
+Estimate Predict(const Prediction& prediction, const Estimate& speedup) {
   const double at = std::min(1.0, std::max(0.0, speedup.value));
+  if (prediction.gain_limit.has_value()) {
+    const double most = *prediction.gain_limit * at;
+    return {most / 2, 0, most};
+  }
+  const LineAnalysis& line = *prediction.line;
   Estimate predicted;
   if (line.curve.points.empty()) {
     predicted.value = line.slope.value * at;
@@ -170,6 +200,11 @@ std::string Percent(const Estimate& e) {
   return absl::StrFormat("%+.1f %% (%+.1f to %+.1f)", e.value * 100, e.low * 100, e.high * 100);
 }
 
+std::string Predicted(const Verification& v) {
+  return v.is_limit ? absl::StrFormat("at most %+.1f %%, by its samples", v.predicted.high * 100)
+                    : Percent(v.predicted);
+}
+
 std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedProfile& after,
                                 size_t point) {
   const PointRow& row = before.table.points[point];
@@ -178,6 +213,22 @@ std::optional<size_t> SamePoint(const AnalyzedProfile& before, const AnalyzedPro
     if (other_row.name == row.name && other_row.kind == row.kind) return other.point;
   }
   return std::nullopt;
+}
+
+// "62 % in the second profile"; "" where other programs were no hindrance.
+std::string OthersIn(const char* which, const AnalyzedProfile& whole) {
+  const BaselineUse use = SumBaselines(whole.profile, whole.table);
+  if (!OthersCrowd(use)) return "";
+  return absl::StrFormat("%.0f %% in the %s profile", 100 * use.OthersShare(), which);
+}
+
+std::string NoteOfOthers(const AnalyzedProfile& before, const AnalyzedProfile& after) {
+  std::vector<std::string> shares = {OthersIn("first", before), OthersIn("second", after)};
+  shares.erase(std::remove(shares.begin(), shares.end(), ""), shares.end());
+  if (shares.empty()) return "";
+  return absl::StrCat("other programs used ", absl::StrJoin(shares, " and "),
+                      " of the time of the program's CPUs, so what happened may be their doing; "
+                      "leave the machine idle, and profile again");
 }
 
 // The line with a prediction whose CPU time for each visit fell most.
@@ -228,9 +279,8 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
   std::string missing;
   std::string predicted_at;
   for (const PointAnalysis& point : before.analysis.points) {
-    const auto line = std::find_if(point.lines.begin(), point.lines.end(),
-                                   [&](const LineAnalysis& l) { return l.unit == *unit; });
-    if (line == point.lines.end()) continue;
+    const Prediction prediction = FindPrediction(point, *unit);
+    if (!prediction) continue;
     const PointRow& row = before.table.points[point.point];
     if (predicted_at.empty()) predicted_at = row.name;
     for (const PointAnalysis& other : after.analysis.points) {
@@ -259,11 +309,13 @@ absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,
         missing = NoLineSpeedup(is_first ? "first" : "second", wanted);
         continue;
       }
-      v.largest_tried = LargestTried(*line);
-      v.predicted = Predict(*line, v.line_speedup);
+      v.is_limit = prediction.gain_limit.has_value();
+      if (!v.is_limit) v.largest_tried = LargestTried(*prediction.line);
+      v.predicted = Predict(prediction, v.line_speedup);
       v.happened = Gain(*time_before, *time_after);
       v.outcome = Judge(v.line_speedup, v.predicted, v.happened);
       v.error = v.predicted.value - v.happened.value;
+      v.note = NoteOfOthers(before, after);
       found.push_back(v);
     }
   }
@@ -317,9 +369,10 @@ std::string VerificationText(const Verification& v) {
       "%s at progress point %s: %s\n"
       "  it became faster by        %s\n"
       "  predicted for the program  %s\n"
-      "  what happened              %s\n%s%s",
+      "  what happened              %s\n%s%s%s",
       v.shown, Printable(v.point), words[static_cast<int>(v.outcome)], Percent(v.line_speedup),
-      Percent(v.predicted), Percent(v.happened), Reach(v), Remedy(v.outcome));
+      Predicted(v), Percent(v.happened), Reach(v), Remedy(v.outcome),
+      v.note.empty() ? "" : absl::StrCat("  note: ", v.note, "\n"));
 }
 
 nlohmann::ordered_json VerificationJson(const Verification& v) {
@@ -335,8 +388,10 @@ nlohmann::ordered_json VerificationJson(const Verification& v) {
           {"line_speedup", estimate(v.line_speedup)},
           {"largest_tried", v.largest_tried},
           {"predicted", estimate(v.predicted)},
+          {"predicted_by_samples", v.is_limit},
           {"happened", estimate(v.happened)},
-          {"outcome", OutcomeId(v.outcome)}};
+          {"outcome", OutcomeId(v.outcome)},
+          {"note", v.note.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(v.note)}};
 }
 
 }  // namespace coz::report

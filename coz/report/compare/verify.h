@@ -43,9 +43,14 @@ struct Verification {
   Estimate line_speedup;     // of the line itself; no interval where it was given
   double largest_tried = 0;  // speedup of the line in the first profile's experiments
   Estimate predicted;        // program speedup
-  Estimate happened;         // program speedup
+  // The samples alone tell that it is between 0 and predicted.high.
+  bool is_limit = false;
+  Estimate happened;  // program speedup
   Outcome outcome = Outcome::kHeld;
   double error = 0;  // predicted - happened
+  // A sentence where other programs took CPU time from the program, so that what happened may be
+  // their doing; else empty.
+  std::string note;
 };
 
 absl::StatusOr<std::vector<Verification>> Verify(const AnalyzedProfile& before,

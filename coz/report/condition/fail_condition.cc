@@ -78,9 +78,20 @@ absl::StatusOr<FailCondition> FailCondition::Parse(const std::string& text) {
 
 double FailCondition::FigureOf(const LineAnalysis& line) const {
   if (figure_ == Figure::kBest && line.speedups.empty()) return std::nan("");
-  const Estimate e = figure_ == Figure::kGain    ? HeadlineOf(line).program_speedup
-                     : figure_ == Figure::kSlope ? line.slope
-                                                 : line.speedups[line.best].program_speedup;
+  return BoundOf(figure_ == Figure::kGain    ? HeadlineOf(line).program_speedup
+                 : figure_ == Figure::kSlope ? line.slope
+                                             : line.speedups[line.best].program_speedup);
+}
+
+double FailCondition::FigureOf(const LineSetAside& line) const {
+  if (line.reason != SetAsideReason::kSmall || figure_ == Figure::kBest) return std::nan("");
+  const double limit = figure_ == Figure::kSlope
+                           ? line.gain_limit
+                           : HeadlineOfLimit(line.gain_limit).program_speedup.high;
+  return BoundOf({std::nan(""), std::nan(""), limit});
+}
+
+double FailCondition::BoundOf(const Estimate& e) const {
   switch (bound_) {
     case Bound::kValue:
       return e.value;
@@ -156,7 +167,12 @@ absl::StatusOr<std::optional<std::string>> FailCondition::Find(const ExperimentT
     for (const LineSetAside& line : point->set_aside) {
       const std::string name = table.units[line.unit].Name();
       names.push_back(name);
-      if (MatchesName(units_, name)) set_aside = name;
+      if (!MatchesName(units_, name)) continue;
+      if (line.reason != SetAsideReason::kSmall) set_aside = name;
+      has_figure |= line.reason == SetAsideReason::kSmall;
+      const double figure = FigureOf(line);
+      if (Holds(figure))
+        return Sentence(table.units[line.unit], table.points[point->point], figure);
     }
   }
   if (has_figure) return std::optional<std::string>();

@@ -43,6 +43,10 @@ class FailCondition {
   enum class Bound { kValue, kLow, kHigh };
 
   double FigureOf(const LineAnalysis& line) const;
+  // Of a small unit only the upper bound is known. What is not known is NaN, for which no condition
+  // holds.
+  double FigureOf(const LineSetAside& line) const;
+  double BoundOf(const Estimate& e) const;
   bool Holds(double figure) const;
   absl::StatusOr<std::vector<const PointAnalysis*>> Points(const ExperimentTable& table,
                                                            const Analysis& analysis,

@@ -81,6 +81,19 @@ TEST_F(FailConditionTest, TheBoundIsTheCertainOneUnlessToldOtherwise) {
   EXPECT_NE(Find("slope.low(server.cc:12) < 0.3"), "");
 }
 
+// Its upper bound is known without experiments; CI must not fail where a line has become small.
+TEST_F(FailConditionTest, OfASmallLineTheLimitIsKnown) {
+  LineSetAside small{2, SetAsideReason::kSmall};
+  small.gain_limit = 0.1;
+  analysis_.points[0].set_aside = {small};
+  EXPECT_EQ(Find("gain(rare.cc:9) > 1%"), "");
+  EXPECT_EQ(Find("gain.value(rare.cc:9) > -100%"), "");
+  EXPECT_EQ(Find("best(rare.cc:9) < 100%"), "");
+  EXPECT_EQ(Find("gain(rare.cc:9) < 2%"), "");
+  EXPECT_THAT(Find("gain(rare.cc:9) < 4%"), HasSubstr("at requests is 3.0 %"));
+  EXPECT_THAT(Find("slope(rare.cc:9) <= 0.1"), HasSubstr("at requests is 0.100"));
+}
+
 TEST_F(FailConditionTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(Find("slope(sever.cc:12) > 0.3"),
               HasSubstr("fits nothing in the profile; known: /src/app/server.cc:12"));

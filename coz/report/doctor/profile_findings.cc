@@ -33,6 +33,7 @@ double Share(uint64_t part, uint64_t whole) {
 
 std::string Percent(double share) { return absl::StrFormat("%.0f %%", 100 * share); }
 
+// What a longer run needs, rounded up.
 std::string InWords(double seconds) {
   if (seconds > 48 * 3600) return "days";
   if (seconds >= 2 * 3600) return absl::StrFormat("%.0f h", seconds / 3600);
@@ -143,8 +144,11 @@ Lacking FindLacking(const AnalyzedProfile& profile, const PointAnalysis& point) 
     }
   }
   for (const LineSetAside& line : point.set_aside) {
-    if (line.reason == SetAsideReason::kSmall) continue;
-    add(line.unit, RemainingNs(line, context));
+    if (line.reason == SetAsideReason::kSmall) {
+      ++lacking.decided;
+    } else {
+      add(line.unit, RemainingNs(line, context));
+    }
   }
   return lacking;
 }
@@ -158,7 +162,7 @@ void AddLength(const AnalyzedProfile& profile, const std::string& path,
   const double run_s = static_cast<double>(profile.table.run_time_ns) / 1e9;
   const std::string verdicts =
       absl::StrCat(Counted(lacking.decided, "line"), lacking.decided == 1 ? " has" : " have",
-                   " a verdict after ", InWords(run_s));
+                   " a verdict after ", absl::StrFormat("%.0f s", run_s));
   if (lacking.undecided == 0) {
     findings->push_back({Grade::kGood, "verdicts", verdicts, ""});
     return;

@@ -50,6 +50,20 @@ TEST(ProfileFindingsTest, GoodProfileHasNothingToMend) {
   EXPECT_EQ(Of(findings, "run").what, "nothing went wrong in it");
 }
 
+TEST(ProfileFindingsTest, SmallLinesHaveAVerdict) {
+  report_testing::SyntheticLine hot;
+  hot.share = 0.5;
+  hot.slope = 0.4;
+  report_testing::SyntheticLine small;
+  small.line = 2;
+  small.share = 0.01;
+  report_testing::SyntheticProfile made({}, {hot, small});
+  for (int i = 0; i < 200; ++i) made.AddExperiment(0, i % 4 * 0.25);
+  made.End();
+  EXPECT_THAT(Of(Findings(made.profile()), "verdicts").what,
+              HasSubstr("2 lines have a verdict after 102 s"));
+}
+
 TEST(ProfileFindingsTest, ShortProfileSaysHowToAddToIt) {
   const std::vector<Finding> findings = Findings(Made(4));
   const Finding length = Of(findings, "length");

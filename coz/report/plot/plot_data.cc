@@ -11,7 +11,8 @@
 //                     else null
 //   words             of the verdicts, by their keys
 //   points            most visited first, each {name, kind, visits, counted_by, visit_cost_ns,
-//                     cost, sampling, there, latency, low_visits}. cost and sampling: what counting
+//                     cost, sampling, spread, there, latency, low_visits}. spread: what to do where
+//                     all lines are small: a sentence or "". cost and sampling: what counting
 //                     and sampling take, there: from when to when, sentences or "". latency, of a
 //                     pair, else null: {in, out: a second, under_way, mean, p50, p99: ms or null,
 //                     error: a sentence or "", stable}
@@ -20,13 +21,14 @@
 //   units             [file, line, function, share of samples, kind]; file: -1 where there is none
 //   lines             ranked, each {p: point, u: unit, v: verdict, y: whether the verdict is sure,
 //                     t: verdict in words, h: [gain, what the curve does], as other outputs say
-//                     them, s: slope,
+//                     them, m: what it brings at most, where its samples tell, else null, s: slope,
 //                     f: phase factor, a: slope while active, b: own baselines, pb: baselines of
 //                     other lines, n: experiments, q: q-value, d: [[speedup, value, low, high,
 //                     experiments, speedup achieved]…], c: [[speedup, value, low, high]…] the
 //                     curve, k: [the place of its bend or null,
 //                     the place in words], or null where it is straight}
-//   aside             {p, u, n: experiments, r: reason, t}
+//   aside             {p, u, n: experiments, t, h: gain and m, as above, of a line that takes too
+//                     little CPU time to bring more, else null}
 //   timeline          {seconds, sessions: [start…], more, experiments: [[start, end, unit, speedup,
 //                     used]…], units: [[unit, share…]…], points: [[point, visits per second…]…]}
 #include "coz/report/plot/plot_data.h"
@@ -34,6 +36,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -55,7 +58,9 @@
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/point_kind_word.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
+#include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
 #include "nlohmann/json.hpp"
 
@@ -64,6 +69,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kTimelineBins = 240;
 constexpr size_t kTimelineUnits = 12;
 constexpr size_t kMaxTimelineExperiments = 20000;
@@ -97,6 +103,13 @@ json Nothing(const profile::Profile& profile, const ExperimentTable& table,
   return {{"what", Capitalized(nothing->what)}, {"remedy", Sentence(nothing->remedy)}};
 }
 
+bool IsSmall(const LineSetAside& line) { return line.reason == SetAsideReason::kSmall; }
+
+// What a line that needs no experiments brings at most; null where experiments are missing.
+json LimitText(const LineSetAside& line) {
+  return IsSmall(line) ? json(GainText(HeadlineOfLimit(line.gain_limit))) : json(nullptr);
+}
+
 json Words() {
   json words;
   for (Verdict verdict :
@@ -109,7 +122,7 @@ json Words() {
 class Builder {
  public:
   Builder(const profile::Profile& profile, const ExperimentTable& table, const Analysis& analysis)
-      : profile_(profile), table_(table), analysis_(analysis) {
+      : profile_(profile), table_(table), analysis_(analysis), names_(table) {
     context_.options = analysis.options;
     context_.run_time_ns = table.run_time_ns;
     context_.profile = &profile;
@@ -156,6 +169,7 @@ class Builder {
                                  {"visit_cost_ns", row.visit_cost_ns},
                                  {"cost", CostOfCounting(row, table_.run_time_ns)},
                                  {"sampling", CostOfSampling(point)},
+                                 {"spread", Spread(point, profile_, names_)},
                                  {"there", WhenThere(row, point)},
                                  {"latency", Latency(point.point)},
                                  {"low_visits", point.low_visit_experiments}});
@@ -170,7 +184,8 @@ class Builder {
       (*data)["aside"].push_back({{"p", index},
                                   {"u", Unit(line.unit)},
                                   {"n", line.experiments},
-                                  {"small", line.reason == SetAsideReason::kSmall},
+                                  {"h", LimitText(line)},
+                                  {"m", Rounded(IsSmall(line) ? line.gain_limit : kUnknown)},
                                   {"t", Sentence(SetAsideSentence(line, row, context_))}});
     }
   }
@@ -205,6 +220,7 @@ class Builder {
     return {{"u", Unit(line.unit)},
             {"v", VerdictId(line.verdict)},
             {"y", line.IsSure()},
+            {"m", Rounded(line.by_samples ? line.gain_limit : kUnknown)},
             {"s", Numbers(line.slope)},
             {"f", Rounded(line.phase_factor)},
             {"a", Numbers(line.slope_while_active)},
@@ -316,6 +332,7 @@ class Builder {
   const profile::Profile& profile_;
   const ExperimentTable& table_;
   const Analysis& analysis_;
+  const UnitNames names_;
   VerdictContext context_;
   json units_ = json::array();
   std::map<size_t, size_t> unit_numbers_;

@@ -35,6 +35,21 @@ TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
   }
 }
 
+TEST(PlotDataTest, SmallLinesHaveTheirLimit) {
+  report_testing::SyntheticLine hot;
+  hot.share = 0.5;
+  report_testing::SyntheticLine small;
+  small.line = 20;
+  small.share = 0.01;
+  report_testing::SyntheticProfile made({}, {hot, small});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 * 0.25);
+  const nlohmann::json data = DataOf(made.profile());
+  ASSERT_EQ(data["aside"].size(), 1u);
+  EXPECT_THAT(data["aside"][0]["h"], ::testing::StartsWith("at most 0."));
+  EXPECT_LT(data["aside"][0]["m"].get<double>(), 0.04);
+  EXPECT_TRUE(data["lines"][0]["m"].is_null());
+}
+
 TEST(PlotDataTest, CommandsAndKindsOfPointsAreInWords) {
   profile::Profile profile = report_testing::SampleProfile(3);
   profile.mutable_progress_point(0)->set_kind(profile::PROGRESS_POINT_KIND_BREAKPOINT);

@@ -35,7 +35,9 @@ constexpr int kMarginWidth = kGainWidth + 27;
 struct LineNote {
   uint64_t samples = 0;
   const LineAnalysis* analysis = nullptr;
-  std::optional<Verdict> word;  // without a figure of its own
+  // Of a line that is set aside; empty where there is nothing to say.
+  std::optional<Verdict> word;
+  std::string gain;
 };
 
 // The one file of the profile that the user means.
@@ -105,7 +107,7 @@ std::string Margin(const LineNote& note, uint64_t all_samples) {
                                               static_cast<double>(all_samples);
   if (note.analysis == nullptr) {
     return absl::StrFormat(
-        "%*s%7.1f %%%s", kGainWidth, "", share,
+        "%s%7.1f %%%s", Pad(note.gain, kGainWidth, Align::kLeft), share,
         note.word.has_value() ? absl::StrCat("  ", VerdictWord(*note.word)) : "");
   }
   return absl::StrFormat("%s%7.1f %%  %s",
@@ -166,7 +168,10 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
     const UnitRow& unit = table.units[line.unit];
     if (unit.kind != profile::UNIT_KIND_LINE || unit.file != *file) continue;
     if (line.reason == SetAsideReason::kNotKnown) notes[unit.line].word = Verdict::kCannotTell;
-    if (line.reason == SetAsideReason::kSmall) notes[unit.line].word = Verdict::kNoEffect;
+    if (line.reason == SetAsideReason::kSmall) {
+      notes[unit.line].word = Verdict::kNoEffect;
+      notes[unit.line].gain = GainText(HeadlineOfLimit(line.gain_limit));
+    }
   }
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";

@@ -18,9 +18,10 @@ class AnnotateTest : public ::testing::Test {
  protected:
   AnnotateTest() : source_(::testing::TempDir() + "/annotated.cc") {
     std::ofstream(source_) << "int a;\nint b;\nint c;\n";
-    report_testing::SyntheticProfile made(
-        {}, {{source_, 2, "B()", 0.5, 0.5, {}}, {"/src/other.cc", 1, "O()", 0.3, 0, {}}});
-    made.AddRandomExperiments(60);
+    report_testing::SyntheticProfile made({}, {{source_, 2, "B()", 0.5, 0.5, {}},
+                                               {"/src/other.cc", 1, "O()", 0.3, 0, {}},
+                                               {source_, 3, "C()", 0.01, 0, {}}});
+    for (int i = 0; i < 60; ++i) made.AddExperiment(i % 2 == 0 ? 0 : 1, i % 5 * 0.25);
     options_.path = ::testing::TempDir() + "/annotate.pb";
     std::ofstream(options_.path, std::ios::binary) << made.profile().SerializeAsString();
   }
@@ -51,7 +52,10 @@ TEST_F(AnnotateTest, GainsStandBesideTheirLines) {
   EXPECT_THAT(text,
               ContainsRegex("\\+1[456] % .1[0-9] to 1[0-9]. +[45].\\.. %  worth it +2  int b;"));
   EXPECT_THAT(text, ContainsRegex("\n +1  int a;\n"));
-  EXPECT_THAT(text, HasSubstr("    3  int c;\n"));
+}
+
+TEST_F(AnnotateTest, SmallLinesHaveTheirLimit) {
+  EXPECT_THAT(Run(source_), ContainsRegex("\nat most [0-9.]+ % +[0-9.]+ %  no gain +3  int c;"));
 }
 
 TEST_F(AnnotateTest, TheEndOfAPathIsEnough) {

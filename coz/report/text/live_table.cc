@@ -88,7 +88,9 @@ std::vector<std::string> LiveTable(const AnalyzedProfile& whole, int rows, int c
     const int left = rows - 2 - static_cast<int>(point->lines.size());
     for (int i = 0; i < left && i < static_cast<int>(point->set_aside.size()); ++i) {
       const LineSetAside& line = point->set_aside[static_cast<size_t>(i)];
-      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width), "", "",
+      const bool is_small = line.reason == SetAsideReason::kSmall;
+      table.AddRow({"-", ElideFront(ShortName(whole.table.units[line.unit]), name_width),
+                    is_small ? GainText(HeadlineOfLimit(line.gain_limit)) : "", "",
                     absl::StrCat(SetAsideWord(line), Remaining(RemainingNs(line, context)))});
     }
     for (absl::string_view text : absl::StrSplit(table.Render(0), '\n', absl::SkipEmpty())) {

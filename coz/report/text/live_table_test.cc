@@ -50,6 +50,18 @@ TEST(LiveTableTest, LinesWithTooLittleDataAreThereToo) {
   EXPECT_THAT(lines.back(), HasSubstr("too little data"));
 }
 
+TEST(LiveTableTest, SmallLinesHaveTheirLimit) {
+  report_testing::SyntheticLine hot;
+  hot.share = 0.5;
+  report_testing::SyntheticLine small;
+  small.line = 20;
+  small.share = 0.01;
+  report_testing::SyntheticProfile made({}, {hot, small});
+  for (int i = 0; i < 40; ++i) made.AddExperiment(0, i % 4 * 0.25);
+  const auto lines = LiveTable(*AnalyzeWhole(made.profile()), 10, 100);
+  EXPECT_THAT(lines.back(), ContainsRegex("work.cc:20 +at most 0.[0-9] % +no gain"));
+}
+
 TEST(LiveTableTest, EmptyProfileSaysSo) {
   const auto lines = LiveTable(*AnalyzeWhole(profile::Profile()), 10, 100);
   ASSERT_EQ(lines.size(), 1u);

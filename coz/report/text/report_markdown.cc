@@ -12,6 +12,7 @@
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
@@ -51,16 +52,14 @@ void AddPoint(const PointAnalysis& point, const ExperimentTable& table, const Un
   if (shown < point.lines.size()) {
     absl::StrAppend(text, "\nand ", names.Count(point.lines.size() - shown), " more\n");
   }
-  size_t small = 0;
-  for (const LineSetAside& line : point.set_aside) {
-    if (line.reason == SetAsideReason::kSmall) ++small;
-  }
+  const size_t small = CountSmall(point);
   if (small < point.set_aside.size()) {
     absl::StrAppend(text, "\nSet aside, with too little data for a figure: ",
                     names.Count(point.set_aside.size() - small), "\n");
   }
-  if (small > 0) {
-    absl::StrAppend(text, "\nNo gain, as they take so little CPU time: ", names.Count(small), "\n");
+  for (const std::string& sentence :
+       {SmallUnits(point, names), Spread(point, *context.profile, names)}) {
+    if (!sentence.empty()) absl::StrAppend(text, "\n", sentence, "\n");
   }
 }
 

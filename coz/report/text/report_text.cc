@@ -26,6 +26,7 @@
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
 #include "coz/report/wording/point_kind_word.h"
+#include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/report/wording/unit_names.h"
 #include "coz/report/wording/verdict.h"
@@ -331,6 +332,14 @@ std::string FalseDiscoveries(const Analysis& analysis) {
       100 * analysis.options.false_discovery_rate, most);
 }
 
+// Whether a row of a table says "by its samples".
+bool HasLimits(const Analysis& analysis) {
+  return std::any_of(analysis.points.begin(), analysis.points.end(), [](const PointAnalysis& p) {
+    return std::any_of(p.lines.begin(), p.lines.end(),
+                       [](const LineAnalysis& line) { return line.by_samples; });
+  });
+}
+
 // How to read the tables above.
 std::string Legend(const Analysis& analysis, const std::string& unit, bool verbose) {
   std::string text =
@@ -338,6 +347,7 @@ std::string Legend(const Analysis& analysis, const std::string& unit, bool verbo
                    " gets 30 % faster, with its 95 % interval\n"
                    "slope 0.40: making the ",
                    unit, " 10 % faster makes the program 4 % faster, and so on in proportion\n");
+  if (HasLimits(analysis)) absl::StrAppend(&text, SmallLegend(unit), "\n");
   if (!verbose) return text;
   return absl::StrCat(
       text,

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "coz/report/wording/headline.h"
 #include "coz/report/wording/repeat_command.h"
+#include "coz/report/wording/small_units.h"
 #include "coz/report/wording/text_layout.h"
 
 namespace coz::report {
@@ -78,16 +78,6 @@ std::string Advice(const LineSetAside& first, const profile::Profile& profile,
 
 bool IsSmall(const LineSetAside& line) { return line.reason == SetAsideReason::kSmall; }
 
-// "  No gain: 25 lines that take so little CPU time that each brings 1.9 % at most".
-std::string SmallText(const std::vector<LineSetAside>& lines, const UnitNames& names) {
-  double most = 0;
-  for (const LineSetAside& line : lines) most = std::max(most, line.gain_limit);
-  const bool one = lines.size() == 1;
-  return absl::StrCat("  No gain: ", names.Count(lines.size()), " that ", one ? "takes" : "take",
-                      " so little CPU time that ", one ? "it" : "each", " brings ",
-                      PercentText(most), " % at most\n");
-}
-
 std::string LackingText(const std::vector<LineSetAside>& lines, const profile::Profile& profile,
                         const UnitNames& names, uint64_t min_visits, const TextOptions& options) {
   std::map<SetAsideReason, size_t> reasons;
@@ -123,10 +113,11 @@ std::string SetAsideText(const PointAnalysis& point, const profile::Profile& pro
   const auto small = std::find_if(point.set_aside.begin(), point.set_aside.end(),
                                   [](const LineSetAside& line) { return IsSmall(line); });
   const std::vector<LineSetAside> lacking(point.set_aside.begin(), small);
-  const std::vector<LineSetAside> others(small, point.set_aside.end());
   std::string text;
   if (!lacking.empty()) text = LackingText(lacking, profile, names, min_visits, options);
-  if (!others.empty()) absl::StrAppend(&text, SmallText(others, names));
+  for (const std::string& sentence : {SmallUnits(point, names), Spread(point, profile, names)}) {
+    if (!sentence.empty()) absl::StrAppend(&text, "  ", sentence, "\n");
+  }
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -79,23 +80,30 @@ Estimate Scaled(const Estimate& slope, double speedup) {
   return {slope.value * speedup, slope.low * speedup, slope.high * speedup};
 }
 
-Headline LimitOf(const LineAnalysis& line) {
-  Headline headline;
-  headline.is_limit = true;
-  headline.program_speedup = Scaled(line.slope, kQuotedSpeedup);
-  return headline;
-}
-
 }  // namespace
 
 Headline HeadlineOf(const LineAnalysis& line) {
-  if (line.by_samples) return LimitOf(line);
   Headline headline;
+  if (line.by_samples) {
+    headline = HeadlineOfLimit(line.gain_limit);
+    const Estimate tried = Scaled(line.slope, kQuotedSpeedup);
+    headline.program_speedup.value = tried.value;
+    headline.program_speedup.low = tried.low;
+    return headline;
+  }
   headline.virtual_speedup = SpeedupOf(line);
   // Where no curve was asked for there is the slope.
   headline.program_speedup = line.curve.points.empty() ? Scaled(line.slope, kQuotedSpeedup)
                                                        : line.curve.At(headline.virtual_speedup);
   headline.beyond = BeyondBend(line.curve);
+  return headline;
+}
+
+Headline HeadlineOfLimit(double gain_limit) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  Headline headline;
+  headline.is_limit = true;
+  headline.program_speedup = {kUnknown, kUnknown, gain_limit * kQuotedSpeedup};
   return headline;
 }
 

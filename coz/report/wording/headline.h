@@ -38,6 +38,9 @@ struct Headline {
 };
 
 Headline HeadlineOf(const LineAnalysis& line);
+// Of a unit whose samples alone tell that it brings nothing, and that was not tried. `gain_limit`
+// is as in LineAnalysis; all but the upper bound is not known (NaN).
+Headline HeadlineOfLimit(double gain_limit);
 
 // Of a column of gains: "gain at 30 %".
 std::string GainHead();

@@ -61,7 +61,7 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
   if (!neighbours.empty() && neighbours.front().talks_to_target) {
     notes->push_back(absl::StrCat(
         "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
-        idle, ", most of it ", Described(neighbours.front()),
+        idle, ", the busiest of them ", Described(neighbours.front()),
         ", which talks to the program; if it makes the load, it works on while the program is "
         "paused, so effects may look larger than they are; run it on other CPUs (`taskset -c LIST "
         "…`, and coz on the rest) or on another machine"));
@@ -78,7 +78,9 @@ void AddOthers(const profile::Profile& profile, const BaselineUse& use,
             "larger; ";
   notes->push_back(absl::StrCat(
       "other programs used ", share, " of the time of the program's CPUs, which were idle for ",
-      idle, neighbours.empty() ? "" : absl::StrCat(", most of it ", Described(neighbours.front())),
+      idle,
+      neighbours.empty() ? ""
+                         : absl::StrCat(", the busiest of them ", Described(neighbours.front())),
       "; ", effect,
       "stop them, or keep them and coz on CPUs of their own with `taskset -c LIST …`"));
 }

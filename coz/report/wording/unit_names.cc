@@ -114,9 +114,12 @@ std::string UnitNames::ShortDetail(size_t unit, int width) const {
 }
 
 std::string UnitNames::Share(size_t unit) const {
-  if (table_.samples == 0) return "?";
-  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(table_.units[unit].samples) /
-                                        static_cast<double>(table_.samples));
+  return table_.samples == 0 ? "?" : absl::StrFormat("%.1f %%", 100 * ShareOf(unit));
+}
+
+double UnitNames::ShareOf(size_t unit) const {
+  if (table_.samples == 0) return 0;
+  return static_cast<double>(table_.units[unit].samples) / static_cast<double>(table_.samples);
 }
 
 }  // namespace coz::report

@@ -41,6 +41,8 @@ class UnitNames {
 
   // Of all samples, in percent.
   std::string Share(size_t unit) const;
+  // The same as a fraction; 0 where there are no samples.
+  double ShareOf(size_t unit) const;
 
  private:
   std::string InFolder(std::string name) const;

@@ -177,7 +177,7 @@ Finding Neighbours(const MachineFacts& facts) {
   std::string busiest;
   if (!facts.neighbours.empty() && facts.watched_s > 0) {
     const NeighbourWatch::Neighbour& first = facts.neighbours.front();
-    busiest = absl::StrFormat(", most of it %s (%.1f)", report::Printable(first.name),
+    busiest = absl::StrFormat(", the busiest of them %s (%.1f)", report::Printable(first.name),
                               static_cast<double>(first.cpu_ns) / 1e9 / facts.watched_s);
   }
   return {Grade::kWarning, "neighbours",

@@ -153,7 +153,8 @@ TEST(MachineFindingsTest, BusyNeighboursAndTheHostAreNamed) {
   neighbour.cpu_ns = 5'000'000'000;
   facts.neighbours = {neighbour};
   facts.stolen_share = 0.2;
-  EXPECT_THAT(Of(facts, "neighbours").what, HasSubstr("3.2 of 8 CPUs, most of it cc1plus (2.5)"));
+  EXPECT_THAT(Of(facts, "neighbours").what,
+              HasSubstr("3.2 of 8 CPUs, the busiest of them cc1plus (2.5)"));
   EXPECT_THAT(Of(facts, "steal").what, HasSubstr("20 %"));
 }
 

@@ -81,14 +81,14 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
   if (absl::Status status = CheckJitScope(options, units); !status.ok()) return status;
   if (options.is_launcher) return absl::OkStatus();
   for (const std::string& pattern : options.binary_scope) {
-    const bool may_be_library =
-        absl::StrContains(pattern, ".so") || absl::StrContains(pattern, "%");
+    const bool may_be_library = absl::StrContains(pattern, ".so") ||
+                                std::any_of(pattern.begin(), pattern.end(), sourcemap::IsWildcard);
     if (may_be_library || pattern == kJitCode ||
         sourcemap::BinaryScope({pattern}).Contains(program, true))
       continue;
     return absl::NotFoundError(absl::StrFormat(
         "--binary-scope=%s is neither the program nor a library; write MAIN for the program, "
-        "libNAME.so%% for a library, or add --follow=all where it is a program that this one "
+        "'libNAME.so*' for a library, or add --follow=all where it is a program that this one "
         "starts",
         pattern));
   }
@@ -99,7 +99,7 @@ absl::Status CheckScopes(const RunOptions& options, const std::string& program,
     if (HasSource(units, pattern)) continue;
     return absl::NotFoundError(absl::StrFormat(
         "--source-scope=%s matches no source file of the program; write a path or the end of one, "
-        "where %% stands for anything, as in src/%%.cc, or leave it out to take the program's own",
+        "where * stands for anything, as in 'src/*.cc', or leave it out to take the program's own",
         pattern));
   }
   return absl::OkStatus();

@@ -70,7 +70,7 @@ absl::Status CheckGroups(const UnitIndex& units, bool may_come_later) {
     for (const sourcemap::UnitPattern& pattern : group.patterns) patterns.push_back(pattern.text());
     return absl::NotFoundError(absl::StrFormat(
         "--group %s=%s matches no code of the program%s; patterns are file:line, file:first-last, "
-        "files or functions, and %% stands for anything%s",
+        "files or functions, and * stands for anything%s",
         group.name, absl::StrJoin(patterns, ", "),
         points::ClosestPhrase(units.Closest(patterns.front())), InlinedHint(units)));
   }
@@ -84,7 +84,7 @@ absl::Status CheckExcluded(const UnitIndex& units, bool may_come_later) {
     const std::string& pattern = units.rules().exclude[i].text();
     return absl::NotFoundError(absl::StrFormat(
         "--exclude=%s matches no code of the program%s; leave it out, or write file:line, "
-        "file:first-last, a file or a function, where %% stands for anything%s",
+        "file:first-last, a file or a function, where * stands for anything%s",
         pattern, points::ClosestPhrase(units.Closest(pattern)), InlinedHint(units)));
   }
   return absl::OkStatus();

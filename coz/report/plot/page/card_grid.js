@@ -97,7 +97,7 @@ const grid = {
   },
 
   plot(line) {
-    if (!line.curve.length) return element('span', {class: 'no-plot', 'aria-hidden': 'true'}, 'no figure');
+    if (!line.curve.length) return element('span', {class: 'no-plot', 'aria-hidden': 'true'}, line.limit === null ? 'no figure' : 'needs no experiments');
     // Without source text there is more room for the plot.
     return new CurvePlot(line, {width: this.cardWidth - 26, height: line.unit.text ? 138 : 165, domain: this.domain}).draw();
   },

@@ -94,7 +94,7 @@ class CurvePlot {
     const most = d3.max(this.line.speedups, (d) => d[4]) || 1;
     const group = this.inside.append('g').attr('class', 'dots');
     for (const [, value, low, high, n, achieved] of this.line.speedups) {
-      const at = this.x(achieved);
+      const at = this.x(Math.min(1, achieved));
       if (this.large && low !== null) {
         group.append('line').attr('x1', at).attr('x2', at).attr('y1', this.y(low)).attr('y2', this.y(high));
       }
@@ -111,7 +111,7 @@ class CurvePlot {
     const arrow = (speedup, value, size) => {
       const down = value < low;
       group.append('path').attr('class', 'clipped').attr('d', d3.symbol().type(d3.symbolTriangle).size(1.6 * size * size))
-        .attr('transform', `translate(${this.x(speedup)} ${this.y(down ? low : high)}) rotate(${down ? 180 : 0})`);
+        .attr('transform', `translate(${this.x(Math.min(1, speedup))} ${this.y(down ? low : high)}) rotate(${down ? 180 : 0})`);
     };
     // A dot that sticks out a little is still visible.
     const margin = this.y.invert(0) - this.y.invert(4);

@@ -60,7 +60,7 @@ function curveAt(curve, speedup) {
 const units = data.units.map(makeUnit);
 
 const lines = data.lines.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: line.v, sure: line.y, gain: line.h[0], shape: line.h[1], slope: line.s, phaseFactor: line.f, slopeActive: line.a,
+  unit: units[line.u], point: line.p, verdict: line.v, sure: line.y, gain: line.h[0], shape: line.h[1], limit: line.m, slope: line.s, phaseFactor: line.f, slopeActive: line.a,
   baselines: line.b, pooled: line.pb, others: line.n, experiments: line.b + line.pb + line.n,
   speedups: line.d, curve: line.c, bend: line.k, luck: line.q, sentence: line.t, rank,
   quoted: curveAt(line.c, QUOTED_SPEEDUP),
@@ -73,7 +73,7 @@ function withoutBadge(text) {
 }
 
 const aside = data.aside.map((line, rank) => ({
-  unit: units[line.u], point: line.p, verdict: line.small ? 'small' : 'aside', sure: true, gain: null, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
+  unit: units[line.u], point: line.p, verdict: line.h ? 'small' : 'aside', sure: true, gain: line.h, limit: line.m, shape: null, slope: [null, null, null], phaseFactor: 1, baselines: 0, pooled: 0,
   others: line.n, experiments: line.n, speedups: [], curve: [], bend: null, luck: null, sentence: withoutBadge(line.t),
   rank: data.lines.length + rank, quoted: [null, null, null],
 }));

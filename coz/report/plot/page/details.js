@@ -58,8 +58,10 @@ const details = {
     const add = (term, value) => rows.push(element('div', {class: term}, element('dt', {}, meaningLink(term)), element('dd', {}, value)));
     if (line.gain !== null) add('gain', line.gain.replace(/ %/g, '\u00a0%'));
     // The slope is said of straight curves alone.
-    if (line.bend !== null) add('bend', line.bend[1].replace(/ %/g, '\u00a0%'));
-    else if (line.shape !== null) add('slope', line.shape.replace('slope ', ''));
+    if (line.limit !== null) add('limit', `at most ${percent(line.limit)}`);
+    else if (line.bend !== null) add('bend', line.bend[1].replace(/ %/g, '\u00a0%'));
+    else if (line.shape !== null && line.shape.startsWith('slope ')) add('slope', line.shape.replace('slope ', ''));
+    else if (line.shape !== null) add('end', line.shape.replace(/ %/g, '\u00a0%'));
     add('samples', percent(line.unit.share, {digits: 1}));
     return element('dl', {class: 'figures'}, ...rows);
   },

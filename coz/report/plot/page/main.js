@@ -56,6 +56,8 @@ function headline(all) {
   if (worth.length > 1) parts.push(` ${count(worth.length - 1, `other ${noun}`)} ${worth.length === 2 ? 'is' : 'are'} worth it, too.`);
   if (worth.length && hurting.length) parts.push(` ${count(hurting.length, noun)} would hurt.`);
   if (open.length) parts.push(` Of ${count(open.length, noun)} it is not yet known.`);
+  const {spread} = data.points[filters.state.point];
+  if (spread) parts.push(' ', ...sentence(`${spread}.`));
   box.replaceChildren(...parts);
 }
 

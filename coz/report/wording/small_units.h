@@ -1,0 +1,40 @@
+// What a report says of the units that bring nothing by their samples alone, all together.
+//
+// Shape    sentences without a full stop; "" where there is nothing to say. UTF-8
+// Units    percent of a visit's time, at kQuotedSpeedup as in the column of gains
+// Errors   none
+// Threads  safe: pure functions
+// Signals  not async-signal-safe
+// Source   docs/interpreting.md
+#ifndef COZ_REPORT_WORDING_SMALL_UNITS_H_
+#define COZ_REPORT_WORDING_SMALL_UNITS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "coz/report/analysis/analysis.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/wording/unit_names.h"
+
+namespace coz::report {
+
+// How many units are set aside as small.
+size_t CountSmall(const PointAnalysis& point);
+
+// Of those that are set aside as small: "No gain: 25 lines take so little CPU time that each, made
+// 30 % faster, brings at most 1.9 %".
+std::string SmallUnits(const PointAnalysis& point, const UnitNames& names);
+
+// Where small units, those with experiments too, have most of the samples and no unit is worth it,
+// larger units are to be looked at: "Together the lines without gain have 93 % of the samples; look
+// at larger parts with `coz run --unit=function --- ./app`".
+std::string Spread(const PointAnalysis& point, const profile::Profile& profile,
+                   const UnitNames& names);
+
+// Below a table that has such units: "at most 3 %, by its samples: the line takes too little CPU
+// time to bring more, so it needs no experiments".
+std::string SmallLegend(const std::string& unit_word);
+
+}  // namespace coz::report
+
+#endif  // COZ_REPORT_WORDING_SMALL_UNITS_H_
