@@ -51,7 +51,7 @@ const runPage = {
   threads() {
     if (!data.threads) return '';
     const {rows, more, names, tables} = data.threads;
-    const heads = ['Thread', 'Threads', 'Samples', 'Share', 'In scope', 'CPU time', 'Start', 'End', ''];
+    const heads = ['Thread', 'Threads', 'Samples', 'Share', 'In scope', 'CPU time', 'Start', 'End', 'Note'];
     return element('section', {class: 'sheet threads'}, element('h2', {}, 'Threads'), table(heads, rows),
       more ? element('p', {class: 'muted'}, `And ${count(more, 'more name')}: coz report --threads.`) : null,
       ...tables.map((counters) => table([counters.head, 'all', ...names], counters.rows)));
