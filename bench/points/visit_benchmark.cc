@@ -102,6 +102,18 @@ class ChangedCode {
   bool is_there_ = false;
 };
 
+// What the kernel takes of a visit by an int3.
+void TrapWithEmptyHandler(benchmark::State& state) {
+  struct sigaction action = {};
+  struct sigaction old = {};
+  action.sa_sigaction = [](int, siginfo_t*, void*) {};
+  action.sa_flags = static_cast<int>(SA_SIGINFO);
+  sigaction(SIGTRAP, &action, &old);
+  for ([[maybe_unused]] auto _ : state) asm volatile("int3");
+  sigaction(SIGTRAP, &old, nullptr);
+}
+BENCHMARK(TrapWithEmptyHandler);
+
 void VisitChanged(benchmark::State& state, size_t offset, bool allow_jump) {
   const auto* function = reinterpret_cast<const uint8_t*>(&VisitedInBenchmark);
   const ChangedCode changed(

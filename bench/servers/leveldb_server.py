@@ -11,6 +11,7 @@ from server import BEFORE, Server
 _THREADS = 4
 _FIRST_WRITES = 50_000       # of each thread, to know how many there are in a second
 _LARGEST_WRITES = 2_000_000  # of each thread in one database
+_ENDLESS_DATABASES = 1000    # more than are filled in a day
 
 
 def rate_of_db_bench(output):
@@ -45,21 +46,31 @@ class Leveldb(Server):
         databases = math.ceil(writes / _LARGEST_WRITES)
         return rate_of_db_bench(self._fill(variant, writes // databases, databases, seconds))
 
+    def command(self, variant):
+        """Writes until it is ended."""
+        return self._command(variant, _LARGEST_WRITES, _ENDLESS_DATABASES)
+
+    def is_ready(self):
+        return True
+
     def clean(self):
         shutil.rmtree(self._database(), ignore_errors=True)
 
     def _fill(self, variant, writes, databases, seconds=None):
-        program = self.folder / ("db_bench" if variant == BEFORE else "db_bench_sse")
         database = self._database()
         shutil.rmtree(database, ignore_errors=True)
         try:
-            output = self.run_load([program, "--benchmarks=" + ",".join(["fillbatch"] * databases), "--num=%d" % writes,
-                                    "--threads=%d" % _THREADS, "--db=%s" % database], 10 * (seconds or 10))
+            output = self.run_load(self._command(variant, writes, databases), 10 * (seconds or 10))
         finally:
             shutil.rmtree(database, ignore_errors=True)
         if seconds is None:
             (self.folder / "first.log").write_text(output)
         return output
+
+    def _command(self, variant, writes, databases):
+        program = self.folder / ("db_bench" if variant == BEFORE else "db_bench_sse")
+        return [program, "--benchmarks=" + ",".join(["fillbatch"] * databases), "--num=%d" % writes, "--threads=%d" % _THREADS,
+                "--db=%s" % self._database()]
 
     def _database(self):
         """In memory where it has room: a disk that others use is not the same from one run to the next."""

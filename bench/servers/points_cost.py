@@ -7,8 +7,8 @@ Usage: ./bazelw run //bench/servers:points_cost -- [--only=NAME,NAME] [--blocks=
 A block is some loads of the bare server, and one load of a server below coz. Meanwhile `coz points --session` adds the point
 and removes it, over and over. Another point of the program, which stays, meters the rate with it and without it. Every other
 pair has the point first. The CPU time that the server's processes take for a request is paired as the rates are.
-coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench is a new
-process for each rate, which it tells itself; of its CPU time nothing is known.
+coz imposes no delay, and samples by CPU timers, which cost next to nothing. LevelDB's bench asks itself, and writes on and on;
+its bare rate is that of a run which ends.
 """
 import argparse
 import concurrent.futures
@@ -22,13 +22,12 @@ import time
 import catalogue
 import processes
 import servers
-import under_coz
 from server import AFTER
 
 # Server, the place of its point, and the point that meters: as many visits.
 _POINTS = (("postgresql-2-socket", "usdt:postgresql:query__done", "ReadyForQuery"),
            ("postgresql-2-socket", "ReadyForQuery", "usdt:postgresql:query__done"), ("redis", "processCommand", "call"),
-           ("nginx-2", "ngx_http_finalize_request", "requests"), ("leveldb", "leveldb::DBImpl::Write", ""))
+           ("nginx-2", "ngx_http_finalize_request", "requests"), ("leveldb", "leveldb::DBImpl::Write", "leveldb::WriteBatch::Put"))
 _BARE_RUNS = 4   # in each block
 _CHANGE_S = 1.0  # at most, of one command that adds or removes a point: processes that sleep are waited for
 _OPTIONS = ("--unit=function", "--fixed-speedup=0", "--sampler=cpu-timer")
@@ -108,12 +107,13 @@ class Session:
     def speeds(self, seconds, pairs):
         """Pairs under one load: without the point, and with it."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            load = pool.submit(self.server.drive, AFTER, 2 * pairs * (seconds + _CHANGE_S) + 2)
+            load = None if self.server.asks_itself else pool.submit(self.server.drive, AFTER, 2 * pairs * (seconds + _CHANGE_S) + 2)
             time.sleep(1)  # until all connections ask
             found = [in_order(lambda has_point: self.speed(seconds, has_point), pair) for pair in range(pairs)]
-            if load.done():
+            if load and load.done():
                 raise processes.Failed("the load ended before the last pair of rates; read %s" % self.server.log("load"))
-            load.result()
+            if load:
+                load.result()
         return found
 
 
@@ -137,35 +137,6 @@ def in_order(speed, pair):
     return speeds[False], speeds[True]
 
 
-class Restarted:
-    """A program that asks itself: a run of coz for each rate."""
-
-    def __init__(self, server, coz, place, _meter):
-        self.server = server
-        self.coz = under_coz.Coz(coz, [], server.base)
-        self.place = place
-        self.said = ""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def speed(self, seconds, has_point):
-        output = self.server.folder / "points-cost.pb"
-        output.unlink(missing_ok=True)
-        self.server.point_options = ("--progress=" + self.place,) if has_point else ()
-        rate = self.coz.run(self.server, AFTER, seconds, False, output, list(_OPTIONS))
-        if has_point:
-            point = next(point for point in self.coz.report(output)["points"] if point["name"] == self.place)
-            self.said = "is counted by " + point["counted_by"]
-        return Speed(rate)
-
-    def speeds(self, seconds, pairs):
-        return [in_order(lambda has_point: self.speed(seconds, has_point), pair) for pair in range(pairs)]
-
-
 @dataclasses.dataclass
 class Block:
     bare: list   # rates
@@ -181,7 +152,7 @@ def measure(kind, place, meter, chosen, coz):
         blocks = []
         for _ in range(chosen.blocks):
             bare = bare_rates(server, chosen)
-            with (Restarted if server.asks_itself else Session)(server, coz, place, meter) as counted:
+            with Session(server, coz, place, meter) as counted:
                 pairs = counted.speeds(chosen.run_seconds, chosen.pairs)
                 blocks.append(Block(bare, pairs, counted.said.strip()))
         return blocks

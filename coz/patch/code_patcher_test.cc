@@ -487,6 +487,7 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
   phase = 1;
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0);
+  ::testing::Test::RecordProperty("calls", std::to_string(calls.load()));
   uint64_t visits = 0;
   for (const auto& of_thread : counters) visits += of_thread[counter];
   EXPECT_LE(visits, calls.load() + kThreads * 1000);
@@ -503,6 +504,82 @@ TEST(CodePatcherTest, ThreadsRunAJumpWhileItComesAndGoes) {
 
 TEST(CodePatcherTest, ThreadsRunAnInt3WhileItComesAndGoes) {
   ChangeWhileThreadsCall(kAddsFortyTwo, Way::kTrap, 3);
+}
+
+// A handler that changes code and calls changed code. By the trap flag it interrupts a change at
+// each instruction.
+struct InHandler {
+  Function call;           // of the place that is being changed
+  const CodePatch* other;  // of another place
+  size_t counter;          // of both
+  uint64_t done;
+  uint64_t busy;
+  uint64_t wrong;
+};
+InHandler g_in_handler;
+
+void OnStepOfChange(int, siginfo_t* info, void* context) {
+  if (TakeTrap(*info, static_cast<ucontext_t*>(context))) return;
+  InHandler& seen = g_in_handler;
+  const uint64_t before = self::SharedVisits(seen.counter);
+  if (seen.call(1) != 43 || self::SharedVisits(seen.counter) - before > 1) ++seen.wrong;
+  const PatchResult inserted = InsertPatch(*seen.other);
+  const bool is_busy = inserted == PatchResult::kBusy;
+  const PatchResult removed = is_busy ? inserted : RemovePatch(seen.other->address);
+  ++(is_busy ? seen.busy : seen.done);
+  if (!is_busy && (inserted != PatchResult::kDone || removed != PatchResult::kDone)) ++seen.wrong;
+}
+
+// With the trap flag set.
+PatchResult StepByStep(PatchResult (*change)(const CodePatch& patch), const CodePatch& patch) {
+  asm volatile("pushfq; orq $0x100,(%%rsp); popfq" : : : "memory", "cc");
+  const PatchResult result = change(patch);
+  asm volatile("pushfq; andq $~0x100,(%%rsp); popfq" : : : "memory", "cc");
+  return result;
+}
+
+void ChangeInterruptedAtEachInstruction(Way way) {
+  constexpr size_t kCounter = 4;
+  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const uint8_t* elsewhere = Page().Add(kAddsFortyTwo);
+  const auto patch_of = [way](const uint8_t* code) {
+    return self::PatchFor(PlanFor(code, kAddsFortyTwo.size(), 0, way),
+                          reinterpret_cast<uint64_t>(code), kCounter);
+  };
+  const auto patch = patch_of(function);
+  const auto other = patch_of(elsewhere);
+  ASSERT_TRUE(patch.has_value() && other.has_value());
+  const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
+  g_in_handler = {call, &*other, kCounter, 0, 0, 0};
+  struct sigaction action = {};
+  struct sigaction old = {};
+  action.sa_sigaction = OnStepOfChange;
+  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_NODEFER);
+  sigaction(SIGTRAP, &action, &old);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_EQ(StepByStep(InsertPatch, *patch), PatchResult::kDone);
+    const uint64_t before = self::SharedVisits(kCounter);
+    EXPECT_EQ(call(1), 43u);
+    EXPECT_EQ(self::SharedVisits(kCounter) - before, 1u);
+    const auto remove = [](const CodePatch& inserted) { return RemovePatch(inserted.address); };
+    ASSERT_EQ(StepByStep(remove, *patch), PatchResult::kDone);
+  }
+  sigaction(SIGTRAP, &old, nullptr);
+  EXPECT_EQ(memcmp(function, kAddsFortyTwo.data(), kAddsFortyTwo.size()), 0);
+  EXPECT_EQ(memcmp(elsewhere, kAddsFortyTwo.data(), kAddsFortyTwo.size()), 0);
+  EXPECT_EQ(g_in_handler.wrong, 0u);
+  EXPECT_GT(g_in_handler.done, 0u) << "no instruction was outside the lock";
+  EXPECT_GT(g_in_handler.busy, 100u);
+}
+
+TEST(CodePatcherTest, HandlersInterruptAChangeOfAJumpAtEachInstruction) {
+  self::HandleTraps();
+  ChangeInterruptedAtEachInstruction(Way::kJump);
+}
+
+TEST(CodePatcherTest, HandlersInterruptAChangeOfAnInt3AtEachInstruction) {
+  self::HandleTraps();
+  ChangeInterruptedAtEachInstruction(Way::kTrap);
 }
 
 TEST(CodePatcherTest, OtherBytesThanThoseSeenAreLeftAlone) {

@@ -35,6 +35,15 @@ coz_keep_and_impose_accrued:
   .cfi_offset %rbp, -16
   movq %rsp, %rbp
   .cfi_def_cfa_register %rbp
+  pushq %rax
+  pushq %rcx
+  pushq %rdx
+  pushq %rsi
+  pushq %rdi
+  pushq %r8
+  pushq %r9
+  pushq %r10
+  pushq %r11
   subq $256, %rsp
   andq $-64, %rsp
   movaps %xmm0, 0(%rsp)
@@ -70,7 +79,17 @@ coz_keep_and_impose_accrued:
   movaps 208(%rsp), %xmm13
   movaps 224(%rsp), %xmm14
   movaps 240(%rsp), %xmm15
-  leave
+  leaq -72(%rbp), %rsp
+  popq %r11
+  popq %r10
+  popq %r9
+  popq %r8
+  popq %rdi
+  popq %rsi
+  popq %rdx
+  popq %rcx
+  popq %rax
+  popq %rbp
   .cfi_def_cfa %rsp, 8
   ret
   .cfi_endproc

@@ -21,8 +21,9 @@ namespace coz::runtime::runtime_internal {
 // From now on delay is imposed here.
 void ImposeAtCallsIn(delay::GlobalLedger* global);
 
-extern "C" __attribute__((visibility("hidden"))) void coz_keep_and_impose_accrued(
-    delay::ThreadLedger* ledger);
+// Keeps all registers, so that its callers need not.
+extern "C" __attribute__((visibility("hidden"), no_caller_saved_registers)) void
+coz_keep_and_impose_accrued(delay::ThreadLedger* ledger);
 
 struct CallMoment {
   uint64_t ticks;

@@ -1,5 +1,9 @@
 #include "coz/shared/call_timers.h"
 
+#include <signal.h>
+
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "gtest/gtest.h"
@@ -228,6 +232,50 @@ TEST_F(CallTimersTest, NoOrderOfCallsMakesImpossibleFigures) {
     EXPECT_LE(Ticks(i), 200000u);
   }
   EXPECT_LE(calls, begins);
+}
+
+// A handler of the program, in which functions are called that are timed. By the trap flag it
+// interrupts another call at each instruction.
+CallTimers* g_timers = nullptr;
+uint64_t g_steps = 0;
+constexpr LatencyMoment kMoment = {1, 0};
+
+void OnStep(int) {
+  ++g_steps;
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  BeginCall(*g_timers, kG, kG, here, 10, here, kMoment);
+  PassCall(*g_timers, here - 8, here);
+  EndCall(*g_timers, kG, here, 20, here);
+}
+
+[[gnu::noinline]] void CallStepByStep(CallTimers& timers) {
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  asm volatile("pushfq; orq $0x100,(%%rsp); popfq" : : : "memory", "cc");
+  BeginCall(timers, kF, kF, here, 100, here, kMoment);
+  EndCall(timers, kF, here, 150, here);
+  asm volatile("pushfq; andq $~0x100,(%%rsp); popfq" : : : "memory", "cc");
+}
+
+TEST_F(CallTimersTest, HandlerThatInterruptsAtAnyInstructionCountsNothingTwice) {
+  struct sigaction action = {};
+  struct sigaction old = {};
+  action.sa_handler = OnStep;
+  sigaction(SIGTRAP, &action, &old);
+  g_timers = timers_.get();
+  g_steps = 0;
+  CallStepByStep(*timers_);
+  sigaction(SIGTRAP, &old, nullptr);
+  EXPECT_EQ(Calls(kF), 1u);
+  EXPECT_EQ(Ticks(kF), 50u);
+  EXPECT_GT(Calls(kG), 0u);
+  EXPECT_LT(Calls(kG), g_steps) << "no instruction was within a begin or an end";
+  EXPECT_EQ(Ticks(kG), 10 * Calls(kG));
+  EXPECT_EQ(timers_->latencies[0].calls, 1 + Calls(kG));
+  EXPECT_EQ(timers_->latencies[0].ticks, 50 + 10 * Calls(kG));
+  EXPECT_EQ(timers_->latencies[0].changes, 2 * timers_->latencies[0].calls);
+  EXPECT_EQ(timers_->depth, 0u);
+  EXPECT_TRUE(std::all_of(std::begin(timers_->open), std::end(timers_->open),
+                          [](uint32_t open) { return open == 0; }));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -134,6 +135,16 @@ TEST(AttachFaultsTest, ProcessThatCannotBeWatchedIsLeftAsItWas) {
   EXPECT_EQ(outcome.after, outcome.before);
   EXPECT_THAT(outcome.coz.result.errors,
               AllOf(HasSubstr("runs on as before"), Not(HasSubstr("has ended"))));
+}
+
+TEST(AttachFaultsTest, TimeThatItTakesToAttachIsNoneOfTheDuration) {
+  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  constexpr std::chrono::milliseconds kToAttach(500);
+  constexpr std::chrono::milliseconds kDuration(400);  // of each such run
+  const AttachOutcome outcome = testing::AttachSlowly(kToAttach);
+  EXPECT_TRUE(outcome.coz.was_made);
+  EXPECT_EQ(WhatIsWrong(outcome), "");
+  EXPECT_GE(std::chrono::nanoseconds(outcome.run_time_ns), kToAttach + kDuration);
 }
 
 // The last slot is the program's.

@@ -299,6 +299,7 @@ TEST_F(PlotBrowserTest, TimeLineAndRunAreDrawn) {
   EXPECT_THAT(run, HasSubstr("coz run --seed=5 --sampling-period=1 --- ./app --threads=2"));
   EXPECT_THAT(run, HasSubstr("1 experiment not used: delay still owed at the end"));
   EXPECT_THAT(run, HasSubstr("Latency without speedup"));
+  EXPECT_THAT(run, HasSubstr("server::Queue::Push"));
   EXPECT_THAT(run, HasSubstr("perf is forbidden (EACCES)"));
   EXPECT_THAT(browser_->Complaints(), IsEmpty());
 }
@@ -438,7 +439,7 @@ TEST_F(PlotBrowserTest, NarrowScreensHaveOneColumnWithoutScrollingSideways) {
 TEST_F(PlotBrowserTest, NarrowScreensShowTablesWhole) {
   browser_->Resize(360, 800);
   Show(Fifty(), "#view=run");
-  EXPECT_EQ(Count("#view-run table"), 2) << "progress points and latencies";
+  EXPECT_EQ(Count("#view-run table"), 4) << "progress points, latencies, threads and their visits";
   EXPECT_LE(browser_->Run("return document.documentElement.scrollWidth - innerWidth;"), 0);
   EXPECT_THAT(CutSideways("#view-run"), IsEmpty());
   browser_->Press("2");

@@ -51,6 +51,7 @@
 #include "coz/report/json/report_json.h"
 #include "coz/report/plot/run_facts.h"
 #include "coz/report/plot/source_lines.h"
+#include "coz/report/plot/thread_facts.h"
 #include "coz/report/plot/timeline.h"
 #include "coz/report/text/report_notes.h"
 #include "coz/report/wording/find_source.h"
@@ -150,6 +151,7 @@ class Builder {
     data["aside"] = json::array();
     for (const PointAnalysis& point : analysis_.points) AddPoint(point, &data);
     data["timeline"] = TimelineData();
+    data["threads"] = ThreadFacts(profile_);
     // Whatever was named above is in these lists now.
     data["units"] = std::move(units_);
     data["folder"] = CommonFolder(FilesWithLines());

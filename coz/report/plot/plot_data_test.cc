@@ -109,6 +109,37 @@ TEST(PlotDataTest, PointsSayWhatSamplingTakes) {
   }
 }
 
+TEST(PlotDataTest, ThreadsAreThereWithTheirCountsAndTimes) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  profile.clear_thread();
+  profile.clear_thread_counter();
+  EXPECT_EQ(DataOf(profile)["threads"], nullptr);
+  profile::ThreadCounter* counter = profile.add_thread_counter();
+  counter->set_session(profile.session(0).id());
+  counter->set_id(1);
+  counter->set_name("Compact");
+  for (const char* name : {"writer", "cleaner"}) {
+    profile::Thread* thread = profile.add_thread();
+    thread->set_session(profile.session(0).id());
+    thread->set_name(name);
+    thread->set_threads(1);
+    thread->set_start_ns(500'000'000);
+    thread->set_samples(name[0] == 'w' ? 30 : 10);
+    thread->add_counter(1);
+    thread->add_visits(name[0] == 'w' ? 2000 : 5);
+  }
+  const nlohmann::json threads = DataOf(profile)["threads"];
+  ASSERT_EQ(threads["rows"].size(), 3u);
+  EXPECT_EQ(threads["rows"][0], nlohmann::json({"writer", "1", "30", "75.0 %", "0.0 %", "0.00 s",
+                                                "0.50 s", "runs on", ""}));
+  EXPECT_EQ(threads["rows"][2][0], "all");
+  EXPECT_EQ(threads["more"], 0);
+  EXPECT_EQ(threads["names"], nlohmann::json({"writer", "cleaner"}));
+  ASSERT_EQ(threads["tables"].size(), 1u) << "no call has a time";
+  EXPECT_EQ(threads["tables"][0]["rows"],
+            nlohmann::json::array({{"Compact", "2,005", "2,000", "5"}}));
+}
+
 TEST(PlotDataTest, NoTextEndsTheDataElement) {
   profile::Profile profile = report_testing::SampleProfile(1);
   profile.mutable_progress_point(0)->set_name("</script><!--<script>&");

@@ -96,6 +96,7 @@ void Run::FillBlock() {
   block.awaits_breakpoints = outside_->programs_wait() || !counted_->empty() ? 1 : 0;
   units_.Preannounce(control_);
   start_ns_ = MonotonicNowNs();
+  duration_from_ns_ = start_ns_;
   block.start_ns = start_ns_;
   block.start_ticks = __builtin_ia32_rdtsc();
   block.heartbeat_ns.store(start_ns_, std::memory_order_relaxed);
@@ -298,7 +299,7 @@ void Run::Wait(uint64_t until_ns) {
 
 void Run::RefreshDisplay() {
   LiveDisplay::State state;
-  state.elapsed_ns = MonotonicNowNs() - start_ns_;
+  state.elapsed_ns = MonotonicNowNs() - duration_from_ns_;
   state.duration_ns = options_.duration_ns;
   state.experiments = static_cast<uint64_t>(recorder_->written().experiment_size());
   state.waiting_for_progress = scheduler_ && scheduler_->waiting_for_progress();
@@ -333,6 +334,8 @@ void Run::SayGoalIsReached(bool at_end) {
 }
 
 void Run::StartExperiments() {
+  // To attach takes time of its own.
+  if (attached_ != nullptr) duration_from_ns_ = MonotonicNowNs();
   const std::vector<experiment::UnitId> fixed_units = scheduler_options_.fixed_units;
   // End to end, a unit that is sped up from the start tells more than one found by first samples.
   if (options_.end_to_end && fixed_units.empty()) {
@@ -408,8 +411,9 @@ void Run::Loop() {
     if (scheduler_) {
       next_ns = std::min(next_ns, scheduler_->Step());
       const bool is_interrupted = attached_ != nullptr && inbox_.interrupted();
-      const bool time_is_up = is_interrupted || (options_.duration_ns != 0 &&
-                                                 now_ns >= start_ns_ + options_.duration_ns);
+      const bool time_is_up =
+          is_interrupted ||
+          (options_.duration_ns != 0 && now_ns >= duration_from_ns_ + options_.duration_ns);
       const bool ended = ended_by_duration_ || ended_by_goal_;
       if (!ended && time_is_up) ended_by_duration_ = true;
       if (!ended && !time_is_up) PursueGoal();

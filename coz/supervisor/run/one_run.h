@@ -119,6 +119,7 @@ class Run : public experiment::ExperimentSink {
   SourceChoice source_choice_;
   NeighbourWatch neighbours_{UsableCpus()};
   uint64_t start_ns_ = 0;
+  uint64_t duration_from_ns_ = 0;
   uint64_t switches_before_ = SwitchesOfChildren();
   uint64_t alone_since_ns_ = 0;  // the first process has ended, and no other is to be seen
   std::string current_;

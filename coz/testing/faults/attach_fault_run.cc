@@ -7,18 +7,22 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <memory>
 #include <mutex>
 #include <thread>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "coz/base/clock.h"
 #include "coz/base/file_text.h"
+#include "coz/report/format/profile.pb.h"
+#include "coz/report/format/profile_reader.h"
 #include "coz/testing/faults/intercept.h"
 #include "coz/testing/faults/watched_time.h"
 #include "coz/testing/process_state.h"
@@ -90,6 +94,12 @@ std::string PlaceOf(const std::string& stack) {
   return absl::StrJoin(words, " ");
 }
 
+uint64_t RunTimeNs(const std::string& path) {
+  const absl::StatusOr<report::ReadResult> read = report::ReadProfile(path);
+  const bool has_end = read.ok() && read->profile.session_end_size() == 1;
+  return has_end ? read->profile.session_end(0).run_time_ns() : 0;
+}
+
 bool IsOfProcess(Caller caller) {
   return caller == Caller::kRuntime || caller == Caller::kInjected;
 }
@@ -105,6 +115,8 @@ class AttachRun {
         fault_(fault),
         number_(fault == nullptr ? kAllCalls : fault->number) {}
 
+  // Before the call of the fault.
+  void SetWait(std::chrono::milliseconds wait) { wait_ = wait; }
   AttachOutcome Run();
   std::map<std::pair<Caller, int>, std::set<int>> Calls() const;
 
@@ -119,6 +131,7 @@ class AttachRun {
   const bool of_process_;
   const Fault* const fault_;
   const int number_;
+  std::chrono::milliseconds wait_{0};
   Callers command_ = Callers(File("tools/coz"));
   Callers process_ = Callers("");
   std::unique_ptr<Resident> resident_;
@@ -142,6 +155,7 @@ int AttachRun::Note(Caller caller, const InterceptedCall& call, const Callers& c
       nth != fault_->nth) {
     return 0;
   }
+  std::this_thread::sleep_for(wait_);
   outcome_.coz.was_made = true;
   outcome_.coz.stack = callers.Stack(call);
   return fault_->error;
@@ -188,6 +202,7 @@ AttachOutcome AttachRun::Run() {
   outcome_.coz.timed_out = ended.timed_out;
   outcome_.waits = ended.waits;
   outcome_.coz.has_profile = IsProfile(folder + "/profile.pb");
+  outcome_.run_time_ns = RunTimeNs(folder + "/profile.pb");
   outcome_.after = StateFromOutside(resident_->pid(), File("coz/testing/puppets/resident"));
   outcome_.last_words = resident_->End(&outcome_.wait_status);
   limit.reset();
@@ -221,6 +236,13 @@ int Explanations(const std::string& errors) {
 
 AttachOutcome AttachWithFault(const Fault& fault, const std::vector<std::string>& options) {
   return AttachRun(options, IsOfProcess(fault.caller), &fault).Run();
+}
+
+AttachOutcome AttachSlowly(std::chrono::milliseconds wait) {
+  const Fault none = {Caller::kInjected, SYS_rt_sigaction, 0, 1};
+  AttachRun run({}, /*of_process=*/true, &none);
+  run.SetWait(wait);
+  return run.Run();
 }
 
 std::map<std::pair<Caller, int>, std::set<int>> CallsOfAttach(

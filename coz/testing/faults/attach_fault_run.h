@@ -14,6 +14,8 @@
 #ifndef COZ_TESTING_FAULTS_ATTACH_FAULT_RUN_H_
 #define COZ_TESTING_FAULTS_ATTACH_FAULT_RUN_H_
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -27,7 +29,8 @@ namespace coz::testing {
 
 struct AttachOutcome {
   FaultOutcome coz;
-  std::string waits;  // where coz was when its time was over
+  std::string waits;         // where coz was when its time was over
+  uint64_t run_time_ns = 0;  // of the session in the profile; 0: there is none
   // Of the process, by StateFromOutside: before coz stops it, and when coz has ended.
   std::string before;
   std::string after;
@@ -38,6 +41,9 @@ struct AttachOutcome {
 
 // With more options for coz attach, or none.
 AttachOutcome AttachWithFault(const Fault& fault, const std::vector<std::string>& options = {});
+
+// A call that coz has the process make takes so much longer, and none fails.
+AttachOutcome AttachSlowly(std::chrono::milliseconds wait);
 
 // Of a run without fault, of the command or of the process: the first call of each kind and the
 // last; with `by_place`, which is slow, the first calls from different places, too.

@@ -6,7 +6,7 @@ const runPage = {
   show() {
     if (this.made) return;
     this.made = true;
-    byId('view-run').append(this.measured(), ...data.sessions.map((session, i) => this.session(session, i)), this.more(), this.notUsed());
+    byId('view-run').append(this.measured(), this.threads(), ...data.sessions.map((session, i) => this.session(session, i)), this.more(), this.notUsed());
   },
 
   facts(pairs) {
@@ -45,6 +45,16 @@ const runPage = {
       figure(latency.mean, ' ms'), figure(latency.p50, ' ms'), figure(latency.p99, ' ms')])),
     ...pairs.filter(({latency}) => latency.error).map(({name, latency}) => element('p', {}, `${name}: ${latency.error}.`)),
     ...pairs.filter(({latency}) => !latency.stable).map(({name}) => element('p', {}, `${name}: arrivals outrun departures; latency grows as long as this lasts, and its figures say little.`))];
+  },
+
+  // As `coz report --threads` has them.
+  threads() {
+    if (!data.threads) return '';
+    const {rows, more, names, tables} = data.threads;
+    const heads = ['Thread', 'Threads', 'Samples', 'Share', 'In scope', 'CPU time', 'Start', 'End', 'Note'];
+    return element('section', {class: 'sheet threads'}, element('h2', {}, 'Threads'), table(heads, rows),
+      more ? element('p', {class: 'muted'}, `And ${count(more, 'more name')}: coz report --threads.`) : null,
+      ...tables.map((counters) => table([counters.head, 'all', ...names], counters.rows)));
   },
 
   session(session, index) {

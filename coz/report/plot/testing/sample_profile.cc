@@ -107,6 +107,24 @@ void MakePhases(int lines, profile::Profile* profile) {
   }
 }
 
+// Names of threads, and how often each has called a function that is counted.
+void AddThreads(const SyntheticOptions& options, profile::Profile* profile) {
+  profile::ThreadCounter* counter = profile->add_thread_counter();
+  counter->set_session(options.session);
+  counter->set_id(1);
+  counter->set_name("server::Queue::Push");
+  for (const char* name : {"worker", "logger"}) {
+    profile::Thread* thread = profile->add_thread();
+    thread->set_session(options.session);
+    thread->set_name(name);
+    thread->set_threads(1);
+    thread->set_samples(name[0] == 'w' ? 900 : 100);
+    thread->set_cpu_ns(thread->samples() * 1'000'000);
+    thread->add_counter(1);
+    thread->add_visits(thread->samples() * 7);
+  }
+}
+
 }  // namespace
 
 profile::Profile SampleProfile(int lines) {
@@ -130,6 +148,7 @@ profile::Profile SampleProfile(int lines) {
   made.End();
   AddSelectedSamples(&made.profile());
   AddLatency(options, &made.profile());
+  AddThreads(options, &made.profile());
   MakePhases(lines, &made.profile());
   return made.profile();
 }
