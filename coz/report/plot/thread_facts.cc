@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr size_t kMaxRows = 200;
 constexpr size_t kMaxColumns = 12;
 
-std::string Seconds(uint64_t ns) {
+std::string InSeconds(uint64_t ns) {
   return absl::StrFormat("%.2f s", static_cast<double>(ns) / 1e9);
 }
 
@@ -30,9 +30,9 @@ json Row(const ThreadRow& row, const std::string& name, uint64_t all_samples) {
           Grouped(row.samples),
           ShareOf(row.samples, all_samples),
           ShareOf(row.samples_in_scope, row.samples),
-          Seconds(row.cpu_ns),
-          Seconds(row.start_ns),
-          row.end_ns == 0 ? "runs on" : Seconds(row.end_ns),
+          InSeconds(row.cpu_ns),
+          InSeconds(row.start_ns),
+          row.end_ns == 0 ? "runs on" : InSeconds(row.end_ns),
           row.left_out ? "left out by --thread" : ""};
 }
 
