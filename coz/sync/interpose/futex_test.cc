@@ -355,9 +355,9 @@ TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {
   static delay::ThreadLedger* ledger = nullptr;
   static uint32_t blocked = 1;
   ledger = &process_.main_ledger();
-  pthread_once_t control = PTHREAD_ONCE_INIT;
+  const auto control = std::make_unique<pthread_once_t>(PTHREAD_ONCE_INIT);
   process_.Impose(kNsPerMs);
-  pthread_once(&control, [] {
+  pthread_once(control.get(), [] {
     blocked = ledger->blocked;
     // A nested call with another control.
     static pthread_once_t inner = PTHREAD_ONCE_INIT;
@@ -370,19 +370,19 @@ TEST_F(InterposeFutexTest, RoutineOfOnceIsTheCallersOwnWork) {
 }
 
 TEST_F(InterposeFutexTest, RoutineOfOnceMayThrow) {
-  pthread_once_t control = PTHREAD_ONCE_INIT;
-  EXPECT_THROW(pthread_once(&control, [] { throw 1; }), int);
+  const auto control = std::make_unique<pthread_once_t>(PTHREAD_ONCE_INIT);
+  EXPECT_THROW(pthread_once(control.get(), [] { throw 1; }), int);
   static int ran = 0;
-  pthread_once(&control, [] { ++ran; });
-  pthread_once(&control, [] { ++ran; });
+  pthread_once(control.get(), [] { ++ran; });
+  pthread_once(control.get(), [] { ++ran; });
   EXPECT_EQ(ran, 1);
 }
 
 TEST_F(InterposeFutexTest, CompletedOnceDoesNotPay) {
-  pthread_once_t control = PTHREAD_ONCE_INIT;
-  pthread_once(&control, [] {});
+  const auto control = std::make_unique<pthread_once_t>(PTHREAD_ONCE_INIT);
+  pthread_once(control.get(), [] {});
   process_.Impose(kNsPerMs);
-  pthread_once(&control, [] { FAIL(); });
+  pthread_once(control.get(), [] { FAIL(); });
   EXPECT_EQ(process_.main_ledger().pauses, 0u);
 }
 

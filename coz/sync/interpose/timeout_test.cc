@@ -164,17 +164,17 @@ TimedWait Lock(const char* name, const std::function<int(Objects&, const timespe
           wake};
 }
 
-TimedWait MutexWait(const char* name, std::function<int(Objects&, const timespec*)> lock,
+TimedWait MutexWait(const char* name, const std::function<int(Objects&, const timespec*)>& lock,
                     clockid_t clock) {
   return Lock(
-      name, std::move(lock), [](Objects& o) { g_real.pthread_mutex_unlock(&o.held_mutex); },
-      UnlockMutex, clock);
+      name, lock, [](Objects& o) { g_real.pthread_mutex_unlock(&o.held_mutex); }, UnlockMutex,
+      clock);
 }
-TimedWait RwlockWait(const char* name, std::function<int(Objects&, const timespec*)> lock,
+TimedWait RwlockWait(const char* name, const std::function<int(Objects&, const timespec*)>& lock,
                      clockid_t clock) {
   return Lock(
-      name, std::move(lock), [](Objects& o) { g_real.pthread_rwlock_unlock(&o.held_rwlock); },
-      UnlockRwlock, clock);
+      name, lock, [](Objects& o) { g_real.pthread_rwlock_unlock(&o.held_rwlock); }, UnlockRwlock,
+      clock);
 }
 
 // libc's own call unlocks the mutex, because the wrapper would pay before the test has looked.
