@@ -24,8 +24,9 @@ struct Options {
   double noise = 0.03;
   double effect = 0.3;  // of a complete speedup
   double share_of_baselines = 0.25;
-  bool ends = true;       // the program does
-  bool is_common = true;  // runs have the same course
+  bool ends = true;         // the program does
+  bool is_repeated = true;  // the line is tried often; else it is another one each time
+  bool is_common = true;    // runs have the same course
 };
 
 // A profile of one line and one point.
@@ -63,6 +64,7 @@ class Profile {
     for (size_t i = 0; i < options.experiments; ++i) {
       ExperimentRow& row = table.experiments.emplace_back();
       row.session = session;
+      if (!options.is_repeated) row.unit = table.experiments.size();
       row.start_ns = i * kSecond;
       row.elapsed_ns = kSecond;
       const bool is_baseline = Fraction() < options.share_of_baselines;
@@ -101,6 +103,21 @@ TEST(RunCourseTest, WhatAllRunsHaveInCommonIsNoNoise) {
   }
   EXPECT_GE(holds, 0.9 * kProfiles);
   EXPECT_LT(width, 0.35 * width_before);
+}
+
+// An experiment that had a part in what it is compared with would hide a part of its effect.
+TEST(RunCourseTest, EffectsStayAsLargeAsTheyAre) {
+  Options options;
+  options.rise = 0.6;
+  options.is_repeated = false;
+  double sum = 0;
+  constexpr int kProfiles = 200;
+  for (int i = 0; i < kProfiles; ++i) {
+    Profile profile(options, static_cast<uint64_t>(i));
+    TakeOutCourse(profile.ends_ns, &profile.table);
+    sum += profile.Slope().value_or(SlopeEstimate()).value;
+  }
+  EXPECT_NEAR(sum / kProfiles, options.effect, 0.01);
 }
 
 TEST(RunCourseTest, HowMuchItChangesIsNoted) {
