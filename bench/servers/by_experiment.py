@@ -11,11 +11,13 @@ import argparse
 import bisect
 import collections
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
+import catalogue
 import processes
 import servers
 import under_coz
@@ -114,7 +116,7 @@ def main(arguments):
     chosen = parser.parse_args(arguments)
     chosen.folder = servers.of_caller(chosen.folder)
     awake = servers.keep_cpus_awake()
-    kind = next(kind for kind in servers.catalogue.SERVERS if kind.name == chosen.only)
+    kind = next(kind for kind in catalogue.SERVERS if kind.name == chosen.only)
     server = kind(chosen.folder, servers.free_port())
     try:
         servers.build(server, chosen)
@@ -125,8 +127,8 @@ def main(arguments):
         server.clean()
         if awake:
             awake.close()
-    cpus = servers.os.cpu_count()
-    print(table(*by_experiment(samples_of(script, chosen.programs.split(",")), experiments, cpus)))
+    samples = samples_of(script, chosen.programs.split(","))
+    print(table(*by_experiment(samples, experiments, os.cpu_count())))
 
 
 if __name__ == "__main__":
