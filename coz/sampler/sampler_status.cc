@@ -28,7 +28,8 @@ std::string RemedyFor(int error) {
     case EPERM:
     case ENOSYS:
       return "run: sudo sysctl kernel.perf_event_paranoid=2, or in a container start it with: "
-             "docker run --cap-add=PERFMON";
+             "docker run --cap-add=PERFMON (podman, and Docker before 23: --security-opt "
+             "seccomp=unconfined)";
     case EOPNOTSUPP:
       return "boot a kernel of version 5.19 or later";
     case EMFILE:

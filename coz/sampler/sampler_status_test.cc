@@ -53,6 +53,7 @@ TEST(SamplerStatusTest, FallbackNamesTheErrorAndItsCommand) {
   EXPECT_THAT(text, HasSubstr("Operation not permitted"));
   EXPECT_THAT(text, HasSubstr("sudo sysctl kernel.perf_event_paranoid=2"));
   EXPECT_THAT(text, HasSubstr("docker run --cap-add=PERFMON"));
+  EXPECT_THAT(text, HasSubstr("podman, and Docker before 23: --security-opt seccomp=unconfined"));
 }
 
 TEST(SamplerStatusTest, OldKernelIsToldToBeReplaced) {

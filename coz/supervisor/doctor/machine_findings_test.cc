@@ -80,7 +80,10 @@ TEST(MachineFindingsTest, InAContainerTheFilterIsLifted) {
   facts.is_container = true;
   facts.sampling.status.source = sampler::SamplingSource::kCpuTimer;
   facts.sampling.status.perf_sigtrap_errno = EPERM;
+  facts.has_perfmon = false;
   EXPECT_THAT(Of(facts, "permission").remedy, HasSubstr("docker run --cap-add=PERFMON"));
+  facts.has_perfmon = true;
+  EXPECT_THAT(Of(facts, "permission").remedy, HasSubstr("--security-opt seccomp=unconfined"));
 }
 
 TEST(MachineFindingsTest, KernelTimeIsAMatterOfItsOwn) {
