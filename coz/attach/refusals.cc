@@ -144,6 +144,12 @@ absl::Status CheckRights(const Facts& facts) {
       facts.pid));
 }
 
+// A container's filter lets coz's calls fail, in the process as here, and kills nobody.
+bool HasOnlyFiltersOfContainer(const Facts& facts) {
+  return facts.container_filters > 0 &&
+         NumberIn(facts.status, "Seccomp_filters", 0) == facts.container_filters;
+}
+
 absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
   if (!facts.is_in_our_pid_namespace) {
     return absl::FailedPreconditionError(Refusal(
@@ -158,7 +164,7 @@ absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
                                                  "it does, and see: ls -l /proc/%d/root%s",
                                                  library, facts.pid, library));
   }
-  if (NumberIn(facts.status, "Seccomp", 0) != 0) {
+  if (NumberIn(facts.status, "Seccomp", 0) != 0 && !HasOnlyFiltersOfContainer(facts)) {
     return absl::FailedPreconditionError(Refusal(
         facts,
         "it has restricted its own system calls (Seccomp: %d), and might be killed for one of "
@@ -234,6 +240,11 @@ std::string LinkAt(const std::string& path) {
   return length <= 0 ? "" : std::string(target, static_cast<size_t>(length));
 }
 
+int64_t FiltersOfContainer(const StatusFields& ours) {
+  const int64_t filters = NumberIn(ours, "Seccomp_filters", 0);
+  return NumberIn(ReadStatus(1), "Seccomp_filters", 0) == filters ? filters : 0;
+}
+
 std::optional<int> ReadYamaScope() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -294,7 +305,9 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   facts.status = ParseStatus(status);
   if (!CheckState(facts).ok()) return facts;
   facts.our_uid = geteuid();
-  facts.our_capabilities = SignalsIn(ReadStatus(getpid()), "CapEff");
+  const StatusFields ours = ReadStatus(getpid());
+  facts.our_capabilities = SignalsIn(ours, "CapEff");
+  facts.container_filters = FiltersOfContainer(ours);
   facts.yama_scope = ReadYamaScope();
   facts.may_trace = MayTraceBriefly(pid);
   facts.executable = LinkAt(folder + "/exe");

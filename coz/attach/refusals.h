@@ -37,6 +37,9 @@ struct Facts {
   bool sees_library = true;  // the library's path leads to the same file for it
   uid_t our_uid = 0;
   uint64_t our_capabilities = ~uint64_t{0};  // as CapEff of a status file has them
+  // Filters of system calls that this process and the first of its PID namespace have, as all
+  // processes of a container do; 0: they do not have the same number.
+  int64_t container_filters = 0;
 };
 
 Facts GatherFacts(pid_t pid, const std::string& library);

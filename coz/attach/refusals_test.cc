@@ -141,6 +141,11 @@ TEST(RefusalsTest, SurroundingsAreRefused) {
   facts = Server();
   facts.status["Seccomp"] = "2";
   EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 2"));
+  facts.status["Seccomp_filters"] = "2";
+  facts.container_filters = 1;
+  EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 2"));
+  facts.status["Seccomp_filters"] = "1";
+  EXPECT_TRUE(WhyNotAttach(facts, kLibrary).ok()) << Refusal(facts);
   facts = Server();
   facts.status["x86_Thread_features"] = "shstk wrss";
   EXPECT_THAT(Refusal(facts), HasSubstr("shadow stack"));
