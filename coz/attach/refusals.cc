@@ -144,7 +144,7 @@ absl::Status CheckRights(const Facts& facts) {
       facts.pid));
 }
 
-// A container's filter lets coz's calls fail, in the process as here, and kills nobody.
+// A container's filter lets calls fail, and kills nobody.
 bool HasOnlyFiltersOfContainer(const Facts& facts) {
   return facts.container_filters > 0 &&
          NumberIn(facts.status, "Seccomp_filters", 0) == facts.container_filters;
@@ -240,11 +240,6 @@ std::string LinkAt(const std::string& path) {
   return length <= 0 ? "" : std::string(target, static_cast<size_t>(length));
 }
 
-int64_t FiltersOfContainer(const StatusFields& ours) {
-  const int64_t filters = NumberIn(ours, "Seccomp_filters", 0);
-  return NumberIn(ReadStatus(1), "Seccomp_filters", 0) == filters ? filters : 0;
-}
-
 std::optional<int> ReadYamaScope() {
   std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
   int scope = 0;
@@ -305,9 +300,8 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   facts.status = ParseStatus(status);
   if (!CheckState(facts).ok()) return facts;
   facts.our_uid = geteuid();
-  const StatusFields ours = ReadStatus(getpid());
-  facts.our_capabilities = SignalsIn(ours, "CapEff");
-  facts.container_filters = FiltersOfContainer(ours);
+  facts.our_capabilities = SignalsIn(ReadStatus(getpid()), "CapEff");
+  facts.container_filters = NumberIn(ReadStatus(1), "Seccomp_filters", 0);
   facts.yama_scope = ReadYamaScope();
   facts.may_trace = MayTraceBriefly(pid);
   facts.executable = LinkAt(folder + "/exe");

@@ -37,8 +37,8 @@ struct Facts {
   bool sees_library = true;  // the library's path leads to the same file for it
   uid_t our_uid = 0;
   uint64_t our_capabilities = ~uint64_t{0};  // as CapEff of a status file has them
-  // Filters of system calls that this process and the first of its PID namespace have, as all
-  // processes of a container do; 0: they do not have the same number.
+  // Filters of system calls that all processes of this container have: as many as the first of its
+  // PID namespace.
   int64_t container_filters = 0;
 };
 
