@@ -1,9 +1,15 @@
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "CLI/App.hpp"
 #include "CLI/Validators.hpp"
+#include "absl/strings/str_format.h"
 #include "coz/base/command_name.h"
+#include "coz/base/file_text.h"
 #include "coz/supervisor/run/run_profile.h"
+#include "coz/supervisor/target/container_entry.h"
 #include "tools/command_line.h"
 #include "tools/documentation/command_tree.h"
 #include "tools/report_output.h"
@@ -12,11 +18,37 @@
 namespace coz {
 namespace {
 
+// The current folder stays outside, so that the profile does.
+absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
+  const pid_t pid = run->attach_pid;
+  const std::filesystem::path output = run->output;
+  if (output.is_absolute()) run->output = std::filesystem::relative(output);
+  const std::string library = FileText(run->runtime_library);
+  const absl::StatusOr<pid_t> inside = supervisor::EnterContainer(
+      pid, WithCommandName(absl::StrFormat(
+               "coz: the container of process %d has ended, and with it what coz did there; see "
+               "what was measured until then with: coz report %s",
+               pid, run->output)));
+  if (!inside.ok()) return inside.status();
+  absl::StatusOr<std::string> copy = supervisor::PutLibrary(library);
+  if (!copy.ok()) return copy.status();
+  run->runtime_library = *std::move(copy);
+  run->attach_pid = *inside;
+  Say(absl::StrFormat("process %d is process %d of its container", pid, *inside));
+  return absl::OkStatus();
+}
+
 int Attach(const CLI::App& command, RunArguments* arguments) {
   if (absl::Status status = CompleteRunArguments(command, arguments); !status.ok()) {
     return ReportUsage(status);
   }
-  SetAttachedProcess(arguments->run.attach_pid);
+  const pid_t pid = arguments->run.attach_pid;
+  SetAttachedProcess(pid);
+  if (supervisor::IsInContainer(pid)) {
+    if (absl::Status status = GoWhereTheProcessIs(&arguments->run); !status.ok()) {
+      return Report(status);
+    }
+  }
   const absl::StatusOr<supervisor::RunResult> result = supervisor::RunProfile(arguments->run);
   if (!result.ok()) return Report(result.status());
   supervisor::SettleProfiles(result->earlier, arguments->run.output,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/session/ask_session.h"
+#include "coz/supervisor/target/container_entry.h"
 #include "tools/command_line.h"
 
 namespace coz {
@@ -41,13 +42,19 @@ int ChangeSessionPoints(const SessionPointsArguments& arguments) {
   for (const std::string& place : arguments.remove) {
     requests.push_back(absl::StrCat("remove ", place));
   }
+  pid_t session = arguments.session;
+  if (supervisor::IsInContainer(session)) {
+    const absl::StatusOr<pid_t> inside = supervisor::EnterContainer(session, "");
+    if (!inside.ok()) return Report(inside.status());
+    session = *inside;
+  }
   for (const std::string& request : requests) {
-    const absl::StatusOr<std::string> answer = supervisor::AskSession(arguments.session, request);
+    const absl::StatusOr<std::string> answer = supervisor::AskSession(session, request);
     if (!answer.ok()) return Report(answer.status());
     Say(*answer);
   }
   if (!arguments.list && !requests.empty()) return 0;
-  const absl::StatusOr<std::string> rows = supervisor::AskSession(arguments.session, "list");
+  const absl::StatusOr<std::string> rows = supervisor::AskSession(session, "list");
   if (!rows.ok()) return Report(rows.status());
   PrintPoints(*rows);
   return 0;

@@ -17,6 +17,7 @@
 #include "coz/report/text/threads_text.h"
 #include "coz/report/wording/text_layout.h"
 #include "coz/supervisor/run/threads_in_profile.h"
+#include "coz/supervisor/target/container_entry.h"
 #include "coz/supervisor/target/running_session.h"
 #include "coz/supervisor/target/thread_watch.h"
 #include "nlohmann/json.hpp"
@@ -33,6 +34,11 @@ struct ThreadsArguments {
 };
 
 absl::StatusOr<report::ThreadTable> ReadTable(int pid) {
+  if (supervisor::IsInContainer(pid)) {
+    const absl::StatusOr<pid_t> inside = supervisor::EnterContainer(pid, "");
+    if (!inside.ok()) return inside.status();
+    pid = *inside;
+  }
   const absl::StatusOr<supervisor::SessionView> session = supervisor::FindSession(pid);
   if (!session.ok()) return session.status();
   profile::Profile profile;
