@@ -22,12 +22,15 @@ import time
 import catalogue
 import processes
 import servers
+from redis_server import RedisAtOnce
 from server import AFTER
 
 # Server, the place of its point, and the point that meters: as many visits.
 _POINTS = (("postgresql-2-socket", "usdt:postgresql:query__done", "ReadyForQuery"),
            ("postgresql-2-socket", "ReadyForQuery", "usdt:postgresql:query__done"), ("redis", "processCommand", "call"),
+           ("redis-at-once", "processCommand", "call"),
            ("nginx-2", "ngx_http_finalize_request", "requests"), ("leveldb", "leveldb::DBImpl::Write", "leveldb::WriteBatch::Put"))
+_KINDS = (*catalogue.SERVERS, RedisAtOnce)
 _BARE_RUNS = 4   # in each block
 _CHANGE_S = 1.0  # at most, of one command that adds or removes a point: processes that sleep are waited for
 _OPTIONS = ("--unit=function", "--fixed-speedup=0", "--sampler=cpu-timer")
@@ -203,7 +206,7 @@ def main(arguments):
     for name, place, meter in _POINTS:
         if wanted and not any(name.startswith(want) or place.startswith(want) for want in wanted):
             continue
-        kind = next(kind for kind in catalogue.SERVERS if kind.name == name)
+        kind = next(kind for kind in _KINDS if kind.name == name)
         try:
             print(row(name, place, measure(kind, place, meter, chosen, coz)), flush=True)
         except processes.FAILURES as failure:

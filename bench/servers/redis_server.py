@@ -33,6 +33,7 @@ class Redis(Server):
     kind = "knob"
     load = "redis-benchmark, %d connections" % _CONNECTIONS
     busy_cpus = 1                # by the thread that answers
+    requests_at_once = 1         # of a connection, before it waits for the answers
     io_threads = 2               # the first is the one that answers; the others spin while they wait for it
 
     def command(self, variant):
@@ -64,7 +65,7 @@ class Redis(Server):
     def drive(self, variant, seconds):
         """redis-benchmark ends after a number of requests, not after a time: so the server counts, and the load is ended."""
         load = processes.start(["redis-benchmark", "-p", self.port, "-c", _CONNECTIONS, "-n", 2_000_000_000, "-r", _FIELDS,
-                                "-q", "HGET", "__h", "__rand_int__"], self.log("load"))
+                                "-P", self.requests_at_once, "-q", "HGET", "__h", "__rand_int__"], self.log("load"))
         try:
             time.sleep(0.3)  # until all connections ask
             before, start_s = self.answered(), time.monotonic()
@@ -80,3 +81,10 @@ class Redis(Server):
 class RedisOneThread(Redis):
     name = "redis-1"
     io_threads = 1
+
+
+class RedisAtOnce(RedisOneThread):
+    """Some hundred thousand requests a second."""
+    name = "redis-at-once"
+    requests_at_once = 16
+    load = "redis-benchmark, %d connections with %d requests at once" % (_CONNECTIONS, requests_at_once)
