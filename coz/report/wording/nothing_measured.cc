@@ -85,16 +85,16 @@ NothingMeasured ExplainAttached(MissingPart missing, const NothingContext& conte
                        "--duration, or ", OtherThanMoreTime(context), ": ", again)};
 }
 
-// " that is called once for each unit of work ...". `coz points` looks at the started program.
+// " that is called for each unit of work ...". `coz points` looks at the started program.
 std::string PlaceOfWork(const NothingContext& context) {
   constexpr absl::string_view kOnce =
-      " that is called once for each unit of work (a request, a block), with --progress=FUNCTION";
+      " that is called for each unit of work (a request, a block), with --progress=FUNCTION";
   const ProgramsRun& programs = context.programs;
   if (programs.worker.empty()) {
-    return absl::StrCat(kOnce, ": `coz points --- ", context.command, "` lists some;");
+    return absl::StrCat(kOnce, " (`coz points --- ", context.command, "` lists some)");
   }
   return absl::StrCat(" of ", Printable(programs.worker), ", which ", Printable(programs.started),
-                      " ran,", kOnce, ";");
+                      " ran,", kOnce);
 }
 
 NothingMeasured ExplainUnscoped(const NothingContext& context) {
@@ -136,9 +136,9 @@ NothingMeasured ExplainRun(MissingPart missing, const NothingContext& context) {
     case MissingPart::kPoint:
       return {"no progress point was seen",
               absl::StrCat("name a function", PlaceOfWork(context),
-                           " or put COZ_PROGRESS of coz.h "
-                           "there, build with -g and run ",
-                           run, " again; or measure the whole run, with --end-to-end")};
+                           "; or put COZ_PROGRESS of coz.h there, built with -g",
+                           context.programs.worker.empty() ? "" : absl::StrCat(", and run ", run),
+                           "; or measure the whole run, with --end-to-end")};
     case MissingPart::kVisit:
       return {"no progress point was visited",
               absl::StrCat("the program has ", Printable(absl::StrJoin(context.points, ", ")),

@@ -127,10 +127,10 @@ TEST(NothingMeasuredTest, RemedyNamesTheProgramThatALauncherRan) {
             "nothing was measured: no sample fell on a line in scope; the program that mpirun ran "
             "is solver; take it in with `coz run --unit=function`");
   EXPECT_EQ(Explain(MissingPart::kPoint, context).remedy,
-            "name a function of solver, which mpirun ran, that is called once for each unit of "
-            "work (a request, a block), with --progress=FUNCTION; or put COZ_PROGRESS of coz.h "
-            "there, build with -g and run `coz run -b %solver` again; or measure the whole run, "
-            "with --end-to-end");
+            "name a function of solver, which mpirun ran, that is called for each unit of work (a "
+            "request, a block), with --progress=FUNCTION; or put COZ_PROGRESS of coz.h there, "
+            "built with -g, and run `coz run -b %solver`; or measure the whole run, with "
+            "--end-to-end");
   EXPECT_EQ(Explain(MissingPart::kUnit, context).remedy,
             "name another, or take in solver, which mpirun ran: `coz run -b %solver`");
 }
