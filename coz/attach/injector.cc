@@ -25,6 +25,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "coz/attach/call_filter.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
 #include "coz/attach/safe_point.h"
@@ -199,6 +200,8 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
   const Facts facts = GatherFacts(pid, options.library);
   if (absl::Status refused = WhyNotAttach(facts, options.library); !refused.ok()) return refused;
   std::unique_ptr<Injector> injector(new Injector(pid, options));
+  injector->has_filters_ = NumberIn(facts.status, "Seccomp", 0) != 0;
+  injector->has_only_filters_of_container_ = HasOnlyFiltersOfContainer(facts);
   if (absl::Status found = injector->FindFunctions(); !found.ok()) return found;
   const absl::Status made = options.control < 0 ? injector->MakeControl() : injector->SendControl();
   if (!made.ok()) return made;
@@ -206,7 +209,9 @@ absl::StatusOr<std::unique_ptr<Injector>> Injector::Prepare(pid_t pid,
 }
 
 std::unique_ptr<Injector> Injector::Adopt(pid_t pid, const InjectorOptions& options) {
-  return std::unique_ptr<Injector>(new Injector(pid, options));
+  std::unique_ptr<Injector> injector(new Injector(pid, options));
+  injector->has_judged_filters_ = true;
+  return injector;
 }
 
 absl::Status Injector::FindFunctions() {
@@ -251,6 +256,36 @@ absl::Status Injector::FindFunctions() {
   return absl::OkStatus();
 }
 
+// Once, while a thread is stopped anyway.
+absl::Status Injector::JudgeFilters(const TracedThread& thread) {
+  if (has_judged_filters_) return absl::OkStatus();
+  has_judged_filters_ = true;
+  const int64_t count = NumberIn(ReadThreadStatus(pid_, thread.tid()), "Seccomp_filters", 0);
+  for (const pid_t tid : ReadThreads(pid_)) {
+    const StatusFields status = ReadThreadStatus(pid_, tid);
+    if (status.empty() || NumberIn(status, "Seccomp_filters", 0) == count) continue;
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: its threads %d and %d have different filters of system "
+        "calls, as sandboxes have; see: grep Seccomp /proc/%d/task/*/status",
+        pid_, thread.tid(), tid, pid_));
+  }
+  if (!has_filters_) return absl::OkStatus();
+  const absl::StatusOr<std::vector<CallFilter>> filters = thread.CallFilters();
+  if (!filters.ok()) {
+    if (has_only_filters_of_container_) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "cannot attach to process %d: it has restricted its own system calls, and %s; type: sudo "
+        "coz attach %d",
+        pid_, filters.status().message(), pid_));
+  }
+  const std::string unsafe = UnsafeCall(*filters);
+  if (unsafe.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "cannot attach to process %d: a filter of its system calls would end it where coz makes it "
+      "call %s; start it without that under: coz run --- PROGRAM",
+      pid_, unsafe));
+}
+
 // Tries one thread after the other until the time is up. Of threads that wait, few are disturbed.
 absl::StatusOr<TracedThread> Injector::StopSafely() {
   constexpr size_t kMostInOneRound = 16;
@@ -277,6 +312,7 @@ absl::StatusOr<TracedThread> Injector::StopSafely() {
       const absl::Status safe =
           safe_points->Check(tid, thread->WaitingCall(), thread->WaitsForThread());
       if (safe.ok()) {
+        if (absl::Status judged = JudgeFilters(*thread); !judged.ok()) return judged;
         Step("stopped");
         return thread;
       }

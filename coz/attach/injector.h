@@ -67,6 +67,7 @@ class Injector {
   };
 
   absl::Status FindFunctions();
+  absl::Status JudgeFilters(const TracedThread& thread);
   absl::StatusOr<TracedThread> StopSafely();
   absl::Status Borrow(TracedThread* thread, Room* room) const;
   void GiveBack(TracedThread* thread, const Room& room) const;
@@ -88,6 +89,10 @@ class Injector {
 
   const pid_t pid_;
   const InjectorOptions options_;
+  // Of system calls, when Prepare looked.
+  bool has_filters_ = false;
+  bool has_only_filters_of_container_ = false;
+  bool has_judged_filters_ = false;
   Gadgets gadgets_;
   UniqueFd control_;
   int64_t control_there_ = -1;  // its descriptor in the process

@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -144,10 +146,19 @@ absl::Status CheckRights(const Facts& facts) {
       facts.pid));
 }
 
-// A container's filter lets calls fail, and kills nobody.
-bool HasOnlyFiltersOfContainer(const Facts& facts) {
-  return facts.container_filters > 0 &&
-         NumberIn(facts.status, "Seccomp_filters", 0) == facts.container_filters;
+absl::Status CheckFilters(const Facts& facts) {
+  const int64_t mode = NumberIn(facts.status, "Seccomp", 0);
+  const bool may_be_judged =
+      mode == SECCOMP_MODE_FILTER && (facts.may_read_filters || HasOnlyFiltersOfContainer(facts));
+  if (mode == SECCOMP_MODE_DISABLED || may_be_judged) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      Refusal(facts,
+              "it has restricted its own system calls (Seccomp: %d), and might be killed for one "
+              "of coz's; %s",
+              mode,
+              mode == SECCOMP_MODE_FILTER
+                  ? absl::StrCat("root can see whether it would be: sudo coz attach ", facts.pid)
+                  : "start it without that under: coz run --- PROGRAM"));
 }
 
 absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
@@ -164,13 +175,7 @@ absl::Status CheckSurroundings(const Facts& facts, const std::string& library) {
                                                  "it does, and see: ls -l /proc/%d/root%s",
                                                  library, facts.pid, library));
   }
-  if (NumberIn(facts.status, "Seccomp", 0) != 0 && !HasOnlyFiltersOfContainer(facts)) {
-    return absl::FailedPreconditionError(Refusal(
-        facts,
-        "it has restricted its own system calls (Seccomp: %d), and might be killed for one of "
-        "coz's; start it without that under: coz run --- PROGRAM",
-        NumberIn(facts.status, "Seccomp", 0)));
-  }
+  if (absl::Status status = CheckFilters(facts); !status.ok()) return status;
   const auto features = facts.status.find("x86_Thread_features");
   if (features != facts.status.end() && absl::StrContains(features->second, "shstk")) {
     return absl::UnimplementedError(
@@ -288,6 +293,11 @@ bool IsSameFile(const std::string& one, const std::string& other, Facts* facts) 
 
 }  // namespace
 
+bool HasOnlyFiltersOfContainer(const Facts& facts) {
+  return facts.container_filters > 0 &&
+         NumberIn(facts.status, "Seccomp_filters", 0) == facts.container_filters;
+}
+
 Facts GatherFacts(pid_t pid, const std::string& library) {
   Facts facts;
   facts.pid = pid;
@@ -300,7 +310,10 @@ Facts GatherFacts(pid_t pid, const std::string& library) {
   facts.status = ParseStatus(status);
   if (!CheckState(facts).ok()) return facts;
   facts.our_uid = geteuid();
-  facts.our_capabilities = SignalsIn(ReadStatus(getpid()), "CapEff");
+  const StatusFields ours = ReadStatus(getpid());
+  facts.our_capabilities = SignalsIn(ours, "CapEff");
+  facts.may_read_filters = (facts.our_capabilities >> CAP_SYS_ADMIN & 1) != 0 &&
+                           NumberIn(ours, "Seccomp", 0) == SECCOMP_MODE_DISABLED;
   facts.container_filters = NumberIn(ReadStatus(1), "Seccomp_filters", 0);
   facts.yama_scope = ReadYamaScope();
   facts.may_trace = MayTraceBriefly(pid);

@@ -40,7 +40,11 @@ struct Facts {
   // Filters of system calls that all processes of this container have: as many as the first of its
   // PID namespace.
   int64_t container_filters = 0;
+  bool may_read_filters = false;  // see TracedThread::CallFilters
 };
+
+// A container's filters of system calls let calls fail, and kill nobody.
+bool HasOnlyFiltersOfContainer(const Facts& facts);
 
 Facts GatherFacts(pid_t pid, const std::string& library);
 

@@ -146,6 +146,12 @@ TEST(RefusalsTest, SurroundingsAreRefused) {
   EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 2"));
   facts.status["Seccomp_filters"] = "1";
   EXPECT_TRUE(WhyNotAttach(facts, kLibrary).ok()) << Refusal(facts);
+  facts.container_filters = 0;
+  EXPECT_THAT(Refusal(facts), HasSubstr("sudo coz attach 4711"));
+  facts.may_read_filters = true;
+  EXPECT_TRUE(WhyNotAttach(facts, kLibrary).ok()) << Refusal(facts);
+  facts.status["Seccomp"] = "1";
+  EXPECT_THAT(Refusal(facts), HasSubstr("Seccomp: 1"));
   facts = Server();
   facts.status["x86_Thread_features"] = "shstk wrss";
   EXPECT_THAT(Refusal(facts), HasSubstr("shadow stack"));

@@ -198,6 +198,23 @@ int64_t TracedThread::WaitingCall() const {
 // Most calls ask for it themselves. These return EINTR even where the thread was only stopped
 // (signal(7), "Interruption of system calls by stop signals"); they are made again unless a signal
 // waits for the thread.
+absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
+  std::vector<CallFilter> filters;
+  for (uintptr_t index = 0;; ++index) {
+    const long instructions = ptrace(PTRACE_SECCOMP_GET_FILTER, tid_, index, nullptr);
+    if (instructions < 0 && errno == ENOENT) return filters;
+    if (instructions < 0) {
+      return absl::FailedPreconditionError(
+          absl::StrFormat("its filters of system calls may not be seen (%s)", strerror(errno)));
+    }
+    CallFilter filter(static_cast<size_t>(instructions));
+    if (ptrace(PTRACE_SECCOMP_GET_FILTER, tid_, index, filter.data()) != instructions) {
+      return absl::FailedPreconditionError("its filters of system calls cannot be read");
+    }
+    filters.push_back(std::move(filter));
+  }
+}
+
 void TracedThread::RestartCall() {
   const auto result = static_cast<int64_t>(registers_.rax);
   const int64_t call = WaitingCall();

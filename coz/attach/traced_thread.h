@@ -27,6 +27,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "coz/attach/call_filter.h"
 #include "coz/base/unique_fd.h"
 
 namespace coz::attach {
@@ -58,6 +59,10 @@ class TracedThread {
   // Whether it waits, in pthread_join or its like, for the end of a thread. A stripped libc has no
   // name for the function that does, which pthread_join jumps to.
   bool WaitsForThread() const;
+
+  // FAILED_PRECONDITION: this process may not see them. It needs CAP_SYS_ADMIN outside of all user
+  // namespaces, and no filter of its own.
+  absl::StatusOr<std::vector<CallFilter>> CallFilters() const;
 
   // Writes where the program itself may not write, too.
   bool Write(uint64_t address, const void* from, size_t bytes) const;

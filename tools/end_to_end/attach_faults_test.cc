@@ -84,12 +84,12 @@ TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
     const char* what;
   } kCases[] = {
       {{Caller::kSupervisor, SYS_openat, EMFILE, 1}, "/status cannot be read: Too many open files"},
-      {{Caller::kSupervisor, SYS_openat, EPERM, 4}, "/exe cannot be read: Operation not"},
-      {{Caller::kSupervisor, SYS_openat, EMFILE, 5}, "/maps cannot be read: Too many open files"},
+      {{Caller::kSupervisor, SYS_openat, EPERM, 5}, "/exe cannot be read: Operation not"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 6}, "/maps cannot be read: Too many open files"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 2}, "/exe cannot be read"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 3}, "/ns/pid cannot be read"},
-      {{Caller::kSupervisor, SYS_newfstatat, EPERM, 5}, "/libcoz.so cannot be read: Operation not"},
-      {{Caller::kSupervisor, SYS_openat, EMFILE, 8}, "resident: Too many open files; let"},
+      {{Caller::kSupervisor, SYS_newfstatat, EPERM, 7}, "/libcoz.so cannot be read: Operation not"},
+      {{Caller::kSupervisor, SYS_openat, EMFILE, 9}, "resident: Too many open files; let"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 1}, "ulimit -n"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 3}, "(pidfd_open: Too many open files); let"},
       {{Caller::kSupervisor, SYS_process_vm_readv, EPERM, 1}, "its memory cannot be read"},

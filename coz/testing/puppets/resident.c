@@ -9,6 +9,7 @@
  *           masks of the main thread, descriptors, and the number of mappings
  *   show N  from now on whoever takes the descriptor that it prints is shown each system call N
  *           before it is made, or each call where N is -1, but for prints
+ *   forbid N   from now on a system call N ends the process; prints 0
  *   end     the threads end; prints "right" if every number has arrived once, in order
  */
 #define _GNU_SOURCE
@@ -116,8 +117,8 @@ static void print_state(void) {
   fflush(stdout);
 }
 
-static void print_shown(int number) {
-  printf("%d\n", show_calls(number));
+static void print_number(int number) {
+  printf("%d\n", number);
   fflush(stdout);
 }
 
@@ -137,7 +138,8 @@ int main(int argc, char** argv) {
   fflush(stdout);
   while (fgets(line, sizeof(line), stdin) != NULL && strcmp(line, "end\n") != 0) {
     if (strcmp(line, "state\n") == 0) print_state();
-    if (strncmp(line, "show ", 5) == 0) print_shown(atoi(line + 5));
+    if (strncmp(line, "show ", 5) == 0) print_number(show_calls(atoi(line + 5)));
+    if (strncmp(line, "forbid ", 7) == 0) print_number(forbid_call(atoi(line + 7)));
   }
   stop = 1;
   int wrong = 0;

@@ -1,5 +1,5 @@
 /*
- * Shows the system calls of this process to another before they are made (seccomp_unotify(2)).
+ * Filters of system calls of this process, in all threads (seccomp(2)).
  */
 #ifndef COZ_TESTING_PUPPETS_SHOW_CALLS_H_
 #define COZ_TESTING_PUPPETS_SHOW_CALLS_H_
@@ -10,5 +10,8 @@
  * the kernel does not do it.
  */
 int show_calls(int number);
+
+/* From now on a call of that number ends the process. Not 0 where the kernel does not do it. */
+int forbid_call(int number);
 
 #endif /* COZ_TESTING_PUPPETS_SHOW_CALLS_H_ */
