@@ -34,7 +34,9 @@ absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
   if (!copy.ok()) return copy.status();
   run->runtime_library = *std::move(copy);
   run->attach_pid = *inside;
-  Say(absl::StrFormat("process %d is process %d of its container", pid, *inside));
+  if (*inside != pid) {
+    Say(absl::StrFormat("process %d is process %d of its container", pid, *inside));
+  }
   return absl::OkStatus();
 }
 
@@ -44,7 +46,8 @@ int Attach(const CLI::App& command, RunArguments* arguments) {
   }
   const pid_t pid = arguments->run.attach_pid;
   SetAttachedProcess(pid);
-  if (supervisor::IsInContainer(pid)) {
+  if (supervisor::IsInContainer(pid) ||
+      supervisor::IsHiddenFrom(pid, arguments->run.runtime_library)) {
     if (absl::Status status = GoWhereTheProcessIs(&arguments->run); !status.ok()) {
       return Report(status);
     }

@@ -88,7 +88,7 @@ TEST(AttachFaultsTest, RefusalsSayWhatCannotBeRead) {
       {{Caller::kSupervisor, SYS_openat, EMFILE, 6}, "/maps cannot be read: Too many open files"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 2}, "/exe cannot be read"},
       {{Caller::kSupervisor, SYS_readlink, EPERM, 3}, "/ns/pid cannot be read"},
-      {{Caller::kSupervisor, SYS_newfstatat, EPERM, 7}, "/libcoz.so cannot be read: Operation not"},
+      {{Caller::kSupervisor, SYS_newfstatat, EPERM, 9}, "/libcoz.so cannot be read: Operation not"},
       {{Caller::kSupervisor, SYS_openat, EMFILE, 9}, "resident: Too many open files; let"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 1}, "ulimit -n"},
       {{Caller::kSupervisor, SYS_pidfd_open, EMFILE, 3}, "(pidfd_open: Too many open files); let"},

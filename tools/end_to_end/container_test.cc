@@ -70,6 +70,19 @@ TEST_F(ContainerTest, ProcessIsProfiledFromOutside) {
   EXPECT_GT(Profile("absolute.pb").experiment_size(), 0);
 }
 
+// As a service that sees no home folders, where coz was built.
+TEST_F(ContainerTest, ProcessWithOtherMountsGetsTheLibrary) {
+  COZ_REQUIRE_CAPABILITY(WhyNoContainer());
+  const std::string hides = absl::StrCat("mount -t tmpfs none $(dirname $(readlink -f ",
+                                         testing::RunfilePath("coz/runtime/libcoz.so"),
+                                         ")) && exec ", Puppet("resident"), " 4");
+  Resident service({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", hides});
+  ASSERT_EQ(service.Line(), "ready\n");
+  const CommandResult result = Shell(Attach("--duration=2", service.pid()));
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_GT(Profile().experiment_size(), 0);
+}
+
 TEST_F(ContainerTest, SessionIsAskedFromOutside) {
   COZ_REQUIRE_CAPABILITY(WhyNoContainer());
   Resident container(InContainer({Puppet("resident"), "4"}));

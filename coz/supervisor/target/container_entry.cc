@@ -36,7 +36,15 @@ pid_t NumberInside(pid_t pid) {
   const auto numbers = status.find("NSpid");
   if (numbers == status.end()) return 0;
   const std::vector<std::string> all = absl::StrSplit(numbers->second, '\t');
-  return all.size() < 2 ? 0 : atoi(all.back().c_str());
+  return atoi(all.back().c_str());
+}
+
+bool HasOtherNamespace(pid_t pid, const char* kind) {
+  struct stat theirs = {};
+  struct stat ours = {};
+  return stat(absl::StrFormat("/proc/%d/ns/%s", pid, kind).c_str(), &theirs) == 0 &&
+         stat(absl::StrFormat("/proc/self/ns/%s", kind).c_str(), &ours) == 0 &&
+         theirs.st_ino != ours.st_ino;
 }
 
 absl::Status Refused(pid_t pid, const std::string& what, int error) {
@@ -141,12 +149,14 @@ absl::Status GoOnInChild(pid_t pid, const std::string& when_killed) {
 
 }  // namespace
 
-bool IsInContainer(pid_t pid) {
+bool IsInContainer(pid_t pid) { return HasOtherNamespace(pid, "pid") && NumberInside(pid) > 0; }
+
+bool IsHiddenFrom(pid_t pid, const std::string& file) {
   struct stat theirs = {};
   struct stat ours = {};
-  return stat(absl::StrFormat("/proc/%d/ns/pid", pid).c_str(), &theirs) == 0 &&
-         stat("/proc/self/ns/pid", &ours) == 0 && theirs.st_ino != ours.st_ino &&
-         NumberInside(pid) > 0;
+  if (!HasOtherNamespace(pid, "mnt") || stat(file.c_str(), &ours) != 0) return false;
+  const bool is_there = stat(absl::StrFormat("/proc/%d/root%s", pid, file).c_str(), &theirs) == 0;
+  return !is_there || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
 }
 
 absl::StatusOr<pid_t> EnterContainer(pid_t pid, const std::string& when_killed) {

@@ -23,6 +23,10 @@ namespace coz::supervisor {
 // Whether the process is in a PID namespace below this one. False, too, where that may not be seen.
 bool IsInContainer(pid_t pid);
 
+// Whether the process has mounts of its own, among which this file is not. A service of systemd may
+// see no home folders, say.
+bool IsHiddenFrom(pid_t pid, const std::string& file);
+
 // The waiting process says `when_killed` where the child is killed, as by the end of the container.
 absl::StatusOr<pid_t> EnterContainer(pid_t pid, const std::string& when_killed);
 
