@@ -195,9 +195,6 @@ int64_t TracedThread::WaitingCall() const {
   return registers_.orig_rax == ~0ull ? -1 : static_cast<int64_t>(registers_.orig_rax);
 }
 
-// Most calls ask for it themselves. These return EINTR even where the thread was only stopped
-// (signal(7), "Interruption of system calls by stop signals"); they are made again unless a signal
-// waits for the thread.
 absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
   std::vector<CallFilter> filters;
   for (uintptr_t index = 0;; ++index) {
@@ -215,6 +212,9 @@ absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
   }
 }
 
+// Most calls ask for it themselves. These return EINTR even where the thread was only stopped
+// (signal(7), "Interruption of system calls by stop signals"); they are made again unless a signal
+// waits for the thread.
 void TracedThread::RestartCall() {
   const auto result = static_cast<int64_t>(registers_.rax);
   const int64_t call = WaitingCall();
