@@ -46,6 +46,7 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
   AddOutputOptions(command, arguments.get());
   AddExperimentOptions(command, arguments.get());
   AddSamplingOptions(command, arguments.get());
+  AddAttachSamplerOption(command, arguments.get());
   SetExamples(command,
               {{"attach --duration 60 $(pgrep -x server)", "profile a server for a minute"},
                {"attach --progress=HandleRequest 4711", "until Ctrl-C; count calls of a function"},

@@ -232,6 +232,14 @@ void AddSamplingOptions(CLI::App* command, RunArguments* a) {
   command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
 }
 
+void AddAttachSamplerOption(CLI::App* command, RunArguments* a) {
+  command
+      ->add_option("--sampler", a->sampler,
+                   "sampling source (default auto: perf events, or cpu-timer where these are not "
+                   "to be had or cost too much, as coz then says)")
+      ->check(CLI::IsMember({"auto", "perf-sigtrap", "cpu-timer"}));
+}
+
 void AddSamplerOption(CLI::App* command, RunArguments* a) {
   command
       ->add_option(

@@ -156,6 +156,10 @@ bool ContinueAttached() {
   runtime_internal::ForgetSlotOfNobody();
   runtime_internal::ShareVisitsOfNobodyAgain(control, shared::IndexOf(control, *process), pid);
   GoOnIn(process, slot, pid);
+  if (sampler::UsesCpuTimers()) {
+    process->uses_timers.store(1);
+    (void)sampler::StartThreadSampling();
+  }
   PublishProcess(*process, image);
   return true;
 }

@@ -44,9 +44,10 @@ void AwaitEventsOff() {
 
 void PrepareProcessForExec() {
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_seq_cst);
-  if (g_is_late && g_process->armed.load(std::memory_order_seq_cst) != shared::kWithoutEvents) {
-    AwaitEventsOff();
-  }
+  const bool may_have_events =
+      g_is_late && !sampler::UsesCpuTimers() &&
+      g_process->armed.load(std::memory_order_seq_cst) != shared::kWithoutEvents;
+  if (may_have_events) AwaitEventsOff();
   sampler::PrepareForExec();
 }
 

@@ -68,6 +68,7 @@ struct ProcessSlot {
   // supervisor.
   std::atomic<uint64_t> jit_code;
   std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
+  std::atomic<uint32_t> uses_timers;  // 1: it is attached to, and CPU timers sample it
   sampler::SharedEvent event;     // by which the supervisor suspends its sampling
 };
 

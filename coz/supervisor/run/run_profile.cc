@@ -47,7 +47,8 @@ absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
   if (options.attach_pid == 0) return SharedControl::Create();
   absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(
       options.attach_pid,
-      {options.runtime_library, options.sampling_period_ns, options.exclude_kernel});
+      {options.runtime_library, options.sampling_period_ns, options.exclude_kernel,
+       options.sampling_source});
   if (!tree.ok()) return tree.status();
   *attached = std::make_unique<AttachedTree>(*std::move(tree));
   return SharedControl::CreateIn((*attached)->TakeControl());
