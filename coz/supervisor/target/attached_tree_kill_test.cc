@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
+#include "coz/sampler/sampler_status.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -57,10 +58,12 @@ int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
   return tree->Leave().ok() ? 0 : 6;
 }
 
-class AttachedTreeKillTest : public ::testing::Test {
+class AttachedTreeKillTest : public ::testing::TestWithParam<sampler::SamplingSource> {
  protected:
   void SetUp() override {
-    COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    if (GetParam() == sampler::SamplingSource::kPerfSigtrap) {
+      COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    }
     const std::string ready = resident_.Line();
     ASSERT_THAT(ready, HasSubstr("ready "));
     for (const auto& word : absl::StrSplit(ready.substr(6), ' ')) {
@@ -80,6 +83,7 @@ class AttachedTreeKillTest : public ::testing::Test {
       AttachedProcess::Options options;
       options.runtime_library = library_;
       options.sampling_period_ns = 1'000'000;
+      options.source = GetParam();
       options.on_step = [&step, kill_at](const char*) {
         if (++step == kill_at) kill(getpid(), SIGKILL);
       };
@@ -113,7 +117,16 @@ class AttachedTreeKillTest : public ::testing::Test {
   std::vector<pid_t> processes_{resident_.pid()};
 };
 
-TEST_F(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
+INSTANTIATE_TEST_SUITE_P(Sources, AttachedTreeKillTest,
+                         ::testing::Values(sampler::SamplingSource::kPerfSigtrap,
+                                           sampler::SamplingSource::kCpuTimer),
+                         [](const ::testing::TestParamInfo<sampler::SamplingSource>& source) {
+                           const bool has_timers =
+                               source.param == sampler::SamplingSource::kCpuTimer;
+                           return has_timers ? "Timers" : "Events";
+                         });
+
+TEST_P(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
   int kills = 0;
   for (; kills < kMostSteps; ++kills) {
     SCOPED_TRACE(kills + 1);
@@ -134,7 +147,7 @@ TEST_F(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AttachedTreeKillTest, NothingStaysOfASessionThatIsNotKilled) {
+TEST_P(AttachedTreeKillTest, NothingStaysOfASessionThatIsNotKilled) {
   const std::vector<std::string> before = States();
   for (int cycle = 0; cycle < 3; ++cycle) {
     const int status = AttachKilledAt(0);
