@@ -181,6 +181,7 @@ void OnForkInChildProcess() {
   shared::ForgetLentCounters();
   patch::OnForkInChild();
   interpose::OnForkInSignalShield();
+  interpose::OnForkInCallSlots();
   if (g_is_late) {
     if (!ContinueAttached()) BecomeAttachable();
   } else if (!ContinueProfiled()) {

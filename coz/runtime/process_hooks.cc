@@ -14,6 +14,7 @@
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
+#include "coz/sync/interpose/call_slots.h"
 
 namespace coz::runtime {
 namespace {
@@ -65,6 +66,7 @@ void AfterUnload() {
   sampler::ForgetUnwindCache();
   g_modules.EndUnload();
   patch::EndUnmap();
+  if (g_is_late) interpose::ForgetUnloadedObjects();
   runtime_internal::FlushApiCallSites();
   g_process->unloads.fetch_add(1, std::memory_order_release);
 }
