@@ -17,6 +17,11 @@ uint64_t ToNs(double value, double unit_ns) {
 
 absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunOptions* run) {
   if (text.empty()) return absl::OkStatus();
+  if (run->end_to_end && run->attach_pid != 0) {
+    return absl::InvalidArgumentError(
+        "--until cannot be reached with --end-to-end, which makes one experiment for the whole "
+        "profile; drop one of the two");
+  }
   if (run->end_to_end && repeat == 1) {
     return absl::InvalidArgumentError(
         "--until cannot be reached with --end-to-end, which makes one experiment for the whole "

@@ -36,8 +36,8 @@ bool BlocksSamples() {
 }
 
 int StartOwnTimer() {
-  const int result = StartThreadTimer(sampled_process.sampling_period_ns, kSamplingSignal,
-                                      &t_thread.source);
+  const int result =
+      StartThreadTimer(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
   // Either this sees that sampling has ended, or DeleteTimersOfThreads sees the timer.
   if (result == 0 && !sampled_process.enabled.load()) StopThreadSource(&t_thread.source);
   return result;
@@ -103,8 +103,8 @@ uint64_t StartThreadSampling() {
   t_thread.tracker.Restart(ThreadCpuNowNs());
   int result = -ENOENT;
   if (source == SamplingSource::kPerfSetsig) {
-    result = StartThreadEvent(sampled_process.sampling_period_ns, kSamplingSignal,
-                              &t_thread.source);
+    result =
+        StartThreadEvent(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
   }
   // No descriptor left for this thread is no reason to leave it out.
   if (result != 0) result = StartOwnTimer();

@@ -131,8 +131,7 @@ std::string StateFromOutside(pid_t pid, const std::string& file) {
   const size_t wrapped = SlotsIntoLibrary(pid, CallSlotsOf(pid, file));
   return absl::StrCat(field("SigIgn"), field("SigCgt"), field("TracerPid"), "descriptors ",
                       absl::StrJoin(DescriptorsOf(pid), " "), "\ncode ", CodeState(pid, file),
-                      "\nwrapped slots ", wrapped, "\ntimers ", TimersOf(pid),
-                      "\n");
+                      "\nwrapped slots ", wrapped, "\ntimers ", TimersOf(pid), "\n");
 }
 
 }  // namespace coz::testing

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -244,6 +245,35 @@ TEST_F(AttachTest, RefusesWhatItCannotAttachTo) {
   EXPECT_THAT(Refusal(fixed.pid()), HasSubstr("statically linked"));
   constexpr pid_t kNobody = (1 << 22) + 1;  // above the kernel's largest number
   EXPECT_THAT(Refusal(kNobody), HasSubstr("there is none of this number"));
+}
+
+TEST_F(AttachTest, TimersSampleWherePerfEventsAreForbidden) {
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const auto attach = [&](const std::string& sampler) {
+    return RunCommand(
+        {Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "attach", "--experiment-length=0.1",
+         "--duration=2", sampler, absl::StrCat(resident.pid())},
+        options_);
+  };
+  const CommandResult refused = attach("--sampler=perf-sigtrap");
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("perf_event_open is not permitted"));
+  EXPECT_THAT(refused.errors, HasSubstr("--sampler=cpu-timer"));
+  const CommandResult result = attach("--sampler=auto");
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("threads are sampled by CPU timers"));
+  EXPECT_GT(Profile().experiment_size(), 0);
+  EXPECT_EQ(testing::TimersOf(resident.pid()), 0u);
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachTest, OptionsOfCozRunAreRefusedWithWhatToDoInstead) {
+  testing::ExpectOneSentence(Attach(4711, {"--follow=all"}), "attach --tree 4711", 2);
+  testing::ExpectOneSentence(Attach(4711, {"--repeat=3"}), "attach --append 4711", 2);
+  testing::ExpectOneSentence(Attach(4711, {"--daemon"}), "attach --tree 4711", 2);
+  EXPECT_EQ(Attach(4711, {"--sampler=perf-setsig"}).status, 2);
 }
 
 TEST_F(AttachTest, NamesItselfWhereItsProfileCannotBeWritten) {

@@ -77,7 +77,7 @@ class AttachTreeTest : public testing::CozSessionTest {
   // A session that can be asked when this returns.
   void BeginSession(const std::vector<std::string>& coz_options) {
     std::vector<std::string> command = {Coz(), "attach", "--experiment-length=0.1",
-                                          "--sampler=" + sampler_};
+                                        "--sampler=" + sampler_};
     command.insert(command.end(), coz_options.begin(), coz_options.end());
     command.push_back(absl::StrCat(resident_.pid()));
     StartSession(command);

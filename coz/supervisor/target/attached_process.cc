@@ -231,9 +231,10 @@ absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
   return timed;
 }
 
-// More than one call where there are very many threads.
+// More than one call where there are very many threads, or where some begin that nobody sees.
 absl::Status AttachedProcess::SampleByTimers() {
-  while (timers_->Look(control_)) {
+  constexpr int kMostCalls = 100;
+  for (int i = 0; i < kMostCalls && timers_->Look(control_); ++i) {
     if (absl::Status made = injector_->SampleByTimers(); !made.ok()) return made;
     timers_->NoteAnswer(*control_);
   }

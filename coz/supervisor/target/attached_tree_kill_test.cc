@@ -39,8 +39,11 @@ constexpr char kResidents[] = "coz/testing/puppets/residents";
 // More than there are.
 constexpr int kMostSteps = 500;
 
+// What samples them: one source all the time, or events first and timers then.
+enum class Sampled { kByEvents, kByTimers, kByBoth };
+
 // What coz attach does, without experiments. Returns 0 where all went well.
-int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
+int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options, bool changes) {
   absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(pid, options);
   if (!tree.ok()) return 1;
   absl::StatusOr<SharedControl> control = SharedControl::CreateIn(tree->TakeControl());
@@ -54,14 +57,19 @@ int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
   }
   if (tree->Running().size() != 3) return 5;
   options.on_step("joined");
+  if (changes && !tree->ChangeToCpuTimers()) return 7;
+  const bool has_timers = options.source == sampler::SamplingSource::kCpuTimer || changes;
+  for (const pid_t running : tree->Running()) {
+    if ((testing::TimersOf(running) != 0) != has_timers) return 8;
+  }
   control->block().stop.store(1);
   return tree->Leave().ok() ? 0 : 6;
 }
 
-class AttachedTreeKillTest : public ::testing::TestWithParam<sampler::SamplingSource> {
+class AttachedTreeKillTest : public ::testing::TestWithParam<Sampled> {
  protected:
   void SetUp() override {
-    if (GetParam() == sampler::SamplingSource::kPerfSigtrap) {
+    if (GetParam() != Sampled::kByTimers) {
       COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
     }
     const std::string ready = resident_.Line();
@@ -83,11 +91,12 @@ class AttachedTreeKillTest : public ::testing::TestWithParam<sampler::SamplingSo
       AttachedProcess::Options options;
       options.runtime_library = library_;
       options.sampling_period_ns = 1'000'000;
-      options.source = GetParam();
+      options.source = GetParam() == Sampled::kByTimers ? sampler::SamplingSource::kCpuTimer
+                                                        : sampler::SamplingSource::kPerfSigtrap;
       options.on_step = [&step, kill_at](const char*) {
         if (++step == kill_at) kill(getpid(), SIGKILL);
       };
-      _exit(AttachAndLeave(resident_.pid(), options));
+      _exit(AttachAndLeave(resident_.pid(), options, GetParam() == Sampled::kByBoth));
     }
     int status = -1;
     EXPECT_EQ(waitpid(coz, &status, 0), coz);
@@ -118,12 +127,12 @@ class AttachedTreeKillTest : public ::testing::TestWithParam<sampler::SamplingSo
 };
 
 INSTANTIATE_TEST_SUITE_P(Sources, AttachedTreeKillTest,
-                         ::testing::Values(sampler::SamplingSource::kPerfSigtrap,
-                                           sampler::SamplingSource::kCpuTimer),
-                         [](const ::testing::TestParamInfo<sampler::SamplingSource>& source) {
-                           const bool has_timers =
-                               source.param == sampler::SamplingSource::kCpuTimer;
-                           return has_timers ? "Timers" : "Events";
+                         ::testing::Values(Sampled::kByEvents, Sampled::kByTimers,
+                                           Sampled::kByBoth),
+                         [](const ::testing::TestParamInfo<Sampled>& sampled) {
+                           return sampled.param == Sampled::kByEvents   ? "Events"
+                                  : sampled.param == Sampled::kByTimers ? "Timers"
+                                                                        : "Both";
                          });
 
 TEST_P(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {

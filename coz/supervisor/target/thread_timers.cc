@@ -62,15 +62,12 @@ bool ThreadTimers::Look(shared::ControlBlock* control) {
   return !asked_.empty();
 }
 
+// -EINVAL: it has ended meanwhile.
 void ThreadTimers::NoteAnswer(const shared::ControlBlock& control) {
   for (size_t i = 0; i < asked_.size(); ++i) {
     const int32_t answer = control.timer_request.threads[i];
-    if (answer == 0) {
-      timed_.insert(asked_[i]);
-    } else if (answer != -EINVAL) {  // or it has ended
-      refusal_ = answer;
-      timed_.insert(asked_[i]);
-    }
+    timed_.insert(asked_[i]);
+    if (answer < 0 && answer != -EINVAL) refusal_ = answer;
   }
 }
 
