@@ -1,7 +1,7 @@
 // What the supervisor calls in a process that runs already: _coz_attach, _coz_sample_by_timers,
-// _coz_change_code, _coz_end_signals and _coz_detach. Process: target. Context: a thread that the supervisor
-// has stopped and lets make this call, with all signals blocked, on a stack that is not the
-// thread's own.
+// _coz_change_code, _coz_end_signals and _coz_detach. Process: target. Context: a thread that the
+// supervisor has stopped and lets make this call, with all signals blocked, on a stack that is not
+// the thread's own.
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Process: target. Context: a thread that the supervisor has stopped for it, or one of the program's
-// in dlopen or dlclose.
+// Process: target. Context: a thread that the supervisor has stopped for it, or one that is in
+// dlopen or dlclose.
 #include "coz/sync/interpose/call_slots.h"
 
 #include <dlfcn.h>
