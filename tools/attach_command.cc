@@ -1,3 +1,5 @@
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -5,7 +7,11 @@
 
 #include "CLI/App.hpp"
 #include "CLI/Validators.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "coz/base/command_name.h"
 #include "coz/base/file_text.h"
 #include "coz/supervisor/run/run_profile.h"
@@ -40,7 +46,44 @@ absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
   return absl::OkStatus();
 }
 
+// Options of coz run that mean nothing for a process that runs already, and what to do instead.
+struct OptionOfRun {
+  const char* name;
+  const char* instead;
+};
+constexpr OptionOfRun kOptionsOfRun[] = {
+    {"--follow",
+     "says which processes of a program that coz starts are profiled; of one that runs, profile "
+     "all "
+     "that descend from it with: coz attach --tree %d"},
+    {"--repeat",
+     "starts a program several times, and coz attach starts none; for more into the same profile "
+     "attach again with: coz attach --append %d"},
+    {"--daemon",
+     "waits for the last process of a program that coz starts; of one that runs, name the process "
+     "that lasts, with all that descend from it: coz attach --tree %d"}};
+
+absl::Status RefuseOptionsOfRun(const CLI::App& command, pid_t pid) {
+  for (const OptionOfRun& option : kOptionsOfRun) {
+    if (command.count(option.name) == 0) continue;
+    const std::string instead = absl::StrReplaceAll(option.instead, {{"%d", std::to_string(pid)}});
+    return absl::InvalidArgumentError(absl::StrCat(option.name, " ", instead));
+  }
+  return absl::OkStatus();
+}
+
+// Help does not name them.
+void AddOptionsOfRun(CLI::App* command) {
+  command->option_defaults()->group("");
+  for (const OptionOfRun& option : kOptionsOfRun) {
+    command->add_option(option.name)->expected(0, 1);
+  }
+}
+
 int Attach(const CLI::App& command, RunArguments* arguments) {
+  if (absl::Status status = RefuseOptionsOfRun(command, arguments->run.attach_pid); !status.ok()) {
+    return ReportUsage(status);
+  }
   if (absl::Status status = CompleteRunArguments(command, arguments); !status.ok()) {
     return ReportUsage(status);
   }
@@ -81,6 +124,8 @@ void AddAttachCommand(CLI::App& app, int* exit_status) {
   AddOutputOptions(command, arguments.get());
   AddExperimentOptions(command, arguments.get());
   AddSamplingOptions(command, arguments.get());
+  AddAttachSamplerOption(command, arguments.get());
+  AddOptionsOfRun(command);
   SetExamples(command,
               {{"attach --duration 60 $(pgrep -x server)", "profile a server for a minute"},
                {"attach --progress=HandleRequest 4711", "until Ctrl-C; count calls of a function"},

@@ -17,6 +17,11 @@ uint64_t ToNs(double value, double unit_ns) {
 
 absl::Status CompleteUntil(const std::string& text, int repeat, supervisor::RunOptions* run) {
   if (text.empty()) return absl::OkStatus();
+  if (run->end_to_end && run->attach_pid != 0) {
+    return absl::InvalidArgumentError(
+        "--until cannot be reached with --end-to-end, which makes one experiment for the whole "
+        "profile; drop one of the two");
+  }
   if (run->end_to_end && repeat == 1) {
     return absl::InvalidArgumentError(
         "--until cannot be reached with --end-to-end, which makes one experiment for the whole "
@@ -230,6 +235,14 @@ void AddSamplingOptions(CLI::App* command, RunArguments* a) {
                    "how callers of library code are found (default auto)")
       ->check(CLI::IsMember({"auto", "eh-frame", "libunwind"}));
   command->add_flag("--exclude-kernel", a->run.exclude_kernel, "do not sample time in the kernel");
+}
+
+void AddAttachSamplerOption(CLI::App* command, RunArguments* a) {
+  command
+      ->add_option("--sampler", a->sampler,
+                   "sampling source (default auto: perf events, or cpu-timer where these are not "
+                   "to be had or cost too much, as coz then says)")
+      ->check(CLI::IsMember({"auto", "perf-sigtrap", "cpu-timer"}));
 }
 
 void AddSamplerOption(CLI::App* command, RunArguments* a) {

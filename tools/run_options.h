@@ -52,6 +52,7 @@ void AddOutputOptions(CLI::App* command, RunArguments* a);
 void AddExperimentOptions(CLI::App* command, RunArguments* a);
 void AddSamplingOptions(CLI::App* command, RunArguments* a);
 // Of samplers, for a process that is sampled in its own way from the start.
+void AddAttachSamplerOption(CLI::App* command, RunArguments* a);
 void AddSamplerOption(CLI::App* command, RunArguments* a);
 
 }  // namespace coz

@@ -607,9 +607,14 @@ absl::Status Injector::ChangeCode(bool is_first) {
   return answer.ok() ? StatusOf("change the code of", *answer) : answer.status();
 }
 
-absl::Status Injector::RestoreCode() {
-  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kRestoreCodeFunction, 0);
-  return answer.ok() ? StatusOf("restore the code of", *answer) : answer.status();
+absl::Status Injector::SampleByTimers() {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kSampleByTimersFunction, 0);
+  return answer.ok() ? StatusOf("sample", *answer) : answer.status();
+}
+
+absl::Status Injector::EndSignals() {
+  const absl::StatusOr<int64_t> answer = CallLibrary(shared::kEndSignalsFunction, 0);
+  return answer.ok() ? StatusOf("end the samples of", *answer) : answer.status();
 }
 
 absl::Status Injector::Leave(bool restores_disposition) {

@@ -41,7 +41,8 @@ class Injector {
   // is loaded yet.
   static absl::StatusOr<std::unique_ptr<Injector>> Prepare(pid_t pid,
                                                            const InjectorOptions& options);
-  // One that has joined already, as a child of fork: only to change its code, and to let it leave.
+  // One that has joined already, as a child of fork: only to change its code, to ask it for
+  // timers, and to let it leave.
   static std::unique_ptr<Injector> Adopt(pid_t pid, const InjectorOptions& options);
   ~Injector();
   Injector(const Injector&) = delete;
@@ -51,9 +52,10 @@ class Injector {
   UniqueFd TakeControl() { return std::move(control_); }
 
   absl::Status Join();
-  // See shared::kChangeCodeFunction and kRestoreCodeFunction.
+  // See shared::kSampleByTimersFunction, kChangeCodeFunction and kEndSignalsFunction.
+  absl::Status SampleByTimers();
   absl::Status ChangeCode(bool is_first);
-  absl::Status RestoreCode();
+  absl::Status EndSignals();
   // `restores_disposition`: see shared::kDetachFunction.
   absl::Status Leave(bool restores_disposition);
 

@@ -22,7 +22,7 @@ symbols=$(readelf --dyn-syms --wide "$1" |
   awk '$5 != "LOCAL" && ($4 == "FUNC" || $4 == "OBJECT" || $4 == "TLS" || $4 == "NOTYPE") && $7 != "UND" && $7 != "ABS" && NF >= 8 { print $8 }' |
   grep -v '^Name$')
 tables=$("$2") || fail "$2 failed"
-interface="_coz_add_delays _coz_attach _coz_change_code _coz_detach _coz_get_counter _coz_post_block _coz_pre_block _coz_restore_code _coz_thread_counter _coz_timed_visit"
+interface="_coz_add_delays _coz_attach _coz_change_code _coz_detach _coz_end_signals _coz_get_counter _coz_post_block _coz_pre_block _coz_sample_by_timers _coz_thread_counter _coz_timed_visit"
 wanted=$tables$'\n'${interface// /$'\n'}
 differ "exported, and in no table" "$symbols" "$wanted"
 differ "in a table, and not exported" "$wanted" "$symbols"

@@ -156,6 +156,10 @@ bool ContinueAttached() {
   runtime_internal::ForgetSlotOfNobody();
   runtime_internal::ShareVisitsOfNobodyAgain(control, shared::IndexOf(control, *process), pid);
   GoOnIn(process, slot, pid);
+  if (sampler::UsesCpuTimers()) {
+    process->uses_timers.store(1);
+    (void)sampler::StartThreadSampling();
+  }
   PublishProcess(*process, image);
   return true;
 }
@@ -177,6 +181,7 @@ void OnForkInChildProcess() {
   shared::ForgetLentCounters();
   patch::OnForkInChild();
   interpose::OnForkInSignalShield();
+  interpose::OnForkInCallSlots();
   if (g_is_late) {
     if (!ContinueAttached()) BecomeAttachable();
   } else if (!ContinueProfiled()) {

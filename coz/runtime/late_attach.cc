@@ -1,7 +1,7 @@
-// What the supervisor calls in a process that runs already: _coz_attach, _coz_detach,
-// _coz_change_code and _coz_restore_code. Process: target. Context: a thread that the supervisor
-// has stopped and lets make this call, with all signals blocked, on a stack that is not the
-// thread's own.
+// What the supervisor calls in a process that runs already: _coz_attach, _coz_sample_by_timers,
+// _coz_change_code, _coz_end_signals and _coz_detach. Process: target. Context: a thread that the
+// supervisor has stopped and lets make this call, with all signals blocked, on a stack that is not
+// the thread's own.
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -159,12 +160,18 @@ void AwaitCallbacks() {
   }
 }
 
+// False where an int3 stays.
+bool EndSignals() {
+  sampler::StopSampler();
+  sampler::DeleteTimersOfThreads();
+  return patch::RestoreCode();
+}
+
 void Leave(bool restores_disposition) {
   g_control->ledger.selection.store(0, std::memory_order_release);
   interpose::AdmitLateThreads(false);
-  const bool is_restored = patch::RestoreCode();
+  const bool is_restored = EndSignals();
   runtime_internal::ShareNoVisits();
-  sampler::StopSampler();
   interpose::UnwrapObjects();
   interpose::UnwrapStdio();
   LetAllMarksAsk(MarksAsk::kNoMore);
@@ -238,6 +245,18 @@ AttachAnswer ChangeCodeLate(bool is_first) {
   return AttachAnswer::kDone;
 }
 
+AttachAnswer SampleByTimers() {
+  if (!g_is_late || g_process == nullptr) return AttachAnswer::kNotAttached;
+  shared::TimerRequest& request = g_control->timer_request;
+  const uint32_t count = std::min(request.count, shared::kMostTimersAsked);
+  sampler::ChangeToCpuTimersFromOutside();
+  g_process->uses_timers.store(1);
+  for (uint32_t i = 0; i < count; ++i) {
+    request.threads[i] = sampler::SampleThreadByTimer(request.threads[i]);
+  }
+  return AttachAnswer::kDone;
+}
+
 }  // namespace
 
 extern "C" {
@@ -262,10 +281,14 @@ COZ_EXPORT int64_t _coz_change_code(int64_t is_first) {
   return static_cast<int64_t>(ChangeCodeLate(is_first != 0));
 }
 
-COZ_EXPORT int64_t _coz_restore_code(int64_t) {
+COZ_EXPORT int64_t _coz_sample_by_timers(int64_t) {
   const ErrnoSaver errno_saver;
-  return static_cast<int64_t>(patch::RestoreCode() ? AttachAnswer::kDone
-                                                   : AttachAnswer::kCodeStays);
+  return static_cast<int64_t>(SampleByTimers());
+}
+
+COZ_EXPORT int64_t _coz_end_signals(int64_t) {
+  const ErrnoSaver errno_saver;
+  return static_cast<int64_t>(EndSignals() ? AttachAnswer::kDone : AttachAnswer::kCodeStays);
 }
 
 }  // extern "C"

@@ -33,7 +33,11 @@ sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
 }  // namespace
 
 bool StartSamplingFromOutside(const shared::ControlBlock& control) {
-  return sampler::StartSamplerFromOutside(OptionsOf(control), control.exclude_kernel == 0) == 0;
+  sampler::SamplerOptions options = OptionsOf(control);
+  const bool uses_timers = control.use_cpu_timers.load() != 0;
+  options.source =
+      uses_timers ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kPerfSigtrap;
+  return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
 }
 
 sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {

@@ -14,6 +14,7 @@
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/unwind/unwinder.h"
 #include "coz/shared/control_block.h"
+#include "coz/sync/interpose/call_slots.h"
 
 namespace coz::runtime {
 namespace {
@@ -44,9 +45,10 @@ void AwaitEventsOff() {
 
 void PrepareProcessForExec() {
   g_process->state.store(shared::ProcessState::kChanging, std::memory_order_seq_cst);
-  if (g_is_late && g_process->armed.load(std::memory_order_seq_cst) != shared::kWithoutEvents) {
-    AwaitEventsOff();
-  }
+  const bool may_have_events =
+      g_is_late && !sampler::UsesCpuTimers() &&
+      g_process->armed.load(std::memory_order_seq_cst) != shared::kWithoutEvents;
+  if (may_have_events) AwaitEventsOff();
   sampler::PrepareForExec();
 }
 
@@ -64,6 +66,7 @@ void AfterUnload() {
   sampler::ForgetUnwindCache();
   g_modules.EndUnload();
   patch::EndUnmap();
+  if (g_is_late) interpose::ForgetUnloadedObjects();
   runtime_internal::FlushApiCallSites();
   g_process->unloads.fetch_add(1, std::memory_order_release);
 }

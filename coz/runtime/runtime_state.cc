@@ -7,6 +7,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/runtime/patched_code.h"
+#include "coz/sampler/sampler.h"
 #include "coz/shared/process_slots.h"
 #include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
@@ -48,7 +49,10 @@ shared::ThreadSlot* CurrentSlot() {
     OccupySlot(*slot);
     interpose::EnterThreadSync(&slot->ledger,
                                g_control->ledger.global_delay_ns.load(std::memory_order_relaxed));
-    if (g_is_late) interpose::ArmThreadExitAnywhere();
+    if (g_is_late) {
+      interpose::ArmThreadExitAnywhere();
+      sampler::SampleLateThread();
+    }
     ledger = &slot->ledger;
   }
   return ledger == nullptr ? nullptr : &SlotOf(ledger);

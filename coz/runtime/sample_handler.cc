@@ -220,9 +220,11 @@ bool ShouldStop() {
   return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
 }
 
-// The supervisor has found that perf events cost this program too much.
+// The supervisor has found that perf events cost this program too much. Where it has attached it
+// asks in another way (late_attach.cc).
 void ChangeSourceIfAsked() {
-  if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 ||
+  if (runtime_internal::g_is_late ||
+      g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 ||
       !sampler::ChangeToCpuTimers()) {
     return;
   }
@@ -230,7 +232,7 @@ void ChangeSourceIfAsked() {
   shared::ForEachRunningThread(*g_control, [self](const shared::ThreadSlot& slot) {
     const int32_t tid = slot.tid.load(std::memory_order_relaxed);
     const bool is_own = slot.pid.load(std::memory_order_relaxed) == g_pid;
-    if (is_own && tid != self) sampler::SampleThreadByTimer(tid);
+    if (is_own && tid != self) (void)sampler::SampleThreadByTimer(tid);
   });
 }
 

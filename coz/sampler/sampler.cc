@@ -13,6 +13,7 @@
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler_state.h"
 #include "coz/sampler/sampling_handler.h"
+#include "coz/sampler/timer_table.h"
 
 namespace coz::sampler {
 
@@ -79,6 +80,7 @@ void DescribeProcess(const SamplerOptions& options) {
   sampled_process.pid = RawSyscall(SYS_getpid);
   sampled_process.source = SamplingSource::kNone;
   sampled_process.kernel_included = false;
+  sampled_process.masks_are_programs = false;
   sampled_process.sampling_period_ns = options.sampling_period_ns;
   sampled_process.callback = options.callback;
   sampled_process.foreign_signal = options.foreign_signal;
@@ -112,7 +114,10 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
 
 int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included) {
   DescribeProcess(options);
-  sampled_process.source = SamplingSource::kPerfSigtrap;
+  sampled_process.masks_are_programs = true;
+  sampled_process.source = options.source == SamplingSource::kCpuTimer
+                               ? SamplingSource::kCpuTimer
+                               : SamplingSource::kPerfSigtrap;
   sampled_process.kernel_included = kernel_included;
   if (sampled_process.closings.load() % 2 != 0) sampled_process.closings.fetch_add(1);
   const int result = InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
@@ -124,6 +129,18 @@ int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included)
 void CloseEventsOfThreads() {
   sampled_process.closings.fetch_or(1);
   CloseInheritedEvents();
+}
+
+void ChangeToCpuTimersFromOutside() {
+  sampled_process.source = SamplingSource::kCpuTimer;
+  sampled_process.kernel_included = true;
+}
+
+void DeleteTimersOfThreads() { DeleteAllTimers(); }
+
+bool UsesCpuTimers() {
+  return sampled_process.enabled.load(std::memory_order_acquire) &&
+         sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuTimer;
 }
 
 bool ChangeToCpuTimers() {
@@ -139,18 +156,24 @@ bool ChangeToCpuTimers() {
   }
   CloseThreadEvent(&t_thread.source);
   const uint64_t period = sampled_process.sampling_period_ns;
-  if (t_thread.source.timer_plus_1 == 0 &&
+  if (!IsThere(t_thread.source.timer) &&
       StartThreadTimer(period, kSamplingSignal, &t_thread.source) != 0) {
     Add(&sampled_process.counters.unsampled_threads, 1);
   }
   return true;
 }
 
-void SampleThreadByTimer(int32_t tid) {
+int SampleThreadByTimer(int32_t tid) {
+  if (HasTimer(tid)) return 0;
+  sampled_process.made_timers_for_others.store(true);
   const uint64_t period = sampled_process.sampling_period_ns;
   const int result = StartTimerOfThread(tid, period, kSamplingSignal);
-  if (result != 0 && result != -EINVAL)
+  if (result == 0) {
+    if (!sampled_process.enabled.load()) DeleteTimersOf(tid);
+  } else if (result != -EINVAL) {
     Add(&sampled_process.counters.unsampled_threads, 1);  // or it has ended
+  }
+  return result;
 }
 
 void StopSampler() {

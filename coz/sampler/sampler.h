@@ -91,14 +91,28 @@ struct SamplerCounters {
 // sample that thread and all threads that it creates. Call before the program has threads.
 SamplerStatus StartSampler(const SamplerOptions& options);
 
-// The same for a process that has threads already. Another process opens the events
-// (OpenTaskClockOf), enables them when this has returned 0, and closes them. The source is
-// kPerfSigtrap. Else returns -errno: there is no handler, and an event would end the process.
+// The same for a process that has threads already, and whose masks are what the program sets. With
+// kPerfSigtrap another process opens the events (OpenTaskClockOf), enables them when this has
+// returned 0, and closes them. With kCpuTimer nobody is sampled until SampleThreadByTimer or
+// StartThreadSampling. Else returns -errno: there is no handler, and a sample would end the
+// process.
 int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included);
 
 // After StopSampler: closes all that the sampler has opened for single threads of this process.
 // They open nothing more until StartSamplerFromOutside.
 void CloseEventsOfThreads();
+
+// From now on CPU timers are the source of a process that was sampled from outside. The events that
+// the other process has opened must be disabled.
+void ChangeToCpuTimersFromOutside();
+
+// Of the calling thread, which was there before the process was sampled, or has begun unseen: where
+// CPU timers are the source and it has none, it gets one. Not where it blocks the signal.
+void SampleLateThread();
+
+// After StopSampler: no timer of any thread goes on. A signal that one has sent before may still
+// come.
+void DeleteTimersOfThreads();
 
 // Every thread but the first calls these, first and last. With kPerfSigtrap it need not, but then
 // threads shorter than a sampling period are never sampled. With the other sources a thread that
@@ -116,7 +130,9 @@ void PrepareToCreateThread();
 // begins the change. It then calls SampleThreadByTimer for each other thread, but for those that
 // will still call StartThreadSampling or have called StopThreadSampling. From a callback.
 bool ChangeToCpuTimers();
-void SampleThreadByTimer(int32_t tid);
+// 0, or -errno: -EINVAL where the thread has ended. Does nothing where it has a timer.
+int SampleThreadByTimer(int32_t tid);
+bool UsesCpuTimers();
 
 // For how long the calling thread has waited for a CPU since it began. False where nobody tells.
 // Keeps a descriptor of the thread's until its sampling stops.

@@ -8,6 +8,7 @@
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/sampler_state.h"
+#include "coz/sampler/timer_table.h"
 
 namespace coz::sampler {
 
@@ -33,6 +34,8 @@ void OnForkInChild() {
   const int fd = sampled_process.inherited_fd.exchange(-1);
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
+  ForgetTimers();
+  sampled_process.made_timers_for_others.store(false);
   t_thread.source = ThreadSource();
   t_thread.phase_keeper.Forget();
   t_thread.queue_clock.Forget();
@@ -64,7 +67,7 @@ void PrepareForExec() {
   if (!InSampledProcess()) return;
   const int fd = sampled_process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) DisableEventForExec(fd);
-  StopThreadSource(&t_thread.source);
+  StopOwnSource();
   t_thread.state.BecomeLong();
 }
 

@@ -43,6 +43,10 @@ struct SampledProcess {
   long pid = 0;
   std::atomic<SamplingSource> source{SamplingSource::kNone};
   bool kernel_included = false;
+  // Threads block the signal where the program has them do so.
+  bool masks_are_programs = false;
+  // A thread may have a timer of which it does not know.
+  std::atomic<bool> made_timers_for_others{false};
   uint64_t sampling_period_ns = 0;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
@@ -88,6 +92,9 @@ bool MustCloseAgain();
 inline void Add(std::atomic<uint64_t>* counter, uint64_t amount) {
   counter->fetch_add(amount, std::memory_order_relaxed);
 }
+
+// Ends whatever samples the calling thread.
+void StopOwnSource();
 
 // False in a child of vfork, and in one of fork until it calls StartSampler: the descriptors are
 // its parent's.

@@ -1,11 +1,17 @@
 // What the sampler does where threads start, end and are created.
+#include <signal.h>
+#include <sys/syscall.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/base/raw_syscall.h"
+#include "coz/base/signal_mask.h"
 #include "coz/base/thread_cpu_clock.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/sampler_state.h"
+#include "coz/sampler/timer_table.h"
 
 namespace coz::sampler {
 
@@ -14,9 +20,27 @@ namespace {
 void EndThreadSource() {
   (void)MayKeepDescriptors();
   if (sampled_process.stopped_for_good.load(std::memory_order_relaxed)) return;
-  StopThreadSource(&t_thread.source);
+  StopOwnSource();
   t_thread.phase_keeper.Release();
   t_thread.queue_clock.Release();
+}
+
+int32_t OwnTid() { return static_cast<int32_t>(RawSyscall(SYS_gettid)); }
+
+// It would find a sample pending, and might take it by sigwait.
+bool BlocksSamples() {
+  if (!sampled_process.masks_are_programs) return false;
+  uint64_t blocked = 0;
+  RawSyscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof(blocked));
+  return (blocked & SignalMaskOf(kSamplingSignal)) != 0;
+}
+
+int StartOwnTimer() {
+  const int result =
+      StartThreadTimer(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
+  // Either this sees that sampling has ended, or DeleteTimersOfThreads sees the timer.
+  if (result == 0 && !sampled_process.enabled.load()) StopThreadSource(&t_thread.source);
+  return result;
 }
 
 uint64_t StartShortThread() {
@@ -56,6 +80,11 @@ bool MustCloseAgain() {
   return sampled_process.closings.load() != t_thread.closings;
 }
 
+void StopOwnSource() {
+  StopThreadSource(&t_thread.source);
+  if (sampled_process.made_timers_for_others.load()) DeleteTimersOf(OwnTid());
+}
+
 uint64_t StartThreadSampling() {
   t_thread.stopped = false;
   if (!sampled_process.enabled.load(std::memory_order_acquire)) return 0;
@@ -70,16 +99,22 @@ uint64_t StartThreadSampling() {
         ThreadsAreShort(sampled_process.ended) && !IsSuspended(t_thread.suspensions);
     return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
   }
+  if (BlocksSamples()) return 0;
   t_thread.tracker.Restart(ThreadCpuNowNs());
-  const uint64_t period = sampled_process.sampling_period_ns;
   int result = -ENOENT;
   if (source == SamplingSource::kPerfSetsig) {
-    result = StartThreadEvent(period, kSamplingSignal, &t_thread.source);
+    result =
+        StartThreadEvent(sampled_process.sampling_period_ns, kSamplingSignal, &t_thread.source);
   }
   // No descriptor left for this thread is no reason to leave it out.
-  if (result != 0) result = StartThreadTimer(period, kSamplingSignal, &t_thread.source);
+  if (result != 0) result = StartOwnTimer();
   if (result != 0) Add(&sampled_process.counters.unsampled_threads, 1);
   return 0;
+}
+
+void SampleLateThread() {
+  if (!UsesCpuTimers() || IsThere(t_thread.source.timer) || HasTimer(OwnTid())) return;
+  StartThreadSampling();
 }
 
 void StopThreadSampling() {

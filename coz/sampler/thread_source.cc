@@ -1,6 +1,5 @@
 #include "coz/sampler/thread_source.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
 #include "coz/sampler/perf_event.h"
@@ -18,9 +16,6 @@ namespace {
 
 std::atomic<bool> has_opened_events;
 
-// Comes back in siginfo, to tell our timers from the program's.
-void* TimerSignature() { return &has_opened_events; }
-
 // The kernel's number of the CPU clock of a thread of this process
 // (include/linux/posix-timers_types.h).
 clockid_t CpuClockOf(int32_t tid) {
@@ -29,30 +24,7 @@ clockid_t CpuClockOf(int32_t tid) {
   return static_cast<clockid_t>(~static_cast<uint32_t>(tid) << 3 | kScheduled | kOfOneThread);
 }
 
-int SetTimerPeriod(int timer, uint64_t sampling_period_ns) {
-  itimerspec when;
-  when.it_interval.tv_sec = static_cast<time_t>(sampling_period_ns / kNsPerSecond);
-  when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
-  when.it_value = when.it_interval;
-  return static_cast<int>(RawSyscall(SYS_timer_settime, timer, 0, &when, nullptr));
-}
-
-// A running timer, or -errno.
-int StartTimer(clockid_t clock, int32_t tid, uint64_t sampling_period_ns, int signo) {
-  sigevent event;
-  memset(&event, 0, sizeof(event));
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = signo;
-  event.sigev_value.sival_ptr = TimerSignature();
-  event._sigev_un._tid = tid;
-  int timer;
-  long result = RawSyscall(SYS_timer_create, clock, &event, &timer);
-  if (result != 0) return static_cast<int>(result);
-  result = SetTimerPeriod(timer, sampling_period_ns);
-  if (result == 0) return timer;
-  RawSyscall(SYS_timer_delete, timer);
-  return static_cast<int>(result);
-}
+int32_t OwnTid() { return static_cast<int32_t>(RawSyscall(SYS_gettid)); }
 
 }  // namespace
 
@@ -108,23 +80,20 @@ int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& sourc
 }
 
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source) {
-  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
-  const int timer = StartTimer(CLOCK_THREAD_CPUTIME_ID, self, sampling_period_ns, signo);
-  if (timer < 0) return timer;
-  source->timer_plus_1 = timer + 1;
-  return 0;
+  return StartTimer(CLOCK_THREAD_CPUTIME_ID, OwnTid(), sampling_period_ns, signo, &source->timer);
 }
 
 int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo) {
-  const int timer = StartTimer(CpuClockOf(tid), tid, sampling_period_ns, signo);
-  return timer < 0 ? timer : 0;
+  HeldTimer timer;
+  return StartTimer(CpuClockOf(tid), tid, sampling_period_ns, signo, &timer);
 }
 
 bool AdoptTimer(const siginfo_t& info, ThreadSource* source) {
-  const int timer_plus_1 = info.si_timerid + 1;
-  if (source->timer_plus_1 == 0) source->timer_plus_1 = timer_plus_1;
-  if (source->timer_plus_1 == timer_plus_1) return true;
-  RawSyscall(SYS_timer_delete, info.si_timerid);
+  HeldTimer sender = TimerThatSent(info, OwnTid());
+  if (sender.place_plus_1 == 0) return false;
+  if (!IsThere(source->timer)) source->timer = sender;
+  if (source->timer.place_plus_1 == sender.place_plus_1) return true;
+  DeleteTimer(&sender);
   return false;
 }
 
@@ -139,14 +108,11 @@ void CloseThreadEvent(ThreadSource* source) {
 
 void StopThreadSource(ThreadSource* source) {
   CloseThreadEvent(source);
-  if (source->timer_plus_1 != 0) {
-    RawSyscall(SYS_timer_delete, source->timer_plus_1 - 1);
-    source->timer_plus_1 = 0;
-  }
+  DeleteTimer(&source->timer);
 }
 
 uint32_t PeriodsInSignal(const siginfo_t& info) {
-  if (info.si_code == SI_TIMER && info.si_value.sival_ptr == TimerSignature()) {
+  if (IsFromTimer(info)) {
     return 1 + static_cast<uint32_t>(info.si_overrun < 0 ? 0 : info.si_overrun);
   }
   if (!has_opened_events.load(std::memory_order_relaxed)) return 0;

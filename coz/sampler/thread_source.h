@@ -14,12 +14,14 @@
 
 #include <cstdint>
 
+#include "coz/sampler/timer_table.h"
+
 namespace coz::sampler {
 
 // Zeros mean "none", so that it can be zero-initialised thread-local data.
 struct ThreadSource {
   int fd_plus_1 = 0;
-  int timer_plus_1 = 0;
+  HeldTimer timer;
 };
 
 // Opens and starts. Time in the kernel is always excluded: a signal that is raised there would end
@@ -39,14 +41,15 @@ int ContinueThreadSigtrap(uint64_t sampling_period_ns, const ThreadSource& sourc
 int StartThreadTimer(uint64_t sampling_period_ns, int signo, ThreadSource* source);
 
 // Starts a timer for another thread of this process, which adopts it at the first signal
-// (AdoptTimer). If the thread ends before, the timer stays until the process ends.
+// (AdoptTimer).
 int StartTimerOfThread(int32_t tid, uint64_t sampling_period_ns, int signo);
 
 // The timer that sent `info` becomes the calling thread's own. If the thread has another, deletes
-// this one and returns false.
+// this one and returns false. False, too, where the timer has been deleted.
 bool AdoptTimer(const siginfo_t& info, ThreadSource* source);
 
-// Closes or deletes whatever is there.
+// Closes or deletes whatever is there. A timer that the thread has not adopted goes on
+// (DeleteTimersOf).
 void StopThreadSource(ThreadSource* source);
 
 // Closes the event, where there is one; a timer goes on.

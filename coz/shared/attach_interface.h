@@ -18,6 +18,7 @@ namespace coz::shared {
 
 // The argument is a descriptor of the control block, which the call closes. From then on the
 // process is profiled, and perf events of its threads may be enabled (sampler::OpenTaskClockOf).
+// Where ControlBlock::use_cpu_timers is set there are none; see kSampleByTimersFunction.
 inline constexpr char kAttachFunction[] = "_coz_attach";
 // The process is not profiled any more. Its events must be closed. The argument is 1 where the
 // disposition of the sampling signal is to become the program's again: no signal of an event may be
@@ -28,8 +29,13 @@ inline constexpr char kDetachFunction[] = "_coz_detach";
 // on, for an int3 may stand where it comes. Or (0): does what the supervisor asks for in
 // ControlBlock::patch_request.
 inline constexpr char kChangeCodeFunction[] = "_coz_change_code";
-// Code becomes as it was. Events must be closed. The argument means nothing.
-inline constexpr char kRestoreCodeFunction[] = "_coz_restore_code";
+// CPU timers sample the process from now on. Makes one for each thread in
+// ControlBlock::timer_request. Perf events must be disabled. The argument means nothing.
+inline constexpr char kSampleByTimersFunction[] = "_coz_sample_by_timers";
+
+// Nothing raises the sampling signal any more: timers are deleted, and code becomes as it was.
+// Events must be closed. The argument means nothing.
+inline constexpr char kEndSignalsFunction[] = "_coz_end_signals";
 
 enum class AttachAnswer : int64_t {
   kDone = 1,

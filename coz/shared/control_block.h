@@ -32,6 +32,7 @@
 #include "coz/shared/thread_figures.h"
 #include "coz/shared/thread_scope.h"
 #include "coz/shared/threads.h"
+#include "coz/shared/timer_request.h"
 #include "coz/sync/delay/delay_ledger.h"
 #include "coz/sync/delay/io_tables.h"
 
@@ -44,7 +45,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 27;                // of this layout
+inline constexpr uint32_t kControlVersion = 28;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -92,7 +93,7 @@ struct ControlBlock {
   std::atomic<uint64_t> heartbeat_ns;
   std::atomic<uint32_t> stop;            // the target samples no more
   sampler::SuspensionCount suspensions;  // of sampling
-  std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events, which cost too much
+  std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events (docs/design/sampling.md)
 
   // The target writes these.
   // 1: it has said on standard error why it runs without the profiler.
@@ -122,6 +123,7 @@ struct ControlBlock {
   ChargedPair charged_pairs[kMaxChargedPairs];
   LentCounters lent_counters;
   PatchRequest patch_request;
+  TimerRequest timer_request;
   // Point slots of the functions whose calls are timed + 1. The supervisor writes it, and a process
   // for calls into libraries.
   std::atomic<uint32_t> timed_functions[kMaxTimedFunctions];

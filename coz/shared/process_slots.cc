@@ -58,6 +58,7 @@ ProcessSlot* TakeProcessSlot(ControlBlock& control, int32_t pid, int32_t parent_
     place.store(0, std::memory_order_relaxed);
   slot->counters_fs_offset = 0;
   slot->unloads.store(0, std::memory_order_relaxed);
+  slot->uses_timers.store(0, std::memory_order_relaxed);
   slot->event.fd_plus_1.store(0);
   slot->event.held.store(0);
   return slot;

@@ -67,8 +67,9 @@ struct ProcessSlot {
   // Of the slot's JitCode (jit_code.h), from the start of the block; 0: none. Written by the
   // supervisor.
   std::atomic<uint64_t> jit_code;
-  std::atomic<uint32_t> unloads;  // of libraries, whose places may have gone
-  sampler::SharedEvent event;     // by which the supervisor suspends its sampling
+  std::atomic<uint32_t> unloads;      // of libraries, whose places may have gone
+  std::atomic<uint32_t> uses_timers;  // 1: it is attached to, and CPU timers sample it
+  sampler::SharedEvent event;         // by which the supervisor suspends its sampling
 };
 
 }  // namespace coz::shared

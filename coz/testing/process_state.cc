@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <vector>
@@ -113,6 +114,14 @@ size_t SlotsIntoLibrary(pid_t pid, const std::map<uint64_t, uint64_t>& slots) {
   return count;
 }
 
+size_t TimersOf(pid_t pid) {
+  std::ifstream timers(absl::StrCat("/proc/", pid, "/timers"));
+  std::string line;
+  size_t count = 0;
+  while (std::getline(timers, line)) count += absl::StartsWith(line, "ID:") ? 1 : 0;
+  return count;
+}
+
 std::string StateFromOutside(pid_t pid, const std::string& file) {
   const attach::StatusFields status = attach::ReadStatus(pid);
   const auto field = [&status](const char* name) {
@@ -122,7 +131,7 @@ std::string StateFromOutside(pid_t pid, const std::string& file) {
   const size_t wrapped = SlotsIntoLibrary(pid, CallSlotsOf(pid, file));
   return absl::StrCat(field("SigIgn"), field("SigCgt"), field("TracerPid"), "descriptors ",
                       absl::StrJoin(DescriptorsOf(pid), " "), "\ncode ", CodeState(pid, file),
-                      "\nwrapped slots ", wrapped, "\n");
+                      "\nwrapped slots ", wrapped, "\ntimers ", TimersOf(pid), "\n");
 }
 
 }  // namespace coz::testing

@@ -26,8 +26,11 @@ std::map<uint64_t, uint64_t> BoundSlotsOf(pid_t pid, const std::string& file);
 // How many of them lead into libcoz.so.
 size_t SlotsIntoLibrary(pid_t pid, const std::map<uint64_t, uint64_t>& slots);
 
+// Its POSIX timers, and those of its threads.
+size_t TimersOf(pid_t pid);
+
 // The dispositions of its signals, its tracer, its descriptors, how many slots of `file` are
-// wrapped, and whether its code is as in the file.
+// wrapped, whether its code is as in the file, and its timers.
 std::string StateFromOutside(pid_t pid, const std::string& file);
 
 }  // namespace coz::testing

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -39,6 +40,9 @@ using testing::Puppet;
 using testing::Resident;
 using testing::SlotsIntoLibrary;
 
+constexpr char kEvents[] = "perf-sigtrap";
+constexpr char kTimers[] = "cpu-timer";
+
 class AttachTest : public testing::CozRunTest {
  protected:
   CommandResult Attach(pid_t pid, const std::vector<std::string>& coz_options = {}) {
@@ -56,16 +60,35 @@ class AttachTest : public testing::CozRunTest {
   }
 };
 
+// By each source of samples.
+class AttachSourceTest : public AttachTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == std::string(kEvents)) COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+  }
+  CommandResult AttachBySource(pid_t pid, std::vector<std::string> coz_options) {
+    coz_options.push_back(absl::StrCat("--sampler=", GetParam()));
+    return Attach(pid, coz_options);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Sources, AttachSourceTest, ::testing::Values(kEvents, kTimers),
+                         [](const ::testing::TestParamInfo<const char*>& source) {
+                           return source.param == std::string(kEvents) ? "Events" : "Timers";
+                         });
+
 std::vector<std::string> TwoPairs() { return {Puppet("resident"), "4"}; }
 
-TEST_F(AttachTest, LinesAreSampledAndExperimentsAreMade) {
-  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+TEST_P(AttachSourceTest, LinesAreSampledAndExperimentsAreMade) {
   Resident resident(TwoPairs());
   ASSERT_EQ(resident.Line(), "ready\n");
-  const CommandResult result = Attach(resident.pid(), {"--duration=4"});
+  const CommandResult result = AttachBySource(resident.pid(), {"--duration=4"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const profile::Profile profile = Profile();
   EXPECT_GT(profile.experiment_size(), 0);
+  ASSERT_FALSE(profile.session().empty());
+  EXPECT_EQ(profile.session().begin()->sampling_source(),
+            GetParam() == std::string(kTimers) ? profile::SAMPLING_SOURCE_CPU_TIMER
+                                               : profile::SAMPLING_SOURCE_PERF_SIGTRAP);
   std::set<std::string> functions;
   for (const profile::Unit& unit : profile.unit()) functions.insert(unit.function());
   EXPECT_EQ(functions.count("make"), 1u) << result.errors;
@@ -85,8 +108,7 @@ TEST_F(AttachTest, LinesAreSampledAndExperimentsAreMade) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
-  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+TEST_P(AttachSourceTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
   Resident resident(TwoPairs());
   ASSERT_EQ(resident.Line(), "ready\n");
   // Once, so that lazily bound slots of what it prints are bound.
@@ -95,18 +117,23 @@ TEST_F(AttachTest, LeavesDispositionsDescriptorsAndSlotsAsTheyWere) {
   const auto slots = testing::BoundSlotsOf(resident.pid(), Puppet("resident"));
   EXPECT_GT(slots.size(), 5u);
   size_t wrapped = 0;
+  size_t timers = 0;
+  const size_t wanted_timers = GetParam() == std::string(kTimers) ? 5 : 0;
   options_.while_running = [&](pid_t) {
-    for (int i = 0; i < 200 && wrapped == 0; ++i) {
+    for (int i = 0; i < 200 && (wrapped == 0 || timers != wanted_timers); ++i) {
       usleep(20'000);
+      timers = testing::TimersOf(resident.pid());
       wrapped = SlotsIntoLibrary(resident.pid(), CallSlotsOf(resident.pid(), Puppet("resident")));
     }
   };
   for (int cycle = 0; cycle < 2; ++cycle) {
     wrapped = 0;
-    const CommandResult result = Attach(resident.pid(), {"--duration=1"});
+    const CommandResult result = AttachBySource(resident.pid(), {"--duration=1"});
     EXPECT_EQ(result.status, 0) << result.errors;
     EXPECT_THAT(result.errors, HasSubstr("runs on as before"));
     EXPECT_GE(wrapped, 5u) << "pthread calls were not wrapped";
+    EXPECT_EQ(timers, wanted_timers) << "one for each thread";
+    EXPECT_EQ(testing::TimersOf(resident.pid()), 0u);
     const auto slots_after = CallSlotsOf(resident.pid(), Puppet("resident"));
     EXPECT_THAT(slots_after, IsSupersetOf(slots));
     EXPECT_EQ(SlotsIntoLibrary(resident.pid(), slots_after), 0u);
@@ -143,8 +170,7 @@ std::string TracerInTheEnd(pid_t pid) {
   return tracer;
 }
 
-TEST_F(AttachTest, ProgramGoesOnWhereverCozIsKilled) {
-  COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+TEST_P(AttachSourceTest, ProgramGoesOnWhereverCozIsKilled) {
   Resident resident(TwoPairs());
   ASSERT_EQ(resident.Line(), "ready\n");
   const std::string before = resident.Ask("state\n");
@@ -154,7 +180,7 @@ TEST_F(AttachTest, ProgramGoesOnWhereverCozIsKilled) {
       usleep(after_us);
       kill(coz, SIGKILL);
     };
-    const CommandResult killed = Attach(resident.pid(), {"--duration=30"});
+    const CommandResult killed = AttachBySource(resident.pid(), {"--duration=30"});
     EXPECT_EQ(killed.signal, SIGKILL) << killed.errors;
     EXPECT_EQ(TracerInTheEnd(resident.pid()), "0");
     const attach::StatusFields status = attach::ReadStatus(resident.pid());
@@ -162,10 +188,11 @@ TEST_F(AttachTest, ProgramGoesOnWhereverCozIsKilled) {
     EXPECT_THAT(resident.Ask("state\n"), HasSubstr("SIGTRAP")) << "its threads go on";
   }
   options_.while_running = nullptr;
-  const CommandResult result = Attach(resident.pid(), {"--duration=1"});
+  const CommandResult result = AttachBySource(resident.pid(), {"--duration=1"});
   EXPECT_EQ(result.status, 0) << result.errors;
   const std::string after = resident.Ask("state\n");
   EXPECT_EQ(after, before);
+  EXPECT_EQ(testing::TimersOf(resident.pid()), 0u);
   int status = -1;
   EXPECT_EQ(resident.End(&status), "right\n");
 }
@@ -218,6 +245,35 @@ TEST_F(AttachTest, RefusesWhatItCannotAttachTo) {
   EXPECT_THAT(Refusal(fixed.pid()), HasSubstr("statically linked"));
   constexpr pid_t kNobody = (1 << 22) + 1;  // above the kernel's largest number
   EXPECT_THAT(Refusal(kNobody), HasSubstr("there is none of this number"));
+}
+
+TEST_F(AttachTest, TimersSampleWherePerfEventsAreForbidden) {
+  Resident resident(TwoPairs());
+  ASSERT_EQ(resident.Line(), "ready\n");
+  const auto attach = [&](const std::string& sampler) {
+    return RunCommand(
+        {Puppet("without_perf"), absl::StrCat(EACCES), Coz(), "attach", "--experiment-length=0.1",
+         "--duration=2", sampler, absl::StrCat(resident.pid())},
+        options_);
+  };
+  const CommandResult refused = attach("--sampler=perf-sigtrap");
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("perf_event_open is not permitted"));
+  EXPECT_THAT(refused.errors, HasSubstr("--sampler=cpu-timer"));
+  const CommandResult result = attach("--sampler=auto");
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_THAT(result.errors, HasSubstr("threads are sampled by CPU timers"));
+  EXPECT_GT(Profile().experiment_size(), 0);
+  EXPECT_EQ(testing::TimersOf(resident.pid()), 0u);
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
+}
+
+TEST_F(AttachTest, OptionsOfCozRunAreRefusedWithWhatToDoInstead) {
+  testing::ExpectOneSentence(Attach(4711, {"--follow=all"}), "attach --tree 4711", 2);
+  testing::ExpectOneSentence(Attach(4711, {"--repeat=3"}), "attach --append 4711", 2);
+  testing::ExpectOneSentence(Attach(4711, {"--daemon"}), "attach --tree 4711", 2);
+  EXPECT_EQ(Attach(4711, {"--sampler=perf-setsig"}).status, 2);
 }
 
 TEST_F(AttachTest, NamesItselfWhereItsProfileCannotBeWritten) {

@@ -47,10 +47,13 @@ struct Done {
   uint64_t visits = 0;
 };
 
+constexpr char kEvents[] = "perf-sigtrap";
+constexpr char kTimers[] = "cpu-timer";
+
 class AttachTreeTest : public testing::CozSessionTest {
  protected:
   void SetUp() override {
-    COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    if (sampler_ == kEvents) COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
     CozSessionTest::SetUp();
     std::string ready = resident_.Line();
     ASSERT_THAT(ready, HasSubstr("ready "));
@@ -60,7 +63,8 @@ class AttachTreeTest : public testing::CozSessionTest {
     ASSERT_EQ(children_.size(), 2u);
   }
   CommandResult Attach(const std::vector<std::string>& coz_options, pid_t pid) {
-    std::vector<std::string> arguments = {Coz(), "attach", "--experiment-length=0.1"};
+    std::vector<std::string> arguments = {Coz(), "attach", "--experiment-length=0.1",
+                                          "--sampler=" + sampler_};
     arguments.insert(arguments.end(), coz_options.begin(), coz_options.end());
     arguments.push_back(absl::StrCat(pid));
     return RunCommand(arguments, options_);
@@ -72,7 +76,8 @@ class AttachTreeTest : public testing::CozSessionTest {
   }
   // A session that can be asked when this returns.
   void BeginSession(const std::vector<std::string>& coz_options) {
-    std::vector<std::string> command = {Coz(), "attach", "--experiment-length=0.1"};
+    std::vector<std::string> command = {Coz(), "attach", "--experiment-length=0.1",
+                                        "--sampler=" + sampler_};
     command.insert(command.end(), coz_options.begin(), coz_options.end());
     command.push_back(absl::StrCat(resident_.pid()));
     StartSession(command);
@@ -135,11 +140,23 @@ class AttachTreeTest : public testing::CozSessionTest {
     EXPECT_EQ(status, 0);
   }
 
+  std::string sampler_ = kEvents;
   Resident resident_{{Puppet("residents"), "2"}};
   std::vector<pid_t> children_;
 };
 
-TEST_F(AttachTreeTest, AllProcessesAreInOneProfileAndGoOnAsBefore) {
+// By each source of samples.
+class AttachTreeSourceTest : public AttachTreeTest,
+                             public ::testing::WithParamInterface<const char*> {
+ protected:
+  AttachTreeSourceTest() { sampler_ = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(Sources, AttachTreeSourceTest, ::testing::Values(kEvents, kTimers),
+                         [](const ::testing::TestParamInfo<const char*>& source) {
+                           return source.param == std::string(kEvents) ? "Events" : "Timers";
+                         });
+
+TEST_P(AttachTreeSourceTest, AllProcessesAreInOneProfileAndGoOnAsBefore) {
   const std::string before = resident_.Ask("state\n");
   const CommandResult result = AttachTree({"--duration=2"});
   EXPECT_EQ(result.status, 0) << result.errors;
@@ -169,7 +186,7 @@ TEST_F(AttachTreeTest, ProcessesThatWereAttachedToAloneJoinTogether) {
   ExpectRightEnd();
 }
 
-TEST_F(AttachTreeTest, ChildThatIsForkedMeanwhileIsInTheProfile) {
+TEST_P(AttachTreeSourceTest, ChildThatIsForkedMeanwhileIsInTheProfile) {
   const std::string first_before = StateOf(resident_.pid());
   const std::string before = StateOf(children_[0]);
   for (int cycle = 0; cycle < 3; ++cycle) {
@@ -204,7 +221,7 @@ TEST_F(AttachTreeTest, VisitsOfShortChildrenAreCountedExactly) {
 }
 
 // Each of them is another program soon, which has no handler of samples.
-TEST_F(AttachTreeTest, ChildrenThatBecomeOtherProgramsAreLeftAlone) {
+TEST_P(AttachTreeSourceTest, ChildrenThatBecomeOtherProgramsAreLeftAlone) {
   constexpr int kChildren = 50;
   BeginSession({"--tree", "--progress=work"});
   EXPECT_EQ(resident_.Ask(absl::StrCat("true ", kChildren, "\n")), absl::StrCat(kChildren, "\n"));
@@ -237,7 +254,7 @@ TEST_F(AttachTreeTest, WithoutTheOptionAChildIsNotInTheProfile) {
 }
 
 // Its children find that out, and are not sampled by anybody.
-TEST_F(AttachTreeTest, ChildThatIsForkedAfterCozWasKilledGoesOn) {
+TEST_P(AttachTreeSourceTest, ChildThatIsForkedAfterCozWasKilledGoesOn) {
   BeginSession({"--tree", "--progress=work"});
   const pid_t orphan = NumberOf(resident_.Ask("child\n"));
   kill(session_->pid(), SIGKILL);

@@ -437,14 +437,14 @@ bool Run::UsesPerfEvents() const {
 }
 
 // Only where it was left to coz. Threads of one process pass an inherited event on, which costs
-// little.
+// little. Where coz has attached each thread has an event of its own.
 bool Run::MayChangeSource() const {
-  if (attached_ != nullptr) return false;  // their events are opened from outside
   if (!head_written_ || options_.sampling_source != sampler::SamplingSource::kNone ||
       options_.exclude_kernel || !UsesPerfEvents()) {
     return false;
   }
   const bool one_event =
+      attached_ == nullptr &&
       control_.block().sampler_status.source == sampler::SamplingSource::kPerfSigtrap &&
       processes_->live() <= 1;
   return !one_event;
@@ -455,6 +455,7 @@ void Run::ChooseSource(uint64_t now_ns) {
   shared::ControlBlock& block = control_.block();
   const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
   if (!finding.has_value()) return;
+  if (attached_ != nullptr && !attached_->ChangeToCpuTimers()) return;
   block.use_cpu_timers.store(1, std::memory_order_relaxed);
   if (scheduler_) scheduler_->StartAfresh();
   recorder_->WriteSourceChange(*finding, now_ns);

@@ -46,8 +46,8 @@ absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
                                           std::unique_ptr<AttachedTree>* attached) {
   if (options.attach_pid == 0) return SharedControl::Create();
   absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(
-      options.attach_pid,
-      {options.runtime_library, options.sampling_period_ns, options.exclude_kernel});
+      options.attach_pid, {options.runtime_library, options.sampling_period_ns,
+                           options.exclude_kernel, options.sampling_source});
   if (!tree.ok()) return tree.status();
   *attached = std::make_unique<AttachedTree>(*std::move(tree));
   return SharedControl::CreateIn((*attached)->TakeControl());

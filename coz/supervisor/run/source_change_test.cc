@@ -1,10 +1,13 @@
 // Runs in which perf events are said to be too dear for a program of two processes.
+#include <filesystem>
 #include <string>
 
 #include "coz/base/clock.h"
 #include "coz/report/analysis/session_facts.h"
 #include "coz/supervisor/run/run_profile.h"
 #include "coz/testing/capabilities.h"
+#include "coz/testing/process_state.h"
+#include "coz/testing/resident.h"
 #include "coz/testing/run_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -86,6 +89,35 @@ TEST_F(SourceChangeTest, ASourceThatWasAskedForIsKept) {
 TEST_F(SourceChangeTest, OneProcessKeepsItsEvent) {
   options_.command = {testing::RunfilePath("coz/testing/puppets/family"), "work", "1"};
   EXPECT_EQ(Run().source_change_size(), 0);
+}
+
+// A process and its children, which coz attaches to, are asked for timers in the middle.
+TEST_F(SourceChangeTest, ProcessesThatRunAlreadyGoOverToCpuTimers) {
+  const std::string residents = testing::RunfilePath("coz/testing/puppets/residents");
+  testing::Resident resident({residents, "2"});
+  ASSERT_THAT(resident.Line(), HasSubstr("ready "));
+  options_.command.clear();
+  options_.runtime_library = std::filesystem::canonical(options_.runtime_library);
+  options_.attach_pid = resident.pid();
+  options_.attach_tree = true;
+  options_.duration_ns = 3 * kNsPerSecond;
+  const std::string before = testing::StateFromOutside(resident.pid(), residents);
+  const absl::StatusOr<RunResult> result = RunProfile(options_);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->left.ok()) << result->left;
+  const profile::Profile& profile = result->profile;
+  ASSERT_EQ(profile.source_change_size(), 1);
+  EXPECT_EQ(profile.source_change(0).sampling_source(), profile::SAMPLING_SOURCE_CPU_TIMER);
+  uint64_t samples_after = 0;
+  for (const profile::Experiment& experiment : profile.experiment()) {
+    if (experiment.start_ns() >= profile.source_change(0).at_ns()) {
+      samples_after += experiment.total_samples();
+    }
+  }
+  EXPECT_GT(samples_after, 0u);
+  EXPECT_EQ(testing::StateFromOutside(resident.pid(), residents), before);
+  int status = -1;
+  EXPECT_EQ(resident.End(&status), "right\n");
 }
 
 }  // namespace

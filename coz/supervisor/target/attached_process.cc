@@ -149,9 +149,8 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
                                                          int control) {
   absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
   if (!pidfd.ok()) return pidfd.status();
-  auto events = std::make_unique<ThreadEvents>();
-  absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
-  if (!opened.ok()) return opened;
+  AttachedProcess process(pid, *std::move(pidfd), nullptr);
+  if (absl::Status chosen = process.ChooseSource(options); !chosen.ok()) return chosen;
   attach::InjectorOptions injected;
   injected.library = options.runtime_library;
   injected.control = control;
@@ -159,27 +158,46 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
   absl::StatusOr<std::unique_ptr<attach::Injector>> injector =
       attach::Injector::Prepare(pid, injected);
   if (!injector.ok()) return injector.status();
-  return AttachedProcess(pid, *std::move(pidfd), *std::move(injector), std::move(events));
+  process.injector_ = *std::move(injector);
+  return process;
 }
 
-// It may be in an exec already: then no sample may come. See shared::kWithoutEvents.
+absl::Status AttachedProcess::ChooseSource(const Options& options) {
+  if (options.source != sampler::SamplingSource::kCpuTimer) {
+    events_ = std::make_unique<ThreadEvents>();
+    absl::Status opened = events_->Open(pid_, options.sampling_period_ns, options.exclude_kernel);
+    status_ = events_->status();
+    if (opened.ok() || options.source == sampler::SamplingSource::kPerfSigtrap) return opened;
+    events_.reset();
+  }
+  timers_ = std::make_unique<ThreadTimers>(pid_);
+  status_.source = sampler::SamplingSource::kCpuTimer;
+  status_.kernel_included = true;
+  return absl::OkStatus();
+}
+
+// It may be in an exec already: then no sample may come. See shared::kWithoutEvents. With timers it
+// has made its own, or began when the profile still used events.
 absl::StatusOr<AttachedProcess> AttachedProcess::Adopt(pid_t pid, shared::ProcessSlot* slot,
                                                        const Options& options,
                                                        shared::ControlBlock* control) {
   absl::StatusOr<UniqueFd> pidfd = OpenPidfd(pid);
   if (!pidfd.ok()) return pidfd.status();
-  auto events = std::make_unique<ThreadEvents>();
   attach::InjectorOptions injected;
   injected.library = options.runtime_library;
   injected.on_step = options.on_step;
-  slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  absl::Status opened = events->Open(pid, options.sampling_period_ns, options.exclude_kernel);
-  if (!opened.ok()) return opened;
-  AttachedProcess process(pid, *std::move(pidfd), attach::Injector::Adopt(pid, injected),
-                          std::move(events));
+  AttachedProcess process(pid, *std::move(pidfd), attach::Injector::Adopt(pid, injected));
   process.control_ = control;
   process.is_adopted_ = true;
+  if (options.source == sampler::SamplingSource::kCpuTimer) {
+    process.timers_ = std::make_unique<ThreadTimers>(pid);
+    process.looks_without_thread_ = kLooksForThreads;
+    if (slot->uses_timers.load() == 0) (void)process.SampleByTimers();
+    return process;
+  }
+  slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (absl::Status opened = process.ChooseSource(options); !opened.ok()) return opened;
   process.Poll();
   if (!process.is_in_exec_) process.SetSampling(true);
   return process;
@@ -191,10 +209,11 @@ bool AttachedProcess::HasEnded() const {
 }
 
 absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
-  control->exclude_kernel = events_->status().kernel_included ? 0 : 1;
+  control->exclude_kernel = status_.kernel_included ? 0 : 1;
+  control->use_cpu_timers.store(timers_ != nullptr ? 1 : 0);
   control->target_pid.store(pid_, std::memory_order_release);
   if (absl::Status joined = JoinToo(control); !joined.ok()) return joined;
-  control->sampler_status = events_->status();
+  control->sampler_status = status_;
   control->sampler_ready.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }
@@ -202,9 +221,28 @@ absl::Status AttachedProcess::Join(shared::ControlBlock* control) {
 absl::Status AttachedProcess::JoinToo(shared::ControlBlock* control) {
   control_ = control;
   if (absl::Status joined = injector_->Join(); !joined.ok()) return joined;
-  events_->LookForThreads();
-  events_->Enable();
-  return absl::OkStatus();
+  if (timers_ == nullptr) {
+    events_->LookForThreads();
+    events_->Enable();
+    return absl::OkStatus();
+  }
+  absl::Status timed = SampleByTimers();
+  if (!timed.ok()) (void)Leave();
+  return timed;
+}
+
+// More than one call where there are very many threads, or where some begin that nobody sees.
+absl::Status AttachedProcess::SampleByTimers() {
+  constexpr int kMostCalls = 100;
+  for (int i = 0; i < kMostCalls && timers_->Look(control_); ++i) {
+    if (absl::Status made = injector_->SampleByTimers(); !made.ok()) return made;
+    timers_->NoteAnswer(*control_);
+  }
+  if (timers_->refusal() == 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "cannot sample process %d: a CPU timer for each thread is refused (timer_create: %s); see: "
+      "prlimit --sigpending --pid %d",
+      pid_, strerror(-timers_->refusal()), pid_));
 }
 
 shared::ProcessSlot* AttachedProcess::Slot() const {
@@ -225,32 +263,58 @@ bool AttachedProcess::knows_threads() const {
 
 void AttachedProcess::Poll() {
   if (HasEnded()) return;
-  if (looks_without_thread_ < kLooksForThreads) {
-    looks_without_thread_ = events_->LookForThreads() ? 0 : looks_without_thread_ + 1;
-  }
   shared::ProcessSlot* const slot = Slot();
   if (slot == nullptr) return;
   const bool is_in_exec =
       slot->state.load(std::memory_order_acquire) == shared::ProcessState::kChanging;
+  if (!is_in_exec && looks_without_thread_ < kLooksForThreads) {
+    looks_without_thread_ = LookForThreads() ? 0 : looks_without_thread_ + 1;
+  }
   if (is_in_exec == is_in_exec_) return;
   is_in_exec_ = is_in_exec;
   if (is_in_exec) {
-    events_->Disable();
+    SampleByEvents(false);
     slot->armed.store(shared::kArmedForExec, std::memory_order_release);
   } else {
     slot->armed.store(slot->image.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    if (!is_suspended_) events_->Enable();
+    if (!is_suspended_) SampleByEvents(true);
   }
 }
 
-void AttachedProcess::SetSampling(bool on) {
-  is_suspended_ = !on;
-  if (is_in_exec_) return;
+bool AttachedProcess::LookForThreads() {
+  if (timers_ == nullptr) return events_->LookForThreads();
+  if (!timers_->Look(control_)) return false;
+  if (injector_->SampleByTimers().ok()) timers_->NoteAnswer(*control_);
+  return true;
+}
+
+void AttachedProcess::SampleByEvents(bool on) {
+  if (events_ == nullptr) return;
   if (on) {
     events_->Enable();
   } else {
     events_->Disable();
   }
+}
+
+// No event is on while it makes the timers: one of them would be a second source.
+bool AttachedProcess::ChangeToCpuTimers() {
+  if (timers_ != nullptr || is_in_exec_ || HasEnded()) return true;
+  SampleByEvents(false);
+  timers_ = std::make_unique<ThreadTimers>(pid_);
+  if (SampleByTimers().ok()) {
+    events_.reset();
+    looks_without_thread_ = 0;
+    return true;
+  }
+  timers_.reset();
+  SampleByEvents(true);
+  return false;
+}
+
+void AttachedProcess::SetSampling(bool on) {
+  is_suspended_ = !on;
+  if (!is_in_exec_) SampleByEvents(on);
 }
 
 std::string AttachedProcess::WhyNotChangeCode() {
@@ -291,34 +355,37 @@ std::string AttachedProcess::WhyNotChangeCode() {
 // A thread that cannot be stopped now answers with its next sample.
 void AttachedProcess::ChangeCode() { (void)injector_->ChangeCode(/*is_first=*/false); }
 
-// Nobody asks any more. A thread may be at what was asked for last.
-absl::Status AttachedProcess::RestoreCode() {
+// Nobody asks for code any more. A thread may be at what was asked for last.
+absl::Status AttachedProcess::EndSignals() {
   constexpr timespec kLook = {0, kNsPerMs};
   constexpr int kMostLooks = 1000;
-  if (!restores_code_) return absl::OkStatus();
+  if (events_ != nullptr) {
+    events_->Disable();
+    events_->Close();
+  }
+  if (!restores_code_ && timers_ == nullptr) return absl::OkStatus();
   std::atomic<shared::PatchRequestState>& state = control_->patch_request.state;
   auto asked = shared::PatchRequestState::kAsked;
   state.compare_exchange_strong(asked, shared::PatchRequestState::kFree);
   for (int i = 0; i < kMostLooks && state.load() == shared::PatchRequestState::kTaken; ++i) {
     nanosleep(&kLook, nullptr);
   }
-  return injector_->RestoreCode();
+  return injector_->EndSignals();
 }
 
 absl::Status AttachedProcess::Leave() {
-  events_->Disable();
-  events_->Close();
+  SampleByEvents(false);
   if (HasEnded()) return absl::OkStatus();
   // It has ended, or has become another program by exec, which knows nothing of coz.
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
-  absl::Status restored = RestoreCode();
-  const bool are_over = AwaitLastSamples(pid_) && restored.ok();
+  absl::Status ended = EndSignals();
+  const bool are_over = AwaitLastSamples(pid_) && ended.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
     return HasEnded() ? absl::OkStatus() : left;
   }
   if (are_over) return absl::OkStatus();
-  if (!restored.ok()) return restored;
+  if (!ended.ok()) return ended;
   return absl::UnavailableError(
       absl::StrFormat("process %d keeps a handler of SIGTRAP, for one of its threads blocks that "
                       "signal while a sample "

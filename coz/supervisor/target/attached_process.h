@@ -1,5 +1,5 @@
-// A process that was running before the supervisor: joins the profile, is sampled from outside, and
-// is left as it was.
+// A process that was running before the supervisor: joins the profile, is sampled by perf events of
+// the supervisor's or by CPU timers of its own, and is left as it was.
 //
 // Shape    Prepare, then Join once the control block is filled; Poll while it is profiled; Leave
 // Units    none
@@ -23,8 +23,10 @@
 #include "absl/status/statusor.h"
 #include "coz/attach/injector.h"
 #include "coz/base/unique_fd.h"
+#include "coz/sampler/sampler_status.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/thread_events.h"
+#include "coz/supervisor/target/thread_timers.h"
 
 namespace coz::supervisor {
 
@@ -45,6 +47,8 @@ class AttachedProcess {
     std::string runtime_library;
     uint64_t sampling_period_ns = 0;
     bool exclude_kernel = false;
+    // kPerfSigtrap, kCpuTimer, or kNone: perf events, and timers where those are not to be had.
+    sampler::SamplingSource source = sampler::SamplingSource::kNone;
     // For tests: see attach::InjectorOptions.
     std::function<void(const char* step)> on_step = nullptr;
   };
@@ -72,12 +76,16 @@ class AttachedProcess {
 
   // At least every 50 ms: new threads, and an exec.
   void Poll();
-  // Suspends samples, or resumes them.
+  // Suspends samples of perf events, or resumes them.
   void SetSampling(bool on);
+  // From now on CPU timers sample it. False: it stays with its events.
+  bool ChangeToCpuTimers();
   // Whether no thread is sought any more; and names of those that get no samples, since they block
   // SIGTRAP.
   bool knows_threads() const;
-  const std::vector<std::string>& threads_without_samples() const { return events_->blocking(); }
+  const std::vector<std::string>& threads_without_samples() const {
+    return timers_ != nullptr ? timers_->blocking() : events_->blocking();
+  }
 
   // Why its code is not to be changed now, a clause; empty: it may be. An int3 would end a thread
   // that blocks SIGTRAP. From the first time on no thread comes to block it.
@@ -91,19 +99,21 @@ class AttachedProcess {
   absl::Status Leave();
 
  private:
-  AttachedProcess(pid_t pid, UniqueFd pidfd, std::unique_ptr<attach::Injector> injector,
-                  std::unique_ptr<ThreadEvents> events)
-      : pid_(pid),
-        pidfd_(std::move(pidfd)),
-        injector_(std::move(injector)),
-        events_(std::move(events)) {}
+  AttachedProcess(pid_t pid, UniqueFd pidfd, std::unique_ptr<attach::Injector> injector)
+      : pid_(pid), pidfd_(std::move(pidfd)), injector_(std::move(injector)) {}
+  absl::Status ChooseSource(const Options& options);
   shared::ProcessSlot* Slot() const;
-  absl::Status RestoreCode();
+  void SampleByEvents(bool on);
+  absl::Status SampleByTimers();
+  bool LookForThreads();
+  absl::Status EndSignals();
 
   pid_t pid_;
   UniqueFd pidfd_;
   std::unique_ptr<attach::Injector> injector_;
-  std::unique_ptr<ThreadEvents> events_;
+  std::unique_ptr<ThreadEvents> events_;  // null: timers sample it
+  std::unique_ptr<ThreadTimers> timers_;  // null: events do
+  sampler::SamplerStatus status_;
   shared::ControlBlock* control_ = nullptr;
   int looks_without_thread_ = 0;
   bool changes_code_ = false;

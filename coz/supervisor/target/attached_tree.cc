@@ -81,6 +81,8 @@ absl::Status AttachedTree::Join(shared::ControlBlock* control) {
   control_ = control;
   absl::Status joined = processes_.front().Join(control);
   options_.exclude_kernel = control->exclude_kernel != 0;
+  options_.source = control->use_cpu_timers.load() != 0 ? sampler::SamplingSource::kCpuTimer
+                                                        : sampler::SamplingSource::kPerfSigtrap;
   return joined;
 }
 
@@ -217,6 +219,20 @@ void AttachedTree::Poll() {
 void AttachedTree::SetSampling(bool on) {
   is_suspended_ = !on;
   for (AttachedProcess& process : processes_) process.SetSampling(on);
+}
+
+// Those that join meanwhile by themselves see the block's word first, or are seen here.
+bool AttachedTree::ChangeToCpuTimers() {
+  control_->use_cpu_timers.store(1);
+  options_.source = sampler::SamplingSource::kCpuTimer;
+  AdoptForked();
+  if (!processes_.front().ChangeToCpuTimers()) {
+    control_->use_cpu_timers.store(0);
+    options_.source = sampler::SamplingSource::kPerfSigtrap;
+    return false;
+  }
+  for (AttachedProcess& process : processes_) (void)process.ChangeToCpuTimers();
+  return true;
 }
 
 std::string AttachedTree::WhyNotChangeCode(pid_t pid) {

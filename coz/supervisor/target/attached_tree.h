@@ -47,6 +47,8 @@ class AttachedTree {
   // See AttachedProcess. Also adopts processes that have joined by fork.
   void Poll();
   void SetSampling(bool on);
+  // From now on CPU timers sample them. False: the first one stays with its events, and so do all.
+  bool ChangeToCpuTimers();
   std::string WhyNotChangeCode(pid_t pid);
   void ChangeCode(pid_t pid);
   // Leaves all, whatever happens with one. ControlBlock::stop is set: no more join.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "coz/attach/process_view.h"
+#include "coz/sampler/sampler_status.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/attached_tree.h"
 #include "coz/supervisor/target/mapped_code.h"
@@ -38,8 +39,11 @@ constexpr char kResidents[] = "coz/testing/puppets/residents";
 // More than there are.
 constexpr int kMostSteps = 500;
 
+// What samples them: one source all the time, or events first and timers then.
+enum class Sampled { kByEvents, kByTimers, kByBoth };
+
 // What coz attach does, without experiments. Returns 0 where all went well.
-int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
+int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options, bool changes) {
   absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(pid, options);
   if (!tree.ok()) return 1;
   absl::StatusOr<SharedControl> control = SharedControl::CreateIn(tree->TakeControl());
@@ -53,14 +57,21 @@ int AttachAndLeave(pid_t pid, const AttachedProcess::Options& options) {
   }
   if (tree->Running().size() != 3) return 5;
   options.on_step("joined");
+  if (changes && !tree->ChangeToCpuTimers()) return 7;
+  const bool has_timers = options.source == sampler::SamplingSource::kCpuTimer || changes;
+  for (const pid_t running : tree->Running()) {
+    if ((testing::TimersOf(running) != 0) != has_timers) return 8;
+  }
   control->block().stop.store(1);
   return tree->Leave().ok() ? 0 : 6;
 }
 
-class AttachedTreeKillTest : public ::testing::Test {
+class AttachedTreeKillTest : public ::testing::TestWithParam<Sampled> {
  protected:
   void SetUp() override {
-    COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    if (GetParam() != Sampled::kByTimers) {
+      COZ_REQUIRE_CAPABILITY(testing::MissingPerfEvents());
+    }
     const std::string ready = resident_.Line();
     ASSERT_THAT(ready, HasSubstr("ready "));
     for (const auto& word : absl::StrSplit(ready.substr(6), ' ')) {
@@ -80,10 +91,12 @@ class AttachedTreeKillTest : public ::testing::Test {
       AttachedProcess::Options options;
       options.runtime_library = library_;
       options.sampling_period_ns = 1'000'000;
+      options.source = GetParam() == Sampled::kByTimers ? sampler::SamplingSource::kCpuTimer
+                                                        : sampler::SamplingSource::kPerfSigtrap;
       options.on_step = [&step, kill_at](const char*) {
         if (++step == kill_at) kill(getpid(), SIGKILL);
       };
-      _exit(AttachAndLeave(resident_.pid(), options));
+      _exit(AttachAndLeave(resident_.pid(), options, GetParam() == Sampled::kByBoth));
     }
     int status = -1;
     EXPECT_EQ(waitpid(coz, &status, 0), coz);
@@ -113,7 +126,16 @@ class AttachedTreeKillTest : public ::testing::Test {
   std::vector<pid_t> processes_{resident_.pid()};
 };
 
-TEST_F(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
+INSTANTIATE_TEST_SUITE_P(Sources, AttachedTreeKillTest,
+                         ::testing::Values(Sampled::kByEvents, Sampled::kByTimers,
+                                           Sampled::kByBoth),
+                         [](const ::testing::TestParamInfo<Sampled>& sampled) {
+                           return sampled.param == Sampled::kByEvents   ? "Events"
+                                  : sampled.param == Sampled::kByTimers ? "Timers"
+                                                                        : "Both";
+                         });
+
+TEST_P(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
   int kills = 0;
   for (; kills < kMostSteps; ++kills) {
     SCOPED_TRACE(kills + 1);
@@ -134,7 +156,7 @@ TEST_F(AttachedTreeKillTest, ProcessesGoOnAtWhateverStepCozIsKilled) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AttachedTreeKillTest, NothingStaysOfASessionThatIsNotKilled) {
+TEST_P(AttachedTreeKillTest, NothingStaysOfASessionThatIsNotKilled) {
   const std::vector<std::string> before = States();
   for (int cycle = 0; cycle < 3; ++cycle) {
     const int status = AttachKilledAt(0);

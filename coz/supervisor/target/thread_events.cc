@@ -27,19 +27,20 @@ absl::Status WhyNoEvents(pid_t pid, int error) {
   if (error == EPERM || error == EACCES) {
     return absl::PermissionDeniedError(
         absl::StrFormat("cannot sample process %d: perf_event_open is not permitted (%s); allow it "
-                        "with: sudo sysctl "
-                        "kernel.perf_event_paranoid=1",
-                        pid, strerror(error)));
+                        "with: sudo sysctl kernel.perf_event_paranoid=1, or attach with: coz "
+                        "attach --sampler=cpu-timer %d",
+                        pid, strerror(error), pid));
   }
   if (error == EOPNOTSUPP || error == EINVAL) {
     return absl::UnimplementedError(absl::StrFormat(
-        "cannot sample process %d: attaching needs a kernel from 5.19 on; start the "
-        "program with: coz run --- PROGRAM",
-        pid));
+        "cannot sample process %d by perf events: that needs a kernel from 5.19 on; attach with: "
+        "coz attach --sampler=cpu-timer %d",
+        pid, pid));
   }
   return absl::UnavailableError(absl::StrFormat(
-      "cannot sample process %d: perf_event_open: %s; start the program with: coz run --- PROGRAM",
-      pid, strerror(error)));
+      "cannot sample process %d: perf_event_open: %s; attach with: coz attach --sampler=cpu-timer "
+      "%d",
+      pid, strerror(error), pid));
 }
 
 }  // namespace
@@ -59,7 +60,11 @@ absl::Status ThreadEvents::Open(pid_t pid, uint64_t sampling_period_ns, bool exc
     exclude_kernel_ = true;
     probe.Reset(OpenFor(pid));
   }
-  if (!probe.ok()) return WhyNoEvents(pid, -probe.get());
+  if (!probe.ok()) {
+    status_.kernel_errno = 0;
+    status_.perf_sigtrap_errno = -probe.get();
+    return WhyNoEvents(pid, -probe.get());
+  }
   probe.Reset();
   status_.source = sampler::SamplingSource::kPerfSigtrap;
   status_.kernel_included = !exclude_kernel_;

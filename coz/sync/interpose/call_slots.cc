@@ -1,4 +1,5 @@
-// Process: target. Context: a thread that the supervisor has stopped for it.
+// Process: target. Context: a thread that the supervisor has stopped for it, or one that is in
+// dlopen or dlclose.
 #include "coz/sync/interpose/call_slots.h"
 
 #include <dlfcn.h>
@@ -8,12 +9,16 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
+#include "coz/base/clock.h"
 #include "coz/base/raw_syscall.h"
+#include "coz/sync/interpose/late_dlopen.h"
 #include "coz/sync/interpose/wrapped_calls_table.h"
 
 namespace coz::interpose {
@@ -33,7 +38,7 @@ struct Call {
 #define COZ_NAMED(name) {#name, nullptr, 0, 0},
 #define COZ_SECOND(second, name) {#second, nullptr, 0, 0},
 Call g_calls[] = {COZ_WRAPPED_CALLS(COZ_CALL) COZ_OLD_CALLS(COZ_CALL) COZ_COMPOSED_CALLS(COZ_NAMED)
-                      COZ_SECOND_NAMES(COZ_SECOND)};
+                      COZ_SECOND_NAMES(COZ_SECOND) COZ_NAMED(dlopen)};
 #undef COZ_CALL
 #undef COZ_NAMED
 #undef COZ_SECOND
@@ -49,6 +54,46 @@ struct Note {
 constexpr size_t kMostNotes = 1 << 18;
 Note* g_notes = nullptr;
 size_t g_note_count = 0;
+
+// An object whose slots have been looked at. One that is not here, for want of room, is looked at
+// again, which does no harm.
+struct KnownObject {
+  uint64_t bias;
+  const void* headers;
+};
+constexpr size_t kMostKnown = 4096;
+KnownObject g_known[kMostKnown];
+size_t g_known_count = 0;
+
+// One thread at a time changes the above.
+class Turn {
+ public:
+  Turn() : tid_(static_cast<int32_t>(RawSyscall(SYS_gettid))) {
+    constexpr timespec kLook = {0, kNsPerMs};
+    constexpr int kMostLooks = 2000;
+    for (int i = 0; i < kMostLooks && !is_mine_; ++i) {
+      int32_t nobody = 0;
+      is_mine_ = g_owner.compare_exchange_strong(nobody, tid_);
+      if (is_mine_ || nobody == tid_) return;
+      RawSyscall(SYS_nanosleep, &kLook, nullptr);
+    }
+  }
+  ~Turn() {
+    if (is_mine_) g_owner.store(0);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // Else this thread has it already, and was stopped amid that; or another keeps it for seconds.
+  bool is_mine() const { return is_mine_; }
+  static void Free() { g_owner.store(0); }
+
+ private:
+  static std::atomic<int32_t> g_owner;
+  const int32_t tid_;
+  bool is_mine_ = false;
+};
+std::atomic<int32_t> Turn::g_owner{0};
 
 // FNV-1a.
 uint32_t HashOf(const char* name) {
@@ -117,7 +162,8 @@ void FindCalls(const Loaded& loaded) {
   uint16_t index = 0;
   for (Call& call : g_calls) {
     call.of_libc = Find(loaded.libc, call);
-    const uint64_t wrapped = Find(loaded.own, call);
+    const bool is_dlopen = strcmp(call.name, "dlopen") == 0;
+    const uint64_t wrapped = is_dlopen ? LateDlopen(call.of_libc) : Find(loaded.own, call);
     if (call.of_libc != 0 && wrapped != call.of_libc) call.wrapped = wrapped;
     AddToBuckets(index++);
   }
@@ -300,9 +346,24 @@ bool IsLeftAlone(const Loaded& loaded, const dl_phdr_info& info) {
          strncmp(file, "linux-vdso", strlen("linux-vdso")) == 0;
 }
 
+bool IsSame(const KnownObject& known, const dl_phdr_info& info) {
+  return known.bias == info.dlpi_addr && known.headers == info.dlpi_phdr;
+}
+
+bool IsKnown(const dl_phdr_info& info) {
+  for (size_t i = 0; i < g_known_count; ++i) {
+    if (IsSame(g_known[i], info)) return true;
+  }
+  if (g_known_count < kMostKnown) g_known[g_known_count++] = {info.dlpi_addr, info.dlpi_phdr};
+  return false;
+}
+
+// Called by the loader, so that the thread is not stopped for UnwrapObjects amid it. It may have
+// been before.
 int WrapObject(dl_phdr_info* info, size_t, void* opaque) {
   Walk& walk = *static_cast<Walk*>(opaque);
-  if (IsLeftAlone(*walk.loaded, *info)) return 0;
+  if (g_notes == nullptr) return 1;
+  if (IsLeftAlone(*walk.loaded, *info) || IsKnown(*info)) return 0;
   const Object object = Describe(*info);
   walk.changed += ObjectWrapper(*walk.loaded, object).Wrap();
   return 0;
@@ -353,10 +414,12 @@ void Restore(const Note& note) {
 
 }  // namespace
 
-size_t WrapLoadedObjects() {
+namespace {
+
+size_t WrapObjects() {
   Loaded loaded;
   Walk walk = {&loaded, 0};
-  if (HaveNotes() && FindLibraries(&loaded)) {
+  if (FindLibraries(&loaded)) {
     FindCalls(loaded);
     dl_iterate_phdr(WrapObject, &walk);
   }
@@ -364,10 +427,98 @@ size_t WrapLoadedObjects() {
   return walk.changed;
 }
 
+// Addresses of what is loaded now.
+struct Range {
+  uint64_t begin;
+  uint64_t end;
+};
+struct Remaining {
+  Range ranges[kMostKnown];
+  KnownObject known[kMostKnown];
+  size_t count;
+  bool are_all;
+};
+Remaining g_remaining;
+
+int NoteRemaining(dl_phdr_info* info, size_t, void*) {
+  g_remaining.are_all = g_remaining.count < kMostKnown;
+  if (!g_remaining.are_all) return 1;
+  Range range = {~uint64_t{0}, 0};
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD) continue;
+    const uint64_t begin = info->dlpi_addr + header.p_vaddr;
+    if (begin < range.begin) range.begin = begin;
+    if (begin + header.p_memsz > range.end) range.end = begin + header.p_memsz;
+  }
+  g_remaining.ranges[g_remaining.count] = range;
+  g_remaining.known[g_remaining.count++] = {info->dlpi_addr, info->dlpi_phdr};
+  return 0;
+}
+
+bool Remains(const Note& note) {
+  const auto slot = reinterpret_cast<uint64_t>(note.slot);
+  for (size_t i = 0; i < g_remaining.count; ++i) {
+    if (slot >= g_remaining.ranges[i].begin && slot < g_remaining.ranges[i].end) return true;
+  }
+  return false;
+}
+
+bool Remains(const KnownObject& known) {
+  for (size_t i = 0; i < g_remaining.count; ++i) {
+    const KnownObject& other = g_remaining.known[i];
+    if (other.bias == known.bias && other.headers == known.headers) return true;
+  }
+  return false;
+}
+
+template <typename Item>
+void KeepRemaining(Item* items, size_t* count) {
+  size_t kept = 0;
+  for (size_t i = 0; i < *count; ++i) {
+    if (Remains(items[i])) items[kept++] = items[i];
+  }
+  *count = kept;
+}
+
+// Called by the loader, so that the thread is not stopped for UnwrapObjects amid it.
+int DropGone(dl_phdr_info*, size_t, void*) {
+  if (g_notes == nullptr || !g_remaining.are_all) return 1;
+  KeepRemaining(g_notes, &g_note_count);
+  KeepRemaining(g_known, &g_known_count);
+  return 1;
+}
+
+}  // namespace
+
+size_t WrapLoadedObjects() {
+  const Turn turn;
+  if (!turn.is_mine() || !HaveNotes()) return 0;
+  return WrapObjects();
+}
+
+void WrapNewObjects() {
+  const Turn turn;
+  if (turn.is_mine() && g_notes != nullptr) WrapObjects();
+}
+
+void ForgetUnloadedObjects() {
+  const Turn turn;
+  if (!turn.is_mine() || g_notes == nullptr) return;
+  g_remaining.count = 0;
+  g_remaining.are_all = true;
+  dl_iterate_phdr(NoteRemaining, nullptr);
+  dl_iterate_phdr(DropGone, nullptr);
+}
+
 void UnwrapObjects() {
+  const Turn turn;
   while (g_note_count > 0) Restore(g_notes[--g_note_count]);
   if (g_notes != nullptr) RawSyscall(SYS_munmap, g_notes, kMostNotes * sizeof(Note));
   g_notes = nullptr;
+  g_known_count = 0;
 }
+
+void OnForkInCallSlots() { Turn::Free(); }
 
 }  // namespace coz::interpose
