@@ -11,7 +11,10 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "coz/base/clock.h"
 #include "coz/base/unique_fd.h"
@@ -85,6 +88,16 @@ uint64_t ProcessCpuNs() {
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
+// Nothing where the system has no room for one.
+template <typename Function>
+std::optional<std::thread> StartThread(Function function) {
+  try {
+    return std::thread(std::move(function));
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
+
 // ns for one switch; infinite where it cannot be measured.
 double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
   const Pipe there;
@@ -93,11 +106,11 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
   uint64_t cpu_ns = 0;
   bool ok = true;
   // In a thread of its own, so that no event and no CPU stays with the caller.
-  std::thread measured([&] {
+  std::optional<std::thread> measured = StartThread([&] {
     StayOnOneCpu();
     const UniqueFd inherited =
         kind == Event::kInherited ? OpenEvent(sampling_period_ns, true) : UniqueFd();
-    std::thread other([&] {
+    std::optional<std::thread> other = StartThread([&] {
       const UniqueFd own = kind == Event::kOwn ? OpenEvent(sampling_period_ns, false) : UniqueFd();
       for (int i = 0; i < 1 + kTurns; ++i) {
         there.Get();
@@ -105,7 +118,8 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
       }
     });
     const UniqueFd own = kind == Event::kOwn ? OpenEvent(sampling_period_ns, false) : UniqueFd();
-    ok = kind == Event::kNone || inherited.ok() || own.ok();
+    ok = other.has_value() && (kind == Event::kNone || inherited.ok() || own.ok());
+    if (!other.has_value()) return;
     uint64_t start_ns = 0;
     for (int i = 0; i < 1 + kTurns; ++i) {
       if (i == 1) start_ns = ProcessCpuNs();  // both run
@@ -113,10 +127,10 @@ double TimeSwitches(uint64_t sampling_period_ns, Event kind) {
       back.Get();
     }
     cpu_ns = ProcessCpuNs() - start_ns;
-    other.join();
+    other->join();
   });
-  measured.join();
-  if (!ok) return std::numeric_limits<double>::infinity();
+  if (measured.has_value()) measured->join();
+  if (!measured.has_value() || !ok) return std::numeric_limits<double>::infinity();
   return static_cast<double>(cpu_ns) / (2 * kTurns);
 }
 

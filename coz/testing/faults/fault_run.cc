@@ -157,13 +157,18 @@ std::string WhatIsWrong(const FaultOutcome& outcome) {
 
 std::vector<int> ErrorsOf(int number) {
   // Without errors, or ones for which libc ends the process.
-  static const std::set<int>* const kNone = new std::set<int>{
-      SYS_getpid,     SYS_gettid,          SYS_getppid,     SYS_getuid,          SYS_geteuid,
-      SYS_getgid,     SYS_getegid,         SYS_exit,        SYS_exit_group,      SYS_rt_sigreturn,
-      SYS_arch_prctl, SYS_set_tid_address, SYS_sched_yield, SYS_set_robust_list, SYS_umask,
-      SYS_brk,    // whose errors are no numbers
-      SYS_close,  // closes whatever it returns
-      SYS_futex};
+  static const std::set<int>* const kNone =
+      new std::set<int>{SYS_getpid,      SYS_gettid,
+                        SYS_getppid,     SYS_getuid,
+                        SYS_geteuid,     SYS_getgid,
+                        SYS_getegid,     SYS_exit,
+                        SYS_exit_group,  SYS_rt_sigreturn,
+                        SYS_arch_prctl,  SYS_set_tid_address,
+                        SYS_sched_yield, SYS_set_robust_list,
+                        SYS_umask,
+                        SYS_brk,    // whose errors are no numbers
+                        SYS_close,  // closes whatever it returns
+                        SYS_futex,       SYS_rseq};
   static const std::set<int>* const kInterrupted = new std::set<int>{SYS_read,
                                                                      SYS_write,
                                                                      SYS_open,
