@@ -195,6 +195,15 @@ int64_t TracedThread::WaitingCall() const {
   return registers_.orig_rax == ~0ull ? -1 : static_cast<int64_t>(registers_.orig_rax);
 }
 
+absl::Status TracedThread::BlockSignals(uint64_t mask) {
+  if (ptrace(PTRACE_SETSIGMASK, tid_, sizeof(mask), &mask) != 0) {
+    return absl::UnavailableError(
+        absl::StrFormat("the mask of thread %d cannot be set: %s", tid_, strerror(errno)));
+  }
+  mask_ = mask;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<CallFilter>> TracedThread::CallFilters() const {
   std::vector<CallFilter> filters;
   for (uintptr_t index = 0;; ++index) {

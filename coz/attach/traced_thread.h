@@ -60,6 +60,10 @@ class TracedThread {
   // name for the function that does, which pthread_join jumps to.
   bool WaitsForThread() const;
 
+  // Bit 0 for signal 1.
+  uint64_t blocked_signals() const { return mask_; }
+  absl::Status BlockSignals(uint64_t mask);
+
   // FAILED_PRECONDITION: this process may not see them. It needs CAP_SYS_ADMIN outside of all user
   // namespaces, and no filter of its own.
   absl::StatusOr<std::vector<CallFilter>> CallFilters() const;

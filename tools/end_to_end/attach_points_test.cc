@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -252,8 +253,32 @@ TEST_F(AttachPointsTest, ThreadsThatGetNoSamplesAreCounted) {
   ExpectAsBefore();
 }
 
-TEST_F(AttachPointsTest, CodeStaysWhereAThreadBlocksTheSignal) {
+// Signals that are blocked in each thread.
+std::multiset<std::string> BlockedSignals(pid_t pid) {
+  std::multiset<std::string> masks;
+  for (const pid_t tid : attach::ReadThreads(pid)) {
+    masks.insert(attach::ReadThreadStatus(pid, tid).at("SigBlk"));
+  }
+  return masks;
+}
+
+TEST_F(AttachPointsTest, ThreadThatBlocksTheSignalLetsItInMeanwhile) {
   StartPuppet({Puppet("paced"), "blocking"});
+  Turn(1);  // until then libc blocks signals in new threads
+  const std::multiset<std::string> before = BlockedSignals(paced_->pid());
+  EXPECT_EQ(before.count("0000000000000000"), kThreads + 1u) << "the fifth blocks signals";
+  Attach({"--progress=turn"});
+  EXPECT_NE(paced_->Ask("bytes\n"), bytes_);
+  EXPECT_THAT(Points({"--list"}).output, HasSubstr("jump to a stub"));
+  EXPECT_EQ(BlockedSignals(paced_->pid()).count("0000000000000000"), kThreads + 1u);
+  EndSession();
+  ExpectAsBefore();
+  EXPECT_EQ(BlockedSignals(paced_->pid()), before);
+}
+
+// The kernel gives such a thread back the mask that it had before it waited.
+TEST_F(AttachPointsTest, CodeStaysWhereAThreadWaitsForTheSignal) {
+  StartPuppet({Puppet("paced"), "waiting"});
   Attach({"--progress=turn"});
   EXPECT_EQ(paced_->Ask("bytes\n"), bytes_);
   EXPECT_THAT(Points({"--list"}).output, HasSubstr("hardware breakpoint"));

@@ -93,7 +93,7 @@ std::string DescribeSourceChange(const profile::SourceChange& change) {
                 cost_ns / 1e7, change.cpu_ns_per_second() / 1e7);
   return absl::StrFormat(
       "from %.1f s on samples come from CPU timers, every 4 ms in user and kernel code, as perf "
-      "events %s; `coz run --sampler=perf-sigtrap` keeps perf events",
+      "events %s; --sampler=perf-sigtrap keeps perf events",
       static_cast<double>(change.at_ns()) / 1e9, reason);
 }
 

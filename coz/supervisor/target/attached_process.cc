@@ -22,6 +22,7 @@
 #include "absl/strings/str_split.h"
 #include "coz/attach/process_view.h"
 #include "coz/attach/refusals.h"
+#include "coz/attach/traced_thread.h"
 #include "coz/base/clock.h"
 #include "coz/base/signal_mask.h"
 #include "coz/shared/slot_loops.h"
@@ -59,9 +60,33 @@ absl::StatusOr<UniqueFd> OpenPidfd(pid_t pid) {
                                       : absl::StrFormat("see: ps %d", pid)));
 }
 
+// While a thread waits for signals (sigwait), its mask lacks those that it waits for.
+uint64_t SignalsWaitedFor(pid_t pid, pid_t tid) {
+  std::ifstream file(absl::StrFormat("/proc/%d/task/%d/syscall", pid, tid));
+  int64_t call = -1;
+  uint64_t address = 0;
+  file >> call >> std::hex >> address;
+  uint64_t signals = 0;
+  if (call != SYS_rt_sigtimedwait || file.fail() ||
+      !attach::ReadMemory(pid, address, &signals, sizeof(signals))) {
+    return 0;
+  }
+  return signals;
+}
+
 bool LetsSignalIn(pid_t pid, pid_t tid) {
   const attach::StatusFields status = attach::ReadThreadStatus(pid, tid);
-  return (attach::SignalsIn(status, "SigBlk") & SignalMaskOf(SIGTRAP)) == 0;
+  const uint64_t blocked = attach::SignalsIn(status, "SigBlk") | SignalsWaitedFor(pid, tid);
+  return (blocked & SignalMaskOf(SIGTRAP)) == 0;
+}
+
+// In a thread that only ever waits, as jemalloc's in the background does. Not where it waits for
+// signals: the kernel gives it back the mask that it had before the wait.
+bool LetSignalIn(pid_t pid, pid_t tid, bool lets_in) {
+  absl::StatusOr<attach::TracedThread> thread = attach::TracedThread::Stop(pid, tid);
+  if (!thread.ok() || thread->WaitingCall() == SYS_rt_sigtimedwait) return false;
+  const uint64_t others = thread->blocked_signals() & ~SignalMaskOf(SIGTRAP);
+  return thread->BlockSignals(lets_in ? others : others | SignalMaskOf(SIGTRAP)).ok();
 }
 
 bool HasPendingSample(pid_t pid) {
@@ -349,7 +374,11 @@ std::string AttachedProcess::WhyNotChangeCode() {
     if (!waits_for_cpu) ++looks_in_vain;
     nanosleep(&kLook, nullptr);
   }
-  return absl::StrFormat("its thread %d blocks SIGTRAP", blocking.begin()->first);
+  for (const auto& [tid, ran_ns] : blocking) {
+    if (!LetSignalIn(pid_, tid, true)) return absl::StrFormat("its thread %d blocks SIGTRAP", tid);
+    unblocked_.insert(tid);
+  }
+  return "";
 }
 
 // A thread that cannot be stopped now answers with its next sample.
@@ -380,6 +409,7 @@ absl::Status AttachedProcess::Leave() {
   const std::vector<attach::Mapping> mappings = attach::ReadMappings(pid_);
   if (attach::FileNamed(mappings, "libcoz.so") == nullptr) return absl::OkStatus();
   absl::Status ended = EndSignals();
+  for (const pid_t tid : unblocked_) LetSignalIn(pid_, tid, false);
   const bool are_over = AwaitLastSamples(pid_) && ended.ok();
   if (absl::Status left = injector_->Leave(are_over); !left.ok()) {
     return HasEnded() ? absl::OkStatus() : left;

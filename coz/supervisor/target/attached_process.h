@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,6 +120,7 @@ class AttachedProcess {
   bool changes_code_ = false;
   bool restores_code_ = false;
   bool is_adopted_ = false;
+  std::set<pid_t> unblocked_;  // threads whose mask is to be given back
   bool is_suspended_ = false;
   bool is_in_exec_ = false;
 };

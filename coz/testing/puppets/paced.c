@@ -1,9 +1,10 @@
 /*
  * Threads that call functions as often as they are told, and wait otherwise.
  *
- *   paced [blocking]
+ *   paced [blocking|waiting]
  *
- * Four threads; with an argument a fifth one, which does nothing and blocks all signals. Lines of
+ * Four threads; with an argument a fifth one, which blocks all signals and does nothing, or waits
+ * for them. Lines of
  * standard input, each answered by one of output:
  *
  *   run N   each thread calls turn, looped and served N times, and begin_turn and end_turn around
@@ -98,11 +99,16 @@ static void print_state(void) {
   printf("\n");
 }
 
+static int waits_for_signals;
+
 static void* block(void* unused) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
   pthread_barrier_wait(&begin);
+  int signal = 0;
+  while (waits_for_signals && sigwait(&all, &signal) == 0) {
+  }
   while (1) pause();
   return unused;
 }
@@ -117,6 +123,7 @@ int main(int argc, char** argv) {
   pthread_t blocking;
   pthread_barrier_init(&begin, NULL, 2);
   if (argc > 1) {
+    waits_for_signals = strcmp(argv[1], "waiting") == 0;
     pthread_create(&blocking, NULL, block, NULL);
     pthread_barrier_wait(&begin);
   }
