@@ -93,7 +93,7 @@ TEST(SessionFactsTest, ChangeOfTheSourceSaysWhatToldIt) {
   change.set_slowdown(0.08);
   EXPECT_THAT(DescribeSourceChange(change),
               HasSubstr("as perf events took at least 8 % of the time of a visit, with 8000 "
-                        "switches a second; `coz run"));
+                        "switches a second; --sampler"));
 }
 
 TEST(SessionFactsTest, CommandCanBeTyped) {
