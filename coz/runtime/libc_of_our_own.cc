@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "coz/base/raw_syscall.h"
 
@@ -51,6 +52,13 @@ COZ_HIDDEN int clock_gettime(clockid_t clock, timespec* now) noexcept {
   const ClockGettime call = g_clock_gettime.load(std::memory_order_relaxed);
   if (__builtin_expect(call != nullptr, 1)) return call(clock, now);
   return static_cast<int>(coz::RawSyscall(SYS_clock_gettime, clock, now));
+}
+
+// For libstdc++'s std::random_device, which nothing here calls. glibc before 2.36 has none.
+COZ_HIDDEN uint32_t arc4random() noexcept {
+  uint32_t number = 0;
+  coz::RawSyscall(SYS_getrandom, &number, sizeof(number), 0);
+  return number;
 }
 
 COZ_HIDDEN void* memcpy(void* to, const void* from, size_t bytes) noexcept {

@@ -17,8 +17,8 @@ fail() {
 "$install" --prefix=first >/dev/null || fail "installs over itself"
 mv first moved
 expected="bin/coz include/coz.h lib/cmake/coz/coz-config-version.cmake lib/cmake/coz/coz-config.cmake lib/coz/examples/known_answers lib/coz/examples/pipeline \
-lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/copyright \
-share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
+lib/coz/libZydis.so.4.0 lib/coz/libcoz.so lib/pkgconfig/coz.pc share/bash-completion/completions/coz share/doc/coz/copyright \
+share/doc/coz/copyright.zydis share/fish/vendor_completions.d/coz.fish share/man/man1/coz.1 share/zsh/site-functions/_coz"
 files=$(cd moved && find . -type f -printf '%P\n' | grep -v '^share/doc/coz/\(README.md\|CONTRIBUTING.md\|docs/\)' | sort | xargs)
 [[ $files == "$expected" ]] || fail "files are: $files"
 # Pages are read beside the program, so what they show and lead to is there.
@@ -30,6 +30,13 @@ cd "$TEST_TMPDIR"
 grep -q '^Version: 0.1.0$' moved/lib/pkgconfig/coz.pc || fail "version in coz.pc"
 grep -q '@VERSION@' -r moved/lib/pkgconfig moved/lib/cmake && fail "a version was not filled in"
 [[ $(moved/bin/coz --version) == 0.1.0 ]] || fail "version of the command"
+
+# Ubuntu 22.04 has glibc 2.35, and no system but Debian 12 and Ubuntu 24.04 this version of Zydis.
+[[ $(ldd moved/bin/coz) == *"libZydis.so.4.0 => $PWD/moved/"* ]] || fail "the command takes another Zydis: $(ldd moved/bin/coz)"
+for file in moved/bin/coz moved/lib/coz/libcoz.so; do
+  newest=$(objdump -T $file | grep -oP '\(GLIBC_\K[0-9.]+' | sort -V | tail -1)
+  [[ $(printf '%s\n2.35\n' "$newest" | sort -V | tail -1) == 2.35 ]] || fail "$file needs glibc $newest"
+done
 
 moved/bin/coz run -o p.pb --experiment-length=0.1 --- "$busy" 1 >/dev/null 2>run.log || fail "runs: $(cat run.log)"
 moved/bin/coz plot p.pb -o p.html 2>/dev/null || fail "plots"
