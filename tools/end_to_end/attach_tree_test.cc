@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -196,6 +197,8 @@ TEST_P(AttachTreeSourceTest, ChildThatIsForkedMeanwhileIsInTheProfile) {
     BeginSession({"--tree", "--progress=work"});
     children_.push_back(NumberOf(resident_.Ask("child\n")));
     EXPECT_TRUE(AwaitSamples(children_.back()));
+    const size_t threads = 3;
+    EXPECT_EQ(testing::TimersOf(children_.back()), sampler_ == kTimers ? threads : 0);
     EndSession();
     ExpectAllWork(All(), "handed");
     ExpectAllWork(All(), "work");

@@ -2,7 +2,6 @@
  * What opener_resident opens: a thread of its own answers questions. Nothing but this library calls
  * pthread functions for that.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
 
@@ -34,8 +33,7 @@ static void* answer(void* unused) {
 
 int plugin_start(void) {
   is_over = 0;
-  if (pthread_create(&thread, NULL, answer, NULL) != 0) return 1;
-  return pthread_setname_np(thread, "plugged");
+  return pthread_create(&thread, NULL, answer, NULL);
 }
 
 uint64_t plugin_ask(uint64_t x) {
