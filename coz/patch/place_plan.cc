@@ -182,8 +182,8 @@ class Planner {
   void TakeJump(size_t end) {
     const bool is_within = place_.offset != 0 || HasTargetIn(scan_, 0, 1);
     plan_.keeps_red_zone = is_within;
-    plan_.keeps_flags = is_within || ReadsFlagsFirst(place_.code + plan_.offset,
-                                                     place_.room - plan_.offset);
+    plan_.keeps_flags =
+        is_within || ReadsFlagsFirst(place_.code + plan_.offset, place_.room - plan_.offset);
     plan_.original.assign(place_.code + plan_.offset, place_.code + end);
     plan_.way = Way::kJump;
   }
