@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
 #include <set>
-#include <sstream>
 
 #include "absl/strings/str_format.h"
 #include "bench/patch/displaced_needs.h"
+#include "bench/patch/mapped_here.h"
 #include "bench/patch/register_puppet.h"
 #include "bench/patch/start_state.h"
 #include "coz/patch/code_patch.h"
@@ -46,7 +45,13 @@ struct Place {
   CodePatch patch;
   DisplacedNeeds needs;
   bool is_entry = false;
+  bool is_best = false;
 };
+
+void Count(const CodePatch& patch, Kinds* kinds) {
+  const bool is_shared = patch.way == Way::kJump && patch.changed_bytes < patch::kJumpBytes;
+  ++(patch.way == Way::kTrap ? kinds->traps : is_shared ? kinds->shared : kinds->jumps);
+}
 
 uint64_t RandomOffset(const FunctionCode& function, std::mt19937_64* random) {
   std::vector<uint64_t> begins;
@@ -57,19 +62,6 @@ uint64_t RandomOffset(const FunctionCode& function, std::mt19937_64* random) {
     at += found->bytes;
   }
   return begins.empty() ? 0 : begins[(*random)() % begins.size()];
-}
-
-std::vector<patch::AddressRange> MappedHere() {
-  std::vector<patch::AddressRange> mapped;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream fields(line);
-    patch::AddressRange range = {};
-    char dash = 0;
-    fields >> std::hex >> range.begin >> dash >> range.end;
-    mapped.push_back(range);
-  }
-  return mapped;
 }
 
 class Execution {
@@ -100,18 +92,26 @@ class Execution {
       const FunctionCode& function = library.functions[random_() % library.functions.size()];
       const bool is_entry = i % 2 == 0;
       const uint64_t offset = is_entry ? 0 : RandomOffset(function, &random_);
-      patch::PlanLimits limits;
-      limits.allow_jump = i % 4 < 2;
       Place place;
       place.is_entry = is_entry;
-      place.plan =
-          patch::PlanPlace({function.code(), function.bytes, function.room, offset}, limits);
+      place.is_best = i / 2 % 3 == 0;
+      place.plan = PlanOf(function, offset, i / 2 % 3);
       if (place.plan.way == Way::kNone) {
         ++result_.refused;
         continue;
       }
       Take(function.address + place.plan.offset, &place);
     }
+  }
+
+  // In turns: the kind that is best there; a jump that shares bytes, where one can be; an int3.
+  static patch::PlacePlan PlanOf(const FunctionCode& function, uint64_t offset, size_t turn) {
+    const patch::PlaceInCode place = {function.code(), function.bytes, function.room, offset,
+                                      function.behind};
+    patch::PlanLimits limits;
+    limits.allow_five_bytes = turn == 0;
+    limits.allow_jump = turn < 2;
+    return patch::PlanPlace(place, limits);
   }
 
   void Take(uint64_t address, Place* place) {
@@ -132,10 +132,7 @@ class Execution {
 
   std::optional<CodePatch> PatchFor(const patch::PlacePlan& plan, uint64_t address,
                                     const patch::CounterPlace& counter) {
-    const size_t bytes = patch::MostStubBytes(plan);
-    const uint32_t traps = plan.way == Way::kJump ? patch::TrapsInDistance(plan) : 0;
-    std::optional<uint64_t> stub = stubs_.Take(address, bytes, traps);
-    if (!stub.has_value() && plan.no_entry_inside) stub = stubs_.Take(address, bytes, 0);
+    const std::optional<uint64_t> stub = patch::TakeStub(plan, address, &stubs_);
     if (!stub.has_value()) return std::nullopt;
     return patch::BuildPatch(plan, address, *stub, counter);
   }
@@ -203,7 +200,8 @@ class Execution {
         RunFrom(start, patch.address, patch.address + patch.displaced_bytes, patch.address, place);
     Outcome copy = RunFrom(start, patch.stub, patch.stub + patch.stub_bytes, 0, place);
     ++result_.places;
-    ++(patch.way == Way::kJump ? result_.jumps : result_.traps);
+    Count(patch, &result_.kinds);
+    if (place.is_best && !place.is_entry) Count(patch, &result_.best);
     result_.instructions += patch.displaced_count;
     if (original.stop.fault_signal != 0) ++result_.faults;
     const std::string difference = Difference(place, start, original, &copy);

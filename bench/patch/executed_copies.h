@@ -2,7 +2,8 @@
 // and compares what comes of both: registers, flags, vector registers and memory.
 //
 // Shape    a sample of places, half of them entries of functions, half any instruction; of each
-//          half one half by a jump where it can be, the other by an int3
+//          half a third as is best there, a third by a jump that shares bytes where one can be, and
+//          a third by an int3
 // Units    places
 // Errors   a difference is a sentence. What cannot be compared is counted
 // Threads  one: the puppet's
@@ -20,10 +21,16 @@
 
 namespace coz::bench {
 
-struct ExecutedCopies {
-  size_t places = 0;  // compared
-  size_t jumps = 0;
+struct Kinds {
+  size_t jumps = 0;   // of five bytes
+  size_t shared = 0;  // jumps that share bytes
   size_t traps = 0;
+};
+
+struct ExecutedCopies {
+  size_t places = 0;        // compared
+  Kinds kinds;              // of them
+  Kinds best;               // of those at any instruction that are counted as is best there
   size_t instructions = 0;  // displaced ones, of all places
   size_t faults = 0;        // places where both faulted, at the same instruction
   size_t refused = 0;       // places that can be instrumented in no way

@@ -22,8 +22,9 @@ TEST_P(ExecutedCopiesTest, StubsDoWhatTheDisplacedInstructionsDo) {
   EXPECT_EQ(survey.failed, 0u);
   const ExecutedCopies executed = ExecuteCopies(*library, kPlaces, /*seed=*/1);
   EXPECT_EQ(executed.places, kPlaces);
-  EXPECT_GT(executed.jumps, kPlaces / 4);
-  EXPECT_GT(executed.traps, kPlaces / 4);
+  EXPECT_GT(executed.kinds.jumps, kPlaces / 4);
+  EXPECT_GT(executed.kinds.shared, kPlaces / 8);
+  EXPECT_GT(executed.kinds.traps, kPlaces / 4);
   EXPECT_LT(executed.faults, kPlaces / 4);
   EXPECT_EQ(absl::StrJoin(executed.differences, "\n"), "");
 }

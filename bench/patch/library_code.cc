@@ -77,6 +77,7 @@ std::vector<points::FunctionExtent> ExtentsOf(Elf* elf, const char** why) {
 std::vector<FunctionCode> FunctionsOf(const std::vector<points::FunctionExtent>& extents,
                                       uint64_t bias) {
   constexpr uint64_t kMostPadding = 16;
+  constexpr uint64_t kBehind = 8;
   std::vector<FunctionCode> functions;
   for (size_t i = 0; i < extents.size(); ++i) {
     const points::FunctionExtent& extent = extents[i];
@@ -85,7 +86,9 @@ std::vector<FunctionCode> FunctionsOf(const std::vector<points::FunctionExtent>&
       end = std::min(extents[i + 1].begin, end + kMostPadding);
     }
     if (extent.end <= extent.begin) continue;
-    functions.push_back({bias + extent.begin, extent.end - extent.begin, end - extent.begin});
+    const uint64_t behind = i + 1 < extents.size() ? kBehind : 0;
+    functions.push_back(
+        {bias + extent.begin, extent.end - extent.begin, end - extent.begin, behind});
   }
   return functions;
 }
@@ -100,10 +103,12 @@ absl::StatusOr<LibraryCode> MapLibrary(const std::string& path) {
   const std::vector<GElf_Phdr> segments =
       elf_kind(elf) == ELF_K_ELF ? LoadedSegments(elf) : std::vector<GElf_Phdr>();
   const char* why = segments.empty() ? "it has no segments" : nullptr;
-  LibraryCode library = {path, {}};
+  LibraryCode library = {path, 0, 0, {}};
   if (why == nullptr) {
     const uint64_t bias = MapSegments(fd.get(), segments);
     if (bias == 0) why = "its segments cannot be mapped";
+    library.bias = bias;
+    library.bytes = segments.back().p_vaddr + segments.back().p_memsz;
     if (bias != 0) library.functions = FunctionsOf(ExtentsOf(elf, &why), bias);
   }
   elf_end(elf);

@@ -20,12 +20,15 @@ namespace coz::bench {
 struct FunctionCode {
   uint64_t address;
   uint64_t bytes;
-  uint64_t room;  // to the next function, at least `bytes`
+  uint64_t room;    // to the next function, at least `bytes`
+  uint64_t behind;  // bytes of code that follow on that, at most a few
   const uint8_t* code() const { return reinterpret_cast<const uint8_t*>(address); }
 };
 
 struct LibraryCode {
   std::string path;
+  uint64_t bias;
+  uint64_t bytes;  // from its lowest address to its highest
   std::vector<FunctionCode> functions;
 };
 

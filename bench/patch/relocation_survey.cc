@@ -33,8 +33,8 @@ void WalkInstructions(const FunctionCode& function, RelocationSurvey* survey) {
 
 void PlanEntry(const FunctionCode& function, RelocationSurvey* survey) {
   const patch::PlacePlan plan =
-      patch::PlanPlace({function.code(), function.bytes, function.room, 0}, {});
-  if (plan.way == patch::Way::kJump) ++survey->jumps;
+      patch::PlanPlace({function.code(), function.bytes, function.room, 0, function.behind}, {});
+  if (plan.way == patch::Way::kJump) ++(plan.shared_bytes == 0 ? survey->jumps : survey->shared);
   if (plan.way == patch::Way::kTrap) ++survey->traps;
   if (plan.way == patch::Way::kNone) ++survey->refused[plan.why_none];
 }

@@ -19,7 +19,8 @@ namespace coz::bench {
 
 struct RelocationSurvey {
   size_t functions = 0;
-  size_t jumps = 0;
+  size_t jumps = 0;   // of five bytes
+  size_t shared = 0;  // jumps that share bytes
   size_t traps = 0;
   std::map<std::string, size_t> refused;  // entries, by the reason
   size_t undecoded = 0;                   // functions with bytes that are no instruction

@@ -31,18 +31,27 @@ constexpr char kLlvm[] = "external/libllvm/usr/lib/x86_64-linux-gnu/libLLVM-14.s
 void Print(const std::string& title, const RelocationSurvey& survey) {
   absl::PrintF("%s: %d functions (%d with bytes that are no instruction), %d instructions\n", title,
                survey.functions, survey.undecoded, survey.instructions);
-  absl::PrintF("  entries: %d by a jump, %d by an int3\n", survey.jumps, survey.traps);
+  absl::PrintF(
+      "  entries: %d by a jump of five bytes, %d by one that shares bytes, %d by an int3\n",
+      survey.jumps, survey.shared, survey.traps);
   for (const auto& [why, count] : survey.refused) absl::PrintF("    %d not: %s\n", count, why);
   absl::PrintF("  instructions: %d can be copied, %d out of reach\n", survey.copied, survey.failed);
   for (const auto& [why, count] : survey.not_copied) absl::PrintF("    %d not: %s\n", count, why);
 }
 
+std::string Text(const Kinds& kinds) {
+  return absl::StrFormat("%d by a jump of five bytes, %d by one that shares bytes, %d by an int3",
+                         kinds.jumps, kinds.shared, kinds.traps);
+}
+
 void Print(const ExecutedCopies& executed) {
   absl::PrintF(
-      "  executed: %d places (%d by a jump, %d by an int3) with %d displaced instructions; both "
-      "faulted at %d; no stub address at %d, refused %d, results vary at %d\n  different: %d\n",
-      executed.places, executed.jumps, executed.traps, executed.instructions, executed.faults,
-      executed.without_stub, executed.refused, executed.varying, executed.differences.size());
+      "  executed: %d places (%s) with %d displaced instructions; both faulted at %d; no stub "
+      "address at %d, refused %d, results vary at %d\n  best at any instruction: %s\n  different: "
+      "%d\n",
+      executed.places, Text(executed.kinds), executed.instructions, executed.faults,
+      executed.without_stub, executed.refused, executed.varying, Text(executed.best),
+      executed.differences.size());
   for (const std::string& difference : executed.differences) absl::PrintF("    %s\n", difference);
 }
 

@@ -70,19 +70,29 @@ struct ChangedPlace {
   const uint8_t* function;
   size_t bytes;
   size_t offset;
-  bool allow_jump;
+  patch::PlanLimits limits;
 };
+
+patch::PlanLimits AllowAll() { return {}; }
+patch::PlanLimits AllowSharedJump() {
+  patch::PlanLimits limits;
+  limits.allow_five_bytes = false;
+  return limits;
+}
+patch::PlanLimits AllowTrap() {
+  patch::PlanLimits limits;
+  limits.allow_jump = false;
+  return limits;
+}
 
 // Inserts it for the life of the benchmark.
 class ChangedCode {
  public:
   explicit ChangedCode(const ChangedPlace& place) {
     patch::self::HandleTraps();
-    patch::PlanLimits limits;
-    limits.allow_jump = place.allow_jump;
     const patch::PlacePlan plan =
-        patch::PlanPlace({place.function, place.bytes, place.bytes, place.offset}, limits);
-    const patch::Way wanted = place.allow_jump ? patch::Way::kJump : patch::Way::kTrap;
+        patch::PlanPlace({place.function, place.bytes, place.bytes, place.offset}, place.limits);
+    const patch::Way wanted = place.limits.allow_jump ? patch::Way::kJump : patch::Way::kTrap;
     if (plan.way != wanted) return;
     const auto patch =
         patch::self::PatchFor(plan, reinterpret_cast<uint64_t>(place.function) + plan.offset, 0);
@@ -114,10 +124,10 @@ void TrapWithEmptyHandler(benchmark::State& state) {
 }
 BENCHMARK(TrapWithEmptyHandler);
 
-void VisitChanged(benchmark::State& state, size_t offset, bool allow_jump) {
+void VisitChanged(benchmark::State& state, size_t offset, const patch::PlanLimits& limits) {
   const auto* function = reinterpret_cast<const uint8_t*>(&VisitedInBenchmark);
   const ChangedCode changed(
-      {function, static_cast<size_t>(EndOfVisitedInBenchmark - function), offset, allow_jump});
+      {function, static_cast<size_t>(EndOfVisitedInBenchmark - function), offset, limits});
   if (!changed.is_there()) return state.SkipWithError("the code could not be changed");
   const uint64_t before = patch::self::SharedVisits(0);
   for ([[maybe_unused]] auto _ : state) VisitedInBenchmark();
@@ -129,16 +139,15 @@ void VisitUnchanged(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) VisitedInBenchmark();
 }
 BENCHMARK(VisitUnchanged);
-BENCHMARK_CAPTURE(VisitChanged, JumpAtTheEntry, 0, true);
-BENCHMARK_CAPTURE(VisitChanged, JumpWithin, kWithin, true);
-BENCHMARK_CAPTURE(VisitChanged, Int3AtTheEntry, 0, false);
-BENCHMARK_CAPTURE(VisitChanged, Int3Within, kWithin, false);
+BENCHMARK_CAPTURE(VisitChanged, JumpAtTheEntry, 0, AllowAll());
+BENCHMARK_CAPTURE(VisitChanged, JumpWithin, kWithin, AllowAll());
+BENCHMARK_CAPTURE(VisitChanged, JumpThatSharesBytes, kWithin, AllowSharedJump());
+BENCHMARK_CAPTURE(VisitChanged, Int3AtTheEntry, 0, AllowTrap());
+BENCHMARK_CAPTURE(VisitChanged, Int3Within, kWithin, AllowTrap());
 
 // A change and its removal, with one thread.
-void InsertAndRemove(benchmark::State& state, bool allow_jump) {
+void InsertAndRemove(benchmark::State& state, const patch::PlanLimits& limits) {
   const auto* function = reinterpret_cast<const uint8_t*>(&VisitedInBenchmark);
-  patch::PlanLimits limits;
-  limits.allow_jump = allow_jump;
   const auto bytes = static_cast<size_t>(EndOfVisitedInBenchmark - function);
   const patch::PlacePlan plan = patch::PlanPlace({function, bytes, bytes, 0}, limits);
   const auto patch =
@@ -151,8 +160,8 @@ void InsertAndRemove(benchmark::State& state, bool allow_jump) {
     }
   }
 }
-BENCHMARK_CAPTURE(InsertAndRemove, Jump, true);
-BENCHMARK_CAPTURE(InsertAndRemove, Int3, false);
+BENCHMARK_CAPTURE(InsertAndRemove, Jump, AllowAll());
+BENCHMARK_CAPTURE(InsertAndRemove, Int3, AllowTrap());
 
 void VisitBreakpoint(benchmark::State& state) {
   const points::LostBreakpointGuard guard;

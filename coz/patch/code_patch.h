@@ -18,8 +18,8 @@
 
 namespace coz::patch {
 
-// kJump: a jump to the stub stands at the place. kTrap: an int3, whose handler counts and goes on
-// in the stub.
+// kJump: a jump to the stub stands at the place. Its last bytes may be what stands there anyway.
+// kTrap: an int3, whose handler counts and goes on in the stub.
 enum class Way : uint8_t { kNone, kJump, kTrap };
 
 inline constexpr uint8_t kInt3 = 0xcc;
@@ -93,6 +93,9 @@ struct CodePatch {
   // A copy of a call pushes the return address without the processor's shadow stack.
   uint8_t pushes_return_address;
   uint8_t changed_bytes;
+  // Of `original`: those that are changed, displaced, or part of the jump and left as they are. No
+  // other change may touch them meanwhile.
+  uint8_t original_bytes;
   uint8_t displaced_bytes;
   uint8_t displaced_count;
   uint8_t step_count;

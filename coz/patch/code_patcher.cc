@@ -37,10 +37,10 @@ static_assert(kTraps > kMaxPatches * kMaxDisplaced);
 Entry g_entries[kMaxPatches];
 std::atomic<uint32_t> g_count{0};
 Trap g_traps[kTraps];
-uint64_t g_stub_pages[2 * kMaxPatches];
+// By their address. The table is at most half full.
+constexpr uint32_t kStubPages = 4 * kMaxPatches;
+std::atomic<uint64_t> g_stub_pages[kStubPages];
 uint32_t g_stub_page_count = 0;
-std::atomic<uint64_t> g_lowest_stub{~uint64_t{0}};
-std::atomic<uint64_t> g_highest_stub{0};
 std::atomic<bool> g_has_traps{false};
 
 std::atomic_flag g_changing = ATOMIC_FLAG_INIT;
@@ -82,10 +82,6 @@ void StoreByte(uint64_t address, uint8_t byte) {
   __atomic_store_n(BytesAt(address), byte, __ATOMIC_SEQ_CST);
 }
 
-size_t OriginalBytes(const CodePatch& patch) {
-  return std::max<size_t>(patch.changed_bytes, patch.displaced_bytes);
-}
-
 // Whether an int3 stands at this offset while the place is being changed and, within a jump, after
 // that.
 bool IsTrapOffset(const CodePatch& patch, size_t offset) {
@@ -113,11 +109,25 @@ class ChangeLock {
   const bool held_;
 };
 
+// Where the page stands in the table, or would.
+std::atomic<uint64_t>& StubPage(uint64_t page) {
+  uint32_t at = HashOf(page) % kStubPages;
+  for (;; at = (at + 1) % kStubPages) {
+    const uint64_t found = g_stub_pages[at].load(std::memory_order_acquire);
+    if (found == page || found == 0) return g_stub_pages[at];
+  }
+}
+
+bool IsOnStubPage(uint64_t address) {
+  const uint64_t page = address & ~(kPageBytes - 1);
+  return StubPage(page).load(std::memory_order_acquire) == page && page != 0;
+}
+
 bool OwnStubPage(uint64_t page) {
-  const uint64_t* end = g_stub_pages + g_stub_page_count;
-  if (std::find(static_cast<const uint64_t*>(g_stub_pages), end, page) != end) return true;
-  if (g_stub_page_count == 2 * kMaxPatches || !MapStubPage(page)) return false;
-  g_stub_pages[g_stub_page_count++] = page;
+  if (IsOnStubPage(page)) return true;
+  if (g_stub_page_count == kStubPages / 2 || !MapStubPage(page)) return false;
+  ++g_stub_page_count;
+  StubPage(page).store(page, std::memory_order_release);
   return true;
 }
 
@@ -129,8 +139,6 @@ PatchResult StoreStub(const CodePatch& patch) {
   if (!AllowWriting(patch.stub, patch.stub_bytes)) return PatchResult::kMayNotWrite;
   for (size_t i = 0; i < patch.stub_bytes; ++i) BytesAt(patch.stub)[i] = patch.stub_code[i];
   ForbidWriting(patch.stub, patch.stub_bytes);
-  g_lowest_stub.store(std::min(g_lowest_stub.load(), patch.stub));
-  g_highest_stub.store(std::max(g_highest_stub.load(), end));
   return PatchResult::kDone;
 }
 
@@ -159,19 +167,33 @@ bool DoTheSame(const CodePatch& a, const CodePatch& b) {
   return a.address == b.address && a.semaphore == b.semaphore && AreSame(a.counter, b.counter) &&
          IsSame(a.edge, b.edge) && a.way == b.way && a.needs_one_thread == b.needs_one_thread &&
          a.pushes_return_address == b.pushes_return_address && a.changed_bytes == b.changed_bytes &&
-         a.displaced_bytes == b.displaced_bytes && a.displaced_count == b.displaced_count &&
-         a.step_count == b.step_count && a.stub_bytes == b.stub_bytes &&
-         AreSame(a.original, b.original) && AreSame(a.displaced, b.displaced) &&
-         AreSame(a.steps, b.steps);
+         a.original_bytes == b.original_bytes && a.displaced_bytes == b.displaced_bytes &&
+         a.displaced_count == b.displaced_count && a.step_count == b.step_count &&
+         a.stub_bytes == b.stub_bytes && AreSame(a.original, b.original) &&
+         AreSame(a.displaced, b.displaced) && AreSame(a.steps, b.steps);
 }
 
 bool HasBytes(uint64_t address, const uint8_t* bytes, size_t count) {
   return IsMapped(address, count) && std::equal(bytes, bytes + count, BytesAt(address));
 }
 
+// A jump may lean on bytes that it leaves as they are. So that they stay, and no change finds
+// another one's bytes, changes lie apart with all of their original bytes.
+bool OverlapsAnother(const CodePatch& patch) {
+  for (uint64_t at = patch.address - sizeof(patch.original);
+       at < patch.address + patch.original_bytes; ++at) {
+    const Entry* other = EntryAt(at);
+    if (other == nullptr || at == patch.address) continue;
+    const bool is_active = other->state.load(std::memory_order_relaxed) == State::kActive;
+    if (is_active && at + other->patch.original_bytes > patch.address) return true;
+  }
+  return false;
+}
+
 // Whether the place can be changed now; nothing is changed yet.
 PatchResult Check(const CodePatch& patch) {
-  if (!HasBytes(patch.address, patch.original, OriginalBytes(patch)))
+  if (OverlapsAnother(patch)) return PatchResult::kOverlaps;
+  if (!HasBytes(patch.address, patch.original, patch.original_bytes))
     return PatchResult::kOtherCode;
   const bool is_alone = HasOneThread();
   if (patch.needs_one_thread != 0 && !is_alone) return PatchResult::kManyThreads;
@@ -380,10 +402,7 @@ bool OriginalOf(uint64_t ip, Original* original) {
     *original = {ip - 1, 0, true};
     return true;
   }
-  if (ip < g_lowest_stub.load(std::memory_order_relaxed) ||
-      ip >= g_highest_stub.load(std::memory_order_relaxed)) {
-    return false;
-  }
+  if (!IsOnStubPage(ip)) return false;
   const uint32_t count = g_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count; ++i) {
     const CodePatch& patch = g_entries[i].patch;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 #include "coz/patch/patch_builder.h"
 #include "coz/patch/patch_result.h"
 #include "coz/patch/place_plan.h"
+#include "coz/patch/relocation.h"
 #include "coz/patch/testing/patched_self.h"
 
 namespace coz::patch {
@@ -56,13 +58,15 @@ RunInState:
   ret
 )");
 
-// Functions made of bytes, each on 128 bytes of its own, with int3s behind.
+// Functions made of bytes, each on 128 bytes of its own, with int3s behind. They lie far from all
+// that the system maps, so that a jump may lead to any address in its reach.
 class CodePage {
  public:
   static constexpr size_t kFunctionBytes = 128;
   CodePage() {
-    page_ = static_cast<uint8_t*>(
-        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    page_ = static_cast<uint8_t*>(mmap(reinterpret_cast<void*>(kAddress), kBytes,
+                                       PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
     memset(page_, kInt3, kBytes);
   }
   uint8_t* Add(const Bytes& code) {
@@ -75,6 +79,7 @@ class CodePage {
 
  private:
   static constexpr size_t kBytes = 1 << 16;
+  static constexpr uintptr_t kAddress = uintptr_t{1} << 44;
   uint8_t* page_ = nullptr;
   size_t used_ = 0;
 };
@@ -84,14 +89,30 @@ CodePage& Page() {
   return page;
 }
 
-PlanLimits Only(Way way) {
+// kSharedJump: displaces less than five bytes, and shares those that follow.
+enum class Kind { kJump, kSharedJump, kTrap };
+
+PlanLimits Only(Kind kind) {
   PlanLimits limits;
-  limits.allow_jump = way == Way::kJump;
+  limits.allow_jump = kind != Kind::kTrap;
+  limits.allow_five_bytes = kind == Kind::kJump;
+  limits.allow_trap = kind == Kind::kTrap;
   return limits;
 }
 
-PlacePlan PlanFor(const uint8_t* code, size_t bytes, size_t offset, Way way) {
-  return PlanPlace({code, bytes, CodePage::kFunctionBytes, offset}, Only(way));
+Kind KindOf(const PlacePlan& plan) {
+  if (plan.way == Way::kTrap) return Kind::kTrap;
+  return plan.shared_bytes != 0 ? Kind::kSharedJump : Kind::kJump;
+}
+
+std::string NameOf(Kind kind) {
+  return kind == Kind::kTrap   ? " by an int3"
+         : kind == Kind::kJump ? " by a jump"
+                               : " by shared bytes";
+}
+
+PlacePlan PlanFor(const uint8_t* code, size_t bytes, size_t offset, Kind kind) {
+  return PlanPlace({code, bytes, CodePage::kFunctionBytes, offset}, Only(kind));
 }
 
 // A function, and what is expected of the plan for one of its places.
@@ -100,7 +121,7 @@ struct Sample {
   Bytes code;
   size_t offset = 0;
   uint64_t visits = 1;
-  bool needs_int3 = false;
+  bool has_no_room = false;  // for a jump that shares no bytes
 };
 
 constexpr uint64_t kFlags = 0x202;
@@ -197,19 +218,28 @@ class RelocatedCodeTest : public testing::TestWithParam<size_t> {
   static void SetUpTestSuite() { self::HandleTraps(); }
 };
 
-void ExpectSame(const Sample& sample, Way way) {
-  SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
+bool CanShareBytes(const Sample& sample, size_t offset) {
+  const size_t bytes = Decode(&sample.code[offset], sample.code.size() - offset)->bytes;
+  return bytes > 1 && bytes < kJumpBytes;
+}
+
+// By a jump the flags at an entry are lost, where the function does not read them.
+bool LosesFlags(const PlacePlan& plan) { return plan.way == Way::kJump && !plan.keeps_flags; }
+
+void ExpectSame(const Sample& sample, Kind kind) {
+  SCOPED_TRACE(sample.name + NameOf(kind));
   const uint8_t* function = Page().Add(sample.code);
-  const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
-  const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
-  const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
-  if (plan.way != way) {
-    GTEST_LOG_(INFO) << sample.name << ": " << plan.why_no_jump << "; " << plan.why_none;
-    EXPECT_EQ(way, Way::kJump);
-    EXPECT_EQ(plan.way, Way::kTrap);
-    EXPECT_TRUE(sample.needs_int3);
-    return;
+  const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
+  if (kind == Kind::kJump && sample.has_no_room) {
+    EXPECT_EQ(KindOf(plan), Kind::kSharedJump);
+  } else if (kind == Kind::kSharedJump && !CanShareBytes(sample, plan.offset)) {
+    if (plan.way == Way::kNone) return;
+    EXPECT_EQ(plan.instructions.size(), 2u);
+  } else {
+    ASSERT_EQ(KindOf(plan), kind) << plan.why_none;
   }
+  const bool loses_flags = LosesFlags(plan);
+  const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
   const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
   const std::optional<CodePatch> patch = self::PatchFor(plan, place, 0);
   ASSERT_TRUE(patch.has_value());
@@ -226,10 +256,13 @@ void ExpectSame(const Sample& sample, Way way) {
 }
 
 TEST_P(RelocatedCodeTest, GivesEqualResultsByAJump) {
-  ExpectSame(kSamples[GetParam()], Way::kJump);
+  ExpectSame(kSamples[GetParam()], Kind::kJump);
+}
+TEST_P(RelocatedCodeTest, GivesEqualResultsByAJumpThatSharesBytes) {
+  ExpectSame(kSamples[GetParam()], Kind::kSharedJump);
 }
 TEST_P(RelocatedCodeTest, GivesEqualResultsByAnInt3) {
-  ExpectSame(kSamples[GetParam()], Way::kTrap);
+  ExpectSame(kSamples[GetParam()], Kind::kTrap);
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, RelocatedCodeTest,
@@ -238,13 +271,13 @@ INSTANTIATE_TEST_SUITE_P(Samples, RelocatedCodeTest,
 // The first two visits have no begin.
 TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
   const Sample& sample = kSamples[GetParam()];
-  for (const auto& [way, is_shared] :
-       {std::pair(Way::kJump, 0), std::pair(Way::kTrap, 0), std::pair(Way::kJump, 1)}) {
+  for (const auto& [kind, is_shared] : {std::pair(Kind::kJump, 0), std::pair(Kind::kSharedJump, 0),
+                                        std::pair(Kind::kTrap, 0), std::pair(Kind::kJump, 1)}) {
     const uint8_t* function = Page().Add(sample.code);
-    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
-    if (plan.way != way || sample.visits != 1) continue;
-    SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
-    const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
+    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
+    if (plan.way == Way::kNone || sample.visits != 1) continue;
+    SCOPED_TRACE(sample.name + NameOf(kind));
+    const bool loses_flags = LosesFlags(plan);
     const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
     const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
     CounterPlace counter = self::CounterOfEnds(1, 2, 3);
@@ -275,13 +308,13 @@ TEST_P(RelocatedCodeTest, CountsOnlyEndsThatHaveABegin) {
 // Also by locked increments, as for threads that share a counter.
 TEST_P(RelocatedCodeTest, CountsForEveryPointAtThePlace) {
   const Sample& sample = kSamples[GetParam()];
-  for (const auto& [way, is_shared] :
-       {std::pair(Way::kJump, 0), std::pair(Way::kTrap, 0), std::pair(Way::kJump, 1)}) {
+  for (const auto& [kind, is_shared] : {std::pair(Kind::kJump, 0), std::pair(Kind::kSharedJump, 0),
+                                        std::pair(Kind::kTrap, 0), std::pair(Kind::kJump, 1)}) {
     const uint8_t* function = Page().Add(sample.code);
-    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, way);
-    if (plan.way != way) continue;
-    SCOPED_TRACE(std::string(sample.name) + (way == Way::kJump ? " by a jump" : " by an int3"));
-    const bool loses_flags = way == Way::kJump && !plan.keeps_flags;
+    const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
+    if (plan.way == Way::kNone) continue;
+    SCOPED_TRACE(sample.name + NameOf(kind));
+    const bool loses_flags = LosesFlags(plan);
     const std::vector<State> before = WithoutFlags(RunAll(function), loses_flags);
     const uint64_t place = reinterpret_cast<uint64_t>(function) + plan.offset;
     CounterPlace counter = self::CounterOf(1);
@@ -307,7 +340,7 @@ TEST(CodePatcherTest, SemaphoreIsRaisedWhileThePlaceIsChanged) {
   const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x5d, 0xc3};
   const uint8_t* function = Page().Add(code);
   static uint16_t semaphore = 7;
-  const PlacePlan plan = PlanFor(function, code.size(), 0, Way::kJump);
+  const PlacePlan plan = PlanFor(function, code.size(), 0, Kind::kJump);
   const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), self::CounterOf(1),
                                     reinterpret_cast<uint64_t>(&semaphore));
   ASSERT_TRUE(patch.has_value());
@@ -374,24 +407,30 @@ std::vector<std::pair<uint64_t, uint64_t>> Path(const std::vector<Stepped>& step
   return path;
 }
 
+void ExpectStepsOfOriginal(const Sample& sample, Kind kind) {
+  SCOPED_TRACE(sample.name + NameOf(kind));
+  const uint8_t* function = Page().Add(sample.code);
+  const auto before = Path(StepThrough(function));
+  ASSERT_GT(before.size(), 2);
+  const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, kind);
+  if (plan.way == Way::kNone) return;
+  const std::optional<CodePatch> patch =
+      self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + plan.offset, 0);
+  ASSERT_TRUE(patch.has_value());
+  ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+  const auto with = Path(StepThrough(function));
+  // Addresses and stacks of the walk are the same, but for that which the jump back stands for.
+  EXPECT_EQ(before, with);
+  ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
+}
+
 TEST(OriginalOfTest, EveryInstructionOfAStubStandsForOneOfTheFunction) {
   self::HandleTraps();
   for (const char* name : {"frame", "saved registers", "red zone", "flags within", "call"}) {
-    SCOPED_TRACE(name);
     for (const Sample& sample : kSamples) {
       if (strcmp(sample.name, name) != 0) continue;
-      const uint8_t* function = Page().Add(sample.code);
-      const auto before = Path(StepThrough(function));
-      ASSERT_GT(before.size(), 2);
-      const PlacePlan plan = PlanFor(function, sample.code.size(), sample.offset, Way::kJump);
-      const std::optional<CodePatch> patch =
-          self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + plan.offset, 0);
-      ASSERT_TRUE(patch.has_value());
-      ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
-      const auto with = Path(StepThrough(function));
-      // Addresses and stacks of the walk are the same, but for that which the jump back stands for.
-      EXPECT_EQ(before, with);
-      ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
+      ExpectStepsOfOriginal(sample, Kind::kJump);
+      ExpectStepsOfOriginal(sample, Kind::kSharedJump);
     }
   }
 }
@@ -402,7 +441,7 @@ TEST(CodePatcherTest, ThreadWithinTheDisplacedBytesGoesOnRight) {
   // push rbp; mov rbp,rsp; inc rbx; pop rbp; ret
   const Bytes code = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xc3, 0x5d, 0xc3};
   const uint8_t* function = Page().Add(code);
-  const PlacePlan plan = PlanFor(function, code.size(), 0, Way::kJump);
+  const PlacePlan plan = PlanFor(function, code.size(), 0, Kind::kJump);
   const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 1);
   ASSERT_TRUE(patch.has_value());
   ASSERT_EQ(patch->needs_one_thread, 0);
@@ -435,15 +474,22 @@ uint64_t WantedChanges() {
 
 using Function = uint64_t (*)(uint64_t);
 
+struct CalledPlace {
+  Bytes code;  // of a function that adds 42
+  size_t offset;
+  uint64_t visits;  // of a call
+};
+
 // Four threads call a function while it is changed and changed back. What it returns is right each
 // time, and visits are those of calls that began while it was changed: all of them at the end.
-void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
+void ChangeWhileThreadsCall(const CalledPlace& place, Kind kind, size_t counter) {
   self::HandleTraps();
-  const uint8_t* function = Page().Add(code);
+  const uint8_t* function = Page().Add(place.code);
   const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
-  const PlacePlan plan = PlanFor(function, code.size(), 0, way);
-  ASSERT_EQ(plan.way, way);
-  const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), counter);
+  const PlacePlan plan = PlanFor(function, place.code.size(), place.offset, kind);
+  ASSERT_EQ(KindOf(plan), kind);
+  const auto patch =
+      self::PatchFor(plan, reinterpret_cast<uint64_t>(function) + place.offset, counter);
   ASSERT_TRUE(patch.has_value());
   constexpr size_t kThreads = 4;
   std::atomic<bool> stop{false};
@@ -472,7 +518,7 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
       for (uint64_t k = 0; k < 1000; ++k) {
         if (call(k) != k + 42) wrong.fetch_add(1);
       }
-      if (counters[i][counter] - before != 1000) wrong.fetch_add(1);
+      if (counters[i][counter] - before != 1000 * place.visits) wrong.fetch_add(1);
     });
   }
   // One change is there until all threads call the function, so some visits come meanwhile.
@@ -490,20 +536,38 @@ void ChangeWhileThreadsCall(const Bytes& code, Way way, size_t counter) {
   ::testing::Test::RecordProperty("calls", std::to_string(calls.load()));
   uint64_t visits = 0;
   for (const auto& of_thread : counters) visits += of_thread[counter];
-  EXPECT_LE(visits, calls.load() + kThreads * 1000);
-  EXPECT_GT(visits, kThreads * 1000);
+  EXPECT_LE(visits, (calls.load() + kThreads * 1000) * place.visits);
+  EXPECT_GT(visits, kThreads * 1000 * place.visits);
   ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
+  EXPECT_EQ(memcmp(function, place.code.data(), place.code.size()), 0);
 }
 
 // push rbx; mov rbx,rdi; lea rax,[rbx+42]; pop rbx; ret: three instructions within the jump.
 const Bytes kAddsFortyTwo = {0x53, 0x48, 0x89, 0xfb, 0x48, 0x8d, 0x43, 42, 0x5b, 0xc3};
 
+// lea rax,[rdi+42]; mov ecx,3; jmp to sub; lea ecx,[rcx]; sub ecx,1; jne to lea; ret: the loop's
+// head is passed twice, and a jump leads behind its first instruction.
+const Bytes kLoops = {0x48, 0x8d, 0x47, 42, 0xb9, 3,    0, 0,    0,    0xeb,
+                      3,    0x8d, 0x49, 0,  0x83, 0xe9, 1, 0x75, 0xf8, 0xc3};
+constexpr size_t kLoopHead = 11;
+
 TEST(CodePatcherTest, ThreadsRunAJumpWhileItComesAndGoes) {
-  ChangeWhileThreadsCall(kAddsFortyTwo, Way::kJump, 2);
+  ChangeWhileThreadsCall({kAddsFortyTwo, 0, 1}, Kind::kJump, 2);
+}
+
+TEST(CodePatcherTest, ThreadsRunAJumpThatSharesBytesWhileItComesAndGoes) {
+  ChangeWhileThreadsCall({kAddsFortyTwo, 0, 1}, Kind::kSharedJump, 5);
+}
+
+TEST(CodePatcherTest, ThreadsRunALoopWhileAJumpAtItsHeadComesAndGoes) {
+  const uint8_t* function = Page().Add(kLoops);
+  ASSERT_EQ(KindOf(PlanPlace({function, kLoops.size(), CodePage::kFunctionBytes, kLoopHead}, {})),
+            Kind::kSharedJump);
+  ChangeWhileThreadsCall({kLoops, kLoopHead, 2}, Kind::kSharedJump, 6);
 }
 
 TEST(CodePatcherTest, ThreadsRunAnInt3WhileItComesAndGoes) {
-  ChangeWhileThreadsCall(kAddsFortyTwo, Way::kTrap, 3);
+  ChangeWhileThreadsCall({kAddsFortyTwo, 0, 1}, Kind::kTrap, 3);
 }
 
 // A handler that changes code and calls changed code. By the trap flag it interrupts a change at
@@ -538,12 +602,12 @@ PatchResult StepByStep(PatchResult (*change)(const CodePatch& patch), const Code
   return result;
 }
 
-void ChangeInterruptedAtEachInstruction(Way way) {
+void ChangeInterruptedAtEachInstruction(Kind kind) {
   constexpr size_t kCounter = 4;
   const uint8_t* function = Page().Add(kAddsFortyTwo);
   const uint8_t* elsewhere = Page().Add(kAddsFortyTwo);
-  const auto patch_of = [way](const uint8_t* code) {
-    return self::PatchFor(PlanFor(code, kAddsFortyTwo.size(), 0, way),
+  const auto patch_of = [kind](const uint8_t* code) {
+    return self::PatchFor(PlanFor(code, kAddsFortyTwo.size(), 0, kind),
                           reinterpret_cast<uint64_t>(code), kCounter);
   };
   const auto patch = patch_of(function);
@@ -574,17 +638,22 @@ void ChangeInterruptedAtEachInstruction(Way way) {
 
 TEST(CodePatcherTest, HandlersInterruptAChangeOfAJumpAtEachInstruction) {
   self::HandleTraps();
-  ChangeInterruptedAtEachInstruction(Way::kJump);
+  ChangeInterruptedAtEachInstruction(Kind::kJump);
+}
+
+TEST(CodePatcherTest, HandlersInterruptAChangeOfSharedBytesAtEachInstruction) {
+  self::HandleTraps();
+  ChangeInterruptedAtEachInstruction(Kind::kSharedJump);
 }
 
 TEST(CodePatcherTest, HandlersInterruptAChangeOfAnInt3AtEachInstruction) {
   self::HandleTraps();
-  ChangeInterruptedAtEachInstruction(Way::kTrap);
+  ChangeInterruptedAtEachInstruction(Kind::kTrap);
 }
 
 TEST(CodePatcherTest, OtherBytesThanThoseSeenAreLeftAlone) {
   const uint8_t* function = Page().Add(kAddsFortyTwo);
-  const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Way::kJump);
+  const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Kind::kJump);
   auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 0);
   ASSERT_TRUE(patch.has_value());
   patch->original[3] ^= 1;
@@ -593,9 +662,78 @@ TEST(CodePatcherTest, OtherBytesThanThoseSeenAreLeftAlone) {
   EXPECT_EQ(RemovePatch(reinterpret_cast<uint64_t>(function)), PatchResult::kNoSuchPatch);
 }
 
+// Of kAddsFortyTwo: the jump is the second instruction and two bytes of the third.
+constexpr size_t kSecond = 1;
+constexpr size_t kThird = 4;
+
+std::optional<CodePatch> PatchOfFortyTwo(const uint8_t* function, size_t offset, Kind kind) {
+  return self::PatchFor(PlanFor(function, kAddsFortyTwo.size(), offset, kind),
+                        reinterpret_cast<uint64_t>(function) + offset, 7);
+}
+
+TEST(CodePatcherTest, JumpThatSharesBytesChangesOnlyWhatItDisplaces) {
+  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const auto patch = PatchOfFortyTwo(function, kSecond, Kind::kSharedJump);
+  ASSERT_TRUE(patch.has_value());
+  ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
+  EXPECT_EQ(function[0], kAddsFortyTwo[0]);
+  EXPECT_EQ(function[kSecond], 0xe9);
+  EXPECT_EQ(memcmp(function + kThird, &kAddsFortyTwo[kThird], kAddsFortyTwo.size() - kThird), 0);
+  ASSERT_EQ(RemovePatch(patch->address), PatchResult::kDone);
+}
+
+// Whichever comes first, the other one has to wait until it is gone.
+TEST(CodePatcherTest, BytesThatAJumpSharesAreNotChanged) {
+  self::HandleTraps();
+  const uint8_t* function = Page().Add(kAddsFortyTwo);
+  const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
+  const auto sharing = PatchOfFortyTwo(function, kSecond, Kind::kSharedJump);
+  ASSERT_TRUE(sharing.has_value());
+  for (const Kind kind : {Kind::kTrap, Kind::kJump}) {
+    const auto behind = PatchOfFortyTwo(function, kThird, kind);
+    ASSERT_TRUE(behind.has_value());
+    for (const auto& [first, second] :
+         {std::pair(&*sharing, &*behind), std::pair(&*behind, &*sharing)}) {
+      ASSERT_EQ(InsertPatch(*first), PatchResult::kDone);
+      EXPECT_EQ(InsertPatch(*second), PatchResult::kOverlaps);
+      const uint64_t visits = self::SharedVisits(7);
+      EXPECT_EQ(call(1), 43u);
+      EXPECT_EQ(self::SharedVisits(7), visits + 1);
+      ASSERT_EQ(RemovePatch(first->address), PatchResult::kDone);
+    }
+  }
+  EXPECT_EQ(memcmp(function, kAddsFortyTwo.data(), kAddsFortyTwo.size()), 0);
+}
+
+// The last byte of an int3's instruction lies before the jump, and the first one behind it.
+TEST(CodePatcherTest, PlacesBesideAJumpThatSharesBytesAreChangedInAnyOrder) {
+  self::HandleTraps();
+  const Bytes code = {0x89, 0xf8, 0x83, 0xc0, 40, 0x83, 0xc0, 1, 0x83, 0xc0, 1, 0xc3};
+  const uint8_t* function = Page().Add(code);
+  const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
+  std::vector<CodePatch> patches;
+  for (const auto& [offset, kind] :
+       {std::pair(size_t{0}, Kind::kTrap), std::pair(size_t{2}, Kind::kSharedJump),
+        std::pair(size_t{8}, Kind::kTrap)}) {
+    const auto patch = self::PatchFor(PlanFor(function, code.size(), offset, kind),
+                                      reinterpret_cast<uint64_t>(function) + offset, 7);
+    ASSERT_TRUE(patch.has_value());
+    patches.push_back(*patch);
+  }
+  size_t order[] = {0, 1, 2};
+  do {
+    for (const size_t i : order) ASSERT_EQ(InsertPatch(patches[i]), PatchResult::kDone);
+    const uint64_t visits = self::SharedVisits(7);
+    EXPECT_EQ(call(1), 43u);
+    EXPECT_EQ(self::SharedVisits(7), visits + 3);
+    for (const size_t i : order) ASSERT_EQ(RemovePatch(patches[i].address), PatchResult::kDone);
+    EXPECT_EQ(memcmp(function, code.data(), code.size()), 0);
+  } while (std::next_permutation(std::begin(order), std::end(order)));
+}
+
 TEST(CodePatcherTest, AddressInUseIsNoPlaceForAStub) {
   const uint8_t* function = Page().Add(kAddsFortyTwo);
-  const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Way::kTrap);
+  const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, Kind::kTrap);
   const uint64_t place = reinterpret_cast<uint64_t>(function);
   const auto patch = BuildPatch(plan, place, place + (1 << 12), self::CounterOf(0));
   ASSERT_TRUE(patch.has_value());
@@ -609,7 +747,7 @@ TEST(CodePatcherTest, UnmappedCodeIsForgotten) {
   memcpy(page, kAddsFortyTwo.data(), kAddsFortyTwo.size());
   mprotect(page, 4096, PROT_READ | PROT_EXEC);
   const PlacePlan plan =
-      PlanFor(static_cast<const uint8_t*>(page), kAddsFortyTwo.size(), 0, Way::kTrap);
+      PlanFor(static_cast<const uint8_t*>(page), kAddsFortyTwo.size(), 0, Kind::kTrap);
   const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(page), 0);
   ASSERT_TRUE(patch.has_value());
   ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);
@@ -645,10 +783,10 @@ TEST(CodePatcherTest, OtherTrapsAreNotTaken) {
 
 TEST(CodePatcherTest, ChildOfForkRunsChangedCodeAndCanRestoreIt) {
   self::HandleTraps();
-  for (const Way way : {Way::kJump, Way::kTrap}) {
+  for (const Kind kind : {Kind::kJump, Kind::kSharedJump, Kind::kTrap}) {
     const uint8_t* function = Page().Add(kAddsFortyTwo);
     const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
-    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, way);
+    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, kind);
     const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
     ASSERT_TRUE(patch.has_value());
     ASSERT_EQ(InsertPatch(*patch), PatchResult::kDone);

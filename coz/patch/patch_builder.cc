@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "coz/patch/relocation.h"
+#include "coz/patch/stub_space.h"
 
 namespace coz::patch {
 namespace {
@@ -31,6 +32,7 @@ class Builder {
     patch_.way = plan.way;
     patch_.pushes_return_address = plan.pushes_return_address ? 1 : 0;
     patch_.displaced_bytes = static_cast<uint8_t>(plan.displaced.size());
+    patch_.original_bytes = static_cast<uint8_t>(plan.original.size());
     std::copy(plan.original.begin(), plan.original.end(), patch_.original);
   }
 
@@ -213,20 +215,17 @@ class Builder {
       patch_.replacement[0] = kInt3;
       return true;
     }
-    patch_.changed_bytes = kJumpBytes;
+    patch_.changed_bytes = static_cast<uint8_t>(kJumpBytes - plan_.shared_bytes);
     const auto distance = static_cast<int64_t>(patch_.stub - (patch_.address + kJumpBytes));
     const auto word = static_cast<int32_t>(distance);
     patch_.replacement[0] = 0xe9;
     memcpy(&patch_.replacement[1], &word, sizeof(word));
     if (distance != word) return false;
     // Who arrives at a displaced instruction within the jump finds an int3, or nobody does.
-    const uint32_t traps = TrapsInDistance(plan_);
-    bool has_traps = true;
-    for (size_t i = 0; i < sizeof(word); ++i) {
-      if ((traps >> i & 1) != 0) has_traps &= patch_.replacement[1 + i] == kInt3;
-    }
-    patch_.needs_one_thread = has_traps ? 0 : 1;
-    return has_traps || plan_.no_entry_inside;
+    const GivenBytes given = GivenInDistance(plan_);
+    const bool has_given = (static_cast<uint32_t>(word) & given.mask) == given.value;
+    patch_.needs_one_thread = has_given ? 0 : 1;
+    return has_given || plan_.no_entry_inside;
   }
 
   const PlacePlan& plan_;
@@ -243,12 +242,27 @@ size_t MostStubBytes(const PlacePlan& plan) {
          kJumpBytes;
 }
 
-uint32_t TrapsInDistance(const PlacePlan& plan) {
-  uint32_t traps = 0;
+GivenBytes GivenInDistance(const PlacePlan& plan) {
+  GivenBytes given;
+  if (plan.way != Way::kJump) return given;
+  const auto give = [&given](size_t at, uint8_t byte) {
+    const size_t shift = 8 * (at - 1);
+    given.mask |= uint32_t{0xff} << shift;
+    given.value |= uint32_t{byte} << shift;
+  };
   for (const size_t begin : plan.instructions) {
-    if (begin >= 1 && begin < kJumpBytes) traps |= uint32_t{1} << (begin - 1);
+    if (begin >= 1 && begin < kJumpBytes) give(begin, kInt3);
   }
-  return traps;
+  for (size_t at = kJumpBytes - plan.shared_bytes; at < kJumpBytes; ++at) {
+    give(at, plan.original[at]);
+  }
+  return given;
+}
+
+std::optional<uint64_t> TakeStub(const PlacePlan& plan, uint64_t address, StubSpace* space) {
+  const size_t bytes = MostStubBytes(plan);
+  const std::optional<uint64_t> stub = space->Take(address, bytes, GivenInDistance(plan));
+  return stub.has_value() || !plan.no_entry_inside ? stub : space->Take(address, bytes, {});
 }
 
 std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,

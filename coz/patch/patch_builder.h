@@ -15,15 +15,19 @@
 
 #include "coz/patch/code_patch.h"
 #include "coz/patch/place_plan.h"
+#include "coz/patch/stub_space.h"
 
 namespace coz::patch {
 
 // No stub of this plan takes more.
 size_t MostStubBytes(const PlacePlan& plan);
 
-// Which of the four bytes of the jump's distance have to be an int3, a bit for each, lowest first:
-// those where a displaced instruction begins.
-uint32_t TrapsInDistance(const PlacePlan& plan);
+// Of the jump's distance: an int3 wherever a displaced instruction begins, and the bytes that the
+// jump shares. An int3's stub may lie at any distance.
+GivenBytes GivenInDistance(const PlacePlan& plan);
+
+// Takes the address of a stub for the plan at this place.
+std::optional<uint64_t> TakeStub(const PlacePlan& plan, uint64_t address, StubSpace* space);
 
 std::optional<CodePatch> BuildPatch(const PlacePlan& plan, uint64_t address, uint64_t stub,
                                     const CounterPlace& counter, uint64_t semaphore = 0,

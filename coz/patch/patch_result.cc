@@ -26,6 +26,8 @@ const char* Describe(PatchResult result) {
       return "the processor guards return addresses";
     case PatchResult::kNoSuchPatch:
       return "nothing was changed there";
+    case PatchResult::kOverlaps:
+      return "the bytes are part of another change";
   }
   return "";
 }

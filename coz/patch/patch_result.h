@@ -25,6 +25,7 @@ enum class PatchResult : uint32_t {
   kManyThreads,  // it has to be done while there is one
   kShadowStack,  // a copy of a call would not return
   kNoSuchPatch,
+  kOverlaps,  // another change is made of bytes there, or leans on them
 };
 
 // A clause, such as "it is there already".

@@ -66,7 +66,7 @@ class Planner {
     if (!moved.has_value()) return None("its bytes are no instruction");
     if (!moved->why_not.empty())
       return None("the instruction there cannot be copied: " + moved->why_not);
-    plan_.why_no_jump = limits_.allow_jump ? TryJump() : "jumps are not allowed there";
+    plan_.why_no_jump = TryJumps();
     if (plan_.way == Way::kJump) return plan_;
     if (!limits_.allow_trap)
       return None(plan_.why_no_jump + ", and code of this library may block SIGTRAP");
@@ -86,6 +86,13 @@ class Planner {
     return plan_;
   }
 
+  void StartAnew() {
+    plan_.displaced.clear();
+    plan_.instructions.clear();
+    plan_.pushes_return_address = false;
+    plan_.goes_on = true;
+  }
+
   void Displace(size_t offset, const Instruction& instruction) {
     plan_.instructions.push_back(offset - plan_.offset);
     plan_.displaced.insert(plan_.displaced.end(), place_.code + offset,
@@ -97,10 +104,7 @@ class Planner {
   // Returns why not, or nothing. The address behind an int3 has to belong to no other instruction
   // that a thread may come to: it tells a trap from a sample where the kernel drops one of the two.
   std::string TryTrap(const Instruction& first) {
-    plan_.displaced.clear();
-    plan_.instructions.clear();
-    plan_.pushes_return_address = false;
-    plan_.goes_on = true;
+    StartAnew();
     Displace(plan_.offset, first);
     if (first.bytes == 1) {
       const size_t behind = plan_.offset + 1;
@@ -171,12 +175,49 @@ class Planner {
     if (has_entries && !(limits_.allow_entries && EntriesMeetInt3s(inside_end + behind_int3)))
       return "a jump leads into its bytes";
     plan_.no_entry_inside = !has_entries && scan_.is_whole && !scan_.jumps_by_table;
-    plan_.keeps_red_zone = place_.offset != 0;
-    plan_.keeps_flags = place_.offset != 0 ||
-                        ReadsFlagsFirst(place_.code + plan_.offset, place_.room - plan_.offset);
-    plan_.original.assign(place_.code + plan_.offset, place_.code + inside_end);
-    plan_.way = Way::kJump;
+    TakeJump(inside_end);
     return "";
+  }
+
+  void TakeJump(size_t end) {
+    const bool is_within = place_.offset != 0 || HasTargetIn(scan_, 0, 1);
+    plan_.keeps_red_zone = is_within;
+    plan_.keeps_flags =
+        is_within || ReadsFlagsFirst(place_.code + plan_.offset, place_.room - plan_.offset);
+    plan_.original.assign(place_.code + plan_.offset, place_.code + end);
+    plan_.way = Way::kJump;
+  }
+
+  // Displaces one instruction, or two where the first has one byte: the byte behind an int3 must
+  // begin no instruction. What stands behind them is the rest of the jump. Returns why not, or
+  // nothing.
+  std::string TrySharedJump() {
+    StartAnew();
+    while (plan_.displaced.size() < 2) {
+      const size_t at = plan_.offset + plan_.displaced.size();
+      const std::optional<Instruction> next = At(at);
+      if (!next.has_value() || !plan_.goes_on) return "there is no room for a jump";
+      if (!next->why_not.empty()) return "an instruction cannot be copied: " + next->why_not;
+      if (next->is_locked) return "an instruction there has a lock that may be jumped over";
+      if (at != plan_.offset && next->bytes == 1) return "two instructions have a byte each";
+      Displace(at, *next);
+    }
+    const size_t end = plan_.offset + kJumpBytes;
+    if (plan_.displaced.size() >= kJumpBytes) return "its instructions are as long as a jump";
+    if (end > place_.room + place_.behind) return "what follows is not known";
+    if (HasTargetIn(scan_, plan_.offset + 1, plan_.offset + plan_.displaced.size()))
+      return "a jump leads into its bytes";
+    plan_.shared_bytes = kJumpBytes - plan_.displaced.size();
+    TakeJump(end);
+    return "";
+  }
+
+  // Returns why five bytes may not be displaced, or nothing.
+  std::string TryJumps() {
+    if (!limits_.allow_jump) return "jumps are not allowed there";
+    const std::string why = limits_.allow_five_bytes ? TryJump() : "it is to share its bytes";
+    if (plan_.way != Way::kJump) TrySharedJump();
+    return why;
   }
 
   const PlaceInCode& place_;

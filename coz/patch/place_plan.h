@@ -1,6 +1,7 @@
 // Decides how visits to a place in machine code can be counted by changing the code.
 //
-// Shape    one place: a jump to a stub where five bytes may move, else an int3, else neither
+// Shape    one place: a jump to a stub where five bytes may move, else one that displaces less and
+//          shares the bytes behind, else an int3, else none of them
 // Units    offsets from the beginning of the function's code; bytes
 // Errors   Way::kNone with a sentence
 // Threads  safe
@@ -19,15 +20,17 @@
 namespace coz::patch {
 
 struct PlaceInCode {
-  const uint8_t* code;    // of the function, and of the padding behind it
+  const uint8_t* code;    // of the function, of the padding behind it, and of what follows
   size_t function_bytes;  // 0: its end is not known
   size_t room;            // to the next function, at least function_bytes
   size_t offset;          // of the place
+  size_t behind = 0;      // bytes that are known behind the room
 };
 
 // What may be done in the binary that the code is of.
 struct PlanLimits {
   bool allow_jump = true;
+  bool allow_five_bytes = true;  // false: a jump only where it shares bytes
   bool allow_trap = true;
   // A jump even where others lead to displaced instructions, each of which meets an int3. For a
   // probe that is jumped over only while nobody counts.
@@ -36,15 +39,17 @@ struct PlanLimits {
 
 struct PlacePlan {
   Way way = Way::kNone;
-  std::string why_no_jump;  // a sentence, where the way is another
+  std::string why_no_jump;  // a sentence, where five bytes may not move
   std::string why_none;
   // Of the first byte to change: the place, or the instruction behind its endbr64.
   size_t offset = 0;
-  std::vector<uint8_t> original;     // the bytes there, all that are displaced or changed
+  // Of the jump's last bytes: they are what stands there, and stay.
+  size_t shared_bytes = 0;
+  std::vector<uint8_t> original;     // the bytes there: all that are displaced, changed or shared
   std::vector<uint8_t> displaced;    // whole instructions
   std::vector<size_t> instructions;  // where each displaced one begins, in `displaced`
   bool goes_on = true;               // behind the displaced bytes
-  bool no_entry_inside = false;      // all code that may lead there is known
+  bool no_entry_inside = false;      // all code that may lead there is known; no bytes are shared
   bool keeps_flags = false;          // the stub has to
   bool keeps_red_zone = false;       // the same
   bool pushes_return_address = false;

@@ -48,18 +48,67 @@ TEST(PlacePlanTest, ShortFunctionUsesThePaddingBehindIt) {
   EXPECT_FALSE(plan.goes_on);
 }
 
-TEST(PlacePlanTest, ShortFunctionBeforeAnotherGetsAnInt3) {
+// Its first instruction is displaced, and the rest of the jump is what stands there.
+TEST(PlacePlanTest, ShortFunctionBeforeAnotherSharesTheBytesOfTheJump) {
   const uint8_t code[] = {0x31, 0xc0, 0xc3, 0x31, 0xc9, 0xc3};
-  const PlacePlan plan = PlanPlace({code, 3, 3, 0}, {});
-  EXPECT_EQ(plan.way, Way::kTrap);
-  EXPECT_EQ(plan.displaced.size(), 2);
+  const PlacePlan plan = PlanPlace({code, 3, 3, 0, /*behind=*/3}, {});
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_EQ(plan.displaced, (Bytes{0x31, 0xc0}));
+  EXPECT_EQ(plan.shared_bytes, 3u);
+  EXPECT_EQ(plan.original, (Bytes{0x31, 0xc0, 0xc3, 0x31, 0xc9}));
   EXPECT_NE(plan.why_no_jump, "");
+  // What follows is not known.
+  const PlacePlan by_trap = PlanPlace({code, 3, 3, 0, /*behind=*/1}, {});
+  EXPECT_EQ(by_trap.way, Way::kTrap);
+  EXPECT_EQ(by_trap.displaced.size(), 2);
+  EXPECT_EQ(by_trap.shared_bytes, 0u);
 }
 
-TEST(PlacePlanTest, JumpIntoTheDisplacedBytesAsksForAnInt3) {
-  // mov eax,edi (2); dec eax (2); jnz to dec; ret
-  const PlacePlan plan = PlanOf({0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0xc3});
-  EXPECT_EQ(plan.way, Way::kTrap);
+// mov eax,edi; dec eax; jnz to dec; ret
+const Bytes kLoop = {0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
+
+TEST(PlacePlanTest, JumpBeforeTheHeadOfALoopSharesItsBytes) {
+  const PlacePlan plan = PlanOf(kLoop);
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_EQ(plan.displaced.size(), 2);
+  EXPECT_EQ(plan.shared_bytes, 3u);
+  EXPECT_FALSE(plan.no_entry_inside);
+}
+
+TEST(PlacePlanTest, JumpIntoTheOnlyDisplacedInstructionAsksForAnInt3) {
+  // mov eax,edi; dec eax; jnz to the second byte of mov; ret
+  EXPECT_EQ(PlanOf({0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfb, 0xc3}).way, Way::kTrap);
+}
+
+TEST(PlacePlanTest, BytesAreSharedWhereNothingElseIsAllowed) {
+  PlanLimits limits;
+  limits.allow_five_bytes = false;
+  const Bytes four = {0x48, 0x8d, 0x43, 42, 0x90, 0x90, 0x90, 0xc3};
+  EXPECT_EQ(PlanOf(four, 0).shared_bytes, 0u);
+  EXPECT_EQ(PlanOf(four, 0, limits).shared_bytes, 1u);
+  limits.allow_trap = false;
+  // mov eax,1 is as long as a jump
+  EXPECT_EQ(PlanOf({0xb8, 1, 0, 0, 0, 0xc3}, 0, limits).way, Way::kNone);
+  limits.allow_jump = false;
+  EXPECT_EQ(PlanOf(four, 0, limits).way, Way::kNone);
+}
+
+// The address behind an int3 begins no instruction, so two are displaced.
+TEST(PlacePlanTest, InstructionOfOneByteIsDisplacedWithTheNext) {
+  // push rbx; mov eax,edi; dec eax; jnz to dec; pop rbx; ret
+  const Bytes code = {0x53, 0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0x5b, 0xc3};
+  const PlacePlan plan = PlanOf(code);
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_EQ(plan.instructions, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(plan.displaced.size(), 3);
+  EXPECT_EQ(plan.shared_bytes, 2u);
+  // push rbx; push rbp; then the loop: two of one byte
+  EXPECT_EQ(PlanOf({0x53, 0x55, 0xff, 0xc8, 0x75, 0xfc, 0xc3}).way, Way::kTrap);
+}
+
+TEST(PlacePlanTest, LockThatMayBeJumpedOverIsNotPartOfASharedJump) {
+  // lock xadd [rdi],eax (4 bytes); a loop behind it
+  EXPECT_EQ(PlanOf({0xf0, 0x0f, 0xc1, 0x07, 0xff, 0xc8, 0x75, 0xfc, 0xc3}).way, Way::kTrap);
 }
 
 // test eax,eax; je behind the nop; nop (a probe); mov eax,1; ret
@@ -94,7 +143,9 @@ TEST(PlacePlanTest, OneByteBeforeUnknownJumpsGetsNoInt3) {
 TEST(PlacePlanTest, WhereSigtrapMayBeBlockedThereIsNoInt3) {
   PlanLimits limits;
   limits.allow_trap = false;
-  EXPECT_EQ(PlanOf({0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfc, 0xc3}, 0, limits).way, Way::kNone);
+  EXPECT_EQ(PlanOf({0x89, 0xf8, 0xff, 0xc8, 0x75, 0xfb, 0xc3}, 0, limits).way, Way::kNone);
+  // A jump takes an int3 for a moment only, while nobody is there.
+  EXPECT_EQ(PlanOf(kLoop, 0, limits).way, Way::kJump);
 }
 
 TEST(PlacePlanTest, FunctionThatReadsFlagsFirstKeepsThem) {
@@ -109,15 +160,26 @@ TEST(PlacePlanTest, PlaceWithinAFunctionKeepsFlagsAndRedZone) {
   EXPECT_TRUE(plan.keeps_red_zone);
 }
 
+TEST(PlacePlanTest, EntryThatALoopLeadsBackToKeepsFlagsAndRedZone) {
+  // dec edi; lea eax,[rdi+1]; jnz to dec; ret
+  const PlacePlan plan = PlanOf({0xff, 0xcf, 0x8d, 0x47, 1, 0x75, 0xf9, 0xc3});
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_TRUE(plan.keeps_flags);
+  EXPECT_TRUE(plan.keeps_red_zone);
+}
+
 TEST(PlacePlanTest, SystemCallsAndTrapsAreLeftAlone) {
   EXPECT_EQ(PlanOf({0x0f, 0x05, 0xc3}).way, Way::kNone);
   EXPECT_EQ(PlanOf({0xcc, 0xc3}).way, Way::kNone);
   EXPECT_EQ(PlanOf({0x0f, 0x0b}).way, Way::kNone);
 }
 
-TEST(PlacePlanTest, CallThatWouldReturnIntoTheJumpIsNotMoved) {
+TEST(PlacePlanTest, CallThatWouldReturnIntoTheJumpIsDisplacedAlone) {
   // call rax (2 bytes), nops
-  EXPECT_EQ(PlanOf({0xff, 0xd0, 0x90, 0x90, 0x90, 0x90, 0xc3}).way, Way::kTrap);
+  const PlacePlan plan = PlanOf({0xff, 0xd0, 0x90, 0x90, 0x90, 0x90, 0xc3});
+  EXPECT_EQ(plan.way, Way::kJump);
+  EXPECT_EQ(plan.displaced.size(), 2);
+  EXPECT_EQ(plan.shared_bytes, 3u);
   // call rel32 is as long as the jump
   EXPECT_EQ(PlanOf({0xe8, 0, 1, 0, 0, 0xc3}).way, Way::kJump);
 }

@@ -227,8 +227,8 @@ void CheckFunction(uint64_t address, uint64_t bytes, size_t room, Tally* tally) 
   if (plan.way == Way::kNone) return;
   ++(plan.way == Way::kJump ? tally->jumps : tally->traps);
   const uint64_t place = address + plan.offset;
-  const uint32_t traps = plan.way == Way::kJump ? TrapsInDistance(plan) : 0;
-  const int32_t distance = traps != 0 ? static_cast<int32_t>(0xcccccccc) : -(64 << 20);
+  const GivenBytes given = GivenInDistance(plan);
+  const auto distance = static_cast<int32_t>((0xfc000000 & ~given.mask) | given.value);
   const uint64_t stub = place + kJumpBytes + static_cast<uint64_t>(int64_t{distance});
   EXPECT_TRUE(BuildPatch(plan, place, stub, {0, 0, 0, 0, {}, 0}).has_value())
       << std::hex << address;

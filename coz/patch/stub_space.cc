@@ -15,25 +15,34 @@ constexpr uint64_t kHighest = (uint64_t{1} << 47) - kPageBytes;
 // they serve where they can, and never this close above or below a mapping that may grow. Stubs of
 // an earlier session do not: else a handful of them takes all places that some jumps can reach.
 constexpr uint64_t kMargin = uint64_t{1} << 20;
+constexpr uint32_t kHighestByte = 0xff000000;
 // Less than a jump has, since operands of displaced instructions have to reach what they name.
 constexpr int64_t kReach = std::numeric_limits<int32_t>::max() - (int64_t{1} << 29);
+// A given highest byte leaves no choice. It is an int3 (-0.9 GB), or the displaced instructions
+// together are shorter than a jump and name nothing that is far from them.
+constexpr int64_t kReachOfGiven = std::numeric_limits<int32_t>::max() - (int64_t{1} << 16);
 
-// The lowest distance from `from` on whose bytes in `traps` are int3s, within the same sign.
-std::optional<int64_t> NextWithTraps(int64_t from, uint32_t traps) {
+int64_t ReachOf(const GivenBytes& given) {
+  return (given.mask & kHighestByte) != 0 ? kReachOfGiven : kReach;
+}
+
+// The lowest distance from `from` on that has the given bytes, within the same sign.
+std::optional<int64_t> NextWith(int64_t from, const GivenBytes& given) {
   const bool is_negative = from < 0;
   auto value = static_cast<uint32_t>(static_cast<int32_t>(from));
   for (int byte = 3; byte >= 0; --byte) {
-    if ((traps >> byte & 1) == 0) continue;
     const int shift = 8 * byte;
+    if ((given.mask >> shift & 0xff) == 0) continue;
     const uint32_t digit = value >> shift & 0xff;
+    const uint32_t wanted = given.value >> shift & 0xff;
     const uint32_t below = (uint32_t{1} << shift) - 1;
-    if (digit == kInt3) continue;
+    if (digit == wanted) continue;
     uint64_t raised = value & ~(uint64_t{0xff} << shift) & ~uint64_t{below};
-    if (digit > kInt3) raised += uint64_t{0x100} << shift;
-    raised |= uint64_t{kInt3} << shift;
+    if (digit > wanted) raised += uint64_t{0x100} << shift;
+    raised |= uint64_t{wanted} << shift;
     if (raised > 0xffffffff) return std::nullopt;
     value = static_cast<uint32_t>(raised);
-    if (digit > kInt3) byte = 4;  // a carry may have changed the bytes above
+    if (digit > wanted) byte = 4;  // a carry may have changed the bytes above
   }
   const int64_t found = static_cast<int32_t>(value);
   if ((found < 0) != is_negative) return std::nullopt;
@@ -77,14 +86,15 @@ void StubSpace::Occupy(uint64_t begin, uint64_t end) {
   }
 }
 
-std::optional<uint64_t> StubSpace::TakeInGap(const AddressRange& gap, uint64_t address,
-                                             size_t bytes, uint32_t traps) {
+std::optional<uint64_t> StubSpace::FindInGap(const AddressRange& gap, uint64_t address,
+                                             size_t bytes, const GivenBytes& given) const {
   const auto origin = static_cast<int64_t>(address + kJumpBytes);
-  const int64_t first = std::max(static_cast<int64_t>(gap.begin) - origin, -kReach);
-  const int64_t last = std::min(static_cast<int64_t>(gap.end - bytes) - origin, kReach);
+  const int64_t reach = ReachOf(given);
+  const int64_t first = std::max(static_cast<int64_t>(gap.begin) - origin, -reach);
+  const int64_t last = std::min(static_cast<int64_t>(gap.end - bytes) - origin, reach);
   int64_t from = first;
   while (from <= last) {
-    const std::optional<int64_t> distance = NextWithTraps(from, traps);
+    const std::optional<int64_t> distance = NextWith(from, given);
     if (!distance.has_value()) {
       if (from >= 0) return std::nullopt;
       from = 0;
@@ -99,7 +109,30 @@ std::optional<uint64_t> StubSpace::TakeInGap(const AddressRange& gap, uint64_t a
   return std::nullopt;
 }
 
-std::optional<uint64_t> StubSpace::Take(uint64_t address, size_t bytes, uint32_t traps) {
+// Of stubs, and not mapped by the process for anything else.
+bool StubSpace::IsFree(uint64_t page) const {
+  return std::any_of(gaps_.begin(), gaps_.end(), [page](const AddressRange& gap) {
+    return gap.begin <= page && page + kPageBytes <= gap.end;
+  });
+}
+
+// Where the highest byte is given, 16 MiB are in reach, and places share the stub pages there.
+std::optional<uint64_t> StubSpace::FindOnStubPage(uint64_t address, size_t bytes,
+                                                  const GivenBytes& given) const {
+  if ((given.mask & kHighestByte) == 0) return std::nullopt;
+  const auto lowest = static_cast<int32_t>(given.value & kHighestByte);
+  const uint64_t begin = address + kJumpBytes + static_cast<uint64_t>(int64_t{lowest});
+  for (auto page = pages_.lower_bound(begin & ~(kPageBytes - 1));
+       page != pages_.end() && *page <= begin + ~kHighestByte; ++page) {
+    if (!IsFree(*page)) continue;
+    const auto stub = FindInGap({*page, *page + kPageBytes}, address, bytes, given);
+    if (stub.has_value()) return stub;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> StubSpace::FindInAnyGap(uint64_t address, size_t bytes,
+                                                const GivenBytes& given) const {
   // In the gap below the code first, as high as it goes: there nothing of the program grows.
   std::vector<AddressRange> order;
   for (auto gap = gaps_.rbegin(); gap != gaps_.rend(); ++gap) {
@@ -109,18 +142,22 @@ std::optional<uint64_t> StubSpace::Take(uint64_t address, size_t bytes, uint32_t
     if (gap.begin >= address) order.push_back(gap);
   }
   for (AddressRange gap : order) {
-    // Only an int3 as the highest byte asks for an address far from the code.
+    // Only a given highest byte asks for an address far from the code.
     constexpr uint64_t kNear = uint64_t{64} << 20;
-    constexpr uint32_t kHighestByte = 8;
-    if ((traps & kHighestByte) == 0 && gap.end <= address && gap.end - gap.begin > kNear) {
+    if ((given.mask & kHighestByte) == 0 && gap.end <= address && gap.end - gap.begin > kNear) {
       gap.begin = gap.end - kNear;
     }
-    const std::optional<uint64_t> stub = TakeInGap(gap, address, bytes, traps);
-    if (!stub.has_value()) continue;
-    Occupy(*stub, *stub + bytes);
-    return stub;
+    const std::optional<uint64_t> stub = FindInGap(gap, address, bytes, given);
+    if (stub.has_value()) return stub;
   }
   return std::nullopt;
+}
+
+std::optional<uint64_t> StubSpace::Take(uint64_t address, size_t bytes, const GivenBytes& given) {
+  std::optional<uint64_t> stub = FindOnStubPage(address, bytes, given);
+  if (!stub.has_value()) stub = FindInAnyGap(address, bytes, given);
+  if (stub.has_value()) Occupy(*stub, *stub + bytes);
+  return stub;
 }
 
 }  // namespace coz::patch

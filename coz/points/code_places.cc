@@ -288,6 +288,7 @@ void CodePlaces::LocateFunction(uint64_t segment_end, CodePlace* place) const {
   if (extent.end == 0) return;
   const auto [begin, end] = extent;
   constexpr uint64_t kAlignment = 16;
+  constexpr uint64_t kMostBehind = 8;
   uint64_t room_end = std::min(segment_end, (end + kAlignment - 1) & ~(kAlignment - 1));
   const auto next = std::upper_bound(code_starts_.begin(), code_starts_.end(), begin);
   if (next != code_starts_.end()) room_end = std::min(room_end, *next);
@@ -301,6 +302,7 @@ void CodePlaces::LocateFunction(uint64_t segment_end, CodePlace* place) const {
   place->function_offset = place->file_offset - (place->elf_address - begin);
   place->function_bytes = end - begin;
   place->function_room = room_end - begin;
+  place->function_behind = std::min(segment_end - room_end, kMostBehind);
 }
 
 bool CodePlaces::has_restartable_code() const {

@@ -41,6 +41,7 @@ struct CodePlace {
   uint64_t function_offset = 0;
   uint64_t function_bytes = 0;
   uint64_t function_room = 0;
+  uint64_t function_behind = 0;  // bytes of code that follow on that, at most a few
   // ELF address of a word that is not 0 while somebody counts there; 0: none is needed.
   uint64_t semaphore = 0;
   std::string name;  // the function, demangled; for a line the function that it is in, or empty

@@ -79,10 +79,7 @@ std::optional<CodePatch> PatchFor(const PlacePlan& plan, uint64_t address,
                                   const CounterPlace& counter, uint64_t semaphore,
                                   const CallEdge& edge) {
   g_space.SetMapped(Mapped());
-  const size_t bytes = MostStubBytes(plan);
-  const uint32_t traps = plan.way == Way::kJump ? TrapsInDistance(plan) : 0;
-  std::optional<uint64_t> stub = g_space.Take(address, bytes, traps);
-  if (!stub.has_value() && plan.no_entry_inside) stub = g_space.Take(address, bytes, 0);
+  const std::optional<uint64_t> stub = TakeStub(plan, address, &g_space);
   if (!stub.has_value()) return std::nullopt;
   return BuildPatch(plan, address, *stub, counter, semaphore, edge);
 }

@@ -171,14 +171,16 @@ std::vector<ApiFunctions::Function> ApiFunctions::FindAsked(const shared::Contro
   return found;
 }
 
-// None where not all of them can be seen by jumps.
+// None where not all of them can be seen by jumps. One that shares bytes may find no stub address,
+// and nothing takes its place.
 std::vector<TimedEnd> ApiFunctions::EndsOf(const PlaceInFile& entry, const PlacePlans& plans,
                                            bool has_restartable_code) const {
   std::vector<TimedEnd> ends;
   if (!times_ || !FindTimedEnds(entry, has_restartable_code, &ends).empty()) return {};
   std::vector<Range> changed = {ChangedBy(entry, plans)};
   for (TimedEnd& end : ends) {
-    if (end.plans.best.way != patch::Way::kJump) return {};
+    const patch::PlacePlan& best = end.plans.best;
+    if (best.way != patch::Way::kJump || best.shared_bytes != 0) return {};
     end.plans.by_trap.reset();
     changed.push_back(ChangedBy(end.place, end.plans));
   }

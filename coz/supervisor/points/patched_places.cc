@@ -63,6 +63,11 @@ patch::CallEdge EdgeIn(const shared::ProcessSlot& slot, const PlaceEdge& edge) {
   return {};
 }
 
+void TakeTrap(PlacePlans* plans) {
+  plans->best = *std::exchange(plans->by_trap, std::nullopt);
+  plans->by_shared_jump.reset();
+}
+
 bool IsAsleep(pid_t pid) {
   for (const std::string& task : NamesIn(absl::StrCat("/proc/", pid, "/task"))) {
     int tid = 0;
@@ -112,12 +117,12 @@ std::string PatchedPlaces::MakeRoom(const PlaceInFile& place, PlacePlans* plans)
     const bool other_may_change = other_by_trap.has_value() && !other.was_asked;
     const bool both = by_trap.has_value() && other_may_change && !overlap(*by_trap, *other_by_trap);
     if (by_trap.has_value() && !overlap(*by_trap, other.plans.best)) {
-      plans->best = *std::exchange(by_trap, std::nullopt);
+      TakeTrap(plans);
     } else if (other_may_change && (both || !overlap(plans->best, *other_by_trap))) {
       const bool needs_both = overlap(plans->best, *other_by_trap);
-      other.plans.best = *std::exchange(other_by_trap, std::nullopt);
+      TakeTrap(&other.plans);
       other.way = patch::Way::kTrap;
-      if (needs_both) plans->best = *std::exchange(by_trap, std::nullopt);
+      if (needs_both) TakeTrap(plans);
     } else {
       return absl::StrCat("its first bytes are changed to count ", other.in_file.code.name);
     }
@@ -244,16 +249,16 @@ void PatchedPlaces::Forget(const std::vector<std::pair<pid_t, uint64_t>>& live) 
   }
 }
 
-std::optional<patch::CodePatch> PatchedPlaces::Build(size_t leader, uint64_t address,
-                                                     const shared::ProcessSlot& slot, bool by_trap,
-                                                     uint64_t semaphore,
+std::optional<patch::CodePatch> PatchedPlaces::Build(size_t leader, const patch::PlacePlan& plan,
+                                                     uint64_t address,
+                                                     const shared::ProcessSlot& slot,
                                                      patch::StubSpace* space) const {
   const Place& place = places_[leader];
-  const patch::PlacePlan& plan = by_trap ? *place.plans.by_trap : place.plans.best;
-  const size_t bytes = patch::MostStubBytes(plan);
-  const uint32_t traps = plan.way == patch::Way::kJump ? patch::TrapsInDistance(plan) : 0;
-  std::optional<uint64_t> stub = space->Take(address, bytes, traps);
-  if (!stub.has_value() && plan.no_entry_inside) stub = space->Take(address, bytes, 0);
+  const points::CodePlace& code = place.in_file.code;
+  // The same everywhere in the file: where it lies less where it was linked to.
+  const uint64_t bias = address - (code.elf_address + (place.changed_offset - code.file_offset));
+  const uint64_t semaphore = code.semaphore == 0 ? 0 : code.semaphore + bias;
+  const std::optional<uint64_t> stub = patch::TakeStub(plan, address, space);
   if (!stub.has_value()) return std::nullopt;
   return patch::BuildPatch(plan, address, *stub, CountersOf(leader, slot), semaphore,
                            EdgeIn(slot, place.edge));
@@ -265,18 +270,20 @@ std::optional<patch::CodePatch> PatchedPlaces::PatchFor(size_t number, uint64_t 
   Place& place = places_[number];
   const auto built = known->built.find({address, number});
   if (built != known->built.end() && built->second.way == place.way) return built->second;
-  const points::CodePlace& code = place.in_file.code;
-  // The same everywhere in the file: where it lies less where it was linked to.
-  const uint64_t bias = address - (code.elf_address + (place.changed_offset - code.file_offset));
-  const uint64_t semaphore = code.semaphore == 0 ? 0 : code.semaphore + bias;
-  const bool tries_trap = place.plans.by_trap.has_value();
+  const auto build = [&](const patch::PlacePlan& plan) {
+    return Build(number, plan, address, slot, &known->space);
+  };
+  const PlacePlans& plans = place.plans;
   std::optional<patch::CodePatch> patch;
-  if (place.way == patch::Way::kJump || !tries_trap) {
-    patch = Build(number, address, slot, false, semaphore, &known->space);
+  if (place.way == patch::Way::kJump || !plans.by_trap.has_value()) {
+    patch = build(plans.best);
+    if (!patch.has_value() && plans.by_shared_jump.has_value()) {
+      patch = build(*plans.by_shared_jump);
+    }
   }
-  if (!patch.has_value() && tries_trap) {
+  if (!patch.has_value() && plans.by_trap.has_value()) {
     place.way = patch::Way::kTrap;
-    patch = Build(number, address, slot, true, semaphore, &known->space);
+    patch = build(*plans.by_trap);
   }
   if (patch.has_value()) known->built[{address, number}] = *patch;
   return patch;
@@ -386,6 +393,16 @@ void PatchedPlaces::TakeResult(size_t number, uint64_t address, uint32_t result,
       known->built.erase({address, number});  // and at another address
       return;
     case patch::PatchResult::kManyThreads:
+      known->built.erase({address, number});
+      if (place.plans.by_shared_jump.has_value()) {
+        place.plans.best = *std::exchange(place.plans.by_shared_jump, std::nullopt);
+      }
+      // A jump that shares bytes needs no int3s within, and so may come while threads run.
+      if (place.way == patch::Way::kJump && place.plans.best.shared_bytes != 0) return;
+      [[fallthrough]];
+    // An int3 touches fewer bytes: another tool's breakpoint may stand in the others.
+    case patch::PatchResult::kOtherCode:
+    case patch::PatchResult::kOverlaps:
     case patch::PatchResult::kShadowStack:
       if (place.way == patch::Way::kJump && place.plans.by_trap.has_value()) {
         place.way = patch::Way::kTrap;

@@ -165,9 +165,9 @@ class PatchedPlaces {
   static void TakeRemoval(size_t place, uint64_t address, uint32_t result, Process* known);
   void ExpectChanges();
   void Withdraw(shared::ControlBlock& control);
-  std::optional<patch::CodePatch> Build(size_t leader, uint64_t address,
-                                        const shared::ProcessSlot& slot, bool by_trap,
-                                        uint64_t semaphore, patch::StubSpace* space) const;
+  std::optional<patch::CodePatch> Build(size_t leader, const patch::PlacePlan& plan,
+                                        uint64_t address, const shared::ProcessSlot& slot,
+                                        patch::StubSpace* space) const;
 
   LateProcess late_;
   std::vector<Place> places_;

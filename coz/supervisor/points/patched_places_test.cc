@@ -105,34 +105,129 @@ TEST_F(PatchedPlacesTest, PlaceIsGoneWhenItsLastPointIsRemoved) {
   EXPECT_FALSE(places_.IsGone(second));
 }
 
-// The test's own process, which says of each change that it is busy.
-TEST_F(PatchedPlacesTest, AProcessThatIsAlwaysBusyIsNotAskedForEver) {
-  const std::vector<MappedCode> mapped = ReadMappedCode(getpid());
-  ASSERT_FALSE(mapped.empty());
-  PlaceInFile place;
-  place.file = RealPath(mapped[0].path);
-  place.code.function_offset = mapped[0].file_offset;
-  place.code.file_offset = mapped[0].file_offset;
-  places_.Remove(places_.Add({0}, place, PlansOf(0, 0)));
-  const auto control = std::make_unique<shared::ControlBlock>();
-  shared::PatchRequest& request = control->patch_request;
-  std::atomic<bool> is_over{false};
-  std::thread process([&] {
-    while (!is_over) {
+// The first place is counted by an int3, and its code is not to be changed by a jump of any kind.
+TEST_F(PatchedPlacesTest, PlaceThatMakesRoomHasNoOtherJumpLeft) {
+  size_t second = 0;
+  EXPECT_EQ(Add(4, 2, &second), "");
+  PlacePlans plans = PlansOf(0, 2);
+  plans.by_shared_jump = PlanOf(patch::Way::kJump, 0, patch::kJumpBytes);
+  EXPECT_EQ(places_.MakeRoom(At(0), &plans), "");
+  EXPECT_EQ(plans.best.way, patch::Way::kTrap);
+  EXPECT_FALSE(plans.by_shared_jump.has_value());
+}
+
+TEST_F(PatchedPlacesTest, BytesThatAJumpSharesAreNobodyElses) {
+  PlacePlans plans;
+  plans.best = PlanOf(patch::Way::kJump, 0, patch::kJumpBytes);
+  plans.best.shared_bytes = 2;
+  places_.Add({0}, At(0), plans);
+  size_t second = 0;
+  EXPECT_EQ(Add(4, 2, &second), "its first bytes are changed to count serve");
+  EXPECT_EQ(Add(5, 2, &second), "");
+}
+
+// Of nops. An int3 does not come into question.
+PlacePlans JumpsOfNops() {
+  PlacePlans plans;
+  plans.best = PlanOf(patch::Way::kJump, 0, patch::kJumpBytes);
+  plans.best.displaced = {0x0f, 0x1f, 0x44, 0, 0};
+  plans.best.instructions = {0};
+  plans.by_shared_jump = plans.best;
+  plans.by_shared_jump->displaced = {0x0f, 0x1f, 0x40, 0};
+  plans.by_shared_jump->original = {0x0f, 0x1f, 0x40, 0, 0xfc};
+  plans.by_shared_jump->shared_bytes = 1;
+  return plans;
+}
+
+using Answer = patch::PatchResult (*)(const patch::CodePatch& patch);
+
+// The test's own process, which answers each request in a thread.
+class AnsweringProcess {
+ public:
+  explicit AnsweringProcess(Answer answer) : answer_(answer), thread_([this] { AnswerAll(); }) {
+    control_->processes[0].counters_fs_offset = 8;
+  }
+  ~AnsweringProcess() {
+    is_over_ = true;
+    thread_.join();
+  }
+  AnsweringProcess(const AnsweringProcess&) = delete;
+  AnsweringProcess& operator=(const AnsweringProcess&) = delete;
+
+  // Where its code begins.
+  PlaceInFile place() const {
+    PlaceInFile place;
+    place.file = RealPath(mapped_[0].path);
+    place.code.function_offset = mapped_[0].file_offset;
+    place.code.file_offset = mapped_[0].file_offset;
+    return place;
+  }
+  std::vector<PatchedPlaces::Refused> Ask(PatchedPlaces* places) {
+    return places->AskAtStart(*control_, control_->processes[0], {getpid(), 1, mapped_});
+  }
+
+ private:
+  void AnswerAll() {
+    shared::PatchRequest& request = control_->patch_request;
+    while (!is_over_) {
       if (request.state.load() != shared::PatchRequestState::kAsked) {
         std::this_thread::yield();
         continue;
       }
-      request.results[0] = static_cast<uint32_t>(patch::PatchResult::kBusy);
+      for (uint32_t i = 0; i < request.count; ++i) {
+        request.results[i] = static_cast<uint32_t>(answer_(request.patches[i]));
+      }
       request.state.store(shared::PatchRequestState::kAnswered);
     }
-  });
-  shared::ProcessSlot& slot = control->processes[0];
-  slot.counters_fs_offset = 8;
-  EXPECT_TRUE(places_.AskAtStart(*control, slot, {getpid(), 1, mapped}).empty());
+  }
+
+  const Answer answer_;
+  const std::vector<MappedCode> mapped_ = ReadMappedCode(getpid());
+  const std::unique_ptr<shared::ControlBlock> control_ = std::make_unique<shared::ControlBlock>();
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+TEST_F(PatchedPlacesTest, AProcessThatIsAlwaysBusyIsNotAskedForEver) {
+  AnsweringProcess process([](const patch::CodePatch&) { return patch::PatchResult::kBusy; });
+  places_.Remove(places_.Add({0}, process.place(), PlansOf(0, 0)));
+  EXPECT_TRUE(process.Ask(&places_).empty());
   EXPECT_FALSE(places_.IsSettled());
-  is_over = true;
-  process.join();
+}
+
+// It needs no int3s within, and so no moment with one thread.
+TEST_F(PatchedPlacesTest, JumpThatSharesBytesIsTakenWhereThreadsRun) {
+  AnsweringProcess process([](const patch::CodePatch& patch) {
+    return patch.changed_bytes == patch::kJumpBytes ? patch::PatchResult::kManyThreads
+                                                    : patch::PatchResult::kDone;
+  });
+  const size_t number = places_.Add({0}, process.place(), JumpsOfNops());
+  EXPECT_TRUE(process.Ask(&places_).empty());
+  EXPECT_TRUE(places_.IsThere(number));
+  EXPECT_EQ(places_.way(number), patch::Way::kJump);
+}
+
+TEST_F(PatchedPlacesTest, AnInt3IsTakenWhereAnotherChangeHasBytesOfTheJump) {
+  for (const Answer answer : {Answer([](const patch::CodePatch& patch) {
+                                return patch.way == patch::Way::kJump
+                                           ? patch::PatchResult::kOverlaps
+                                           : patch::PatchResult::kDone;
+                              }),
+                              Answer([](const patch::CodePatch& patch) {
+                                return patch.way == patch::Way::kJump
+                                           ? patch::PatchResult::kOtherCode
+                                           : patch::PatchResult::kDone;
+                              })}) {
+    places_ = PatchedPlaces();
+    AnsweringProcess process(answer);
+    PlacePlans plans = JumpsOfNops();
+    plans.by_trap = plans.best;
+    plans.by_trap->way = patch::Way::kTrap;
+    const size_t number = places_.Add({0}, process.place(), plans);
+    EXPECT_TRUE(process.Ask(&places_).empty());
+    EXPECT_TRUE(places_.IsThere(number));
+    EXPECT_EQ(places_.way(number), patch::Way::kTrap);
+  }
 }
 
 }  // namespace

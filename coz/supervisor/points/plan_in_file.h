@@ -20,6 +20,8 @@ namespace coz::supervisor {
 // How the place may be counted; `best` holds the sentence where it may not.
 struct PlacePlans {
   patch::PlacePlan best;
+  // Where a jump is best that shares no bytes, and one that does is possible too.
+  std::optional<patch::PlacePlan> by_shared_jump;
   // Where a jump is best, and an int3 is possible too.
   std::optional<patch::PlacePlan> by_trap;
 };

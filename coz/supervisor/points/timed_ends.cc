@@ -16,14 +16,16 @@ namespace coz::supervisor {
 namespace {
 
 constexpr int kEasy = 1;
+constexpr int kSharesBytes = patch::kJumpBytes - 1;
 constexpr int kOnlyTrap = patch::kJumpBytes;
 constexpr int kNotPossible = kOnlyTrap + 1;
 
-// Of a jump: how many bytes of its distance have to be int3s. Few stub addresses have many.
+// Of a jump: how many bytes of its distance are given. Few stub addresses have many.
 int DifficultyOf(const patch::PlacePlan& plan) {
   if (plan.way == patch::Way::kNone) return kNotPossible;
-  return plan.way == patch::Way::kJump ? __builtin_popcount(patch::TrapsInDistance(plan))
-                                       : kOnlyTrap;
+  if (plan.way == patch::Way::kTrap) return kOnlyTrap;
+  if (plan.shared_bytes != 0) return kSharesBytes;
+  return __builtin_popcount(patch::GivenInDistance(plan).mask) / 8;
 }
 
 }  // namespace

@@ -40,17 +40,22 @@ STEP(c, 3)
 STEP(d, 4)
 STEP(e, 5)
 
-/* Returns 0 when it has counted down. */
+/* Returns 0 when it has counted down. Before the loop are two instructions of a byte each, where no
+ * jump has room, so that only an int3 can count it. */
 long looped(long rounds);
 __asm__(
     ".text\n"
     ".globl looped\n"
     ".type looped, @function\n"
     "looped:\n"
-    "  mov %edi, %eax\n"
+    "  push %rbx\n"
+    "  push %rbx\n"
     "1:\n"
-    "  dec %eax\n"
+    "  dec %edi\n"
     "  jnz 1b\n"
+    "  pop %rbx\n"
+    "  pop %rbx\n"
+    "  mov %edi, %eax\n"
     "  ret\n"
     ".size looped, .-looped\n");
 

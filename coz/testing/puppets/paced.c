@@ -45,17 +45,22 @@ __attribute__((noipa)) static long served(long x) {
   return sum;
 }
 
-/* Its first bytes are where a loop leads back to, so that only an int3 can count it. */
+/* Before the loop are two instructions of a byte each, where no jump has room, so that only an int3
+ * can count it. */
 long looped(long x);
 __asm__(
     ".text\n"
     ".globl looped\n"
     ".type looped, @function\n"
     "looped:\n"
-    "  mov %edi, %eax\n"
+    "  push %rbx\n"
+    "  push %rbx\n"
     "1:\n"
-    "  dec %eax\n"
+    "  dec %edi\n"
     "  jnz 1b\n"
+    "  pop %rbx\n"
+    "  pop %rbx\n"
+    "  mov %edi, %eax\n"
     "  ret\n"
     ".size looped, .-looped\n");
 
