@@ -78,10 +78,6 @@ void SetTrap(uint64_t address, uint32_t patch, uint8_t displaced) {
 
 uint8_t* BytesAt(uint64_t address) { return reinterpret_cast<uint8_t*>(address); }
 
-void StoreByte(uint64_t address, uint8_t byte) {
-  __atomic_store_n(BytesAt(address), byte, __ATOMIC_SEQ_CST);
-}
-
 // Whether an int3 stands at this offset while the place is being changed and, within a jump, after
 // that.
 bool IsTrapOffset(const CodePatch& patch, size_t offset) {
@@ -137,7 +133,7 @@ PatchResult StoreStub(const CodePatch& patch) {
     if (!OwnStubPage(page)) return PatchResult::kNoStubSpace;
   }
   if (!AllowWriting(patch.stub, patch.stub_bytes)) return PatchResult::kMayNotWrite;
-  for (size_t i = 0; i < patch.stub_bytes; ++i) BytesAt(patch.stub)[i] = patch.stub_code[i];
+  for (size_t i = 0; i < patch.stub_bytes; ++i) StoreByte(patch.stub + i, patch.stub_code[i]);
   ForbidWriting(patch.stub, patch.stub_bytes);
   return PatchResult::kDone;
 }
@@ -452,6 +448,7 @@ bool RestoreCode() {
 }
 
 void OnForkInChild() {
+  OnForkOfWriter();
   g_changing.clear(std::memory_order_relaxed);
   g_unmapping.store(0, std::memory_order_relaxed);
 }

@@ -1,13 +1,20 @@
 #include "coz/patch/code_patcher.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -779,6 +786,54 @@ TEST(CodePatcherTest, OtherTrapsAreNotTaken) {
   reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function))(1);
   raise(SIGTRAP);
   EXPECT_EQ(g_foreign_traps, 2);
+}
+
+// As MemoryDenyWriteExecute of systemd does.
+bool ForbidWritableCode() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// 0, or the step that went wrong.
+int ChangeCodeWhereItMayNotBeWritable(const CodePatch& patch, Function call) {
+  if (!ForbidWritableCode()) return 1;
+  const auto page = patch.address & ~uint64_t{0xfff};
+  if (mprotect(reinterpret_cast<void*>(page), 1, PROT_READ | PROT_WRITE | PROT_EXEC) == 0) return 2;
+  const int next_descriptor = dup(0);
+  close(next_descriptor);
+  const uint64_t visits = self::SharedVisits(4);
+  if (InsertPatch(patch) != PatchResult::kDone) return 3;
+  if (call(1) != 43 || self::SharedVisits(4) != visits + 1) return 4;
+  if (RemovePatch(patch.address) != PatchResult::kDone) return 5;
+  if (call(1) != 43 || self::SharedVisits(4) != visits + 1) return 6;
+  if (memcmp(patch.original, reinterpret_cast<const void*>(patch.address), patch.changed_bytes))
+    return 7;
+  return dup(0) == next_descriptor && fcntl(512, F_GETFD) < 0 ? 0 : 8;
+}
+
+TEST(CodePatcherTest, CodeIsChangedWhereNoCodeMayBeWritable) {
+  self::HandleTraps();
+  for (const Kind kind : {Kind::kJump, Kind::kSharedJump, Kind::kTrap}) {
+    const uint8_t* function = Page().Add(kAddsFortyTwo);
+    const auto call = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(function));
+    const PlacePlan plan = PlanFor(function, kAddsFortyTwo.size(), 0, kind);
+    const auto patch = self::PatchFor(plan, reinterpret_cast<uint64_t>(function), 4);
+    ASSERT_TRUE(patch.has_value());
+    const pid_t child = fork();
+    if (child == 0) _exit(ChangeCodeWhereItMayNotBeWritable(*patch, call));
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << NameOf(kind);
+  }
 }
 
 TEST(CodePatcherTest, ChildOfForkRunsChangedCodeAndCanRestoreIt) {
