@@ -30,6 +30,7 @@
 #include "coz/shared/sample_ring.h"
 #include "coz/shared/selection.h"
 #include "coz/shared/thread_figures.h"
+#include "coz/shared/thread_groups.h"
 #include "coz/shared/thread_scope.h"
 #include "coz/shared/threads.h"
 #include "coz/sync/delay/delay_ledger.h"
@@ -44,7 +45,7 @@ inline constexpr char kControlVariable[] = "COZ_CONTROL";
 inline constexpr char kGuardOnly[] = "guard";
 
 inline constexpr uint64_t kControlMagic = 0x316c6f72746e6f43;  // "Control1"
-inline constexpr uint32_t kControlVersion = 27;                // of this layout
+inline constexpr uint32_t kControlVersion = 28;                // of this layout
 
 // Address space for the block and the tables behind it. A process maps all of it at its start,
 // because it may lose the right to map more: it may change its user or its root folder, or close
@@ -78,6 +79,7 @@ struct ControlBlock {
   uint32_t waits_are_units;
   uint32_t first_wait_kind;
   ThreadScope thread_scope;
+  ThreadGroups thread_groups;
 
   // The supervisor's child writes this before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;

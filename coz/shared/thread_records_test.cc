@@ -54,8 +54,8 @@ class ThreadRecordsTest : public ::testing::Test {
 
 TEST_F(ThreadRecordsTest, AnEndedThreadLeavesItsFigures) {
   ThreadSlot& slot = TakeSlot(*control_);
-  EXPECT_TRUE(NoteSample(*control_, slot, 3));
-  EXPECT_TRUE(NoteSample(*control_, slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, slot, 3).is_in_scope);
+  EXPECT_TRUE(NoteSample(*control_, slot, 1).is_in_scope);
   slot.visits[0] += 5;
   NoteCpuTime(slot);
   FreeThreadSlot(*control_, slot);
@@ -150,11 +150,11 @@ TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesWhetherItCounts) {
   ThreadScope& scope = control_->thread_scope;
   snprintf(scope.patterns[scope.patterns_used++], kThreadPatternBytes, "sec*");
   ThreadSlot& slot = TakeSlot(*control_);
-  EXPECT_FALSE(NoteSample(*control_, slot, 1));
+  EXPECT_FALSE(NoteSample(*control_, slot, 1).is_in_scope);
   SetOwnName("second");
-  EXPECT_TRUE(NoteSample(*control_, slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, slot, 1).is_in_scope);
   SetOwnName("first");
-  EXPECT_FALSE(NoteSample(*control_, slot, 1));
+  EXPECT_FALSE(NoteSample(*control_, slot, 1).is_in_scope);
 }
 
 // A sample may come between the moment in which a thread gets its slot and that in which its
@@ -165,7 +165,7 @@ TEST_F(ThreadRecordsTest, ASampleOfAThreadThatIsAboutToStartTouchesNoFigures) {
   FreeThreadSlot(*control_, *slot);
   SetOwnName("second");
   ASSERT_EQ(ReserveThreadSlot(*control_, 0, getpid()), slot);
-  EXPECT_TRUE(NoteSample(*control_, *slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, *slot, 1).is_in_scope);
   EXPECT_EQ(count(), 1u);
 }
 

@@ -192,6 +192,7 @@ Json UnitsJson(const ExperimentTable& table) {
                      {"samples", unit.samples},
                      {"sample_share", Number(Ratio(unit.samples, table.samples))}});
     if (!unit.wait.empty()) units.back()["wait"] = unit.wait;
+    if (!unit.thread_group.empty()) units.back()["thread_group"] = unit.thread_group;
   }
   return units;
 }

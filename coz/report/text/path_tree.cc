@@ -48,8 +48,10 @@ class Tree {
     const double seen = kSeenShare * static_cast<double>(table_.samples);
     if (static_cast<double>(row.samples) < seen && figures_.count(unit) == 0) return;
     Node* node = &root_;
-    for (const std::string& function : SplitCallPath(row.function)) {
-      node = &node->callers[function];
+    std::vector<std::string> parts = SplitCallPath(row.function);
+    if (!row.thread_group.empty()) parts.push_back(absl::StrCat("@", row.thread_group));
+    for (const std::string& part : parts) {
+      node = &node->callers[part];
       node->samples += row.samples;
     }
     node->unit = unit;
@@ -77,6 +79,7 @@ class Tree {
   std::string ShownName(const std::string& function, int depth) const {
     const std::string name = Printable(WithoutAnonymous(function));
     if (depth == 0) return ShortenFunction(name, name_width_);
+    if (name.front() == '@') return ElideEnd(name, RoomAt(depth));
     return absl::StrCat("< ", ShortenFunction(name, RoomAt(depth) - 2));
   }
 
