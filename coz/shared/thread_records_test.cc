@@ -157,6 +157,28 @@ TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesWhetherItCounts) {
   EXPECT_FALSE(NoteSample(*control_, slot, 1).is_in_scope);
 }
 
+TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesItsGroup) {
+  ThreadGroups& groups = control_->thread_groups;
+  for (const char* pattern : {"sec*", "third", "f*"}) {
+    groups.group_of_pattern[groups.patterns_used] = groups.patterns_used == 2 ? 0 : groups.patterns_used;
+    snprintf(groups.patterns[groups.patterns_used++], kThreadPatternBytes, "%s", pattern);
+  }
+  groups.groups_used = 2;
+  ThreadSlot& slot = TakeSlot(*control_);
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 0u);  // "first", by the third pattern
+  SetOwnName("third");
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 1u);
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 1u);
+  SetOwnName("other");
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 2u);
+  EXPECT_EQ(OwnRole(*control_).group, 2u);
+  SetOwnName("second");
+  EXPECT_EQ(OwnRole(*control_).group, 0u);
+  // Its slot still holds the figures of another.
+  slot.state = ThreadState::kFree;
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 0u);
+}
+
 // A sample may come between the moment in which a thread gets its slot and that in which its
 // figures begin.
 TEST_F(ThreadRecordsTest, ASampleOfAThreadThatIsAboutToStartTouchesNoFigures) {

@@ -70,6 +70,7 @@ Json OptionsJson(const profile::Options& options) {
           {"given", options.given()},
           {"innermost_only", options.innermost_only()},
           {"thread", options.thread()},
+          {"thread_group", options.thread_group()},
           {"count", options.count()},
           {"time", options.time()},
           {"api", options.api()},

@@ -253,6 +253,7 @@ class Builder {
     }
     units_.push_back(
         {file, row.line, WithoutAnonymous(row.function), Rounded(share), UnitKindId(row.kind)});
+    if (!row.thread_group.empty()) units_.back().push_back(row.thread_group);
     return it->second;
   }
 
