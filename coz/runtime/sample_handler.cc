@@ -93,8 +93,7 @@ bool FindPlace(const sampler::Sample& sample, UnitSearch* search) {
 }
 
 bool FindUnit(const sampler::Sample& sample, const shared::ThreadRole& thread, UnitSearch* search) {
-  return FindPlace(sample, search) &&
-         SplitByThreadGroup(thread, sample.weight, &search->unit);
+  return FindPlace(sample, search) && SplitByThreadGroup(thread, sample.weight, &search->unit);
 }
 
 // The unit of a sample, counted by what became of it.

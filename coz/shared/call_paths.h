@@ -100,8 +100,8 @@ inline uint32_t PathUnit(CallPaths& paths, const CallPath& path) {
 
 // What `unit` is in the threads of a group.
 inline uint32_t UnitInThreadGroup(CallPaths& paths, uint32_t unit, uint32_t group) {
-  const uint32_t entry = call_paths_internal::EntryOf(
-      paths, (uint64_t{unit} + 1) << 32 | (kFirstThreadGroup + group));
+  const uint32_t entry =
+      call_paths_internal::EntryOf(paths, (uint64_t{unit} + 1) << 32 | (kFirstThreadGroup + group));
   return entry == kMaxCallPaths ? kNoUnit : kFirstPathUnit + entry;
 }
 

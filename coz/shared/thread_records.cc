@@ -38,12 +38,15 @@ ThreadRole RoleOf(const ControlBlock& control, const ThreadName& name) {
   return {IsInThreadScope(control.thread_scope, text), ThreadGroupOf(control.thread_groups, text)};
 }
 
-void SetName(const ControlBlock& control, const ThreadName& name, ThreadFigures* figures) {
-  const ThreadRole role = RoleOf(control, name);
-  figures->name[0].store(name.words[0], kRelaxed);
-  figures->name[1].store(name.words[1], kRelaxed);
+void SetRole(const ThreadRole& role, ThreadFigures* figures) {
   figures->is_in_scope.store(role.is_in_scope ? 1 : 0, kRelaxed);
   figures->group.store(role.group, kRelaxed);
+}
+
+void SetName(const ControlBlock& control, const ThreadName& name, ThreadFigures* figures) {
+  figures->name[0].store(name.words[0], kRelaxed);
+  figures->name[1].store(name.words[1], kRelaxed);
+  SetRole(RoleOf(control, name), figures);
 }
 
 // Who reads the figures meanwhile reads them again.
@@ -142,6 +145,10 @@ ThreadRole NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) 
   figures.samples.fetch_add(weight, kRelaxed);
   slot.timers.samples.fetch_add(weight, kRelaxed);
   return {figures.is_in_scope.load(kRelaxed) != 0, figures.group.load(kRelaxed)};
+}
+
+void RenewRole(const ControlBlock& control, ThreadSlot& slot) {
+  SetRole(RoleOf(control, NameOf(slot.figures)), &slot.figures);
 }
 
 void NoteCpuTime(ThreadSlot& slot) {

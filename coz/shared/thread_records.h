@@ -37,6 +37,9 @@ ThreadRole OwnRole(const ControlBlock& control);
 // changed, later figures are those of the new name.
 ThreadRole NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight);
 
+// Of figures that began in an earlier session, whose patterns were others.
+void RenewRole(const ControlBlock& control, ThreadSlot& slot);
+
 // The calling thread ends, or its process does.
 void NoteCpuTime(ThreadSlot& slot);
 

@@ -160,7 +160,8 @@ TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesWhetherItCounts) {
 TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesItsGroup) {
   ThreadGroups& groups = control_->thread_groups;
   for (const char* pattern : {"sec*", "third", "f*"}) {
-    groups.group_of_pattern[groups.patterns_used] = groups.patterns_used == 2 ? 0 : groups.patterns_used;
+    groups.group_of_pattern[groups.patterns_used] =
+        groups.patterns_used == 2 ? 0 : groups.patterns_used;
     snprintf(groups.patterns[groups.patterns_used++], kThreadPatternBytes, "%s", pattern);
   }
   groups.groups_used = 2;

@@ -76,8 +76,7 @@ class ThreadGroupsTest : public testing::CozRunTest {
 };
 
 TEST_F(ThreadGroupsTest, EachGroupHasTheSamplesOfItsThreads) {
-  const CommandResult result =
-      Run({"--thread-group=first=al*", "--thread-group=beta"}, program_);
+  const CommandResult result = Run({"--thread-group=first=al*", "--thread-group=beta"}, program_);
   ASSERT_EQ(result.status, 0) << result.errors;
   std::map<std::string, uint64_t> by_group = SamplesByGroup();
   std::map<std::string, uint64_t> by_name = SamplesByName();
@@ -92,10 +91,9 @@ TEST_F(ThreadGroupsTest, EachGroupHasTheSamplesOfItsThreads) {
 // The known answer: a line that two threads run is sped up in the threads of one group, and samples
 // of the other impose nothing.
 TEST_F(ThreadGroupsTest, AnExperimentSpeedsUpOneGroupAlone) {
-  const CommandResult result =
-      Run({"--thread-group=alpha", "--thread-group=beta", absl::StrCat("--fixed-line=", line_),
-           "--fixed-speedup=50"},
-          program_);
+  const CommandResult result = Run({"--thread-group=alpha", "--thread-group=beta",
+                                    absl::StrCat("--fixed-line=", line_), "--fixed-speedup=50"},
+                                   program_);
   ASSERT_EQ(result.status, 0) << result.errors;
   EXPECT_THAT(Selected(), ::testing::IsSupersetOf({"alpha", "beta"}));
   const profile::Profile profile = Profile();
@@ -114,8 +112,8 @@ TEST_F(ThreadGroupsTest, AnExperimentSpeedsUpOneGroupAlone) {
 }
 
 TEST_F(ThreadGroupsTest, AGroupCanBeNamedAndGiven) {
-  Run({"--thread-group=alpha", "--thread-group=beta",
-       absl::StrCat("--fixed-line=", line_, "@beta"), absl::StrCat("--given=", line_, "@alpha=50%")},
+  Run({"--thread-group=alpha", "--thread-group=beta", absl::StrCat("--fixed-line=", line_, "@beta"),
+       absl::StrCat("--given=", line_, "@alpha=50%")},
       program_);
   EXPECT_THAT(Selected(), ElementsAre("beta"));
   const CommandResult report = RunCommand({Coz(), "report"}, options_);
@@ -139,9 +137,8 @@ TEST_F(ThreadGroupsTest, WhatCannotBeIsRefused) {
   ExpectOneSentence(Run({"--thread-group=others=io*"}, program_), "cannot be named so");
   ExpectOneSentence(Run({"--thread-group=io=a_name_of_17_letters"}, program_),
                     "'io=a_name_of_17_le*'");
-  ExpectOneSentence(
-      Run({"--thread-group=beta", absl::StrCat("--given=", line_, "=50%")}, program_),
-      "is in every group of threads");
+  ExpectOneSentence(Run({"--thread-group=beta", absl::StrCat("--given=", line_, "=50%")}, program_),
+                    "is in every group of threads");
   ExpectOneSentence(
       Run({"--thread-group=beta", absl::StrCat("--fixed-line=", line_, "@alpha")}, program_),
       "belongs to this line");

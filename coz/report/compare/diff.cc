@@ -19,8 +19,7 @@ namespace {
 using UnitKey = std::tuple<int, std::string, uint32_t, std::string, std::string>;
 
 UnitKey KeyOf(const UnitRow& unit) {
-  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function,
-          unit.thread_group};
+  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function, unit.thread_group};
 }
 
 // What one profile says of a unit at a point.

@@ -130,8 +130,8 @@ class Writer {
   void AddUnit(size_t index) {
     const UnitRow& unit = whole_.table.units[index];
     const bool is_named = !unit.function.empty();
-    const uint64_t location =
-        AddLocation(is_named ? WithoutAnonymous(unit.function) : unit.CodeName(), unit.file, unit.line);
+    const uint64_t location = AddLocation(
+        is_named ? WithoutAnonymous(unit.function) : unit.CodeName(), unit.file, unit.line);
     pprof::Sample* sample = AddSample(location, unit.samples);
     if (!unit.thread_group.empty()) {
       pprof::Label* label = sample->add_label();

@@ -203,7 +203,7 @@ class UnitIndex {
   std::unique_ptr<shared::CallPaths> first_paths_;  // until there is a control block
   shared::CallPaths* paths_ = nullptr;              // where units have parts
   std::vector<std::string> thread_groups_;          // with the others; empty: units are not split
-  std::bitset<shared::kMaxModules> answered_;  // by module slot
+  std::bitset<shared::kMaxModules> answered_;       // by module slot
   uint32_t next_unit_ = 0;
   size_t jit_object_ = 0;  // in objects_; there where jit_units_ is not empty
   absl::flat_hash_map<std::string, uint32_t> jit_units_;

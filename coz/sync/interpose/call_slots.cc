@@ -366,7 +366,8 @@ size_t WrapLoadedObjects() {
 
 void UnwrapObjects() {
   while (g_note_count > 0) Restore(g_notes[--g_note_count]);
-  if (g_notes != nullptr) RawSyscall(SYS_munmap, g_notes, kMostNotes * sizeof(Note));
+  if (g_notes != nullptr)
+    RawSyscall(SYS_munmap, static_cast<void*>(g_notes), kMostNotes * sizeof(Note));
   g_notes = nullptr;
 }
 
