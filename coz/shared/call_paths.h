@@ -1,5 +1,5 @@
-// Units of several parts, numbered as they are met: call paths, which are a function with those that
-// called it, and what a unit is in one group of threads.
+// Units of several parts, numbered as they are met: call paths, which are a function with those
+// that called it, and what a unit is in one group of threads.
 //
 // Shape    a hash table that only grows. An entry is one word, `inner + 1 : 32 | caller : 32`:
 //          `inner` is a function or another path, and `caller` the function that called its

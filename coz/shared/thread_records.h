@@ -1,5 +1,5 @@
-// Begins, keeps and ends the figures of threads (thread_figures.h), and tells by a thread's name what
-// its samples count for.
+// Begins, keeps and ends the figures of threads (thread_figures.h), and tells by a thread's name
+// what its samples count for.
 //
 // Shape    functions on slots of the control block
 // Units    as thread_figures.h

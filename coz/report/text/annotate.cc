@@ -137,7 +137,7 @@ bool IsNewerThanProfile(const std::string& path, const profile::Profile& profile
   return static_cast<uint64_t>(info.st_mtime) > first_ns / 1'000'000'000;
 }
 
-// By number. A line that is split by groups of threads has the figures of the one with most samples.
+// By number. A line that is split by groups of threads has the figures of that with most samples.
 std::map<uint32_t, LineNote> NotesOf(const ExperimentTable& table, const PointAnalysis& point,
                                      const std::string& file) {
   std::map<uint32_t, LineNote> notes;

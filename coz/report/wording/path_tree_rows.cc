@@ -59,17 +59,18 @@ class PathTree {
   void AddRows(const PathNode& node, int depth) {
     std::vector<const NamedPathNode*> callers;
     for (const NamedPathNode& caller : node.callers) callers.push_back(&caller);
-    std::stable_sort(callers.begin(), callers.end(), [](const NamedPathNode* a, const NamedPathNode* b) {
-      return a->second.samples > b->second.samples;
-    });
+    std::stable_sort(callers.begin(), callers.end(),
+                     [](const NamedPathNode* a, const NamedPathNode* b) {
+                       return a->second.samples > b->second.samples;
+                     });
     for (const NamedPathNode* named : callers) {
       const auto& [name, caller] = *named;
       const bool is_leaf = caller.callers.empty();
       rows_.push_back({depth, PathPartAt(depth, name), Printable(WithoutAnonymous(name)),
                        caller.samples, is_leaf ? caller.unit : std::nullopt});
       if (!is_leaf && caller.unit.has_value()) {
-        rows_.push_back({depth + 1, PathPart::kNoCaller, "", table_.units[*caller.unit].samples,
-                         caller.unit});
+        rows_.push_back(
+            {depth + 1, PathPart::kNoCaller, "", table_.units[*caller.unit].samples, caller.unit});
       }
       AddRows(caller, depth + 1);
     }

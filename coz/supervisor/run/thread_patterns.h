@@ -27,8 +27,8 @@ struct ThreadGroup {
   std::vector<std::string> patterns;
 };
 
-// Of texts "NAME=PATTERN"; a pattern alone is a group of its own name. A name that comes again adds a
-// pattern.
+// Of texts "NAME=PATTERN"; a pattern alone is a group of its own name. A name that comes again adds
+// a pattern.
 absl::StatusOr<std::vector<ThreadGroup>> ParseThreadGroups(const std::vector<std::string>& texts);
 
 std::vector<std::string> NamesOf(const std::vector<ThreadGroup>& groups);
