@@ -75,9 +75,11 @@ std::string ThreadGroupsLine(const ExperimentTable& table) {
   }
   if (samples.empty()) return "";
   std::vector<std::pair<uint64_t, std::string>> sorted;
+  sorted.reserve(samples.size());
   for (const auto& [group, count] : samples) sorted.emplace_back(count, group);
   std::stable_sort(sorted.begin(), sorted.end(), std::greater<>());
   std::vector<std::string> shares;
+  shares.reserve(sorted.size());
   for (const auto& [count, group] : sorted) {
     shares.push_back(absl::StrCat("@", Printable(group), " ", Percent(count, table.samples)));
   }
