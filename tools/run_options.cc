@@ -126,6 +126,12 @@ void AddScopeOptions(CLI::App* command, RunArguments* a) {
                    "(* or % is a wildcard; docs/threads.md)")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  command
+      ->add_option("--thread-group", a->run.thread_groups,
+                   "split each unit by the threads that run it, each with experiments and a curve "
+                   "of its own; repeat it for more patterns or groups (docs/threads.md)")
+      ->allow_extra_args(false)
+      ->type_name("NAME=PATTERN");
 }
 
 void AddCountOption(CLI::App* command, RunArguments* a) {

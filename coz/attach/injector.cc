@@ -582,7 +582,8 @@ void Injector::CloseLeftOver() {
   const std::string folder = absl::StrFormat("/proc/%d/fd", pid_);
   for (const std::string& name : NamesIn(folder)) {
     std::error_code error;
-    const std::string file = std::filesystem::read_symlink(folder + "/" + name, error).string();
+    const std::string file =
+        std::filesystem::read_symlink(absl::StrCat(folder, "/", name), error).string();
     uint64_t fd = 0;
     if (absl::StartsWith(file, absl::StrCat("/memfd:", kControlName, " ")) &&
         absl::SimpleAtoi(name, &fd)) {

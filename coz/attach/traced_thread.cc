@@ -442,7 +442,7 @@ absl::StatusOr<int64_t> TracedThread::Call(const Gadgets& gadgets, const Request
   const absl::StatusOr<uint64_t> frame = EnterFrames(gadgets, registers_.rsp - kRedZoneBytes, call);
   if (!frame.ok()) return frame.status();
   int64_t result = -EINTR;
-  const absl::Status returned = AwaitReturn(*frame, NowS() + kCallLimitS, &result);
+  absl::Status returned = AwaitReturn(*frame, NowS() + kCallLimitS, &result);
   is_lost_ = !returned.ok();
   if (is_lost_) return returned;
   return result;
@@ -458,7 +458,7 @@ absl::Status TracedThread::CallFunction(const Gadgets& gadgets, uint64_t stack, 
   call.eflags &= ~uint64_t{0x400};  // direction, which the ABI wants clear
   const absl::StatusOr<uint64_t> frame = EnterFrames(gadgets, top, call);
   if (!frame.ok()) return frame.status();
-  const absl::Status returned = AwaitReturn(*frame, NowS() + limit_s, nullptr);
+  absl::Status returned = AwaitReturn(*frame, NowS() + limit_s, nullptr);
   is_lost_ = !returned.ok();
   return returned;
 }

@@ -36,6 +36,7 @@ using runtime_internal::g_modules;
 using runtime_internal::g_pid;
 using runtime_internal::g_process;
 using runtime_internal::IsInScope;
+using runtime_internal::SplitByThreadGroup;
 using runtime_internal::UnitSearch;
 
 constexpr uint32_t kSamplesBetweenChecks = 256;
@@ -85,23 +86,22 @@ bool FindPath(const sampler::Sample& sample, UnitSearch* found) {
   return false;
 }
 
-bool FindUnit(const sampler::Sample& sample, UnitSearch* search) {
+bool FindPlace(const sampler::Sample& sample, UnitSearch* search) {
   if (g_control->path_callers != 0) return FindPath(sample, search);
   if (g_control->innermost_only != 0) return IsInScope(sample.ip, search);
   return CallerInScope(*sample.context, search);
 }
 
-bool IsThreadInScope(shared::ThreadSlot* slot, uint64_t weight) {
-  if (slot != nullptr) return shared::NoteSample(*g_control, *slot, weight);
-  if (g_control->thread_scope.patterns_used == 0) return true;
-  char name[shared::kThreadNameBytes];
-  shared::ReadOwnName().Get(name);
-  return shared::IsInThreadScope(g_control->thread_scope, name);
+bool FindUnit(const sampler::Sample& sample, const shared::ThreadRole& thread, UnitSearch* search) {
+  return FindPlace(sample, search) && SplitByThreadGroup(thread, sample.weight, &search->unit);
 }
 
 // The unit of a sample, counted by what became of it.
 uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::ThreadSlot* slot) {
-  if (!IsThreadInScope(slot, sample.weight)) {
+  const shared::ThreadRole thread = slot != nullptr
+                                        ? shared::NoteSample(*g_control, *slot, sample.weight)
+                                        : shared::OwnRole(*g_control);
+  if (!thread.is_in_scope) {
     shared::Add(g_control->counters.other_thread_samples, sample.weight);
     return shared::kNoUnit;
   }
@@ -115,7 +115,7 @@ uint32_t Attribute(const sampler::Sample& sample, bool is_counting, shared::Thre
   }
   if (g_control->waits_are_units != 0) return shared::kNoUnit;
   UnitSearch search;
-  if (FindUnit(sample, &search)) {
+  if (FindUnit(sample, thread, &search)) {
     g_control->samples.in_scope.fetch_add(sample.weight, std::memory_order_relaxed);
     if (slot != nullptr) shared::Add(slot->figures.samples_in_scope, sample.weight);
     shared::PushSample(g_control->ring, search.unit, sample.weight);

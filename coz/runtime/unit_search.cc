@@ -3,6 +3,7 @@
 #include "coz/runtime/module_map.h"
 #include "coz/runtime/runtime_state.h"
 #include "coz/sampler/unwind/unwinder.h"
+#include "coz/shared/call_paths.h"
 #include "coz/shared/jit_code.h"
 
 namespace coz::runtime::runtime_internal {
@@ -41,6 +42,14 @@ bool IsInScope(uint64_t lookup_address, void* opaque) {
 bool CallerInScope(const ucontext_t& context, UnitSearch* search) {
   uint64_t lookup_address = 0;
   return sampler::FindFirstInScope(&context, IsInScope, search, &lookup_address);
+}
+
+bool SplitByThreadGroup(const shared::ThreadRole& thread, uint64_t weight, uint32_t* unit) {
+  if (g_control->thread_groups.groups_used == 0) return true;
+  *unit = shared::UnitInThreadGroup(g_control->paths, *unit, thread.group);
+  if (*unit != shared::kNoUnit) return true;
+  shared::Add(g_control->counters.paths_without_slot, weight);
+  return false;
 }
 
 }  // namespace coz::runtime::runtime_internal

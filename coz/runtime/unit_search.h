@@ -15,6 +15,7 @@
 
 #include "coz/runtime/module_map.h"
 #include "coz/shared/selection.h"
+#include "coz/shared/thread_records.h"
 
 namespace coz::runtime::runtime_internal {
 
@@ -32,6 +33,10 @@ bool IsInScope(uint64_t lookup_address, void* search);
 
 // Walks from the registers of `context` outwards to the first address in a unit.
 bool CallerInScope(const ucontext_t& context, UnitSearch* search);
+
+// Makes `unit` what it is in the thread's group, where units are split by groups. False where the
+// table has no room for that; then it counts `weight` samples as lost.
+bool SplitByThreadGroup(const shared::ThreadRole& thread, uint64_t weight, uint32_t* unit);
 
 }  // namespace coz::runtime::runtime_internal
 

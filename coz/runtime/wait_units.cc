@@ -19,6 +19,7 @@ namespace {
 using runtime_internal::CallerInScope;
 using runtime_internal::g_control;
 using runtime_internal::g_process;
+using runtime_internal::SplitByThreadGroup;
 using runtime_internal::UnitSearch;
 
 // The delay of short waits of this thread.
@@ -55,13 +56,6 @@ shared::ChargeBudget g_charge_budget;
   UnitSearch search;
   if (CallerInScope(context, &search)) return search.unit;
   return g_control->first_wait_kind + static_cast<uint32_t>(kind);
-}
-
-bool IsThreadInScope() {
-  if (g_control->thread_scope.patterns_used == 0) return true;
-  char name[shared::kThreadNameBytes];
-  shared::ReadOwnName().Get(name);
-  return shared::IsInThreadScope(g_control->thread_scope, name);
 }
 
 void Count(uint32_t unit, const delay::OutsideWait& wait) {
@@ -110,8 +104,11 @@ void Impose(delay::ThreadLedger& ledger, uint32_t unit, const delay::OutsideWait
 
 void OnOutsideWait(delay::ThreadLedger& ledger, const delay::OutsideWait& wait) {
   const bool has_detached = g_process == nullptr;
-  if (has_detached || !IsThreadInScope()) return;
-  const uint32_t unit = UnitOf(wait.kind);
+  if (has_detached) return;
+  const shared::ThreadRole thread = shared::OwnRole(*g_control);
+  if (!thread.is_in_scope) return;
+  uint32_t unit = UnitOf(wait.kind);
+  if (!SplitByThreadGroup(thread, wait.blocked_ns / g_control->sampling_period_ns, &unit)) return;
   Count(unit, wait);
   Impose(ledger, unit, wait);
 }

@@ -109,6 +109,7 @@ TEST_P(SamplerTest, EveryThreadIsSampledHoweverItWasMade) {
   ASSERT_EQ(RunInChild([] {
               Start(&CountHere);
               std::vector<std::thread> threads;
+              threads.reserve(3);
               for (int i = 0; i < 3; ++i) threads.emplace_back(body, i);
               thrd_t c11_thread;
               thrd_create(
@@ -164,7 +165,7 @@ TEST_P(SamplerTest, ErrnoOfTheProgramIsKept) {
   ASSERT_EQ(RunInChild([] {
               Start(+[](const Sample&) { errno = EDOM; });
               errno = 0;
-              for (volatile uint64_t i = 0; i < 300 * 1000 * 1000; i = i + 1) {
+              for (volatile uint64_t i = 0; i < uint64_t{300} * 1000 * 1000; i = i + 1) {
               }
               outcome->values[0] = static_cast<uint64_t>(errno);
               outcome->counters = ReadSamplerCounters();
@@ -279,7 +280,7 @@ TEST_P(SamplerTest, BlockingCallsAreNotInterrupted) {
               for (int i = 0; i < 150; ++i) {
                 char byte;
                 uint32_t word = 0;
-                const timespec short_time = {0, 100 * 1000};
+                const timespec short_time = {0, 100'000};
                 epoll_event event;
                 pollfd nothing = {-1, 0, 0};
                 outcome->values[0] += CountInterrupted(read(pipe_ends[0], &byte, 1));

@@ -1,11 +1,13 @@
-// Call paths as units: a function with the functions that called it, numbered as they are met.
+// Units of several parts, numbered as they are met: call paths, which are a function with those
+// that called it, and what a unit is in one group of threads.
 //
 // Shape    a hash table that only grows. An entry is one word, `inner + 1 : 32 | caller : 32`:
 //          `inner` is a function or another path, and `caller` the function that called its
-//          outermost one. So "f < g < h" takes two entries, and a path of one function none. The
-//          unit of an entry is its place behind kFirstPathUnit
+//          outermost one, or a group of threads, which comes last. So "f < g < h" takes two
+//          entries, and a path of one function none. The unit of an entry is its place behind
+//          kFirstPathUnit
 // Units    unit numbers; those of functions are below kFirstPathUnit
-// Errors   PathUnit returns kNoUnit where the table has no room for a path; the caller counts it
+// Errors   PathUnit, UnitInThreadGroup: kNoUnit where the table has no room; the caller counts it
 // Threads  safe, across processes: whoever meets a path first enters it
 // Signals  async-signal-safe; at most kMostPathProbes entries are looked at for each caller
 // Source   docs/design/sampling.md, "Call paths"
@@ -16,6 +18,7 @@
 #include <cstdint>
 
 #include "coz/shared/selection.h"
+#include "coz/shared/thread_scope.h"
 
 namespace coz::shared {
 
@@ -26,6 +29,11 @@ inline constexpr uint32_t kFirstPathUnit = 0x80000000;
 inline constexpr uint32_t kUnknownCaller = 0xfffffffe;
 // Of a path, the innermost included.
 inline constexpr uint32_t kMaxPathFunctions = 5;
+// Groups of threads in place of a caller. There are no more of them than patterns, and the others.
+inline constexpr uint32_t kFirstThreadGroup = 0xffffff00;
+static_assert(kFirstThreadGroup + kMaxThreadPatterns < kUnknownCaller);
+// Functions, and a group of threads.
+inline constexpr uint32_t kMaxUnitParts = kMaxPathFunctions + 1;
 
 struct CallPaths {
   std::atomic<uint64_t> entries[kMaxCallPaths];  // 0: free
@@ -90,19 +98,26 @@ inline uint32_t PathUnit(CallPaths& paths, const CallPath& path) {
   return unit;
 }
 
-// The functions of a unit, the outermost first. Returns how many; 0 where the table has no such
-// path, whatever has been written into it.
-inline uint32_t FunctionsOfUnit(const CallPaths& paths, uint32_t unit,
-                                uint32_t (&functions)[kMaxPathFunctions]) {
+// What `unit` is in the threads of a group.
+inline uint32_t UnitInThreadGroup(CallPaths& paths, uint32_t unit, uint32_t group) {
+  const uint32_t entry =
+      call_paths_internal::EntryOf(paths, (uint64_t{unit} + 1) << 32 | (kFirstThreadGroup + group));
+  return entry == kMaxCallPaths ? kNoUnit : kFirstPathUnit + entry;
+}
+
+// The parts of a unit, the outermost first. Returns how many; 0 where the table has no such unit,
+// whatever has been written into it.
+inline uint32_t PartsOfUnit(const CallPaths& paths, uint32_t unit,
+                            uint32_t (&parts)[kMaxUnitParts]) {
   uint32_t count = 0;
   for (; unit >= kFirstPathUnit; ++count) {
-    if (unit - kFirstPathUnit >= kMaxCallPaths || count + 1 == kMaxPathFunctions) return 0;
+    if (unit - kFirstPathUnit >= kMaxCallPaths || count + 1 == kMaxUnitParts) return 0;
     const uint64_t word = paths.entries[unit - kFirstPathUnit].load(std::memory_order_relaxed);
     if (word == 0) return 0;
-    functions[count] = static_cast<uint32_t>(word);
+    parts[count] = static_cast<uint32_t>(word);
     unit = static_cast<uint32_t>((word >> 32) - 1);
   }
-  functions[count] = unit;
+  parts[count] = unit;
   return count + 1;
 }
 

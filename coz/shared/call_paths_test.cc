@@ -33,9 +33,9 @@ class CallPathsTest : public ::testing::Test {
  protected:
   // From the innermost, as the table has them.
   std::vector<uint32_t> InTable(uint32_t unit) const {
-    uint32_t functions[kMaxPathFunctions];
-    const uint32_t count = FunctionsOfUnit(*paths_, unit, functions);
-    return {std::reverse_iterator(functions + count), std::reverse_iterator(functions)};
+    uint32_t parts[kMaxUnitParts];
+    const uint32_t count = PartsOfUnit(*paths_, unit, parts);
+    return {std::reverse_iterator(parts + count), std::reverse_iterator(parts)};
   }
 
   std::unique_ptr<CallPaths> paths_ = std::make_unique<CallPaths>();
@@ -65,6 +65,17 @@ TEST_F(CallPathsTest, PathHasOneUnitAndAFunctionAloneItsOwn) {
   EXPECT_THAT(InTable(7), ElementsAre(7));
   EXPECT_THAT(InTable(PathUnit(*paths_, Walk(3, {0, 3, kUnknownCaller}))),
               ElementsAre(0, 3, kUnknownCaller));
+}
+
+TEST_F(CallPathsTest, AUnitIsAnotherInEachThreadGroup) {
+  const uint32_t path = PathUnit(*paths_, Walk(4, {1, 2, 3, 4, 5}));
+  const uint32_t line = UnitInThreadGroup(*paths_, 7, 0);
+  EXPECT_EQ(UnitInThreadGroup(*paths_, 7, 0), line);
+  EXPECT_NE(UnitInThreadGroup(*paths_, 7, 1), line);
+  EXPECT_NE(UnitInThreadGroup(*paths_, 8, 0), line);
+  EXPECT_THAT(InTable(line), ElementsAre(7, kFirstThreadGroup));
+  EXPECT_THAT(InTable(UnitInThreadGroup(*paths_, path, 2)),
+              ElementsAre(1, 2, 3, 4, 5, kFirstThreadGroup + 2));
 }
 
 TEST_F(CallPathsTest, FullTableGivesNoUnitAndKeepsWhatItHas) {

@@ -6,6 +6,7 @@
 #include <bitset>
 
 #include "coz/shared/slot_loops.h"
+#include "coz/shared/thread_records.h"
 #include "coz/shared/thread_slots.h"
 
 namespace coz::shared {
@@ -34,7 +35,8 @@ void RaiseLedger(const delay::GlobalLedger& from, delay::GlobalLedger& to) {
 }
 
 // What the thread does from now on is the new session's. No call is timed meanwhile.
-void BeginAnew(ThreadSlot& slot) {
+void BeginAnew(const ControlBlock& control, ThreadSlot& slot) {
+  RenewRole(control, slot);
   slot.figures.samples.store(0, kRelaxed);
   slot.figures.samples_in_scope.store(0, kRelaxed);
   for (uint32_t i = 0; i < kMaxPoints; ++i) {
@@ -78,7 +80,7 @@ void PutInSlot(const ThreadSlot& kept, ControlBlock& control, ThreadSlot& slot) 
   slot.process.store(process, kRelaxed);
   slot.pid.store(pid, kRelaxed);
   BeginPayingAnew(slot.ledger, control.ledger.global_delay_ns.load(kRelaxed));
-  BeginAnew(slot);
+  BeginAnew(control, slot);
   for (uint32_t i = 0; i < kMaxPoints; ++i) {
     const uint64_t more = CountIn(slot, i, control) - before[i];
     if (more != 0) control.points[i].shared.count.fetch_sub(more, kRelaxed);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 #include "coz/shared/charged_pairs.h"
@@ -61,6 +62,28 @@ TEST(CarryOverTest, ThreadKeepsItsSlotAndOwesNothing) {
   EXPECT_FALSE(delay::IsBehind(to->ledger, kept.ledger));
   EXPECT_EQ(kept.ledger.imposed_ns, 20u) << "a wait in progress compares with it";
   EXPECT_EQ(kept.ledger.paused_ns, 0u);
+}
+
+// Of the patterns of each session.
+TEST(CarryOverTest, ThreadCountsAsTheNewSessionSays) {
+  const Block from = MakeBlock();
+  const Block to = MakeBlock();
+  snprintf(from->thread_scope.patterns[0], kThreadPatternBytes, "io");
+  from->thread_scope.patterns_used = 1;
+  snprintf(to->thread_groups.patterns[0], kThreadPatternBytes, "work*");
+  to->thread_groups.patterns_used = 1;
+  to->thread_groups.groups_used = 1;
+  for (const char* name : {"worker", "io"}) {
+    ThreadSlot* const slot = ReserveThreadSlot(*from, 0, kPid);
+    ThreadName words = {};
+    memcpy(&words, name, strlen(name));
+    slot->figures.name[0].store(words.words[0]);
+    slot->figures.group.store(7);
+  }
+  TakeOver(*from, *to);
+  EXPECT_EQ(to->threads[0].figures.group, 0u);
+  EXPECT_EQ(to->threads[0].figures.is_in_scope, 1u);
+  EXPECT_EQ(to->threads[1].figures.group, 1u);
 }
 
 TEST(CarryOverTest, ThreadWithExcessKeepsIt) {

@@ -30,6 +30,7 @@
 #include "coz/shared/sample_ring.h"
 #include "coz/shared/selection.h"
 #include "coz/shared/thread_figures.h"
+#include "coz/shared/thread_groups.h"
 #include "coz/shared/thread_scope.h"
 #include "coz/shared/threads.h"
 #include "coz/shared/timer_request.h"
@@ -79,6 +80,7 @@ struct ControlBlock {
   uint32_t waits_are_units;
   uint32_t first_wait_kind;
   ThreadScope thread_scope;
+  ThreadGroups thread_groups;
 
   // The supervisor's child writes this before it becomes the target: the first process.
   std::atomic<int32_t> target_pid;

@@ -40,6 +40,7 @@ static_assert(sizeof(ThreadName) == kThreadNameBytes);
 struct ThreadFigures {
   std::atomic<uint32_t> changes;  // odd while the figures pass to another thread or name
   std::atomic<uint32_t> is_in_scope;
+  std::atomic<uint32_t> group;  // as ThreadGroupOf says
   std::atomic<uint64_t> name[2];
   std::atomic<uint64_t> start_ns;
   std::atomic<uint64_t> samples;

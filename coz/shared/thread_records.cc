@@ -32,12 +32,21 @@ ThreadName NameOf(const ThreadFigures& figures) {
   return {{figures.name[0].load(kRelaxed), figures.name[1].load(kRelaxed)}};
 }
 
-void SetName(const ControlBlock& control, const ThreadName& name, ThreadFigures* figures) {
+ThreadRole RoleOf(const ControlBlock& control, const ThreadName& name) {
   char text[kThreadNameBytes];
   name.Get(text);
+  return {IsInThreadScope(control.thread_scope, text), ThreadGroupOf(control.thread_groups, text)};
+}
+
+void SetRole(const ThreadRole& role, ThreadFigures* figures) {
+  figures->is_in_scope.store(role.is_in_scope ? 1 : 0, kRelaxed);
+  figures->group.store(role.group, kRelaxed);
+}
+
+void SetName(const ControlBlock& control, const ThreadName& name, ThreadFigures* figures) {
   figures->name[0].store(name.words[0], kRelaxed);
   figures->name[1].store(name.words[1], kRelaxed);
-  figures->is_in_scope.store(IsInThreadScope(control.thread_scope, text) ? 1 : 0, kRelaxed);
+  SetRole(RoleOf(control, name), figures);
 }
 
 // Who reads the figures meanwhile reads them again.
@@ -110,15 +119,16 @@ void BeginFigures(const ControlBlock& control, ThreadSlot& slot) {
   StartFrom(control, ReadOwnName(), /*is_new_thread=*/true, &slot);
 }
 
-bool NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) {
+ThreadRole OwnRole(const ControlBlock& control) {
+  if (control.thread_scope.patterns_used == 0 && control.thread_groups.groups_used == 0) return {};
+  return RoleOf(control, ReadOwnName());
+}
+
+ThreadRole NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) {
   ThreadFigures& figures = slot.figures;
   const ThreadName name = ReadOwnName();
   // The thread is about to take the slot, which still holds the figures of another one.
-  if (slot.state.load(kRelaxed) != ThreadState::kRunning) {
-    char text[kThreadNameBytes];
-    name.Get(text);
-    return IsInThreadScope(control.thread_scope, text);
-  }
+  if (slot.state.load(kRelaxed) != ThreadState::kRunning) return RoleOf(control, name);
   if (!(name == NameOf(figures))) {
     const bool is_news = figures.samples.load(kRelaxed) == 0;
     if (!is_news) {
@@ -134,7 +144,11 @@ bool NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight) {
   }
   figures.samples.fetch_add(weight, kRelaxed);
   slot.timers.samples.fetch_add(weight, kRelaxed);
-  return figures.is_in_scope.load(kRelaxed) != 0;
+  return {figures.is_in_scope.load(kRelaxed) != 0, figures.group.load(kRelaxed)};
+}
+
+void RenewRole(const ControlBlock& control, ThreadSlot& slot) {
+  SetRole(RoleOf(control, NameOf(slot.figures)), &slot.figures);
 }
 
 void NoteCpuTime(ThreadSlot& slot) {

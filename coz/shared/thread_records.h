@@ -1,4 +1,5 @@
-// Begins, keeps and ends the figures of threads (thread_figures.h).
+// Begins, keeps and ends the figures of threads (thread_figures.h), and tells by a thread's name
+// what its samples count for.
 //
 // Shape    functions on slots of the control block
 // Units    as thread_figures.h
@@ -23,9 +24,21 @@ ThreadName ReadOwnName();
 // The slot's thread starts; it is the calling one.
 void BeginFigures(const ControlBlock& control, ThreadSlot& slot);
 
+// What samples of a thread count for.
+struct ThreadRole {
+  bool is_in_scope = true;
+  uint32_t group = 0;  // as ThreadGroupOf says
+};
+
+// The calling thread's.
+ThreadRole OwnRole(const ControlBlock& control);
+
 // A sample of the calling thread, before it is attributed. The name is read anew: where it has
-// changed, later figures are those of the new name. Returns whether the thread is in scope.
-bool NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight);
+// changed, later figures are those of the new name.
+ThreadRole NoteSample(ControlBlock& control, ThreadSlot& slot, uint64_t weight);
+
+// Of figures that began in an earlier session, whose patterns were others.
+void RenewRole(const ControlBlock& control, ThreadSlot& slot);
 
 // The calling thread ends, or its process does.
 void NoteCpuTime(ThreadSlot& slot);

@@ -54,8 +54,8 @@ class ThreadRecordsTest : public ::testing::Test {
 
 TEST_F(ThreadRecordsTest, AnEndedThreadLeavesItsFigures) {
   ThreadSlot& slot = TakeSlot(*control_);
-  EXPECT_TRUE(NoteSample(*control_, slot, 3));
-  EXPECT_TRUE(NoteSample(*control_, slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, slot, 3).is_in_scope);
+  EXPECT_TRUE(NoteSample(*control_, slot, 1).is_in_scope);
   slot.visits[0] += 5;
   NoteCpuTime(slot);
   FreeThreadSlot(*control_, slot);
@@ -150,11 +150,34 @@ TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesWhetherItCounts) {
   ThreadScope& scope = control_->thread_scope;
   snprintf(scope.patterns[scope.patterns_used++], kThreadPatternBytes, "sec*");
   ThreadSlot& slot = TakeSlot(*control_);
-  EXPECT_FALSE(NoteSample(*control_, slot, 1));
+  EXPECT_FALSE(NoteSample(*control_, slot, 1).is_in_scope);
   SetOwnName("second");
-  EXPECT_TRUE(NoteSample(*control_, slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, slot, 1).is_in_scope);
   SetOwnName("first");
-  EXPECT_FALSE(NoteSample(*control_, slot, 1));
+  EXPECT_FALSE(NoteSample(*control_, slot, 1).is_in_scope);
+}
+
+TEST_F(ThreadRecordsTest, TheNameAtTheSampleDecidesItsGroup) {
+  ThreadGroups& groups = control_->thread_groups;
+  for (const char* pattern : {"sec*", "third", "f*"}) {
+    groups.group_of_pattern[groups.patterns_used] =
+        groups.patterns_used == 2 ? 0 : groups.patterns_used;
+    snprintf(groups.patterns[groups.patterns_used++], kThreadPatternBytes, "%s", pattern);
+  }
+  groups.groups_used = 2;
+  ThreadSlot& slot = TakeSlot(*control_);
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 0u);  // "first", by the third pattern
+  SetOwnName("third");
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 1u);
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 1u);
+  SetOwnName("other");
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 2u);
+  EXPECT_EQ(OwnRole(*control_).group, 2u);
+  SetOwnName("second");
+  EXPECT_EQ(OwnRole(*control_).group, 0u);
+  // Its slot still holds the figures of another.
+  slot.state = ThreadState::kFree;
+  EXPECT_EQ(NoteSample(*control_, slot, 1).group, 0u);
 }
 
 // A sample may come between the moment in which a thread gets its slot and that in which its
@@ -165,7 +188,7 @@ TEST_F(ThreadRecordsTest, ASampleOfAThreadThatIsAboutToStartTouchesNoFigures) {
   FreeThreadSlot(*control_, *slot);
   SetOwnName("second");
   ASSERT_EQ(ReserveThreadSlot(*control_, 0, getpid()), slot);
-  EXPECT_TRUE(NoteSample(*control_, *slot, 1));
+  EXPECT_TRUE(NoteSample(*control_, *slot, 1).is_in_scope);
   EXPECT_EQ(count(), 1u);
 }
 

@@ -322,6 +322,10 @@ TableDetail UnitRules::Detail() const {
 }
 
 std::string UnitDescription::Name() const {
+  return thread_group.empty() ? CodeName() : absl::StrCat(CodeName(), "@", thread_group);
+}
+
+std::string UnitDescription::CodeName() const {
   switch (kind) {
     case UnitKind::kFunction:
     case UnitKind::kPath:

@@ -81,8 +81,13 @@ struct UnitDescription {
   // line.
   std::string function;
 
-  // "file:line", or the name.
+  // The group of threads that it is confined to; empty: it is in all threads.
+  std::string thread_group = {};
+
+  // "file:line", or the name; "@" and the group of threads may follow.
   std::string Name() const;
+  // The same without the group.
+  std::string CodeName() const;
 };
 
 struct DerivedUnits {

@@ -368,6 +368,31 @@ TEST_F(PlotBrowserTest, OtherUnitsAreCalledWhatTheyAre) {
   EXPECT_THAT(Text("#details .command"), HasSubstr("--unit=function --fixed-unit='F1()'"));
 }
 
+TEST_F(PlotBrowserTest, CallPathsAreATreeAndOpenTheirFigures) {
+  Show(Fifty());
+  EXPECT_EQ(browser_->Run("return document.getElementById('tab-paths').hidden;"), true);
+  profile::Profile profile = report_testing::SampleProfile(3);
+  const char* const kNames[] = {"log < main", "helper < serve", "helper < log"};
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_kind(profile::UNIT_KIND_PATH);
+    unit.set_function(kNames[unit.id() % 3]);
+    unit.set_thread_group("io");
+  }
+  Show(profile);
+  EXPECT_THAT(Text("#cards .place"), ::testing::EndsWith("@io"));
+  Click("#tab-paths");
+  EXPECT_EQ(Count("#view-paths tbody tr"), 8);
+  EXPECT_EQ(Text("#view-paths tbody th"), "helper");
+  EXPECT_EQ(Text("#view-paths tbody tr:nth-child(3) th"), "@io");
+  const std::string indents = browser_->Run(
+      "return [...document.querySelectorAll('#view-paths tbody th')].slice(0, 3)"
+      ".map((e) => e.style.paddingLeft).join();");
+  EXPECT_EQ(indents, "0px,22px,44px");
+  Click("#view-paths tbody tr:nth-child(3) button");
+  EXPECT_EQ(Count("#view-lines:not([hidden])"), 1);
+  EXPECT_THAT(Text("#details h2"), HasSubstr("helper < "));
+}
+
 TEST_F(PlotBrowserTest, NamesNeverBecomeMarkup) {
   profile::Profile profile = report_testing::SampleProfile(3);
   const std::string evil =

@@ -27,7 +27,7 @@ namespace coz::report {
 namespace {
 
 using SessionAndId = std::pair<uint64_t, uint32_t>;
-using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
+using UnitKey = std::tuple<int, std::string, uint32_t, std::string, std::string>;
 using PointKey = std::pair<std::string, int>;
 
 // Samples of a unit in one experiment: 49 days of CPU time at 1 ms.
@@ -147,8 +147,9 @@ class ExperimentTableBuilder::Impl {
     // Within a line the name of the function may be spelled in several ways (inlined copies,
     // compilers).
     const UnitRow row = {unit.kind(), unit.file(), unit.line(), unit.function(),
-                         unit.wait(), 0,           unit.id()};
-    const UnitKey key(row.kind, row.file, row.line, row.IsByLine() ? "" : row.function);
+                         unit.wait(), 0,           unit.id(),   unit.thread_group()};
+    const UnitKey key(row.kind, row.file, row.line, row.IsByLine() ? "" : row.function,
+                      row.thread_group);
     const auto [it, added] = units_.try_emplace(key, table_.units.size());
     if (added) table_.units.push_back(row);
     table_.units[it->second].id = unit.id();
@@ -383,6 +384,10 @@ void ExperimentTableBuilder::Add(const profile::Profile& records) { impl_->Add(r
 ExperimentTable ExperimentTableBuilder::Finish() { return impl_->Finish(); }
 
 std::string UnitRow::Name() const {
+  return thread_group.empty() ? CodeName() : absl::StrCat(CodeName(), "@", thread_group);
+}
+
+std::string UnitRow::CodeName() const {
   switch (kind) {
     case profile::UNIT_KIND_FUNCTION:
     case profile::UNIT_KIND_PATH:

@@ -31,13 +31,16 @@ struct UnitRow {
   std::string file;
   uint32_t line = 0;
   std::string function;
-  std::string wait;      // of waits: what is waited for
-  uint64_t samples = 0;  // of the whole run, in and outside experiments
-  uint32_t id = 0;       // Unit.id, in the last session that names it
+  std::string wait;               // of waits: what is waited for
+  uint64_t samples = 0;           // of the whole run, in and outside experiments
+  uint32_t id = 0;                // Unit.id, in the last session that names it
+  std::string thread_group = {};  // that it is confined to; empty: it is in all threads
 
   // "file:line", a function's, file's, library's or group's name, or the kind of a wait without a
-  // line.
+  // line; "@" and the group of threads may follow.
   std::string Name() const;
+  // The same without the group.
+  std::string CodeName() const;
   // A line, whose function is no part of its name.
   bool IsByLine() const {
     return kind == profile::UNIT_KIND_LINE || (kind == profile::UNIT_KIND_WAIT && !file.empty());

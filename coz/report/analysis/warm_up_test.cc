@@ -1,5 +1,6 @@
 #include "coz/report/analysis/warm_up.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -82,8 +83,8 @@ TEST(WarmUpTest, LittleIsNone) {
 }
 
 TEST(WarmUpTest, ProgramWhoseRateVariesHasNone) {
-  std::vector<double> rates;
-  for (int i = 0; i < 30; ++i) rates.push_back(i % 2 == 0 ? 100 : 180);
+  std::vector<double> rates(30);
+  for (size_t i = 0; i < rates.size(); ++i) rates[i] = i % 2 == 0 ? 100 : 180;
   rates[0] = 300;
   ExperimentTable table = TableOf(rates);
   LeaveOutWarmUps(&table);

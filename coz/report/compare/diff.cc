@@ -16,10 +16,10 @@
 namespace coz::report {
 namespace {
 
-using UnitKey = std::tuple<int, std::string, uint32_t, std::string>;
+using UnitKey = std::tuple<int, std::string, uint32_t, std::string, std::string>;
 
 UnitKey KeyOf(const UnitRow& unit) {
-  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function};
+  return {unit.kind, unit.file, unit.line, unit.IsByLine() ? "" : unit.function, unit.thread_group};
 }
 
 // What one profile says of a unit at a point.
@@ -116,7 +116,7 @@ class Comparer {
   }
 
   void MatchMoved(const std::set<size_t>& matched) {
-    using Place = std::pair<std::string, std::string>;  // file, function
+    using Place = std::tuple<std::string, std::string, std::string>;  // file, function, threads
     std::map<Place, std::vector<size_t>> left_before;
     std::map<Place, std::vector<size_t>> left_after;
     const auto collect = [](const ExperimentTable& table, auto is_matched, auto* left) {
@@ -124,7 +124,7 @@ class Comparer {
         const UnitRow& unit = table.units[i];
         if (!unit.IsByLine() && unit.kind != profile::UNIT_KIND_FUNCTION) continue;
         if (unit.function.empty() || is_matched(i)) continue;
-        (*left)[{unit.file, unit.function}].push_back(i);
+        (*left)[{unit.file, unit.function, unit.thread_group}].push_back(i);
       }
     };
     collect(

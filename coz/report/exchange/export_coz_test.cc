@@ -70,10 +70,10 @@ TEST(ExportCozTest, PointsFollowTheirExperimentAndCarryItsFigures) {
   const profile::Profile made = Made();
   const auto lines = Lines(made, CozFormat::kJsonLines);
   ASSERT_EQ(lines.size(), 1u + 21 * 2 + 1 + 1);
-  for (int i = 0; i < 21; ++i) {
-    const profile::Experiment& truth = made.experiment(i);
-    const auto experiment = nlohmann::json::parse(lines[static_cast<size_t>(1 + 2 * i)]);
-    const auto point = nlohmann::json::parse(lines[static_cast<size_t>(2 + 2 * i)]);
+  for (size_t i = 0; i < 21; ++i) {
+    const profile::Experiment& truth = made.experiment(static_cast<int>(i));
+    const auto experiment = nlohmann::json::parse(lines[1 + 2 * i]);
+    const auto point = nlohmann::json::parse(lines[2 + 2 * i]);
     EXPECT_EQ(experiment["selected"], "/src/a.cc:7");
     EXPECT_EQ(experiment["duration"], truth.effective_duration_ns());
     EXPECT_EQ(experiment["selected_samples"], truth.selected_samples());

@@ -20,6 +20,7 @@ const Row kColumns = {"point",
                       "file",
                       "line",
                       "function",
+                      "thread_group",
                       "samples",
                       "sample_share",
                       "verdict",
@@ -63,6 +64,7 @@ Row UnitCells(const ExperimentTable& table, const PointRow& point, size_t index)
           unit.file,
           unit.line == 0 ? "" : absl::StrCat(unit.line),
           unit.function,
+          unit.thread_group,
           absl::StrCat(unit.samples),
           Number(share)};
 }

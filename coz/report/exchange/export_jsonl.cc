@@ -35,7 +35,8 @@ Json UnitJson(const profile::Unit& unit) {
   return {{"unit_kind", UnitKindId(unit.kind())},
           {"file", TextOrNull(unit.file())},
           {"line", unit.line() == 0 ? Json() : Json(unit.line())},
-          {"function", TextOrNull(unit.function())}};
+          {"function", TextOrNull(unit.function())},
+          {"thread_group", TextOrNull(unit.thread_group())}};
 }
 
 Json SessionJson(const profile::Session& session, const profile::Binary& program) {

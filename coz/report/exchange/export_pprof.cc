@@ -130,9 +130,14 @@ class Writer {
   void AddUnit(size_t index) {
     const UnitRow& unit = whole_.table.units[index];
     const bool is_named = !unit.function.empty();
-    const uint64_t location =
-        AddLocation(is_named ? WithoutAnonymous(unit.function) : unit.Name(), unit.file, unit.line);
+    const uint64_t location = AddLocation(
+        is_named ? WithoutAnonymous(unit.function) : unit.CodeName(), unit.file, unit.line);
     pprof::Sample* sample = AddSample(location, unit.samples);
+    if (!unit.thread_group.empty()) {
+      pprof::Label* label = sample->add_label();
+      label->set_key(Text("thread group"));
+      label->set_str(Text(unit.thread_group));
+    }
     for (size_t i = 0; i < findings_[index].size(); ++i) {
       const Finding& finding = findings_[index][i];
       sample->add_value(finding.slope_permille);

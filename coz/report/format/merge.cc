@@ -223,10 +223,18 @@ class Merger {
   absl::Status CheckOptions(const std::string& input, const profile::Session& session) {
     const std::string given = session.options().given();
     const std::string threads = absl::StrJoin(session.options().thread(), ",");
+    const std::string groups = absl::StrJoin(session.options().thread_group(), ",");
     if (!given_.has_value()) {
       given_ = {input, given};
       threads_ = threads;
+      thread_groups_ = groups;
       return absl::OkStatus();
+    }
+    if (thread_groups_ != groups) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s was made with --thread-group '%s' and %s with --thread-group '%s', so their units "
+          "differ; merge profiles of the same --thread-group only",
+          given_->first, thread_groups_, input, groups));
     }
     if (threads_ != threads) {
       return absl::FailedPreconditionError(absl::StrFormat(
@@ -247,6 +255,7 @@ class Merger {
   std::optional<First> first_;
   std::optional<std::pair<std::string, std::string>> given_;  // file, option
   std::string threads_;                                       // of the same file
+  std::string thread_groups_;                                 // likewise
   absl::flat_hash_set<uint64_t> sessions_;                    // of the inputs before this one
   absl::flat_hash_set<uint64_t> in_this_input_;
   absl::flat_hash_set<uint64_t> left_out_;

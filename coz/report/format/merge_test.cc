@@ -156,6 +156,16 @@ TEST_F(MergeTest, OtherThreadsAreRefused) {
   EXPECT_THAT(Message(result), HasSubstr("a.pb was made with --thread 'io*'"));
 }
 
+TEST_F(MergeTest, OtherThreadGroupsAreRefused) {
+  const std::string split = Write("a.pb", 1, "same");
+  profile::Profile profile = ReadProfile(split)->profile;
+  profile.mutable_session(0)->mutable_options()->add_thread_group("io=io*");
+  std::ofstream(split, std::ios::binary) << profile.SerializeAsString();
+  const auto result = Merge({split, Write("b.pb", 2, "same")});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(result), HasSubstr("a.pb was made with --thread-group 'io=io*'"));
+}
+
 TEST_F(MergeTest, CutInputIsTakenAsFarAsItGoes) {
   const std::string a = Write("a.pb", 1, "same");
   std::stringstream bytes;

@@ -70,6 +70,7 @@ Json OptionsJson(const profile::Options& options) {
           {"given", options.given()},
           {"innermost_only", options.innermost_only()},
           {"thread", options.thread()},
+          {"thread_group", options.thread_group()},
           {"count", options.count()},
           {"time", options.time()},
           {"api", options.api()},
@@ -192,6 +193,7 @@ Json UnitsJson(const ExperimentTable& table) {
                      {"samples", unit.samples},
                      {"sample_share", Number(Ratio(unit.samples, table.samples))}});
     if (!unit.wait.empty()) units.back()["wait"] = unit.wait;
+    if (!unit.thread_group.empty()) units.back()["thread_group"] = unit.thread_group;
   }
   return units;
 }

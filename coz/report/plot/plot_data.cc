@@ -57,6 +57,7 @@
 #include "coz/report/wording/find_source.h"
 #include "coz/report/wording/headline.h"
 #include "coz/report/wording/nothing_measured.h"
+#include "coz/report/wording/path_tree_rows.h"
 #include "coz/report/wording/point_kind_word.h"
 #include "coz/report/wording/repeat_command.h"
 #include "coz/report/wording/small_units.h"
@@ -152,6 +153,7 @@ class Builder {
     for (const PointAnalysis& point : analysis_.points) AddPoint(point, &data);
     data["timeline"] = TimelineData();
     data["threads"] = ThreadFacts(profile_);
+    data["paths"] = PathTree();
     // Whatever was named above is in these lists now.
     data["units"] = std::move(units_);
     data["folder"] = CommonFolder(FilesWithLines());
@@ -237,22 +239,42 @@ class Builder {
             {"t", Sentence(VerdictSentence(line, point, context_))}};
   }
 
+  // Rows of depth, kind, name, share, and the number of a unit or -1.
+  json PathTree() {
+    std::set<size_t> with_figures;
+    for (const PointAnalysis& point : analysis_.points) {
+      for (const LineAnalysis& line : point.lines) with_figures.insert(line.unit);
+    }
+    constexpr const char* kParts[] = {"function", "caller", "none", "threads"};
+    json rows = json::array();
+    for (const PathTreeRow& row :
+         PathTreeRows(table_, [&](size_t unit) { return with_figures.count(unit) != 0; })) {
+      const int64_t unit = row.unit.has_value() ? static_cast<int64_t>(Unit(*row.unit)) : -1;
+      rows.push_back({row.depth, kParts[static_cast<size_t>(row.part)], row.name,
+                      Rounded(ShareOf(row.samples)), unit});
+    }
+    return rows;
+  }
+
+  double ShareOf(uint64_t samples) const {
+    if (table_.samples == 0) return 0;
+    return static_cast<double>(samples) / static_cast<double>(table_.samples);
+  }
+
   // The unit's number in "units", where it is entered when first named.
   size_t Unit(size_t unit) {
     const auto [it, added] = unit_numbers_.try_emplace(unit, units_.size());
     if (!added) return it->second;
     const UnitRow& row = table_.units[unit];
-    const double share = table_.samples == 0 ? 0
-                                             : static_cast<double>(row.samples) /
-                                                   static_cast<double>(table_.samples);
     int64_t file = -1;
     if (!row.file.empty()) {
       file = static_cast<int64_t>(file_numbers_.try_emplace(row.file, files_.size()).first->second);
       if (static_cast<size_t>(file) == files_.size()) files_.push_back({row.file, {}});
       if (row.line > 0) files_[static_cast<size_t>(file)].lines.insert(row.line);
     }
-    units_.push_back(
-        {file, row.line, WithoutAnonymous(row.function), Rounded(share), UnitKindId(row.kind)});
+    units_.push_back({file, row.line, WithoutAnonymous(row.function), Rounded(ShareOf(row.samples)),
+                      UnitKindId(row.kind)});
+    if (!row.thread_group.empty()) units_.back().push_back(row.thread_group);
     return it->second;
   }
 

@@ -35,6 +35,33 @@ TEST(PlotDataTest, EveryLineIsShownOrSetAsideAtEveryPoint) {
   }
 }
 
+TEST(PlotDataTest, PathsAreATreeToo) {
+  profile::Profile profile = report_testing::SampleProfile(3);
+  EXPECT_TRUE(DataOf(profile)["paths"].empty());
+  const char* const kNames[] = {"log < main", "helper < serve", "helper < log"};
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_kind(profile::UNIT_KIND_PATH);
+    unit.set_function(kNames[unit.id() % 3]);
+  }
+  const nlohmann::json data = DataOf(profile);
+  const nlohmann::json& paths = data["paths"];
+  ASSERT_EQ(paths.size(), 5u);
+  EXPECT_EQ(paths[0][2], "helper");
+  EXPECT_EQ(paths[0][4], -1);
+  EXPECT_EQ(paths[1][0], 1);
+  EXPECT_EQ(paths[1][1], "caller");
+  const nlohmann::json& unit = data["units"][paths[1][4].get<size_t>()];
+  EXPECT_EQ(unit[2], "helper < " + paths[1][2].get<std::string>());
+  EXPECT_EQ(unit[3], paths[1][3]);
+}
+
+TEST(PlotDataTest, UnitsOfThreadGroupsSayTheirGroup) {
+  profile::Profile profile = report_testing::SampleProfile(1);
+  EXPECT_EQ(DataOf(profile)["units"][0].size(), 5u);
+  profile.mutable_unit(0)->set_thread_group("io");
+  EXPECT_EQ(DataOf(profile)["units"][0][5], "io");
+}
+
 TEST(PlotDataTest, SmallLinesHaveTheirLimit) {
   report_testing::SyntheticLine hot;
   hot.share = 0.5;

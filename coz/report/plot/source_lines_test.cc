@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 std::string Folder() {
-  const std::string folder =
+  std::string folder =
       ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   mkdir(folder.c_str(), 0755);
   return folder;

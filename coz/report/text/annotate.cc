@@ -137,6 +137,39 @@ bool IsNewerThanProfile(const std::string& path, const profile::Profile& profile
   return static_cast<uint64_t>(info.st_mtime) > first_ns / 1'000'000'000;
 }
 
+// By number. A line that is split by groups of threads has the figures of that with most samples.
+std::map<uint32_t, LineNote> NotesOf(const ExperimentTable& table, const PointAnalysis& point,
+                                     const std::string& file) {
+  std::map<uint32_t, LineNote> notes;
+  const auto is_here = [&file](const UnitRow& unit) {
+    return unit.kind == profile::UNIT_KIND_LINE && unit.file == file;
+  };
+  for (const UnitRow& unit : table.units) {
+    if (is_here(unit)) notes[unit.line].samples += unit.samples;
+  }
+  for (const LineAnalysis& line : point.lines) {
+    const UnitRow& unit = table.units[line.unit];
+    if (!is_here(unit)) continue;
+    const LineAnalysis*& shown = notes[unit.line].analysis;
+    if (shown == nullptr || unit.samples > table.units[shown->unit].samples) shown = &line;
+  }
+  for (const LineSetAside& line : point.set_aside) {
+    const UnitRow& unit = table.units[line.unit];
+    if (!is_here(unit) || notes[unit.line].analysis != nullptr) continue;
+    if (line.reason == SetAsideReason::kNotKnown) notes[unit.line].word = Verdict::kCannotTell;
+    if (line.reason == SetAsideReason::kSmall) {
+      notes[unit.line].word = Verdict::kNoEffect;
+      notes[unit.line].gain = GainText(HeadlineOfLimit(line.gain_limit));
+    }
+  }
+  return notes;
+}
+
+bool AreSplitByThreadGroup(const ExperimentTable& table) {
+  return std::any_of(table.units.begin(), table.units.end(),
+                     [](const UnitRow& unit) { return !unit.thread_group.empty(); });
+}
+
 }  // namespace
 
 absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
@@ -152,31 +185,15 @@ absl::Status Annotate(const AnnotateOptions& options, std::ostream& out) {
   const absl::StatusOr<std::vector<std::string>> source = ReadSource(opened, *file);
   if (!source.ok()) return source.status();
 
-  std::map<uint32_t, LineNote> notes;
-  for (const UnitRow& unit : table.units) {
-    if (unit.kind == profile::UNIT_KIND_LINE && unit.file == *file) {
-      notes[unit.line].samples += unit.samples;
-    }
-  }
-  for (const LineAnalysis& line : (*point)->lines) {
-    const UnitRow& unit = table.units[line.unit];
-    if (unit.kind == profile::UNIT_KIND_LINE && unit.file == *file) {
-      notes[unit.line].analysis = &line;
-    }
-  }
-  for (const LineSetAside& line : (*point)->set_aside) {
-    const UnitRow& unit = table.units[line.unit];
-    if (unit.kind != profile::UNIT_KIND_LINE || unit.file != *file) continue;
-    if (line.reason == SetAsideReason::kNotKnown) notes[unit.line].word = Verdict::kCannotTell;
-    if (line.reason == SetAsideReason::kSmall) {
-      notes[unit.line].word = Verdict::kNoEffect;
-      notes[unit.line].gain = GainText(HeadlineOfLimit(line.gain_limit));
-    }
-  }
+  const std::map<uint32_t, LineNote> notes = NotesOf(table, **point, *file);
   out << Printable(opened) << " at progress point " << Printable(table.points[(*point)->point].name)
       << "\n";
   if (IsNewerThanProfile(opened, (*whole)->profile)) {
     out << "  note: the file was changed after the profile was made, so lines may have moved\n";
+  }
+  if (AreSplitByThreadGroup(table)) {
+    out << "  note: lines are split by groups of threads; here a line has the figures of the group "
+           "with most of its samples\n";
   }
   out << Bends(notes);
   out << Pad(GainHead(), kGainWidth, Align::kLeft) << "  samples  verdict\n";

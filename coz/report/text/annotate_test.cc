@@ -26,12 +26,19 @@ class AnnotateTest : public ::testing::Test {
     std::ofstream(options_.path, std::ios::binary) << made.profile().SerializeAsString();
   }
 
-  void SetAttached() {
+  profile::Profile Read() const {
     profile::Profile profile;
     std::ifstream in(options_.path, std::ios::binary);
     profile.ParseFromIstream(&in);
-    profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+    return profile;
+  }
+  void Write(const profile::Profile& profile) const {
     std::ofstream(options_.path, std::ios::binary) << profile.SerializeAsString();
+  }
+  void SetAttached() {
+    profile::Profile profile = Read();
+    profile.mutable_session(0)->mutable_options()->set_attached_pid(4711);
+    Write(profile);
   }
 
   // The output, or the error.
@@ -56,6 +63,18 @@ TEST_F(AnnotateTest, GainsStandBesideTheirLines) {
 
 TEST_F(AnnotateTest, SmallLinesHaveTheirLimit) {
   EXPECT_THAT(Run(source_), ContainsRegex("\nat most [0-9.]+ % +[0-9.]+ %  no gain +3  int c;"));
+}
+
+TEST_F(AnnotateTest, ALineHasTheFiguresOfTheThreadGroupWithMostSamples) {
+  profile::Profile profile = Read();
+  for (profile::Unit& unit : *profile.mutable_unit()) {
+    unit.set_thread_group(unit.function() == "C()" ? "io" : "others");
+    if (unit.function() == "C()") unit.set_line(2);
+  }
+  Write(profile);
+  const std::string text = Run(source_);
+  EXPECT_THAT(text, HasSubstr("lines are split by groups of threads"));
+  EXPECT_THAT(text, ContainsRegex("worth it +2  int b;"));
 }
 
 TEST_F(AnnotateTest, TheEndOfAPathIsEnough) {

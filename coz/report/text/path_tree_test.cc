@@ -67,6 +67,20 @@ TEST_F(PathTreeTest, MoreCallersMakeItDeeper) {
 )");
 }
 
+TEST_F(PathTreeTest, ThreadGroupsStandBelowTheOutermostCaller) {
+  Add("f < g", 100);
+  Add("f < g", 300);
+  table_.units[0].thread_group = "io";
+  table_.units[1].thread_group = "others";
+  figures_[0] = {"+1 % (0 to 2)", "not yet known"};
+  EXPECT_EQ(Text(), R"(  By function and who calls it, with the samples of all its paths:
+    f            100.0 %
+      < g        100.0 %
+        @others   75.0 %
+        @io       25.0 %  +1 % (0 to 2)  not yet known
+)");
+}
+
 TEST_F(PathTreeTest, PathsWithFewSamplesAreLeftOutUnlessTheyHaveFigures) {
   Add("f < g", 996);
   Add("f < rare", 4);

@@ -1,6 +1,7 @@
 // The head of the terminal report: facts about the run, not about lines.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -64,6 +65,25 @@ std::string CalibrationLine(const profile::Profile& profile) {
 std::string OfOtherThreads(const ExperimentTable& table) {
   if (table.other_thread_samples == 0) return "";
   return absl::StrCat(Percent(table.other_thread_samples, table.samples), " of other threads, ");
+}
+
+// The share of each group in the samples of units; nothing where they are not split.
+std::string ThreadGroupsLine(const ExperimentTable& table) {
+  std::map<std::string, uint64_t> samples;
+  for (const UnitRow& unit : table.units) {
+    if (!unit.thread_group.empty()) samples[unit.thread_group] += unit.samples;
+  }
+  if (samples.empty()) return "";
+  std::vector<std::pair<uint64_t, std::string>> sorted;
+  sorted.reserve(samples.size());
+  for (const auto& [group, count] : samples) sorted.emplace_back(count, group);
+  std::stable_sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::vector<std::string> shares;
+  shares.reserve(sorted.size());
+  for (const auto& [count, group] : sorted) {
+    shares.push_back(absl::StrCat("@", Printable(group), " ", Percent(count, table.samples)));
+  }
+  return absl::StrCat("  thread groups: ", absl::StrJoin(shares, ", "), " of the samples\n");
 }
 
 }  // namespace
@@ -144,6 +164,7 @@ std::string RenderNotes(const profile::Profile& profile, const ExperimentTable& 
     absl::StrAppend(&text, "  threads: only what threads named ", Printable(patterns),
                     " do is sped up; samples of others count for nothing\n");
   }
+  absl::StrAppend(&text, ThreadGroupsLine(table));
   for (const std::string& note : ReportNotes(profile, table, analysis, stats)) {
     absl::StrAppend(&text, "  note: ", note, "\n");
   }

@@ -170,6 +170,7 @@ std::vector<std::string> MeasuredOptions(const profile::Options& options) {
   AddText("--given", options.given(), &words);
   AddFlag("--attribution=innermost", options.innermost_only(), &words);
   AddTexts("--thread", options.thread(), &words);
+  AddTexts("--thread-group", options.thread_group(), &words);
   AddTexts("--progress", options.progress(), &words);
   AddTexts("--progress-sampled", options.progress_sampled(), &words);
   AddTexts("--latency", options.latency(), &words);

@@ -15,6 +15,11 @@
 namespace coz::report {
 namespace {
 
+// "@io" where the unit is confined to threads of the group "io".
+std::string ThreadGroup(const UnitRow& unit) {
+  return unit.thread_group.empty() ? "" : absl::StrCat("@", Printable(unit.thread_group));
+}
+
 std::string ShownFunction(const UnitRow& unit) {
   return Printable(WithoutAnonymous(unit.function));
 }
@@ -81,7 +86,8 @@ bool UnitNames::IsLine(size_t unit) const {
 
 std::string UnitNames::Place(size_t unit) const {
   const UnitRow& row = table_.units[unit];
-  return IsNamed(row) ? ShownFunction(row) : InFolder(row.Name());
+  const std::string code = IsNamed(row) ? ShownFunction(row) : InFolder(row.CodeName());
+  return absl::StrCat(code, ThreadGroup(row));
 }
 
 std::string UnitNames::Detail(size_t unit) const {
@@ -105,7 +111,9 @@ std::string UnitNames::Detail(size_t unit) const {
 
 std::string UnitNames::ShortPlace(size_t unit, int width) const {
   const UnitRow& row = table_.units[unit];
-  return IsNamed(row) ? ShortenNamed(row, Place(unit), width) : ElideFront(Place(unit), width);
+  if (!IsNamed(row)) return ElideFront(Place(unit), width);
+  const std::string group = ElideEnd(ThreadGroup(row), width / 2);
+  return absl::StrCat(ShortenNamed(row, ShownFunction(row), width - DisplayWidth(group)), group);
 }
 
 std::string UnitNames::ShortDetail(size_t unit, int width) const {

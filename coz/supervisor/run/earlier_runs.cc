@@ -13,7 +13,8 @@ bool IsUnit(const UnitIndex& units, experiment::UnitId id, const report::UnitRow
   if (!units.Has(id)) return false;
   const sourcemap::UnitDescription what = units.Describe(id).what;
   return KindInProfile(what.kind) == unit.kind && what.file == unit.file &&
-         what.line == unit.line && what.function == unit.function;
+         what.line == unit.line && what.function == unit.function &&
+         what.thread_group == unit.thread_group;
 }
 
 std::optional<experiment::UnitId> DrawFromEarlierRuns(const profile::Profile& earlier,

@@ -300,6 +300,7 @@ class Supervisor : public experiment::ExperimentSink {
     block.start_ns = MonotonicNowNs();
     block.waits_are_units = units_.rules().kind == sourcemap::UnitKind::kWait ? 1 : 0;
     block.first_wait_kind = units_.first_wait_kind();
+    if (choice / 64 % 2 == 1) units_.SplitByThreadGroup({"io"});
     Require(units_.Prepare("/bin/true", nullptr, true).ok(), "no program to read");
     units_.Preannounce(control_);
     PreparePoints(choice);
@@ -445,14 +446,10 @@ std::vector<Step> StepsOf(const uint8_t* data, size_t size) {
   return steps;
 }
 
-}  // namespace
-}  // namespace coz::supervisor
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace coz::supervisor;
+void TestOneInput(const uint8_t* data, size_t size) {
   constexpr size_t kStepsPerLook = 8;
   constexpr int kLooksAtEnd = 4;
-  if (size < 2) return 0;
+  if (size < 2) return;
   const Bystander& bystander = TheBystander();
   const std::vector<Step> steps = StepsOf(data + 1, std::min<size_t>(size - 1, 1024));
   Supervisor supervisor(data[0]);
@@ -472,5 +469,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   meanwhile.join();
   supervisor.Finish();
   bystander.Check();
+}
+
+}  // namespace
+}  // namespace coz::supervisor
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  coz::supervisor::TestOneInput(data, size);
   return 0;
 }

@@ -92,6 +92,7 @@ void Run::FillBlock() {
     absl::SNPrintF(block.thread_scope.patterns[block.thread_scope.patterns_used++],
                    shared::kThreadPatternBytes, "%s", pattern);
   }
+  FillThreadGroups(*ParseThreadGroups(options_.thread_groups), &block.thread_groups);
   block.follow = options_.follow;
   block.awaits_breakpoints = outside_->programs_wait() || !counted_->empty() ? 1 : 0;
   units_.Preannounce(control_);
@@ -214,7 +215,9 @@ bool Run::ChooseUnits() {
   units_known_ = units_.growth();
   if (!MissingUnit(options_, units_).empty()) return false;
   for (const std::string& name : options_.fixed_units) {
-    scheduler_options_.fixed_units.push_back(units_.Find(name).front());
+    const std::vector<experiment::UnitId> found = units_.Find(name);
+    scheduler_options_.fixed_units.insert(scheduler_options_.fixed_units.end(), found.begin(),
+                                          found.end());
   }
   if (!options_.given.empty()) {
     const double delay_ns =
@@ -226,9 +229,9 @@ bool Run::ChooseUnits() {
 }
 
 void Run::OnExperimentStarted(experiment::UnitId unit, double virtual_speedup, uint64_t) {
-  std::string name = units_.Describe(unit).what.Name();
-  // Paths without their folders.
-  if (name.front() == '/') name.erase(0, name.rfind('/') + 1);
+  sourcemap::UnitDescription what = units_.Describe(unit).what;
+  what.file.erase(0, what.file.rfind('/') + 1);
+  const std::string name = what.Name();
   current_ = virtual_speedup == 0
                  ? absl::StrCat("a baseline for ", name)
                  : absl::StrFormat("%s %.0f %% faster", name, virtual_speedup * 100);
@@ -490,7 +493,11 @@ void Run::SayWhatIsMissing(const std::vector<ThreadUse>& threads) {
   for (const std::string& missing : NeverFound(options_, units_, *outside_, *target_, worker)) {
     Say(missing);
   }
-  for (const std::string& missing : ThreadsNeverSeen(options_.threads, threads)) Say(missing);
+  for (const std::string& missing : ThreadsNeverSeen("--thread", options_.threads, threads)) {
+    Say(missing);
+  }
+  const auto groups = ParseThreadGroups(options_.thread_groups);
+  for (const std::string& missing : GroupsNeverSeen(*groups, threads)) Say(missing);
 }
 
 RunResult Run::Finish() {

@@ -165,6 +165,7 @@ uint32_t ProfileRecorder::UnitOf(experiment::UnitId unit, profile::Profile* chun
   written->set_file(described.what.file);
   written->set_line(described.what.line);
   written->set_function(ValidUtf8(described.what.function));
+  written->set_thread_group(ValidUtf8(described.what.thread_group));
   written->set_binary_index(described.object);
   if (const std::optional<delay::WaitKind> kind = target_->WaitKindOf(unit)) {
     written->set_wait(delay::kWaitKindNames[static_cast<uint32_t>(*kind)]);

@@ -107,9 +107,13 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
     return WithCommandForWorker(std::move(status), options, series);
   }
   if (absl::Status status = CheckThreadPatterns(options.threads); !status.ok()) return status;
+  const absl::StatusOr<std::vector<ThreadGroup>> thread_groups =
+      ParseThreadGroups(options.thread_groups);
+  if (!thread_groups.ok()) return thread_groups.status();
   UnitIndex units{sourcemap::BinaryScope(BinaryScopeOf(options)),
                   sourcemap::SourceScope(options.source_scope), options.units};
   units.LeaveOut(options.runtime_library);
+  units.SplitByThreadGroup(NamesOf(*thread_groups));
   if (absl::Status status = units.Prepare(*program, ReadingProgress(), options.is_launcher);
       !status.ok()) {
     return WithCommandForWorker(std::move(status), options, series);

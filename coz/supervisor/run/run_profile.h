@@ -43,8 +43,9 @@ struct RunOptions {
   std::string given;  // the name of what is sped up in every experiment, or empty
   double given_speedup = 0;
   bool innermost_only = false;
-  std::vector<std::string> threads;    // patterns of names whose samples count; empty: all
-  std::vector<double> fixed_speedups;  // fractions
+  std::vector<std::string> threads;        // patterns of names whose samples count; empty: all
+  std::vector<std::string> thread_groups;  // by which units are split, as given
+  std::vector<double> fixed_speedups;      // fractions
   bool end_to_end = false;
   OutsidePointOptions points;      // beside the program's own
   std::vector<std::string> count;  // functions whose calls are counted for each thread

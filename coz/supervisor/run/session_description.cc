@@ -101,6 +101,7 @@ profile::Options AskedOptions(const RunOptions& options, const Series& series) {
   }
   written.set_innermost_only(options.innermost_only);
   for (const std::string& pattern : options.threads) written.add_thread(pattern);
+  for (const std::string& group : options.thread_groups) written.add_thread_group(group);
   for (const std::string& function : options.count) written.add_count(function);
   for (const std::string& function : options.time) written.add_time(function);
   for (const std::string& pattern : options.api) written.add_api(pattern);

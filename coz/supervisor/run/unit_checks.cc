@@ -35,7 +35,7 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
                        bool may_come_later) {
   const std::vector<experiment::UnitId> found = units.Find(name);
   if (found.empty()) return may_come_later ? absl::OkStatus() : NotFound(option, name, units);
-  if (found.size() == 1) return absl::OkStatus();
+  if (found.size() == 1 || units.FindCode(name).size() == 1) return absl::OkStatus();
   std::set<std::string> names;
   for (experiment::UnitId unit : found) names.insert(units.Describe(unit).what.Name());
   // Two static functions of one name have equal names.
@@ -54,6 +54,13 @@ absl::Status CheckName(std::string_view option, const std::string& name, const U
       "--group NAME=%s",
       option, name, sourcemap::NameOf(units.Describe(found.front()).what.kind),
       absl::StrJoin(shown, ", "), more == 0 ? "" : absl::StrFormat(" and %d more", more), name));
+}
+
+std::string NamesOfAll(const UnitIndex& units, const std::vector<experiment::UnitId>& ids) {
+  std::vector<std::string> names;
+  names.reserve(ids.size());
+  for (experiment::UnitId id : ids) names.push_back(units.Describe(id).what.Name());
+  return absl::StrJoin(names, ", ");
 }
 
 absl::Status CheckGroups(const UnitIndex& units, bool may_come_later) {
@@ -107,8 +114,17 @@ absl::Status CheckUnits(const RunOptions& options, const UnitIndex& units) {
   absl::Status status = CheckName("--given", options.given, units, may_come_later);
   if (!status.ok()) return status;
   const std::vector<experiment::UnitId> given = units.Find(options.given);
+  if (given.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "--given=%s is in every group of threads, and one can be given; write one of %s",
+        options.given, NamesOfAll(units, given)));
+  }
   for (const std::string& name : options.fixed_units) {
-    if (given.empty() || units.Find(name) != given) continue;
+    const std::vector<experiment::UnitId> fixed_units = units.Find(name);
+    if (given.empty() ||
+        std::find(fixed_units.begin(), fixed_units.end(), given.front()) == fixed_units.end()) {
+      continue;
+    }
     return absl::InvalidArgumentError(
         absl::StrFormat("--given and %s both name %s; what is given is sped up in every "
                         "experiment already, so name another %s",

@@ -137,7 +137,7 @@ absl::Status UnitIndex::Derive(Object* object) {
     inlined.count = static_cast<uint32_t>(path.size());
     std::copy(path.begin(), path.end(), inlined.lines);
   }
-  if (paths_ != nullptr) {
+  if (AreCallPaths()) {
     for (const sourcemap::UnitDescription& unit : object->units) ++functions_called_[unit.function];
   }
   for (size_t i = 0; i < group_has_code_.size(); ++i) {
@@ -313,8 +313,21 @@ uint32_t UnitIndex::UnitOfJitCode(std::string_view name) {
   object.units.push_back(is_library ? sourcemap::UnitDescription{rules_.kind, kJitCode, 0, ""}
                                     : sourcemap::UnitDescription{rules_.kind, function.file,
                                                                  function.line, function.function});
-  if (paths_ != nullptr) ++functions_called_[function.function];
+  if (AreCallPaths()) ++functions_called_[function.function];
   return unit;
+}
+
+void UnitIndex::SplitByThreadGroup(std::vector<std::string> names) {
+  if (names.empty()) return;
+  thread_groups_ = std::move(names);
+  thread_groups_.emplace_back(kOtherThreads);
+  KeepParts();
+}
+
+void UnitIndex::KeepParts() {
+  if (paths_ != nullptr) return;
+  first_paths_ = std::make_unique<shared::CallPaths>();
+  paths_ = first_paths_.get();
 }
 
 void UnitIndex::UsePaths(shared::ControlBlock& control) {
@@ -375,18 +388,28 @@ void UnitIndex::ForEachUnit(Visit visit) const {
   }
 }
 
-std::vector<experiment::UnitId> UnitIndex::FunctionsOf(experiment::UnitId unit) const {
-  if (paths_ == nullptr) {
-    return unit < next_unit_ ? std::vector<experiment::UnitId>{unit}
-                             : std::vector<experiment::UnitId>();
+UnitIndex::Parts UnitIndex::PartsOf(experiment::UnitId unit) const {
+  if (paths_ != nullptr) return PartsInTable(unit);
+  if (unit >= next_unit_) return {};
+  return {{unit}, ""};
+}
+
+// The target may have written anything into the table.
+UnitIndex::Parts UnitIndex::PartsInTable(experiment::UnitId unit) const {
+  uint32_t parts[shared::kMaxUnitParts];
+  const uint32_t count = shared::PartsOfUnit(*paths_, unit, parts);
+  const uint32_t outermost = thread_groups_.empty() ? 0 : 1;
+  if (count <= outermost || (count > outermost + 1 && !AreCallPaths())) return {};
+  Parts found;
+  if (outermost != 0) {
+    const uint32_t group = parts[0] - shared::kFirstThreadGroup;
+    if (group >= thread_groups_.size()) return {};
+    found.thread_group = thread_groups_[group];
   }
-  uint32_t functions[shared::kMaxPathFunctions];
-  const uint32_t count = shared::FunctionsOfUnit(*paths_, unit, functions);
-  std::vector<experiment::UnitId> found;
-  for (uint32_t i = count; i-- > 0;) {
-    const bool is_unknown = functions[i] == shared::kUnknownCaller && !found.empty();
-    if (functions[i] >= next_unit_ && !is_unknown) return {};
-    found.push_back(functions[i]);
+  for (uint32_t i = count; i-- > outermost;) {
+    const bool is_unknown = parts[i] == shared::kUnknownCaller && !found.functions.empty();
+    if (parts[i] >= next_unit_ && !is_unknown) return {};
+    found.functions.push_back(parts[i]);
   }
   return found;
 }
@@ -401,10 +424,11 @@ std::string UnitIndex::NameInPath(const sourcemap::UnitDescription& function) co
 }
 
 UnitIndex::Unit UnitIndex::Describe(experiment::UnitId unit) const {
-  const std::vector<experiment::UnitId> functions = FunctionsOf(unit);
+  const auto [functions, thread_group] = PartsOf(unit);
   // Only a program that writes into the table itself makes a unit of nothing.
   if (functions.empty()) return {{rules_.kind, "", 0, kUnknownFunction}, 0};
   Unit described = DescribePart(functions.front());
+  described.what.thread_group = thread_group;
   if (functions.size() == 1) return described;
   described.what.kind = sourcemap::UnitKind::kPath;
   std::vector<std::string> names = {described.what.function};
@@ -427,8 +451,32 @@ UnitIndex::Unit UnitIndex::DescribePart(experiment::UnitId unit) const {
   return {objects_[index].Describe(unit - objects_[index].first_unit + groups), index};
 }
 
+size_t UnitIndex::EndOfCode(std::string_view name) const {
+  const size_t at = name.rfind('@');
+  if (at == std::string_view::npos) return name.size();
+  const bool is_group = std::find(thread_groups_.begin(), thread_groups_.end(),
+                                  name.substr(at + 1)) != thread_groups_.end();
+  return is_group ? at : name.size();
+}
+
 std::vector<experiment::UnitId> UnitIndex::Find(std::string_view name) const {
-  if (paths_ == nullptr) return FindPart(name);
+  std::vector<experiment::UnitId> found = FindCode(name);
+  if (thread_groups_.empty()) return found;
+  const size_t end = EndOfCode(name);
+  std::vector<experiment::UnitId> split;
+  for (experiment::UnitId code : found) {
+    for (uint32_t group = 0; group < thread_groups_.size(); ++group) {
+      if (end != name.size() && name.substr(end + 1) != thread_groups_[group]) continue;
+      const uint32_t unit = shared::UnitInThreadGroup(*paths_, code, group);
+      if (unit != shared::kNoUnit) split.push_back(unit);
+    }
+  }
+  return split;
+}
+
+std::vector<experiment::UnitId> UnitIndex::FindCode(std::string_view name) const {
+  name = name.substr(0, EndOfCode(name));
+  if (!AreCallPaths()) return FindPart(name);
   std::vector<shared::CallPath> paths = {shared::CallPath(shared::kMaxPathFunctions - 1)};
   for (const std::string& part : SplitCallPath(name)) {
     std::vector<shared::CallPath> longer;
@@ -451,7 +499,8 @@ std::vector<experiment::UnitId> UnitIndex::Find(std::string_view name) const {
 }
 
 std::string UnitIndex::Unknown(std::string_view name) const {
-  if (paths_ == nullptr) return std::string(name);
+  name = name.substr(0, EndOfCode(name));
+  if (!AreCallPaths()) return std::string(name);
   for (const std::string& part : SplitCallPath(name)) {
     if (FindPart(part).empty()) return part;
   }
@@ -460,9 +509,9 @@ std::string UnitIndex::Unknown(std::string_view name) const {
 
 std::vector<experiment::UnitId> UnitIndex::FindPart(std::string_view name) const {
   std::vector<experiment::UnitId> found;
-  if (paths_ != nullptr && name == kUnknownFunction) return {shared::kUnknownCaller};
+  if (AreCallPaths() && name == kUnknownFunction) return {shared::kUnknownCaller};
   ForEachUnit([&](experiment::UnitId id, const sourcemap::UnitDescription& unit) {
-    const bool is_called = IsCalled(unit, name) || (paths_ != nullptr && NameInPath(unit) == name);
+    const bool is_called = IsCalled(unit, name) || (AreCallPaths() && NameInPath(unit) == name);
     if (!is_called) return;
     if (unit.kind == sourcemap::UnitKind::kGroup && !group_has_code_[id]) return;
     found.push_back(id);

@@ -2,7 +2,8 @@
 //
 // Shape    units are numbered over all objects: first the groups, which all objects share, then
 //          kinds of waits, where waits are units, then those of each object in the order in which
-//          it was read; then call paths, by their place in the table of the control block
+//          it was read; then call paths, and the units of thread groups, by their place in the
+//          table of the control block
 // Units    UnitId as in coz/experiment, which is the number in samples
 // Errors   an object without a table is in `objects()` with the reason
 // Threads  compatible
@@ -35,6 +36,9 @@ namespace coz::supervisor {
 
 // In the binary scope and in the profile: code that processes compile while they run.
 inline constexpr char kJitCode[] = "JIT";
+
+// Threads in no group, where units are split by them.
+inline constexpr char kOtherThreads[] = "others";
 
 class UnitIndex {
  public:
@@ -77,11 +81,12 @@ class UnitIndex {
         group_has_code_(rules_.groups.size()),
         exclude_has_code_(rules_.exclude.size()),
         next_unit_(FirstOfObjects()) {
-    if (rules_.kind == sourcemap::UnitKind::kPath) {
-      first_paths_ = std::make_unique<shared::CallPaths>();
-      paths_ = first_paths_.get();
-    }
+    if (AreCallPaths()) KeepParts();
   }
+
+  // Splits each unit into one for each of these groups, and one for kOtherThreads. Before anything
+  // else.
+  void SplitByThreadGroup(std::vector<std::string> names);
 
   // An object that is never in scope: the runtime.
   void LeaveOut(const std::string& path);
@@ -129,14 +134,17 @@ class UnitIndex {
     sourcemap::UnitDescription what;
     uint32_t object;  // index into objects()
   };
-  bool Has(experiment::UnitId unit) const { return !FunctionsOf(unit).empty(); }
+  bool Has(experiment::UnitId unit) const { return !PartsOf(unit).functions.empty(); }
   // The unit must exist.
   Unit Describe(experiment::UnitId unit) const;
 
   // Units that go by `name`, as a user types it: "main.cc:12" or with more of the path, a function
   // with or without scopes and parameters, a file, a library, a group, a call path of functions and
-  // groups.
+  // groups. "@" and a group of threads may follow; without, they are those of every group.
   std::vector<experiment::UnitId> Find(std::string_view name) const;
+
+  // What `name` means without its group of threads. More than one thing: it is ambiguous.
+  std::vector<experiment::UnitId> FindCode(std::string_view name) const;
 
   // The part of a name that is not found that names nothing: all of it, or of a call path one
   // function.
@@ -164,10 +172,19 @@ class UnitIndex {
   void ForEachUnit(Visit visit) const;
   Unit DescribePart(experiment::UnitId unit) const;
   std::vector<experiment::UnitId> FindPart(std::string_view name) const;
+  bool AreCallPaths() const { return rules_.kind == sourcemap::UnitKind::kPath; }
+  void KeepParts();
   void UsePaths(shared::ControlBlock& control);
-  // Of a unit, the innermost function first, or the unit itself where it is no path. Empty where
-  // there is no such unit.
-  std::vector<experiment::UnitId> FunctionsOf(experiment::UnitId unit) const;
+  struct Parts {
+    // The innermost first, or the unit itself where it is no path. Empty where there is no such
+    // unit.
+    std::vector<experiment::UnitId> functions;
+    std::string thread_group;
+  };
+  Parts PartsOf(experiment::UnitId unit) const;
+  Parts PartsInTable(experiment::UnitId unit) const;
+  // The place of a name's "@" before a group of threads; the end of the name: it has none.
+  size_t EndOfCode(std::string_view name) const;
   // A function's name in a path: with its place where several have the name.
   std::string NameInPath(const sourcemap::UnitDescription& function) const;
 
@@ -184,8 +201,9 @@ class UnitIndex {
   std::vector<std::string> overlaps_;
   std::map<std::string, int> functions_called_;     // how many have the name, where units are paths
   std::unique_ptr<shared::CallPaths> first_paths_;  // until there is a control block
-  shared::CallPaths* paths_ = nullptr;
-  std::bitset<shared::kMaxModules> answered_;  // by module slot
+  shared::CallPaths* paths_ = nullptr;              // where units have parts
+  std::vector<std::string> thread_groups_;          // with the others; empty: units are not split
+  std::bitset<shared::kMaxModules> answered_;       // by module slot
   uint32_t next_unit_ = 0;
   size_t jit_object_ = 0;  // in objects_; there where jit_units_ is not empty
   absl::flat_hash_map<std::string, uint32_t> jit_units_;

@@ -12,10 +12,14 @@
 #include "coz/sourcemap/scope.h"
 #include "coz/sourcemap/unit_table.h"
 #include "coz/supervisor/target/shared_control.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace coz::supervisor {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 sourcemap::UnitRules Libraries() {
   sourcemap::UnitRules rules;
@@ -59,6 +63,44 @@ TEST_F(UnitIndexTest, DoesNotOpenWhatIsNoFile) {
   units_.Answer(*control_);  // opening it would wait for a writer
   EXPECT_EQ(module.state, shared::ModuleState::kNotMapped);
   EXPECT_TRUE(units_.objects().empty());
+}
+
+std::vector<std::string> NamesOf(const UnitIndex& units, const std::vector<uint32_t>& ids) {
+  std::vector<std::string> names;
+  names.reserve(ids.size());
+  for (uint32_t id : ids) names.push_back(units.Describe(id).what.Name());
+  return names;
+}
+
+TEST_F(UnitIndexTest, AUnitIsOneForEachGroupOfThreads) {
+  units_.SplitByThreadGroup({"io", "worker*"});
+  Announce(0, "/bin/true");
+  units_.Preannounce(*control_);
+  units_.Answer(*control_);
+  EXPECT_THAT(NamesOf(units_, units_.Find("true@io")), ElementsAre("/usr/bin/true@io"));
+  EXPECT_THAT(NamesOf(units_, units_.Find("true@others")), ElementsAre("/usr/bin/true@others"));
+  EXPECT_THAT(NamesOf(units_, units_.Find("true")),
+              ElementsAre("/usr/bin/true@io", "/usr/bin/true@worker*", "/usr/bin/true@others"));
+  EXPECT_THAT(units_.Find("true@nobody"), IsEmpty());
+  EXPECT_EQ(units_.FindCode("true@io").size(), 1u);
+  EXPECT_EQ(units_.Unknown("false@io"), "false");
+}
+
+// The target writes the numbers of its samples, and the table of units.
+TEST_F(UnitIndexTest, WhatNamesNoGroupOfThreadsIsNoUnit) {
+  units_.SplitByThreadGroup({"io"});
+  Announce(0, "/bin/true");
+  units_.Preannounce(*control_);
+  units_.Answer(*control_);
+  shared::CallPaths& paths = control_->block().paths;
+  const uint32_t code = units_.FindCode("true").at(0);
+  EXPECT_TRUE(units_.Has(shared::UnitInThreadGroup(paths, code, 1)));
+  EXPECT_FALSE(units_.Has(code));
+  EXPECT_FALSE(units_.Has(shared::UnitInThreadGroup(paths, code, 2)));
+  EXPECT_FALSE(units_.Has(shared::UnitInThreadGroup(paths, code + 1, 0)));
+  const uint32_t twice =
+      shared::UnitInThreadGroup(paths, shared::UnitInThreadGroup(paths, code, 0), 0);
+  EXPECT_FALSE(units_.Has(twice));
 }
 
 // A program whose path is so long.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 
 #include "coz/base/clock.h"
@@ -366,7 +367,7 @@ TEST_F(StretchTest, KindsThatComeNoMoreMakeRoom) {
     Sample(SampledUnit::kSelected);
   }
   EXPECT_EQ(sampled_.stretches.SamplesOfKindForTest(&places[0]), 0u);
-  EXPECT_GE(sampled_.stretches.SamplesOfKindForTest(&places[2 * Stretches::kKinds]), 4u);
+  EXPECT_GE(sampled_.stretches.SamplesOfKindForTest(&places[size_t{2} * Stretches::kKinds]), 4u);
 }
 
 TEST_F(StretchTest, AnotherSelectionStartsToCountAnew) {

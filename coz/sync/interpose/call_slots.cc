@@ -514,7 +514,8 @@ void ForgetUnloadedObjects() {
 void UnwrapObjects() {
   const Turn turn;
   while (g_note_count > 0) Restore(g_notes[--g_note_count]);
-  if (g_notes != nullptr) RawSyscall(SYS_munmap, g_notes, kMostNotes * sizeof(Note));
+  if (g_notes != nullptr)
+    RawSyscall(SYS_munmap, static_cast<void*>(g_notes), kMostNotes * sizeof(Note));
   g_notes = nullptr;
   g_known_count = 0;
 }

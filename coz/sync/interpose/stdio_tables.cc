@@ -112,7 +112,7 @@ template <typename Pointer>
 bool Find(const char* name, Pointer* pointer) {
   void* const found = dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
   if (found == nullptr) return false;
-  static_assert(sizeof(found) == sizeof(*pointer));
+  static_assert(sizeof(found) == sizeof(Pointer));
   memcpy(pointer, &found, sizeof(found));
   return true;
 }

@@ -118,7 +118,8 @@ std::string WaitsOf(const std::set<pid_t>& threads) {
     std::ifstream name_file(folder + "/comm"), call_file(folder + "/syscall");
     std::getline(name_file, name);
     std::getline(call_file, call);
-    waits += " [" + std::to_string(tid) + " " + name + ": " + call + "]";
+    waits.append(" [").append(std::to_string(tid)).append(" ").append(name);
+    waits.append(": ").append(call).append("]");
   }
   return waits;
 }

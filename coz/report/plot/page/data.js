@@ -26,23 +26,24 @@ function sourceLines(fileIndex, first, last) {
   return lines;
 }
 
-function makeUnit([file, line, name, share, kind], index) {
+function makeUnit([file, line, name, share, kind, threads], index) {
   const path = file < 0 ? '' : data.files[file].path;
   const shown = path.startsWith(data.folder) ? path.slice(data.folder.length) : path;
   const at = line > 0 ? `${shown}:${line}` : shown;
-  const [place, under] = {
+  const [code, under] = {
     function: [name, at],
     path: [name, at],
     group: [name, 'group'],
     file: [shown, path],
     library: [path.split('/').pop() || name, path],
   }[kind] || [at, name];
+  const place = threads ? `${code}@${threads}` : code;
   const source = line > 0 && file >= 0 ? sourceLines(file, line, line) : [];
   const text = source.length ? source[0].text.trim() : '';
   return {
     index, file, line, name, share, kind, path, place, under, text,
     shortFile: shown,
-    searchable: `${path}:${line} ${name} ${text}`.toLowerCase(),
+    searchable: `${path}:${line} ${name} ${text} ${threads ? `@${threads}` : ''}`.toLowerCase(),
   };
 }
 

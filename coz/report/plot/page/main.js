@@ -1,10 +1,13 @@
 // Puts the parts together: headings, views, keys.
 
-const VIEWS = {lines: () => grid.layout(), timeline: () => timeline.show(), run: () => runPage.show(), meaning: () => meaning.show()};
+const VIEWS = {lines: () => grid.layout(), paths: () => pathTree.show(), timeline: () => timeline.show(), run: () => runPage.show(), meaning: () => meaning.show()};
 let domain = [-0.1, 0.2];
 
+// Those that the profile has something for.
+function tabs() { return [...byId('views').children].filter((tab) => !tab.hidden); }
+
 function showView(name) {
-  for (const tab of byId('views').children) {
+  for (const tab of tabs()) {
     const chosen = tab.dataset.view === name;
     tab.setAttribute('aria-selected', String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
@@ -111,8 +114,8 @@ function keys(event) {
     return;
   }
   if (typing) return;
-  const views = {1: 'lines', 2: 'timeline', 3: 'run', 4: 'meaning'};
-  if (views[event.key]) showView(views[event.key]);
+  const tab = tabs()[Number(event.key) - 1];
+  if (tab) showView(tab.dataset.view);
   else if (event.key === 't' || event.key === 'T') theme.toggle();
   else if (event.key === '/') {
     event.preventDefault();
@@ -123,10 +126,10 @@ function keys(event) {
 }
 
 function tabKeys(event) {
-  const tabs = [...byId('views').children];
+  const all = tabs();
   const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
   if (!step) return;
-  const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
+  const next = all[(all.indexOf(event.target) + step + all.length) % all.length];
   showView(next.dataset.view);
   next.focus();
 }
@@ -134,13 +137,14 @@ function tabKeys(event) {
 function start() {
   theme.start();
   headings();
+  pathTree.start((line) => { showView('lines'); openLine(line, true); });
   byId('views').addEventListener('click', (event) => { if (event.target.dataset.view) showView(event.target.dataset.view); });
   byId('views').addEventListener('keydown', tabKeys);
   document.addEventListener('keydown', keys);
   addEventListener('resize', () => details.plot());
   grid.start(openLine);
   filters.start(showLines);
-  showView(filters.state.view in VIEWS ? filters.state.view : 'lines');
+  showView(tabs().some((tab) => tab.dataset.view === filters.state.view) ? filters.state.view : 'lines');
   const first = filters.shown()[0];
   if (first && innerWidth > 1100) openLine(first, false);
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
