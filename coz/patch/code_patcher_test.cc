@@ -815,7 +815,8 @@ int ChangeCodeWhereItMayNotBeWritable(const CodePatch& patch, Function call) {
   if (call(1) != 43 || self::SharedVisits(4) != visits + 1) return 4;
   if (RemovePatch(patch.address) != PatchResult::kDone) return 5;
   if (call(1) != 43 || self::SharedVisits(4) != visits + 1) return 6;
-  if (memcmp(patch.original, reinterpret_cast<const void*>(patch.address), patch.changed_bytes))
+  if (memcmp(patch.original, reinterpret_cast<const void*>(patch.address), patch.changed_bytes) !=
+      0)
     return 7;
   return dup(0) == next_descriptor && fcntl(512, F_GETFD) < 0 ? 0 : 8;
 }

@@ -215,7 +215,7 @@ class Planner {
   // Returns why five bytes may not be displaced, or nothing.
   std::string TryJumps() {
     if (!limits_.allow_jump) return "jumps are not allowed there";
-    const std::string why = limits_.allow_five_bytes ? TryJump() : "it is to share its bytes";
+    std::string why = limits_.allow_five_bytes ? TryJump() : "it is to share its bytes";
     if (plan_.way != Way::kJump) TrySharedJump();
     return why;
   }
