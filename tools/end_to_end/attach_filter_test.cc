@@ -29,7 +29,7 @@ class AttachFilterTest : public testing::CozRunTest {
     Resident resident({Puppet("resident"), "4"});
     EXPECT_EQ(resident.Line(), "ready\n");
     EXPECT_EQ(resident.Ask(absl::StrFormat("forbid %d\n", number)), "0\n");
-    const CommandResult result = RunCommand(
+    CommandResult result = RunCommand(
         {Coz(), "attach", "--experiment-length=0.1", "--duration=2", absl::StrCat(resident.pid())},
         options_);
     int status = -1;
