@@ -5,18 +5,35 @@
 
 namespace coz::experiment {
 
+SpeedupDeck::Half SpeedupDeck::HalfOf(const std::vector<double>& sorted, size_t begin, size_t end) {
+  const auto at = [&sorted](size_t i) { return sorted.begin() + static_cast<std::ptrdiff_t>(i); };
+  const size_t middle = (begin + end) / 2;
+  Half half;
+  half.parts[0].speedups.assign(at(begin), at(middle));
+  half.parts[1].speedups.assign(at(middle), at(end));
+  return half;
+}
+
 SpeedupDeck::SpeedupDeck(std::vector<double> speedups, uint64_t block) : block_(block) {
   std::sort(speedups.begin(), speedups.end());
-  const auto middle = speedups.begin() + static_cast<std::ptrdiff_t>(speedups.size() / 2);
-  smaller_.speedups.assign(speedups.begin(), middle);
-  larger_.speedups.assign(middle, speedups.end());
+  const size_t middle = speedups.size() / 2;
+  smaller_ = HalfOf(speedups, 0, middle);
+  larger_ = HalfOf(speedups, middle, speedups.size());
 }
 
 // One step of the Fisher-Yates shuffle.
-double SpeedupDeck::Half::Deal(Random& random) {
+double SpeedupDeck::Part::Deal(Random& random) {
   const size_t left = speedups.size() - next;
   std::swap(speedups[next], speedups[next + random.Below(left)]);
   return speedups[next++];
+}
+
+// From the part that has dealt fewer; of equals, from either.
+double SpeedupDeck::Half::Deal(Random& random) {
+  size_t part = random.Below(2);
+  if (parts[0].next != parts[1].next) part = parts[0].next < parts[1].next ? 0 : 1;
+  if (parts[part].is_dealt()) part = 1 - part;
+  return parts[part].Deal(random);
 }
 
 double SpeedupDeck::Next(Random& random) {
@@ -27,8 +44,9 @@ double SpeedupDeck::Next(Random& random) {
     if (place == baseline_at_) return 0;
   }
   if (larger_.is_dealt() && smaller_.is_dealt()) {
-    larger_.next = 0;
-    smaller_.next = 0;
+    for (Half* half : {&larger_, &smaller_}) {
+      for (Part& part : half->parts) part.next = 0;
+    }
     larger_is_next_ = true;
   }
   Half& half = larger_is_next_ || smaller_.is_dealt() ? larger_ : smaller_;

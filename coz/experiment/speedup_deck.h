@@ -31,14 +31,22 @@ class SpeedupDeck {
   double Next(Random& random);
 
  private:
-  // Half of the speedups. Those before `next` have been dealt in this round.
-  struct Half {
+  // Some of the speedups, in order. Those before `next` have been dealt in this round.
+  struct Part {
     std::vector<double> speedups;
     size_t next = 0;
 
     bool is_dealt() const { return next == speedups.size(); }
     double Deal(Random& random);
   };
+  // Its two parts take turns, so that few experiments tell of all of a curve.
+  struct Half {
+    Part parts[2];
+
+    bool is_dealt() const { return parts[0].is_dealt() && parts[1].is_dealt(); }
+    double Deal(Random& random);
+  };
+  static Half HalfOf(const std::vector<double>& sorted, size_t begin, size_t end);
 
   Half larger_;
   Half smaller_;

@@ -61,5 +61,23 @@ TEST(SpeedupDeckTest, LargerAndSmallerSpeedupsTakeTurns) {
   }
 }
 
+// A curve that bends is not taken for a straight line by chance.
+TEST(SpeedupDeckTest, FourExperimentsAreInFourQuarters) {
+  std::vector<double> speedups;
+  for (int i = 1; i <= 20; ++i) speedups.push_back(i / 20.0);
+  std::set<std::vector<int>> orders;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SpeedupDeck deck(speedups, 0);
+    Random random(seed);
+    for (int round = 0; round < 5; ++round) {
+      std::vector<int> quarters;
+      for (int i = 0; i < 4; ++i) quarters.push_back(static_cast<int>(deck.Next(random) * 3.99));
+      orders.insert(quarters);
+      EXPECT_EQ(std::set<int>(quarters.begin(), quarters.end()).size(), 4u);
+    }
+  }
+  EXPECT_EQ(orders.size(), 4u) << "which part of a half comes first is left to chance";
+}
+
 }  // namespace
 }  // namespace coz::experiment

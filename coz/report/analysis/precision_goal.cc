@@ -48,7 +48,8 @@ std::vector<const LineAnalysis*> TopLines(const PointAnalysis& point, const Prec
   std::vector<const LineAnalysis*> lines;
   for (const LineAnalysis& line : point.lines) {
     const bool is_small = line.verdict == Verdict::kNoEffect || line.missed_in_stretch_ns > 0;
-    const bool is_settled = goal.verdict_is_enough && line.verdict != Verdict::kCannotTell;
+    const bool is_settled = goal.verdict_is_enough && line.verdict != Verdict::kCannotTell &&
+                            line.others >= goal.min_experiments;
     if (!is_small && !is_settled && Counts(line.unit, goal)) lines.push_back(&line);
   }
   std::stable_sort(lines.begin(), lines.end(), [](const LineAnalysis* a, const LineAnalysis* b) {
@@ -122,8 +123,12 @@ PrecisionState JudgePrecision(const ExperimentTable& table, const Analysis& anal
   for (const LineAnalysis* line : TopLines(point, goal)) {
     widest = std::max(widest, Width(*line));
     whole = std::max(whole, line->slope.high - line->slope.low);
-    if (Width(*line) <= goal.width) continue;
-    state.open.push_back({line->unit, ExperimentsNeeded(*line, goal.width)});
+    const bool has_few = goal.verdict_is_enough && line->others < goal.min_experiments;
+    if (has_few) {
+      state.open.push_back({line->unit, (goal.min_experiments - line->others) / kSpeedupShare});
+    } else if (Width(*line) > goal.width) {
+      state.open.push_back({line->unit, ExperimentsNeeded(*line, goal.width)});
+    }
   }
   if (all_have_figures) {
     state.width = widest;

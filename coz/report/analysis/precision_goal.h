@@ -41,6 +41,8 @@ struct PrecisionGoal {
   double uniform_share = 0.25;
   // A sure verdict is enough for a unit, however wide its interval is.
   bool verdict_is_enough = false;
+  // With fewer experiments that have a speedup it is not: a curve may bend between two.
+  int min_experiments = 5;
   // Experiments are confined to these indices into ExperimentTable.units; null: all.
   const std::set<size_t>* only_units = nullptr;
 };

@@ -67,6 +67,22 @@ TEST(UntilGoalTest, VerdictsAreSoughtFirstWhereLeastIsLacking) {
   EXPECT_THAT(units, ElementsAre(1, 2, 3));
 }
 
+// Three experiments may lie on a line where the curve bends between them.
+TEST(UntilGoalTest, AVerdictOfFewExperimentsIsNotEnough) {
+  report_testing::SyntheticOptions options;
+  options.noise = 0.001;
+  SyntheticProfile made(options, {{"/src/a.cc", 1, "A()", 0.5, 0.5, {}}});
+  for (int i = 0; i < 8; ++i) made.AddExperiment(0, 0);
+  for (const double speedup : {0.8, 0.05, 0.6, 0.4}) made.AddExperiment(0, speedup);
+  UntilGoal few(VerdictsGoal(0.5), FocusOrder::kLeastNeedFirst, {});
+  few.Update(made.profile(), 1);
+  EXPECT_EQ(few.focus().size(), 1u);
+  made.AddExperiment(0, 0.2);
+  UntilGoal enough(VerdictsGoal(0.5), FocusOrder::kLeastNeedFirst, {});
+  enough.Update(made.profile(), 1);
+  EXPECT_TRUE(enough.focus().empty());
+}
+
 TEST(UntilGoalTest, AGoalThatIsNarrowerThanWhatStaysIsReachedAndSaysSo) {
   report_testing::SyntheticOptions options;
   options.noise = 0.001;
