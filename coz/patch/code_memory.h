@@ -20,7 +20,7 @@ bool IsMapped(uint64_t address, size_t bytes);
 bool MapStubPage(uint64_t page);
 
 // Lets these bytes of code be stored, until as many calls have forbidden it again. Their pages get
-// writable for that; where the system lets no code be written to (systemd's MemoryDenyWriteExecute),
+// writable for that. Where the system lets no code be writable (MemoryDenyWriteExecute of systemd),
 // the bytes are stored by way of /proc/self/mem.
 bool AllowWriting(uint64_t address, size_t bytes);
 void ForbidWriting(uint64_t address, size_t bytes);
