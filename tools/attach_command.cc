@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -30,6 +31,11 @@ absl::Status GoWhereTheProcessIs(supervisor::RunOptions* run) {
   const std::filesystem::path output = run->output;
   if (output.is_absolute()) run->output = std::filesystem::relative(output);
   const std::string library = FileText(run->runtime_library);
+  // Containers have none of the devices that matter. The descriptor stays open.
+  const int devices = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (devices >= 0) {
+    run->awake_device = absl::StrFormat("/proc/self/fd/%d/cpu_dma_latency", devices);
+  }
   const absl::StatusOr<pid_t> inside = supervisor::EnterContainer(
       pid, WithCommandName(absl::StrFormat(
                "coz: the container of process %d has ended, and with it what coz did there; see "

@@ -7,7 +7,8 @@ namespace coz::experiment {
 
 SpeedupDeck::Half SpeedupDeck::HalfOf(const std::vector<double>& sorted, size_t begin, size_t end) {
   const auto at = [&sorted](size_t i) { return sorted.begin() + static_cast<std::ptrdiff_t>(i); };
-  const size_t middle = (begin + end) / 2;
+  constexpr size_t kWorthParting = 4;
+  const size_t middle = end - begin < kWorthParting ? end : (begin + end) / 2;
   Half half;
   half.parts[0].speedups.assign(at(begin), at(middle));
   half.parts[1].speedups.assign(at(middle), at(end));
@@ -30,6 +31,7 @@ double SpeedupDeck::Part::Deal(Random& random) {
 
 // From the part that has dealt fewer; of equals, from either.
 double SpeedupDeck::Half::Deal(Random& random) {
+  if (parts[1].speedups.empty()) return parts[0].Deal(random);
   size_t part = random.Below(2);
   if (parts[0].next != parts[1].next) part = parts[0].next < parts[1].next ? 0 : 1;
   if (parts[part].is_dealt()) part = 1 - part;

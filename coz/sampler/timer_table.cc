@@ -61,12 +61,6 @@ bool FreePlace(uint32_t place, uint64_t entry) {
   return true;
 }
 
-// One that is being made is left to its maker.
-void DeleteAt(uint32_t place, uint64_t entry) {
-  if (NumberPlus1In(entry) == kBeingMade || !FreePlace(place, entry)) return;
-  RawSyscall(SYS_timer_delete, NumberPlus1In(entry) - 1);
-}
-
 template <typename Visit>
 void ForEachEntry(Visit visit) {
   const uint32_t end = g_high_water.load();
@@ -92,6 +86,14 @@ int Run(int number, uint64_t sampling_period_ns) {
   when.it_interval.tv_nsec = static_cast<long>(sampling_period_ns % kNsPerSecond);
   when.it_value = when.it_interval;
   return static_cast<int>(RawSyscall(SYS_timer_settime, number, 0, &when, nullptr));
+}
+
+// One that is being made is left to its maker.
+void DeleteAt(uint32_t place, uint64_t entry) {
+  if (NumberPlus1In(entry) == kBeingMade || !FreePlace(place, entry)) return;
+  const int number = static_cast<int>(NumberPlus1In(entry)) - 1;
+  // One that cannot be deleted stays, and sends nothing.
+  if (RawSyscall(SYS_timer_delete, number) != 0) Run(number, 0);
 }
 
 }  // namespace

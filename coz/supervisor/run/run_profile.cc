@@ -129,7 +129,7 @@ absl::StatusOr<RunResult> RunProfile(const RunOptions& asked, Series series) {
   absl::StatusOr<std::unique_ptr<CountedFunctions>> counted = PrepareCounted(options, *program);
   if (!counted.ok()) return counted.status();
   absl::StatusOr<UniqueFd> awake;
-  if (options.awake) awake = KeepCpusAwake();
+  if (options.awake) awake = KeepCpusAwake(options.awake_device);
   if (options.awake && !awake.ok()) return awake.status();
   absl::StatusOr<OpenedOutput> opened = OpenOutput(options, series);
   if (!opened.ok()) return opened.status();

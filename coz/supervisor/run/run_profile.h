@@ -65,6 +65,7 @@ struct RunOptions {
   uint32_t unwinder = 0;  // UnwinderKind
   bool exclude_kernel = false;
   bool awake = false;  // idle CPUs do not halt meanwhile
+  std::string awake_device = "/dev/cpu_dma_latency";
   shared::Follow follow = shared::Follow::kAll;
   bool is_launcher =
       false;  // the program need not have debug information: what it starts or becomes has
