@@ -71,6 +71,7 @@ TEST(SpeedupDeckTest, FourExperimentsAreInFourQuarters) {
     Random random(seed);
     for (int round = 0; round < 5; ++round) {
       std::vector<int> quarters;
+      quarters.reserve(4);
       for (int i = 0; i < 4; ++i) quarters.push_back(static_cast<int>(deck.Next(random) * 3.99));
       orders.insert(quarters);
       EXPECT_EQ(std::set<int>(quarters.begin(), quarters.end()).size(), 4u);
