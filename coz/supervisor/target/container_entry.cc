@@ -167,7 +167,7 @@ absl::StatusOr<pid_t> EnterContainer(pid_t pid, const std::string& when_killed) 
 }
 
 absl::StatusOr<std::string> PutLibrary(const std::string& bytes) {
-  const std::vector<std::string> kFolders = {"/tmp", "/var/tmp", "/run", "/dev/shm", "/root"};
+  const std::vector<std::string> kFolders = {"/tmp", "/var/tmp", "/run", "/dev/shm"};
   const size_t digest = std::hash<std::string>()(bytes);
   for (const std::string& within : kFolders) {
     const std::string folder = absl::StrFormat("%s/coz-%016x", within, digest);
