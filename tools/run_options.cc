@@ -246,18 +246,18 @@ void AddSamplingOptions(CLI::App* command, RunArguments* a) {
 void AddAttachSamplerOption(CLI::App* command, RunArguments* a) {
   command
       ->add_option("--sampler", a->sampler,
-                   "sampling source (default auto: perf events, or cpu-timer where these are not "
-                   "to be had or cost too much, as coz then says)")
-      ->check(CLI::IsMember({"auto", "perf-sigtrap", "cpu-timer"}));
+                   "sampling source (default auto: perf events of threads; where these are not to "
+                   "be had or cost too much, cpu-clock or cpu-timer, as coz then says)")
+      ->check(CLI::IsMember({"auto", "perf-sigtrap", "cpu-clock", "cpu-timer"}));
 }
 
 void AddSamplerOption(CLI::App* command, RunArguments* a) {
   command
       ->add_option(
           "--sampler", a->sampler,
-          "sampling source (default auto: the best that works, or cpu-timer where perf events "
-          "cost too much, as coz then says)")
-      ->check(CLI::IsMember({"auto", "perf-sigtrap", "perf-setsig", "cpu-timer"}));
+          "sampling source (default auto: the best that works; where perf events of threads cost "
+          "too much, cpu-clock or cpu-timer, as coz then says)")
+      ->check(CLI::IsMember({"auto", "perf-sigtrap", "perf-setsig", "cpu-clock", "cpu-timer"}));
 }
 
 }  // namespace coz

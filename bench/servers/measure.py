@@ -37,6 +37,7 @@ class Effort:
     seconds: float     # of load in a profile
     bare_only: bool
     quota: float = 0   # CPUs; 0: none
+    sampled_only: bool = False  # rates bare and sampled, and neither the change nor a prediction
 
 
 def followings(server, wanted):
@@ -61,7 +62,7 @@ class Measurement:
             for row in rows:
                 row.failure = str(failure)
             return rows
-        if not self.effort.bare_only:
+        if not (self.effort.bare_only or self.effort.sampled_only):
             for row in rows:
                 try:
                     self._predict(row)
@@ -79,7 +80,9 @@ class Measurement:
 
     def _in_turn(self, rows):
         """Bare before and after the change, and sampled: rounds of one run each, of which every other goes backwards."""
-        names = [BEFORE] if self.effort.bare_only else [BEFORE, AFTER] + [row.followed for row in rows]
+        changed = [] if self.effort.bare_only or self.effort.sampled_only else [AFTER]
+        sampled = [] if self.effort.bare_only else [row.followed for row in rows]
+        names = [BEFORE] + changed + sampled
         rounds = []
         for number in range(self.effort.pairs):
             order = names if number % 2 == 0 else names[::-1]
@@ -89,8 +92,9 @@ class Measurement:
                 "%s %.0f" % (self._way(name), rates[name]) for name in names)))
         for row in rows:
             row.bare = intervals.mean_interval([rates[BEFORE] for rates in rounds])
-            if not self.effort.bare_only:
+            if sampled:
                 row.sampled = intervals.ratio([(rates[BEFORE], rates[row.followed]) for rates in rounds])
+            if changed:
                 row.real = intervals.gain([(rates[BEFORE], rates[AFTER]) for rates in rounds])
 
     def _rate(self, name):

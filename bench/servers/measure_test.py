@@ -61,6 +61,11 @@ class MeasureTest(unittest.TestCase):
         self.assertEqual(row.predicted, ("work", "requests", 0.75))
         self.assertIsNone(row.of_unit_alone)
 
+    def test_sampled_only_measures_neither_change_nor_prediction(self):
+        row, = Measurement(Fake(), self.coz, Effort(3, 2, 10, False, sampled_only=True), self.said.append).rows([True])
+        self.assertEqual((row.bare.value, row.sampled.value, row.real, row.predicted), (100, 0.9, None, None))
+        self.assertEqual({variant for variant, *_ in self.coz.runs}, {BEFORE})
+
     def test_what_the_unit_alone_brings_is_known_below_a_quota(self):
         row, = Measurement(Fake(), self.coz, Effort(3, 2, 10, False, 0.5), self.said.append).rows([True])
         self.assertAlmostEqual(row.of_unit_alone, 30e-6 * 100 / 0.5)

@@ -49,6 +49,7 @@ def options(arguments):
     parser.add_argument("--load", choices=["followed", "beside", "both"], default="both", help="how load generators run")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--bare-only", action="store_true", help="rates without coz, and nothing else")
+    only.add_argument("--sampled-only", action="store_true", help="rates without coz and sampled, and nothing else")
     only.add_argument("--all-units", action="store_true",
                       help="instead of the table, a report of each server in which coz chooses what to try")
     parser.add_argument("--markdown", type=pathlib.Path, help="where the table goes as Markdown")
@@ -102,7 +103,8 @@ def build(server, chosen):
 
 def rows_of(kind, chosen, coz):
     """The table's rows of one server; of --all-units only those that failed, since the reports are printed."""
-    effort = measure.Effort(chosen.pairs, chosen.run_seconds, chosen.seconds, chosen.bare_only, chosen.quota)
+    effort = measure.Effort(chosen.pairs, chosen.run_seconds, chosen.seconds, chosen.bare_only, chosen.quota,
+                            chosen.sampled_only)
     ways = {"followed": [True], "beside": [False], "both": [True, False]}[chosen.load]
     server = kind(chosen.folder, free_port())
     try:

@@ -34,23 +34,30 @@ sampler::SamplerOptions OptionsOf(const shared::ControlBlock& control) {
 
 bool StartSamplingFromOutside(const shared::ControlBlock& control) {
   sampler::SamplerOptions options = OptionsOf(control);
-  const bool uses_timers = control.use_cpu_timers.load() != 0;
-  options.source =
-      uses_timers ? sampler::SamplingSource::kCpuTimer : sampler::SamplingSource::kPerfSigtrap;
+  options.source = sampler::SamplingSource::kPerfSigtrap;
+  if (control.use_cpu_clock.load() != 0) options.source = sampler::SamplingSource::kCpuClock;
+  if (control.use_cpu_timers.load() != 0) options.source = sampler::SamplingSource::kCpuTimer;
   return sampler::StartSamplerFromOutside(options, control.exclude_kernel == 0) == 0;
 }
 
-sampler::SamplerStatus StartSampling(const shared::ControlBlock& control) {
+sampler::SamplerStatus StartSampling(shared::ControlBlock& control) {
   sampler::SamplerOptions options = OptionsOf(control);
   options.source = control.wanted_source;
   options.exclude_kernel = control.exclude_kernel != 0;
   options.shared_event = &g_process->event;
-  if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0)
+  if (control.use_cpu_clock.load(std::memory_order_acquire) != 0) {
+    options.source = sampler::SamplingSource::kCpuClock;
+    options.expiry = control.clock_expiry;
+    const sampler::SamplerStatus status = sampler::StartSampler(options);
+    if (status.source != sampler::SamplingSource::kNone) return status;
+    control.clock_refusals.fetch_add(1);
+  } else if (control.use_cpu_timers.load(std::memory_order_relaxed) == 0) {
     return sampler::StartSampler(options);
+  }
   options.source = sampler::SamplingSource::kCpuTimer;
   const sampler::SamplerStatus status = sampler::StartSampler(options);
   if (status.source != sampler::SamplingSource::kNone) return status;
-  options.source = control.wanted_source;
+  options.source = sampler::SamplingSource::kNone;
   return sampler::StartSampler(options);
 }
 

@@ -20,7 +20,7 @@ namespace coz::runtime {
 void PublishProcess(shared::ProcessSlot& process, uint32_t image);
 
 // Starts the source of samples that the supervisor wants, or CPU timers where it allows only these.
-sampler::SamplerStatus StartSampling(const shared::ControlBlock& control);
+sampler::SamplerStatus StartSampling(shared::ControlBlock& control);
 
 // Takes the samples of events that the supervisor opens, or of timers that it asks for. False where
 // the signal has no handler.

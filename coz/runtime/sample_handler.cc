@@ -220,20 +220,35 @@ bool ShouldStop() {
   return syscall(SYS_kill, g_control->supervisor_pid, 0) != 0 && errno == ESRCH;
 }
 
+template <typename Function>
+void ForEachOtherThread(Function function) {
+  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  shared::ForEachRunningThread(*g_control, [self, &function](const shared::ThreadSlot& slot) {
+    const int32_t tid = slot.tid.load(std::memory_order_relaxed);
+    const bool is_own = slot.pid.load(std::memory_order_relaxed) == g_pid;
+    if (is_own && tid != self) function(tid);
+  });
+}
+
 // The supervisor has found that perf events cost this program too much. Where it has attached it
 // asks in another way (late_attach.cc).
 void ChangeSourceIfAsked() {
-  if (runtime_internal::g_is_late ||
-      g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0 ||
-      !sampler::ChangeToCpuTimers()) {
+  if (runtime_internal::g_is_late) return;
+  if (g_control->use_cpu_clock.load(std::memory_order_acquire) != 0) {
+    switch (sampler::ChangeToCpuClock(g_control->clock_expiry)) {
+      case sampler::ClockChange::kNone:
+        return;
+      case sampler::ClockChange::kBegun:
+        return ForEachOtherThread(sampler::SampleThreadByCpuClock);
+      case sampler::ClockChange::kRefused:
+        g_control->clock_refusals.fetch_add(1);
+        break;
+    }
+  } else if (g_control->use_cpu_timers.load(std::memory_order_relaxed) == 0) {
     return;
   }
-  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
-  shared::ForEachRunningThread(*g_control, [self](const shared::ThreadSlot& slot) {
-    const int32_t tid = slot.tid.load(std::memory_order_relaxed);
-    const bool is_own = slot.pid.load(std::memory_order_relaxed) == g_pid;
-    if (is_own && tid != self) (void)sampler::SampleThreadByTimer(tid);
-  });
+  if (!sampler::ChangeToCpuTimers()) return;
+  ForEachOtherThread([](int32_t tid) { (void)sampler::SampleThreadByTimer(tid); });
 }
 
 }  // namespace

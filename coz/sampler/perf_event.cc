@@ -20,8 +20,10 @@ namespace {
 // Comes back in siginfo, so that a program's own sigtrap events are told apart.
 constexpr uint64_t kInheritedSignature = 0x636f7a2073616d70;  // "coz samp"
 constexpr uint64_t kThreadSignature = 0x636f7a2074687264;     // "coz thrd"
-// Of events that another process has opened. The lower half is the thread that it was opened for.
+// Of events that another process has opened. The lower half is the thread that they are for.
 constexpr uint64_t kOutsideSignature = uint64_t{0x636f7a6f} << 32;  // "cozo"
+// The same of events that count clocks of CPUs, whoever has opened them.
+constexpr uint64_t kExpirySignature = uint64_t{0x636f7a65} << 32;  // "coze"
 
 constexpr int kTrapPerf = 6;  // TRAP_PERF, which libc's headers lack
 
@@ -100,6 +102,42 @@ perf_event_attr TaskClock(const PerfEventOptions& options) {
   return attr;
 }
 
+perf_event_attr ClockExpiries(const ClockExpiry& expiry, int32_t tid) {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = expiry.tracepoint;
+  attr.sample_period = 1;
+  attr.disabled = 1;
+  attr.wakeup_events = 1;
+  attr.inherit = 1;
+  attr.inherit_thread = 1;
+  attr.remove_on_exec = 1;
+  attr.sigtrap = 1;
+  attr.sig_data = kExpirySignature | static_cast<uint32_t>(tid);
+  return attr;
+}
+
+// Of all timers only those whose function it is. 0, or -errno.
+int CountOnly(int fd, uint64_t function) {
+  char filter[] = "function == 0x0000000000000000";
+  for (char* digit = filter + sizeof(filter) - 2; function != 0; --digit, function >>= 4) {
+    *digit = "0123456789abcdef"[function & 15];
+  }
+  return static_cast<int>(RawSyscall(SYS_ioctl, fd, PERF_EVENT_IOC_SET_FILTER, filter));
+}
+
+int OpenExpiries(int32_t tid, const ClockExpiry& expiry) {
+  if (!KernelHasHarmlessSigtrap()) return -EOPNOTSUPP;
+  const int fd = OpenForThread(tid, ClockExpiries(expiry, tid));
+  if (fd < 0) return fd;
+  const int limited = CountOnly(fd, expiry.function);
+  if (limited == 0) return fd;
+  RawSyscall(SYS_close, fd);
+  return limited;
+}
+
 }  // namespace
 
 int MoveOutOfTheWay(int fd) {
@@ -156,6 +194,28 @@ int OpenTaskClockOf(int32_t tid, uint64_t sampling_period_ns, bool exclude_kerne
   return OpenForThread(tid, attr);
 }
 
+int OpenClockExpiries(int32_t tid, const ClockExpiry& expiry) {
+  const int fd = OpenExpiries(tid, expiry);
+  return fd < 0 ? fd : MoveOutOfTheWay(fd);
+}
+
+int OpenClockExpiriesOf(int32_t tid, const ClockExpiry& expiry) {
+  return OpenExpiries(tid, expiry);
+}
+
+int OpenCpuClock(int cpu, uint64_t sampling_period_ns) {
+  perf_event_attr attr;
+  memset(&attr, 0, sizeof(attr));
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.sample_period = sampling_period_ns;
+  attr.disabled = 1;
+  const int any_thread = -1, no_group = -1;
+  return static_cast<int>(
+      RawSyscall(SYS_perf_event_open, &attr, any_thread, cpu, no_group, PERF_FLAG_FD_CLOEXEC));
+}
+
 int ArmThreadSignal(int fd, int signo) {
   f_owner_ex owner;
   owner.type = F_OWNER_TID;
@@ -201,16 +261,24 @@ bool HasSignature(const siginfo_t& info, uint64_t signature) {
   return SignatureOf(info) == signature;
 }
 
+constexpr uint64_t kUpperHalf = ~uint64_t{0} << 32;
+
 }  // namespace
 
 bool IsInheritedSigtrap(const siginfo_t& info) {
-  return HasSignature(info, kInheritedSignature) || ThreadOfOutsideSigtrap(info) != 0;
+  return HasSignature(info, kInheritedSignature) || IsClockExpiry(info) ||
+         ThreadOfSigtrap(info) != 0;
 }
 
-int32_t ThreadOfOutsideSigtrap(const siginfo_t& info) {
-  constexpr uint64_t kUpperHalf = ~uint64_t{0} << 32;
+bool IsClockExpiry(const siginfo_t& info) {
+  return (SignatureOf(info) & kUpperHalf) == kExpirySignature;
+}
+
+int32_t ThreadOfSigtrap(const siginfo_t& info) {
   const uint64_t signature = SignatureOf(info);
-  return (signature & kUpperHalf) == kOutsideSignature ? static_cast<int32_t>(signature) : 0;
+  const uint64_t kind = signature & kUpperHalf;
+  return kind == kOutsideSignature || kind == kExpirySignature ? static_cast<int32_t>(signature)
+                                                               : 0;
 }
 
 bool IsThreadSigtrap(const siginfo_t& info) { return HasSignature(info, kThreadSignature); }

@@ -14,6 +14,8 @@
 
 #include <cstdint>
 
+#include "coz/sampler/clock_expiry.h"
+
 namespace coz::sampler {
 
 struct PerfEventOptions {
@@ -33,6 +35,16 @@ int OpenTaskClock(const PerfEventOptions& options);
 // As OpenTaskClock with inherited_sigtrap, from another process that may trace `tid`. The
 // descriptor is not moved.
 int OpenTaskClockOf(int32_t tid, uint64_t sampling_period_ns, bool exclude_kernel);
+
+// An event of thread `tid` of this process and all threads that it creates. A
+// clock that expires on the CPU where one of them runs is a SIGTRAP in it. The clocks are another
+// process's, one for each CPU. The kernel then sets no timer where it switches between threads.
+int OpenClockExpiries(int32_t tid, const ClockExpiry& expiry);
+// The same from another process that may trace `tid`. The descriptor is not moved.
+int OpenClockExpiriesOf(int32_t tid, const ClockExpiry& expiry);
+
+// Opens the clock of a CPU: it expires after each period of real time, whoever runs there.
+int OpenCpuClock(int cpu, uint64_t sampling_period_ns);
 
 // Opens an event of the calling thread that counts nothing, sends nothing, and is not inherited
 // (for phase_keeper.h). The descriptor, or -errno.
@@ -67,10 +79,12 @@ uint64_t PerfEventId(int fd);
 // for the thread alone.
 bool IsInheritedSigtrap(const siginfo_t& info);
 bool IsThreadSigtrap(const siginfo_t& info);
+// An inherited one of OpenClockExpiries or OpenClockExpiriesOf.
+bool IsClockExpiry(const siginfo_t& info);
 
-// The thread for which OpenTaskClockOf has opened the event: the thread that gets the signal, or
-// one that has created it, directly or not. 0 where it is no such event.
-int32_t ThreadOfOutsideSigtrap(const siginfo_t& info);
+// The thread for which OpenTaskClockOf or OpenClockExpiries has opened the event: the thread that
+// gets the signal, or one that has created it, directly or not. 0 where it is no such event.
+int32_t ThreadOfSigtrap(const siginfo_t& info);
 
 }  // namespace coz::sampler
 

@@ -42,6 +42,19 @@ class PeriodTracker {
     return static_cast<uint64_t>(periods);
   }
 
+  // The same at a sample of a clock that goes on while the thread waits. It finds whoever runs, so
+  // that each sample stands for a period, however long ago the thread's last one was. Only where
+  // the thread has run ever since (`has_waited` is false) its CPU clock tells that it was in the
+  // kernel for several.
+  uint64_t AdvanceByCpuClock(uint64_t now_ns, uint64_t period_ns, bool has_waited) {
+    constexpr uint64_t kNoChance = 16;  // periods between two samples of one that waits
+    if (!has_waited || now_ns - last_ns_ > kNoChance * period_ns) return Advance(now_ns, period_ns);
+    Restart(now_ns);
+    return 1;
+  }
+
+  uint64_t last_ns() const { return last_ns_; }
+
   // `cpu_ns` of the next periods is not the thread's own. A signal handler of the thread may call
   // TakeLeftOut meanwhile.
   void LeaveOut(uint64_t cpu_ns) { left_out_ns_.fetch_add(cpu_ns, std::memory_order_relaxed); }

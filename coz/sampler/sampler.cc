@@ -10,6 +10,7 @@
 #include "coz/base/reserved_descriptors.h"
 #include "coz/base/sampling_signal.h"
 #include "coz/base/thread_cpu_clock.h"
+#include "coz/sampler/clock_events.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler_state.h"
 #include "coz/sampler/sampling_handler.h"
@@ -76,12 +77,24 @@ void TryCpuTimer(const SamplerOptions& options, SamplerStatus* status) {
   status->cpu_timer_errno = -result;
 }
 
+void TryCpuClock(const SamplerOptions& options, SamplerStatus* status) {
+  const auto self = static_cast<int32_t>(RawSyscall(SYS_gettid));
+  sampled_process.source = SamplingSource::kCpuClock;  // first: a sample may come at once
+  sampled_process.kernel_included = true;
+  const int result = AddClockEvent(self, options.expiry);
+  status->cpu_clock_errno = -result;
+  if (result == 0) return;
+  sampled_process.source = SamplingSource::kNone;
+  sampled_process.kernel_included = false;
+}
+
 void DescribeProcess(const SamplerOptions& options) {
   sampled_process.pid = RawSyscall(SYS_getpid);
   sampled_process.source = SamplingSource::kNone;
   sampled_process.kernel_included = false;
   sampled_process.masks_are_programs = false;
   sampled_process.sampling_period_ns = options.sampling_period_ns;
+  sampled_process.expiry = options.expiry;
   sampled_process.callback = options.callback;
   sampled_process.foreign_signal = options.foreign_signal;
   sampled_process.own_trap = options.own_trap;
@@ -103,6 +116,7 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
   UnblockSignal(kSamplingSignal);
   sampled_process.enabled.store(true);
 
+  if (options.source == SamplingSource::kCpuClock) TryCpuClock(options, &status);
   if (IsWanted(options, SamplingSource::kPerfSigtrap)) TryPerfSigtrap(options, &status);
   if (IsWanted(options, SamplingSource::kPerfSetsig)) TryPerfSetsig(options, &status);
   if (IsWanted(options, SamplingSource::kCpuTimer)) TryCpuTimer(options, &status);
@@ -115,9 +129,8 @@ SamplerStatus StartSampler(const SamplerOptions& options) {
 int StartSamplerFromOutside(const SamplerOptions& options, bool kernel_included) {
   DescribeProcess(options);
   sampled_process.masks_are_programs = true;
-  sampled_process.source = options.source == SamplingSource::kCpuTimer
-                               ? SamplingSource::kCpuTimer
-                               : SamplingSource::kPerfSigtrap;
+  sampled_process.source =
+      options.source == SamplingSource::kNone ? SamplingSource::kPerfSigtrap : options.source;
   sampled_process.kernel_included = kernel_included;
   if (sampled_process.closings.load() % 2 != 0) sampled_process.closings.fetch_add(1);
   const int result = InstallSignalHandler(kSamplingSignal, &OnSamplingSignal);
@@ -163,6 +176,39 @@ bool ChangeToCpuTimers() {
   return true;
 }
 
+// The event that was there goes when the new one works.
+ClockChange ChangeToCpuClock(const ClockExpiry& expiry) {
+  SamplingSource before = sampled_process.source.load(std::memory_order_relaxed);
+  if (before != SamplingSource::kPerfSigtrap && before != SamplingSource::kPerfSetsig)
+    return ClockChange::kNone;
+  if (!InSampledProcess() || !sampled_process.enabled.load(std::memory_order_acquire))
+    return ClockChange::kNone;
+  if (!sampled_process.source.compare_exchange_strong(before, SamplingSource::kCpuClock))
+    return ClockChange::kNone;
+  sampled_process.expiry = expiry;
+  if (AddClockEvent(static_cast<int32_t>(RawSyscall(SYS_gettid)), expiry) != 0) {
+    sampled_process.source.store(before);
+    return ClockChange::kRefused;
+  }
+  sampled_process.kernel_included = true;
+  const int fd = TakeInheritedEvent();
+  if (fd >= 0) {
+    DisablePerfEvent(fd);
+    CloseEvent(fd);
+  }
+  CloseThreadEvent(&t_thread.source);
+  return ClockChange::kBegun;
+}
+
+void SampleThreadByCpuClock(int32_t tid) {
+  const int result = AddClockEvent(tid, sampled_process.expiry);
+  if (result == 0) {
+    if (!sampled_process.enabled.load()) CloseClockEvents();
+  } else if (result != -ESRCH) {
+    Add(&sampled_process.counters.unsampled_threads, 1);  // or it has ended
+  }
+}
+
 int SampleThreadByTimer(int32_t tid) {
   if (HasTimer(tid)) return 0;
   sampled_process.made_timers_for_others.store(true);
@@ -185,6 +231,7 @@ void StopSampler() {
     ReleaseDescriptor(fd);
     RawSyscall(SYS_close, fd);
   }
+  CloseClockEvents();
   (void)MayKeepDescriptors();
   // Other threads' own sources end with the next signal that they send.
   StopThreadSource(&t_thread.source);

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 
+#include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
 
@@ -64,13 +65,15 @@ struct SamplerOptions {
   uint64_t sampling_period_ns = 1'000'000;
   // kNone: the best that works; any other: that one or nothing.
   SamplingSource source = SamplingSource::kNone;
+  // For kCpuClock. Another process keeps a clock for each CPU (OpenCpuClock), which expire so.
+  ClockExpiry expiry;
   // True: do not even try to sample time in the kernel.
   bool exclude_kernel = false;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   OwnTrapCallback own_trap = nullptr;
   // For another process that suspends the sampling of this one. Set both or neither. Only
-  // kPerfSigtrap can be suspended.
+  // kPerfSigtrap and kCpuClock can be suspended.
   SharedEvent* shared_event = nullptr;
   const SuspensionCount* suspensions = nullptr;
 };
@@ -133,6 +136,13 @@ bool ChangeToCpuTimers();
 // 0, or -errno: -EINVAL where the thread has ended. Does nothing where it has a timer.
 int SampleThreadByTimer(int32_t tid);
 bool UsesCpuTimers();
+
+// The same with clocks of the CPUs, which cost little where the kernel switches between threads.
+// The one caller for which it returns kBegun calls SampleThreadByCpuClock for each other thread.
+// kRefused: the system does not open such an event, and the source is as before.
+enum class ClockChange { kNone, kBegun, kRefused };
+ClockChange ChangeToCpuClock(const ClockExpiry& expiry);
+void SampleThreadByCpuClock(int32_t tid);
 
 // For how long the calling thread has waited for a CPU since it began. False where nobody tells.
 // Keeps a descriptor of the thread's until its sampling stops.

@@ -5,6 +5,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
+#include "coz/sampler/clock_events.h"
 #include "coz/sampler/perf_event.h"
 #include "coz/sampler/sampler.h"
 #include "coz/sampler/sampler_state.h"
@@ -34,6 +35,7 @@ void OnForkInChild() {
   const int fd = sampled_process.inherited_fd.exchange(-1);
   if (fd >= 0 && !IsReservedDescriptor(fd)) RawSyscall(SYS_close, fd);
   CloseInheritedEvents();
+  ForgetClockEvents();
   ForgetTimers();
   sampled_process.made_timers_for_others.store(false);
   t_thread.source = ThreadSource();
@@ -51,12 +53,14 @@ void MakeWayForDescriptor(int fd) {
   if (moved == fd) {  // no room: the program closes the event by taking its number
     int inherited = fd;
     if (sampled_process.inherited_fd.compare_exchange_strong(inherited, -1)) ShareEvent(-1);
+    NoteClockEventMove(fd, -1);
   } else if (ReserveDescriptor(moved)) {
     int inherited = fd;
     if (sampled_process.inherited_fd.compare_exchange_strong(inherited, moved)) ShareEvent(moved);
     // Another thread's event stays open until the process ends, and sends nothing when its thread
     // has.
     if (t_thread.source.fd_plus_1 == fd + 1) t_thread.source.fd_plus_1 = moved + 1;
+    NoteClockEventMove(fd, moved);
     t_thread.phase_keeper.NoteMove(fd, moved);
     t_thread.queue_clock.NoteMove(fd, moved);
   }
@@ -67,6 +71,7 @@ void PrepareForExec() {
   if (!InSampledProcess()) return;
   const int fd = sampled_process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) DisableEventForExec(fd);
+  DisableClockEvents();
   StopOwnSource();
   t_thread.state.BecomeLong();
 }
@@ -75,6 +80,7 @@ void ResumeAfterFailedExec() {
   if (!InSampledProcess() || !sampled_process.enabled.load(std::memory_order_acquire)) return;
   const int fd = sampled_process.inherited_fd.load(std::memory_order_relaxed);
   if (fd >= 0) ShareAndEnableEvent(fd);
+  EnableClockEvents();
   StartThreadSampling();
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/period_tracker.h"
 #include "coz/sampler/phase_keeper.h"
 #include "coz/sampler/queue_clock.h"
@@ -48,6 +49,7 @@ struct SampledProcess {
   // A thread may have a timer of which it does not know.
   std::atomic<bool> made_timers_for_others{false};
   uint64_t sampling_period_ns = 0;
+  ClockExpiry expiry;
   SampleCallback callback = nullptr;
   ForeignSignalCallback foreign_signal = nullptr;
   OwnTrapCallback own_trap = nullptr;
@@ -67,6 +69,7 @@ struct SampledThread {
   uint64_t stands_for = 1;  // threads that each sample of its own event stands for
   ThreadState state;
   bool stopped = false;
+  uint64_t last_sample_ns = 0;  // by the clock; of kCpuClock
   uint64_t callback_end_ns = 0;  // of its CPU time; kept while it takes extra samples
   // Another process has opened an event for this very thread. Signals of one that it has inherited
   // besides do not count.

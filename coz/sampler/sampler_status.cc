@@ -14,6 +14,7 @@ struct Name {
 constexpr Name kNames[] = {{SamplingSource::kPerfSigtrap, "perf-sigtrap"},
                            {SamplingSource::kPerfSetsig, "perf-setsig"},
                            {SamplingSource::kCpuTimer, "cpu-timer"},
+                           {SamplingSource::kCpuClock, "cpu-clock"},
                            {SamplingSource::kNone, "none"}};
 
 std::string WithReason(const char* what, int error) {

@@ -21,6 +21,7 @@ enum class SamplingSource : uint8_t {
       1,            // one perf event, inherited by every thread, SIGTRAP at the sampled instruction
   kPerfSetsig = 2,  // a perf event and a descriptor per thread, signal by F_SETSIG
   kCpuTimer = 3,    // a POSIX timer per thread on its CPU clock; fires at kernel ticks only
+  kCpuClock = 4,    // a clock per CPU that the supervisor keeps; SIGTRAP in whoever runs there
 };
 
 struct SamplerStatus {
@@ -29,12 +30,13 @@ struct SamplerStatus {
   int32_t perf_sigtrap_errno = 0;
   int32_t perf_setsig_errno = 0;
   int32_t cpu_timer_errno = 0;
+  int32_t cpu_clock_errno = 0;
   int32_t kernel_errno = 0;   // why kernel_included is false though perf works
   int32_t handler_errno = 0;  // of the signal's handler; without it no source is tried
 };
 static_assert(std::is_trivially_copyable_v<SamplerStatus>);
 
-// "perf-sigtrap", "perf-setsig", "cpu-timer", "none": for options, the profile and messages.
+// "perf-sigtrap", "perf-setsig", "cpu-timer", "cpu-clock", "none": for options, the profile and messages.
 const char* SamplingSourceName(SamplingSource source);
 
 // The source named by `name`; false, and *source unchanged, for any other text. "auto" gives kNone.

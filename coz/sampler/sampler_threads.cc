@@ -99,6 +99,11 @@ uint64_t StartThreadSampling() {
         ThreadsAreShort(sampled_process.ended) && !IsSuspended(t_thread.suspensions);
     return __builtin_expect(takes_own, 0) ? StartShortThread() : 0;
   }
+  if (source == SamplingSource::kCpuClock) {  // by the event that it has inherited
+    t_thread.state.BecomeLong();
+    t_thread.suspensions = Suspensions();
+    return 0;
+  }
   if (BlocksSamples()) return 0;
   t_thread.tracker.Restart(ThreadCpuNowNs());
   int result = -ENOENT;
@@ -122,6 +127,8 @@ void StopThreadSampling() {
   const bool is_in_a_group = t_thread.state.is_in_a_group();
   EndThreadSource();
   if (!sampled_process.enabled.load(std::memory_order_acquire)) return;
+  // A clock finds short threads as it does long ones.
+  if (sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kCpuClock) return;
   // Part of its time was in a suspension.
   const bool is_known = t_thread.suspensions == Suspensions() && !IsSuspended(t_thread.suspensions);
   if (is_in_a_group || !is_known) return;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "coz/base/clock.h"
 #include "coz/base/errno_saver.h"
 #include "coz/base/interrupted_call.h"
 #include "coz/base/raw_syscall.h"
@@ -48,6 +49,17 @@ bool IsCallbackActive(const ucontext_t& context) {
   return interrupted_sp < t_thread.active_frame && ++t_thread.drops_in_a_row <= kMaxDropsInARow;
 }
 
+// A thread that has waited for less counts as one that has run.
+uint64_t PeriodsByCpuClock(uint64_t cpu_now_ns) {
+  const uint64_t period_ns = sampled_process.sampling_period_ns;
+  const uint64_t now_ns = MonotonicNowNs();
+  const uint64_t passed_ns = now_ns - t_thread.last_sample_ns;
+  const uint64_t ran_ns = cpu_now_ns - t_thread.tracker.last_ns();
+  t_thread.last_sample_ns = now_ns;
+  const bool has_waited = passed_ns > ran_ns + period_ns / 8;
+  return t_thread.tracker.AdvanceByCpuClock(cpu_now_ns, period_ns, has_waited);
+}
+
 uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
   const uint64_t period_ns = sampled_process.sampling_period_ns;
   const uint64_t now_ns = ThreadCpuNowNs();
@@ -55,6 +67,10 @@ uint64_t WeightOfSample(const siginfo_t& info, uint32_t periods_in_signal) {
     t_thread.tracker.Restart(now_ns);
     const uint64_t left_out = t_thread.tracker.TakeLeftOut(periods_in_signal, period_ns);
     return periods_in_signal - left_out;
+  }
+  if (IsClockExpiry(info)) {
+    const uint64_t ended = PeriodsByCpuClock(now_ns);
+    return ended - t_thread.tracker.TakeLeftOut(ended, period_ns);
   }
   const uint64_t ended = t_thread.tracker.Advance(now_ns, period_ns);
   if (sampled_process.kernel_included) {
@@ -98,7 +114,18 @@ void NoteEventSignal(bool own_event) {
 // Takes the signal of the thread's source. False where it came from another event than the one that
 // samples this thread.
 bool TakeSignal(const siginfo_t& info) {
-  if (sampled_process.source.load(std::memory_order_relaxed) != SamplingSource::kCpuTimer) {
+  const SamplingSource source = sampled_process.source.load(std::memory_order_relaxed);
+  if (IsClockExpiry(info) || source == SamplingSource::kCpuClock) {
+    // One sample of the thread's task clock may still be under way.
+    t_thread.state.BecomeLong();
+    CloseThreadEvent(&t_thread.source);
+    if (!IsClockExpiry(info)) return false;
+    // Another process has opened the events.
+    SamplingSource events = SamplingSource::kPerfSigtrap;
+    sampled_process.source.compare_exchange_strong(events, SamplingSource::kCpuClock);
+    return source != SamplingSource::kCpuTimer;
+  }
+  if (source != SamplingSource::kCpuTimer) {
     const bool own_event = IsThreadSigtrap(info);
     const bool samples = t_thread.state.IsSampledBy(own_event);
     NoteEventSignal(own_event);
@@ -112,10 +139,10 @@ bool TakeSignal(const siginfo_t& info) {
 }
 
 // Whether another event than the one that samples this thread has sent the signal. A thread that
-// was created while another process opened the events may have one that it has inherited, and one
+// was created while events were opened for each thread may have one that it has inherited, and one
 // that was opened for it.
 bool IsSecondEvent(const siginfo_t& info) {
-  const int32_t opened_for = ThreadOfOutsideSigtrap(info);
+  const int32_t opened_for = ThreadOfSigtrap(info);
   if (opened_for == 0) return false;
   if (t_thread.tid == 0) t_thread.tid = static_cast<int32_t>(RawSyscall(SYS_gettid));
   if (opened_for == t_thread.tid) t_thread.has_event_from_outside = true;
@@ -124,7 +151,8 @@ bool IsSecondEvent(const siginfo_t& info) {
 
 // Sampling is suspended, or was since the thread's last sample.
 bool WasSuspended(uint32_t suspensions) {
-  return sampled_process.source.load(std::memory_order_relaxed) == SamplingSource::kPerfSigtrap &&
+  const SamplingSource source = sampled_process.source.load(std::memory_order_relaxed);
+  return (source == SamplingSource::kPerfSigtrap || source == SamplingSource::kCpuClock) &&
          (suspensions != t_thread.suspensions || IsSuspended(suspensions));
 }
 

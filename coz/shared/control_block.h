@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/sampler_status.h"
 #include "coz/sampler/shared_event.h"
 #include "coz/shared/api_calls.h"
@@ -96,11 +97,14 @@ struct ControlBlock {
   std::atomic<uint32_t> stop;            // the target samples no more
   sampler::SuspensionCount suspensions;  // of sampling
   std::atomic<uint32_t> use_cpu_timers;  // 1: in place of perf events (docs/design/sampling.md)
+  std::atomic<uint32_t> use_cpu_clock;   // 1: in place of perf events of threads
+  sampler::ClockExpiry clock_expiry;     // written before `use_cpu_clock` is set
 
   // The target writes these.
   // 1: it has said on standard error why it runs without the profiler.
   std::atomic<uint32_t> has_complained;
   std::atomic<uint32_t> images;  // programs that have attached: 1, and 1 more after each exec
+  std::atomic<uint32_t> clock_refusals;  // processes in which CPU timers take the clocks' place
   // Images of the first process that have written sampler_status. It holds the newest one's.
   std::atomic<uint32_t> sampler_ready;
   sampler::SamplerStatus sampler_status;

@@ -34,7 +34,10 @@ CoarseSamples::CoarseSamples(const profile::Profile& profile) {
   const SessionEnds ends(profile);
   for (const profile::Session& session : profile.session()) {
     if (session.options().unit_kind() == profile::UNIT_KIND_WAIT) continue;
-    if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
+    const profile::SourceChange* change = SourceChangeOf(profile, session);
+    if (change != nullptr && change->sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK)
+      continue;
+    if (change != nullptr) {
       AddTimers(session.id(), change->at_ns(),
                 change->cpu_ns_per_second() / change->switches_per_second());
       continue;

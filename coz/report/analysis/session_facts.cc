@@ -43,6 +43,8 @@ const char* SourceId(profile::SamplingSource source) {
       return "perf_fsetsig";
     case profile::SAMPLING_SOURCE_CPU_TIMER:
       return "cpu_timer";
+    case profile::SAMPLING_SOURCE_CPU_CLOCK:
+      return "cpu_clock";
     default:
       return "unknown";
   }
@@ -56,6 +58,22 @@ const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
   return found == profile.source_change().end() ? nullptr : &*found;
 }
 
+namespace {
+
+// What the note of a change says: timers come with the kernel's tick.
+constexpr double kTickMs = 4;
+
+bool IsToClock(const profile::SourceChange& change) {
+  return change.sampling_source() == profile::SAMPLING_SOURCE_CPU_CLOCK;
+}
+
+double MsBetweenSamplesAfter(const profile::SourceChange& change,
+                             const profile::Session& session) {
+  return IsToClock(change) ? static_cast<double>(session.sampling_period_ns()) / 1e6 : kTickMs;
+}
+
+}  // namespace
+
 std::string DescribeSampling(const profile::Profile& profile, const profile::Session& session,
                              const profile::SessionEnd* end) {
   const auto words = [](profile::SamplingSource source) {
@@ -66,9 +84,10 @@ std::string DescribeSampling(const profile::Profile& profile, const profile::Ses
                       static_cast<double>(TimeBetweenSamplesNs(session, end)) / 1e6,
                       session.kernel_samples_included() ? "user and kernel code" : "user code");
   if (const profile::SourceChange* change = SourceChangeOf(profile, session)) {
-    absl::StrAppendFormat(&text, "; from %.1f s on by %s every 4 ms, user and kernel code",
-                          static_cast<double>(change->at_ns()) / 1e9,
-                          words(change->sampling_source()));
+    absl::StrAppendFormat(
+        &text, "; from %.1f s on by %s every %.3g ms, user and kernel code",
+        static_cast<double>(change->at_ns()) / 1e9, words(change->sampling_source()),
+        MsBetweenSamplesAfter(*change, session));
   }
   return text;
 }
@@ -91,10 +110,12 @@ std::string DescribeSourceChange(const profile::SourceChange& change) {
                 "more each are %.0f %% of a CPU, of %.0f %% that the program used",
                 change.switches_per_second(), static_cast<double>(change.switch_cost_ns()) / 1000,
                 cost_ns / 1e7, change.cpu_ns_per_second() / 1e7);
+  const char* const from = IsToClock(change) ? "a clock of each CPU, in user and kernel code"
+                                             : "CPU timers, every 4 ms in user and kernel code";
   return absl::StrFormat(
-      "from %.1f s on samples come from CPU timers, every 4 ms in user and kernel code, as perf "
-      "events %s; --sampler=perf-sigtrap keeps perf events",
-      static_cast<double>(change.at_ns()) / 1e9, reason);
+      "from %.1f s on samples come from %s, as perf events of threads %s; --sampler=perf-sigtrap "
+      "keeps these",
+      static_cast<double>(change.at_ns()) / 1e9, from, reason);
 }
 
 std::string Quoted(const std::string& argument) {

@@ -42,10 +42,10 @@ uint64_t TimeBetweenSamplesNs(const profile::Session& session, const profile::Se
 // periods. 0 without sessions.
 double MeanSamplingPeriodNs(const profile::Profile& profile);
 
-// "perf_sigtrap", "perf_fsetsig", "cpu_timer", "unknown".
+// "perf_sigtrap", "perf_fsetsig", "cpu_timer", "cpu_clock", "unknown".
 const char* SourceId(profile::SamplingSource source);
 
-// nullptr unless CPU timers took over from perf events in the session.
+// nullptr unless CPU timers or clocks of the CPUs took over from perf events in the session.
 const profile::SourceChange* SourceChangeOf(const profile::Profile& profile,
                                             const profile::Session& session);
 

@@ -124,6 +124,11 @@ void Run::BeginRecords(report::ProfileWriter writer) {
 absl::Status Run::Start(const std::string& program, report::ProfileWriter writer) {
   if (absl::Status status = ChooseSchedule(); !status.ok()) return status;
   FillBlock();
+  const bool by_clock = options_.sampling_source == sampler::SamplingSource::kCpuClock;
+  if (by_clock) {
+    if (absl::Status opened = OpenClock(); !opened.ok()) return opened;
+    TellClock();
+  }
   TakeSlots();
   StartOptions start;
   start.program = program;
@@ -140,6 +145,7 @@ absl::Status Run::Start(const std::string& program, report::ProfileWriter writer
   if (outside_->programs_wait()) prctl(PR_SET_PTRACER, child->pid());
   child_.emplace(*std::move(child));
   BeginRecords(std::move(writer));
+  if (by_clock) StartClock();
   return absl::OkStatus();
 }
 
@@ -160,6 +166,20 @@ absl::Status Run::Join(std::unique_ptr<AttachedTree> attached, report::ProfileWr
   TakeSlots();  // the block has those of earlier sessions now
   BeginRecords(std::move(writer));
   target_->SetOwnEvents([this](bool on) { attached_->SetSampling(on); });
+  return options_.sampling_source == sampler::SamplingSource::kCpuClock ? JoinClock()
+                                                                        : absl::OkStatus();
+}
+
+absl::Status Run::JoinClock() {
+  if (absl::Status opened = OpenClock(); !opened.ok()) return opened;
+  if (!attached_->ChangeToCpuClock(clock_->expiry())) {
+    return absl::UnavailableError(absl::StrFormat(
+        "process %d cannot be sampled by clocks of the CPUs; attach without --sampler",
+        options_.attach_pid));
+  }
+  control_.block().sampler_status.source = sampler::SamplingSource::kCpuClock;
+  TellClock();
+  StartClock();
   return absl::OkStatus();
 }
 
@@ -434,7 +454,7 @@ void Run::Loop() {
 bool Run::UsesPerfEvents() const {
   const shared::ControlBlock& block = control_.block();
   const sampler::SamplingSource source = block.sampler_status.source;
-  return block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
+  return clock_ == nullptr && block.use_cpu_timers.load(std::memory_order_relaxed) == 0 &&
          (source == sampler::SamplingSource::kPerfSigtrap ||
           source == sampler::SamplingSource::kPerfSetsig);
 }
@@ -453,15 +473,52 @@ bool Run::MayChangeSource() const {
   return !one_event;
 }
 
+absl::Status Run::OpenClock() {
+  absl::StatusOr<std::unique_ptr<CpuClock>> clock = CpuClock::Open(options_.sampling_period_ns);
+  if (!clock.ok()) return clock.status();
+  clock_ = *std::move(clock);
+  return absl::OkStatus();
+}
+
+// Processes sample by it from now on.
+void Run::TellClock() {
+  shared::ControlBlock& block = control_.block();
+  block.clock_expiry = clock_->expiry();
+  block.use_cpu_clock.store(1, std::memory_order_release);
+}
+
+void Run::StartClock() {
+  target_->SetClocks([this](bool on) { clock_->Run(on); });
+  clock_->Run(true);
+}
+
+// False where it is not permitted: CPU timers are then the second best.
+bool Run::ChangeToCpuClock() {
+  if (!OpenClock().ok()) return false;
+  if (attached_ != nullptr && !attached_->ChangeToCpuClock(clock_->expiry())) {
+    clock_.reset();
+    return false;
+  }
+  TellClock();
+  StartClock();
+  return true;
+}
+
+bool Run::ChangeToCpuTimers() {
+  if (attached_ != nullptr && !attached_->ChangeToCpuTimers()) return false;
+  control_.block().use_cpu_timers.store(1, std::memory_order_relaxed);
+  return true;
+}
+
 void Run::ChooseSource(uint64_t now_ns) {
   if (!MayChangeSource()) return;
-  shared::ControlBlock& block = control_.block();
   const std::optional<SourceChoice::Finding> finding = source_choice_.Poll(now_ns);
-  if (!finding.has_value()) return;
-  if (attached_ != nullptr && !attached_->ChangeToCpuTimers()) return;
-  block.use_cpu_timers.store(1, std::memory_order_relaxed);
+  if (!finding.has_value() || !(ChangeToCpuClock() || ChangeToCpuTimers())) return;
   if (scheduler_) scheduler_->StartAfresh();
-  recorder_->WriteSourceChange(*finding, now_ns);
+  recorder_->WriteSourceChange(*finding,
+                               clock_ == nullptr ? sampler::SamplingSource::kCpuTimer
+                                                 : sampler::SamplingSource::kCpuClock,
+                               now_ns);
   Say(report::DescribeSourceChange(*recorder_->written().source_change().rbegin()));
 }
 

@@ -35,6 +35,7 @@
 #include "coz/supervisor/target/process_watch.h"
 #include "coz/supervisor/target/shared_control.h"
 #include "coz/supervisor/target/signal_inbox.h"
+#include "coz/supervisor/target/cpu_clock.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/thread_watch.h"
@@ -88,6 +89,12 @@ class Run : public experiment::ExperimentSink {
   void Say(const std::string& message);
   void RefreshDisplay();
   void StartExperiments();
+  absl::Status OpenClock();
+  absl::Status JoinClock();
+  void TellClock();
+  void StartClock();
+  bool ChangeToCpuClock();
+  bool ChangeToCpuTimers();
   bool UsesPerfEvents() const;
   bool MayChangeSource() const;
   void ChooseSource(uint64_t now_ns);
@@ -117,6 +124,7 @@ class Run : public experiment::ExperimentSink {
   std::optional<PointRequests> requests_;
   std::optional<experiment::Scheduler> scheduler_;
   SourceChoice source_choice_;
+  std::unique_ptr<CpuClock> clock_;  // null: not that source
   NeighbourWatch neighbours_{UsableCpus()};
   uint64_t start_ns_ = 0;
   uint64_t duration_from_ns_ = 0;

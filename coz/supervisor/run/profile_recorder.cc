@@ -329,12 +329,29 @@ void ProfileRecorder::WriteBetweenExperiments() {
   between_start_ = now;
 }
 
-void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns) {
+profile::SamplingSource SourceInProfile(sampler::SamplingSource source) {
+  switch (source) {
+    case sampler::SamplingSource::kPerfSigtrap:
+      return profile::SAMPLING_SOURCE_PERF_SIGTRAP;
+    case sampler::SamplingSource::kPerfSetsig:
+      return profile::SAMPLING_SOURCE_PERF_FSETSIG;
+    case sampler::SamplingSource::kCpuTimer:
+      return profile::SAMPLING_SOURCE_CPU_TIMER;
+    case sampler::SamplingSource::kCpuClock:
+      return profile::SAMPLING_SOURCE_CPU_CLOCK;
+    case sampler::SamplingSource::kNone:
+      break;
+  }
+  return profile::SAMPLING_SOURCE_UNKNOWN;
+}
+
+void ProfileRecorder::WriteSourceChange(const SourceChoice::Finding& finding,
+                                        sampler::SamplingSource source, uint64_t now_ns) {
   profile::Profile chunk;
   profile::SourceChange* change = chunk.add_source_change();
   change->set_session(session_);
   change->set_at_ns(now_ns - start_ns_);
-  change->set_sampling_source(profile::SAMPLING_SOURCE_CPU_TIMER);
+  change->set_sampling_source(SourceInProfile(source));
   change->set_switches_per_second(finding.rates.switches_per_second);
   change->set_cpu_ns_per_second(finding.rates.cpu_ns_per_second);
   change->set_switch_cost_ns(finding.switch_cost_ns);

@@ -27,6 +27,7 @@
 #include "coz/supervisor/target/live_target.h"
 #include "coz/supervisor/target/neighbours.h"
 #include "coz/supervisor/target/process_watch.h"
+#include "coz/sampler/sampler_status.h"
 #include "coz/supervisor/target/source_choice.h"
 #include "coz/supervisor/target/switch_cost.h"
 #include "coz/supervisor/target/thread_watch.h"
@@ -35,6 +36,7 @@
 namespace coz::supervisor {
 
 profile::UnitKind KindInProfile(sourcemap::UnitKind kind);
+profile::SamplingSource SourceInProfile(sampler::SamplingSource source);
 
 class ProfileRecorder {
  public:
@@ -56,7 +58,8 @@ class ProfileRecorder {
   // Samples and visits since the last experiment, which belong to none.
   void WriteBetweenExperiments();
   // Samples come from CPU timers from now on.
-  void WriteSourceChange(const SourceChoice::Finding& finding, uint64_t now_ns);
+  void WriteSourceChange(const SourceChoice::Finding& finding, sampler::SamplingSource source,
+                         uint64_t now_ns);
   // From then on a progress point was there, or was not.
   void WritePointChange(const PointCame& came);
   void WriteEnd(profile::EndReason reason, const ExitState& exit,

@@ -45,9 +45,15 @@ std::function<void(double)> ReadingProgress() {
 absl::StatusOr<SharedControl> MakeControl(const RunOptions& options,
                                           std::unique_ptr<AttachedTree>* attached) {
   if (options.attach_pid == 0) return SharedControl::Create();
-  absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(
-      options.attach_pid, {options.runtime_library, options.sampling_period_ns,
-                           options.exclude_kernel, options.sampling_source});
+  AttachedProcess::Options attached_options;
+  attached_options.runtime_library = options.runtime_library;
+  attached_options.sampling_period_ns = options.sampling_period_ns;
+  attached_options.exclude_kernel = options.exclude_kernel;
+  // Clocks of the CPUs come once the process has joined.
+  attached_options.source = options.sampling_source == sampler::SamplingSource::kCpuClock
+                                ? sampler::SamplingSource::kPerfSigtrap
+                                : options.sampling_source;
+  absl::StatusOr<AttachedTree> tree = AttachedTree::Prepare(options.attach_pid, attached_options);
   if (!tree.ok()) return tree.status();
   *attached = std::make_unique<AttachedTree>(*std::move(tree));
   return SharedControl::CreateIn((*attached)->TakeControl());

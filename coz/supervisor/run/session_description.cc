@@ -31,20 +31,6 @@ std::string CpuModel() {
   return "";
 }
 
-profile::SamplingSource SourceInProfile(sampler::SamplingSource source) {
-  switch (source) {
-    case sampler::SamplingSource::kPerfSigtrap:
-      return profile::SAMPLING_SOURCE_PERF_SIGTRAP;
-    case sampler::SamplingSource::kPerfSetsig:
-      return profile::SAMPLING_SOURCE_PERF_FSETSIG;
-    case sampler::SamplingSource::kCpuTimer:
-      return profile::SAMPLING_SOURCE_CPU_TIMER;
-    case sampler::SamplingSource::kNone:
-      break;
-  }
-  return profile::SAMPLING_SOURCE_UNKNOWN;
-}
-
 // Empty where it was left to coz.
 std::string AskedSource(VisitSource source) {
   switch (source) {

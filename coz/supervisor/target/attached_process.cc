@@ -188,6 +188,12 @@ absl::StatusOr<AttachedProcess> AttachedProcess::Prepare(pid_t pid, const Option
 }
 
 absl::Status AttachedProcess::ChooseSource(const Options& options) {
+  if (options.source == sampler::SamplingSource::kCpuClock) {
+    events_ = std::make_unique<ThreadEvents>();
+    absl::Status opened = events_->OpenForClocks(pid_, options.expiry);
+    status_ = events_->status();
+    return opened;
+  }
   if (options.source != sampler::SamplingSource::kCpuTimer) {
     events_ = std::make_unique<ThreadEvents>();
     absl::Status opened = events_->Open(pid_, options.sampling_period_ns, options.exclude_kernel);
@@ -335,6 +341,18 @@ bool AttachedProcess::ChangeToCpuTimers() {
   timers_.reset();
   SampleByEvents(true);
   return false;
+}
+
+// No old event is on beside a new one, or threads would be sampled twice.
+bool AttachedProcess::ChangeToCpuClock(const sampler::ClockExpiry& expiry) {
+  if (timers_ != nullptr || is_in_exec_ || HasEnded()) return true;
+  auto events = std::make_unique<ThreadEvents>();
+  if (!events->OpenForClocks(pid_, expiry).ok()) return false;
+  SampleByEvents(false);
+  events_ = std::move(events);
+  looks_without_thread_ = 0;
+  if (!is_suspended_) SampleByEvents(true);
+  return true;
 }
 
 void AttachedProcess::SetSampling(bool on) {

@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "coz/attach/injector.h"
 #include "coz/base/unique_fd.h"
+#include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/sampler_status.h"
 #include "coz/shared/control_block.h"
 #include "coz/supervisor/target/thread_events.h"
@@ -48,8 +49,10 @@ class AttachedProcess {
     std::string runtime_library;
     uint64_t sampling_period_ns = 0;
     bool exclude_kernel = false;
-    // kPerfSigtrap, kCpuTimer, or kNone: perf events, and timers where those are not to be had.
+    // kPerfSigtrap, kCpuTimer, kCpuClock, or kNone: perf events, and timers where those are not to
+    // be had.
     sampler::SamplingSource source = sampler::SamplingSource::kNone;
+    sampler::ClockExpiry expiry;  // for kCpuClock
     // For tests: see attach::InjectorOptions.
     std::function<void(const char* step)> on_step = nullptr;
   };
@@ -81,6 +84,7 @@ class AttachedProcess {
   void SetSampling(bool on);
   // From now on CPU timers sample it. False: it stays with its events.
   bool ChangeToCpuTimers();
+  bool ChangeToCpuClock(const sampler::ClockExpiry& expiry);
   // Whether no thread is sought any more; and names of those that get no samples, since they block
   // SIGTRAP.
   bool knows_threads() const;

@@ -81,8 +81,10 @@ absl::Status AttachedTree::Join(shared::ControlBlock* control) {
   control_ = control;
   absl::Status joined = processes_.front().Join(control);
   options_.exclude_kernel = control->exclude_kernel != 0;
-  options_.source = control->use_cpu_timers.load() != 0 ? sampler::SamplingSource::kCpuTimer
-                                                        : sampler::SamplingSource::kPerfSigtrap;
+  if (options_.source != sampler::SamplingSource::kCpuClock) {
+    options_.source = control->use_cpu_timers.load() != 0 ? sampler::SamplingSource::kCpuTimer
+                                                          : sampler::SamplingSource::kPerfSigtrap;
+  }
   return joined;
 }
 
@@ -232,6 +234,15 @@ bool AttachedTree::ChangeToCpuTimers() {
     return false;
   }
   for (AttachedProcess& process : processes_) (void)process.ChangeToCpuTimers();
+  return true;
+}
+
+bool AttachedTree::ChangeToCpuClock(const sampler::ClockExpiry& expiry) {
+  AdoptForked();
+  if (!processes_.front().ChangeToCpuClock(expiry)) return false;
+  options_.source = sampler::SamplingSource::kCpuClock;
+  options_.expiry = expiry;
+  for (AttachedProcess& process : processes_) (void)process.ChangeToCpuClock(expiry);
   return true;
 }
 

@@ -49,6 +49,7 @@ class AttachedTree {
   void SetSampling(bool on);
   // From now on CPU timers sample them. False: the first one stays with its events, and so do all.
   bool ChangeToCpuTimers();
+  bool ChangeToCpuClock(const sampler::ClockExpiry& expiry);
   std::string WhyNotChangeCode(pid_t pid);
   void ChangeCode(pid_t pid);
   // Leaves all, whatever happens with one. ControlBlock::stop is set: no more join.

@@ -50,6 +50,7 @@ class LiveTarget : public experiment::ExperimentTarget {
   void set_stops(uint64_t stops) { stops_ = stops; }
 
   // As in SamplingSwitch.
+  void SetClocks(std::function<void(bool on)> set) { sampling_.SetClocks(std::move(set)); }
   void SetOwnEvents(std::function<void(bool on)> set) { sampling_.SetOwnEvents(std::move(set)); }
 
   // As in UnitSamples.

@@ -74,6 +74,13 @@ bool SamplingSwitch::ForEachEvent(Change change) {
 
 bool SamplingSwitch::Suspend() {
   if (suspended_) return true;
+  if (set_clocks_) {
+    if (control_.clock_refusals.load() != 0) return false;  // CPU timers sample some of them
+    suspended_ = true;
+    control_.suspensions.fetch_add(1);
+    set_clocks_(false);
+    return true;
+  }
   if (control_.sampler_status.source != sampler::SamplingSource::kPerfSigtrap ||
       control_.use_cpu_timers.load(std::memory_order_relaxed) != 0) {
     return false;
@@ -90,6 +97,7 @@ void SamplingSwitch::Resume() {
   if (!suspended_) return;
   suspended_ = false;
   control_.suspensions.fetch_add(1);
+  if (set_clocks_) return set_clocks_(true);
   if (set_own_events_) set_own_events_(true);
   ForEachEvent(sampler::EnablePerfEvent);
   copies_.clear();

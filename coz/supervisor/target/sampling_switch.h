@@ -32,6 +32,9 @@ class SamplingSwitch {
   // For a process whose events are this one's: `set` switches them on or off.
   void SetOwnEvents(std::function<void(bool on)> set) { set_own_events_ = std::move(set); }
 
+  // From now on clocks of the CPUs sample all processes: `set` switches them on or off.
+  void SetClocks(std::function<void(bool on)> set) { set_clocks_ = std::move(set); }
+
   bool Suspend();
   void Resume();
 
@@ -52,6 +55,7 @@ class SamplingSwitch {
 
   shared::ControlBlock& control_;
   std::function<void(bool on)> set_own_events_;
+  std::function<void(bool on)> set_clocks_;
   bool suspended_ = false;
   TreeMembers members_;
   // By process slot, while suspended: a process may change its user meanwhile.

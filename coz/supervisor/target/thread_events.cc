@@ -46,6 +46,7 @@ absl::Status WhyNoEvents(pid_t pid, int error) {
 }  // namespace
 
 int ThreadEvents::OpenFor(pid_t tid) {
+  if (expiry_.has_value()) return sampler::OpenClockExpiriesOf(tid, *expiry_);
   return sampler::OpenTaskClockOf(tid, sampling_period_ns_, exclude_kernel_);
 }
 
@@ -68,6 +69,21 @@ absl::Status ThreadEvents::Open(pid_t pid, uint64_t sampling_period_ns, bool exc
   probe.Reset();
   status_.source = sampler::SamplingSource::kPerfSigtrap;
   status_.kernel_included = !exclude_kernel_;
+  LookForThreads();
+  return absl::OkStatus();
+}
+
+absl::Status ThreadEvents::OpenForClocks(pid_t pid, const sampler::ClockExpiry& expiry) {
+  pid_ = pid;
+  expiry_ = expiry;
+  RaiseFileLimit();
+  const UniqueFd probe(OpenFor(pid));
+  if (!probe.ok()) {
+    status_.cpu_clock_errno = -probe.get();
+    return WhyNoEvents(pid, -probe.get());
+  }
+  status_.source = sampler::SamplingSource::kCpuClock;
+  status_.kernel_included = true;
   LookForThreads();
   return absl::OkStatus();
 }

@@ -18,11 +18,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "coz/base/unique_fd.h"
+#include "coz/sampler/clock_expiry.h"
 #include "coz/sampler/sampler_status.h"
 
 namespace coz::supervisor {
@@ -32,6 +34,8 @@ class ThreadEvents {
   // One event for each thread that there is, still disabled. Time in the kernel is left out where
   // it is not wanted or not permitted.
   absl::Status Open(pid_t pid, uint64_t sampling_period_ns, bool exclude_kernel);
+  // The same by clocks of the CPUs, which this process keeps (cpu_clock.h).
+  absl::Status OpenForClocks(pid_t pid, const sampler::ClockExpiry& expiry);
 
   // From here on the process has to handle the signals.
   void Enable();
@@ -52,6 +56,7 @@ class ThreadEvents {
   pid_t pid_ = 0;
   uint64_t sampling_period_ns_ = 0;
   bool exclude_kernel_ = false;
+  std::optional<sampler::ClockExpiry> expiry_;
   bool enabled_ = false;
   std::vector<std::string> blocking_;
   sampler::SamplerStatus status_;
