@@ -301,6 +301,7 @@ int Main(int argc, char** argv) {
                  "of coz run (default: its own)");
   app.add_option("--sampling-period", arguments.prediction.sampling_period_ms,
                  "of coz run, in ms (default: its own)");
+  app.add_option("--sampler", arguments.prediction.sampler, "of coz run (default: its own)");
   app.add_option("--seconds-truth", arguments.truth.seconds_per_run, "per run (default 1)");
   app.add_option(
       "--rounds", arguments.truth.rounds,

@@ -44,6 +44,7 @@ std::vector<std::string> CozCommand(const Case& one_case, const Line& line,
   if (options.sampling_period_ms > 0) {
     command.push_back(absl::StrFormat("--sampling-period=%g", options.sampling_period_ms));
   }
+  if (!options.sampler.empty()) command.push_back("--sampler=" + options.sampler);
   command.insert(command.end(), {absl::StrCat("--seed=", seed), "--output=" + output});
   if (!options.attaches) command.emplace_back("---");
   return command;

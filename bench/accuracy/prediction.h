@@ -33,6 +33,7 @@ struct PredictionOptions {
   // Passed on to coz run; 0: its default.
   double experiment_seconds = 0;
   double sampling_period_ms = 0;
+  std::string sampler;
   // The program is started without coz, which attaches to it at once.
   bool attaches = false;
   // Other programs run beside. Pauses then make less than is asked for, so all speedups are tried
