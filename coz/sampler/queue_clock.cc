@@ -8,6 +8,7 @@
 
 #include "coz/base/raw_syscall.h"
 #include "coz/base/reserved_descriptors.h"
+#include "coz/base/switch_mark.h"
 #include "coz/sampler/perf_event.h"
 
 namespace coz::sampler {
@@ -42,6 +43,20 @@ int QueueClock::Open() {
 }
 
 bool QueueClock::Read(uint64_t* queued_ns) {
+  if (is_marked_ && HoldsSwitchMark()) {
+    *queued_ns = queued_ns_;
+    return true;
+  }
+  is_marked_ = false;
+  const bool works = SwitchMarksWork();
+  if (works) SetSwitchMark();  // first: a switch from here on is seen by the next reading
+  if (!ReadFile(queued_ns)) return false;
+  queued_ns_ = *queued_ns;
+  is_marked_ = works;
+  return true;
+}
+
+bool QueueClock::ReadFile(uint64_t* queued_ns) {
   if (is_refused_) return false;
   // The program may have taken the number for itself.
   const bool is_kept = fd_plus_1_ != 0 && IsReservedDescriptor(fd_plus_1_ - 1);

@@ -21,10 +21,14 @@ class QueueClock {
  public:
   constexpr QueueClock() = default;
 
+  // No system call where the thread has had its CPU since the last reading (switch_mark.h).
   bool Read(uint64_t* queued_ns);
   void Release();
   // In the child of fork, where the descriptor is closed.
-  void Forget() { fd_plus_1_ = 0; }
+  void Forget() {
+    fd_plus_1_ = 0;
+    is_marked_ = false;
+  }
   // The file has been moved from descriptor `from` to `to`.
   void NoteMove(int from, int to) {
     if (fd_plus_1_ == from + 1) fd_plus_1_ = to + 1;
@@ -34,8 +38,12 @@ class QueueClock {
   // The descriptor, kept where there is room for it out of the program's way; or -errno.
   int Open();
 
+  bool ReadFile(uint64_t* queued_ns);
+
   int fd_plus_1_ = 0;
   bool is_refused_ = false;
+  bool is_marked_ = false;  // the thread has set its mark before it read `queued_ns_`
+  uint64_t queued_ns_ = 0;
 };
 
 }  // namespace coz::sampler

@@ -4,15 +4,23 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <thread>
 
 #include "coz/base/reserved_descriptors.h"
+#include "coz/base/switch_mark.h"
 
 namespace coz::sampler {
 namespace {
+
+// So that the next reading is one of the file.
+void LoseCpu() {
+  const timespec moment = {0, 1000};
+  nanosleep(&moment, nullptr);
+}
 
 bool KernelTells() { return access("/proc/thread-self/schedstat", R_OK) == 0; }
 
@@ -48,11 +56,30 @@ TEST(QueueClockTest, KeepsOneReservedDescriptorOutOfTheWay) {
   const int fd = NextReservedDescriptor(0);
   EXPECT_GT(fd, 100);
   EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  LoseCpu();
   ASSERT_TRUE(clock.Read(&queued_ns));
   EXPECT_EQ(NextReservedDescriptor(fd + 1), -1);
   clock.Release();
   EXPECT_EQ(NextReservedDescriptor(0), -1);
   EXPECT_EQ(fcntl(fd, F_GETFD), -1);
+}
+
+// The second reading would fail if it were one of the file.
+TEST(QueueClockTest, ReadsNothingWhileTheThreadHasItsCpu) {
+  if (!KernelTells() || !SwitchMarksWork()) GTEST_SKIP() << "no schedstat, or no rseq area";
+  constexpr int kTries = 100;  // chance may take the CPU away in between
+  int kept = 0;
+  for (int i = 0; i < kTries && kept == 0; ++i) {
+    QueueClock clock;
+    uint64_t first_ns = 0;
+    ASSERT_TRUE(clock.Read(&first_ns));
+    const int fd = NextReservedDescriptor(0);
+    close(fd);
+    uint64_t second_ns = 0;
+    if (clock.Read(&second_ns) && second_ns == first_ns) ++kept;
+    ReleaseDescriptor(fd);
+  }
+  EXPECT_GT(kept, 0);
 }
 
 TEST(QueueClockTest, OpensAnotherOneWhereTheProgramHasTakenTheNumber) {
@@ -62,6 +89,7 @@ TEST(QueueClockTest, OpensAnotherOneWhereTheProgramHasTakenTheNumber) {
   ASSERT_TRUE(clock.Read(&queued_ns));
   const int fd = NextReservedDescriptor(0);
   ReleaseDescriptor(fd);
+  LoseCpu();
   ASSERT_TRUE(clock.Read(&queued_ns));
   EXPECT_NE(NextReservedDescriptor(0), -1);
   clock.Release();
@@ -80,6 +108,7 @@ TEST(QueueClockTest, KeepsNoDescriptorWhereTheProgramLeavesNoRoom) {
   const int kept = NextReservedDescriptor(0);
   const rlimit none = {0, limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  LoseCpu();
   const bool tells_without = clock.Read(&queued_ns);
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_TRUE(tells);

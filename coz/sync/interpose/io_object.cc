@@ -203,6 +203,12 @@ bool IsMessageQueue(const struct stat& status) {
   return status.st_dev == g_queue_device.load(std::memory_order_relaxed);
 }
 
+}  // namespace
+
+bool IsKnownStream(int fd) { return g_socket_flows.Knows(fd); }
+
+namespace {
+
 Flows FlowsOf(int fd) {
   SocketFlows::Flow known;
   if (g_socket_flows.FindByDescriptor(fd, &known)) return {{known.in}, {known.out}};

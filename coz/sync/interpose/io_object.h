@@ -42,6 +42,10 @@ struct IoKeys {
 
 IoKeys FindIoKeys(int fd, IoSide side);
 
+// Whether `fd` is known to be a stream socket that is connected, without a system call. False: it
+// may be one all the same.
+bool IsKnownStream(int fd);
+
 // What a wait on `side` of `fd` waits for, where the outside ends it.
 delay::WaitKind WaitKindOf(int fd, IoSide side);
 

@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include "coz/base/readable.h"
+#include "coz/sync/interpose/io_object.h"
 #include "coz/sync/interpose/io_wait.h"
 #include "coz/sync/interpose/wrapped_calls.h"
 
@@ -17,8 +18,10 @@ auto SendTo(int fd, const void* address, socklen_t length, Call call) {
   return CallIo(fd, IoSide::kOutput, call);
 }
 
-// Returns an empty header where the message cannot be read. The call itself reports the error.
-msghdr HeaderAt(const msghdr* message) {
+// Returns an empty header where the message cannot be read: the call itself reports the error; and
+// where a connected stream needs no address. To find out what can be read is a system call.
+msghdr HeaderAt(int fd, const msghdr* message) {
+  if (IsKnownStream(fd)) return msghdr{};
   return IsReadable(message, sizeof(*message)) ? *message : msghdr{};
 }
 
@@ -101,14 +104,14 @@ ssize_t sendto(int fd, const void* buffer, size_t count, int flags, const sockad
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  const msghdr given = coz::interpose::HeaderAt(message);
+  const msghdr given = coz::interpose::HeaderAt(fd, message);
   return SendTo(fd, given.msg_name, given.msg_namelen,
                 [=] { return g_real.sendmsg(fd, message, flags); });
 }
 
 // Only the first of several destinations finds the sender's local delay.
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
-  const msghdr first = count > 0 ? coz::interpose::HeaderAt(&messages[0].msg_hdr) : msghdr{};
+  const msghdr first = count > 0 ? coz::interpose::HeaderAt(fd, &messages[0].msg_hdr) : msghdr{};
   return SendTo(fd, first.msg_name, first.msg_namelen,
                 [=] { return g_real.sendmmsg(fd, messages, count, flags); });
 }

@@ -34,6 +34,13 @@ class SocketFlows {
     return Read(entry, flow) == Key{fd, entry.inode.load(std::memory_order_relaxed)};
   }
 
+  // Whether FindByDescriptor would find them.
+  bool Knows(int fd) const {
+    const Entry& entry = EntryOf(fd);
+    return entry.uses.load(std::memory_order_relaxed) != 0 &&
+           entry.fd.load(std::memory_order_relaxed) == fd;
+  }
+
   // False where the flows of this inode are not known.
   bool Find(int fd, uint64_t inode, Flow* flow) {
     Entry& entry = EntryOf(fd);
@@ -94,6 +101,7 @@ class SocketFlows {
   }
 
   Entry& EntryOf(int fd) { return entries_[static_cast<unsigned>(fd) % kEntries]; }
+  const Entry& EntryOf(int fd) const { return entries_[static_cast<unsigned>(fd) % kEntries]; }
 
   Entry entries_[kEntries];
 };
